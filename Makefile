@@ -1,0 +1,75 @@
+# `make demo` shows the main job on a fresh machine, `make test` passes the tests, `make check` is what CI runs.
+# Everything lives in .venv, pinned by constraints.txt; a target sets up what it needs, and nothing that is there already.
+
+PYTHON := .venv/bin/python
+# How many processes run the tests.
+WORKERS ?= auto
+PYTEST = $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: help setup demo test test-fast check lint types imports bench agents clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+# A name on PATH may be a slow shim, or one whose version is not there: ask each for its real path, take the first that answers.
+FIND_PYTHON = for name in python3.11 python3.12 python3.13 python3.14 python3; do \
+    found=$$($$name -c 'import sys, venv, ensurepip; assert sys.version_info >= (3, 11); print(sys.executable)' 2>/dev/null) \
+        && [ -x "$$found" ] && break; found=; done
+
+NO_PYTHON = No Python 3.11 or later with venv was found.\nhint: install one, such as python3.11 with python3.11-venv.
+
+# The stamp holds a checksum of all that decides what gets installed, the place included: scripts in .venv name it.
+KEY = $$( (cat pyproject.toml constraints.txt; pwd) | cksum)
+
+EVERYTHING := .[dev,serve,cluster]
+
+# $(call install,STAMP,REQUIREMENT)
+define install
+set -e; key="$(KEY)"; \
+if [ ! -x $(PYTHON) ] || ! $(PYTHON) -c '' 2>/dev/null; then \
+    found=; $(FIND_PYTHON); [ -n "$$found" ] || { printf '$(NO_PYTHON)\n' >&2; exit 1; }; \
+    echo "Making .venv with $$found" >&2; rm -rf .venv; "$$found" -m venv .venv; \
+fi; \
+echo "Installing $(2) into .venv" >&2; \
+$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e "$(2)"; \
+echo "$$key" > .venv/$(1)
+endef
+
+# $(call current,STAMP): does the stamp say that nothing changed since, and does the environment still run?
+current = [ "$$(cat .venv/$(1) 2>/dev/null)" = "$(KEY)" ] && $(PYTHON) -c '' 2>/dev/null
+
+setup: ## make .venv with everything that development needs
+	@if $(call current,.stamp-full); then :; else $(call install,.stamp-full,$(EVERYTHING)); fi
+
+demo: ## set up the least that is needed and run the demo
+	@if $(call current,.stamp-full) || $(call current,.stamp-light); then :; else $(call install,.stamp-light,.); fi
+	@.venv/bin/untildone demo
+
+test: setup ## the whole suite
+	$(PYTEST)
+
+test-fast: setup ## the suite without its long tail
+	$(PYTEST) -m "not slow and not real_agent"
+
+check: lint types imports test ## what CI runs
+
+lint: setup
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+
+types: setup
+	$(PYTHON) -m mypy
+
+imports: setup
+	$(PYTHON) .venv/bin/lint-imports
+
+bench: setup ## the benchmarks, side by side with the alternatives
+	$(PYTHON) bench/run.py
+
+agents: ## install the five real agent programs, outside this folder
+	@scripts/install-agents
+
+clean: ## remove what the targets above made here
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,152 @@
+"""What the readers share: a line becomes an object, a field a safe value, an end without an answer a failure."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from untildone.agents import AgentEvent, Notice
+from untildone.core.failures import classify
+from untildone.core.model import EMPTY, Failure, FailureKind
+
+LONGEST_ARGUMENT = 100_000
+"""Linux refuses a single argument of 128 KiB and more."""
+_WIDTH = 160
+_MOST_STRAY_LINES = 3
+_SUMMARY_FIELDS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description", "prompt", "dir_path")
+_SIGNALLED = 128
+_LAST_LINES = 6
+_ENDING_SIGNALS = (1, 2, 3, 6, 9, 11, 13, 15)
+_ERROR_LINE = re.compile(r"\W*(?:\w+ )?\w*error\b", re.IGNORECASE)
+
+Object = Mapping[str, Any]
+
+
+def field(source: Object, *path: str) -> Any:
+    """What lies at a path of an object; None where any step is missing."""
+    value: Any = source
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def text_field(source: Object, *path: str) -> str:
+    value = field(source, *path)
+    return _clean(value) if isinstance(value, str) else ""
+
+
+def number_field(source: Object, *path: str) -> float | None:
+    value = field(source, *path)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def status_field(source: Object, *path: str) -> int | None:
+    value = number_field(source, *path)
+    return int(value) if value is not None else None
+
+
+def object_field(source: Object, *path: str) -> Object:
+    value = field(source, *path)
+    return value if isinstance(value, Mapping) else EMPTY
+
+
+def objects_field(source: Object, *path: str) -> Sequence[Object]:
+    value = field(source, *path)
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def token_sum(source: Object, *names: str) -> int:
+    return int(sum(number_field(source, name) or 0 for name in names))
+
+
+def first_line(text: str) -> str:
+    """One line to show: the first that is not blank, shortened."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+
+
+def tool_summary(arguments: Object) -> str:
+    """What a tool is used on, in one line: the command, the file, the pattern."""
+    named = (text_field(arguments, name) for name in _SUMMARY_FIELDS)
+    other = (_clean(value) for value in arguments.values() if isinstance(value, str))
+    return first_line(next((told for told in (*named, *other) if told.strip()), ""))
+
+
+def with_system_prompt(prompt: str, system_prompt: str | None) -> str:
+    """The prompt for a program that takes no system prompt: the rules first, clearly apart from the task."""
+    if not system_prompt:
+        return prompt
+    return f"<instructions>\n{system_prompt.strip()}\n</instructions>\n\n{prompt}"
+
+
+class ObjectLines:
+    """Turns lines into objects. Stray text gives a Notice, a few times; then it is only counted."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self.stray = 0
+
+    def read(self, line: bytes) -> Object | Notice | None:
+        """The line's object, or a Notice about what else it is, or nothing worth a word."""
+        told = line.decode("utf-8", "replace").strip().lstrip("\ufeff\x00")
+        if not told:
+            return None
+        value = _parsed(told)
+        return value if isinstance(value, Mapping) else self._stray(told)
+
+    def _stray(self, told: str) -> Notice | None:
+        self.stray += 1
+        if self.stray > _MOST_STRAY_LINES:
+            return None
+        what = "a broken line" if told.startswith("{") else "a line that is no event"
+        more = "; further ones are not shown" if self.stray == _MOST_STRAY_LINES else ""
+        return Notice(f"{self._program} printed {what}{more}: {first_line(told)}")
+
+
+def events(*parts: AgentEvent | None) -> tuple[AgentEvent, ...]:
+    return tuple(part for part in parts if part is not None)
+
+
+def ended_without_answer(program: str, exit_code: int, stderr_tail: str, now: float, *, stray: int = 0) -> Failure:
+    """The program is gone and told no result: what its exit code and its last words mean."""
+    failure = classify(_last_words(stderr_tail), status=None, now=now)
+    kind = failure.kind
+    if exit_code in (126, 127):
+        kind = FailureKind.UNAVAILABLE
+    elif kind is FailureKind.CRASHED and exit_code == 0 and stray:
+        kind = FailureKind.MALFORMED
+    reset_at = failure.reset_at if kind is FailureKind.LIMIT else None
+    return Failure(kind, _end_sentence(program, exit_code, failure.message), reset_at)
+
+
+def _last_words(stderr_tail: str) -> str:
+    """From the last line that names an error, else the last few lines: warnings come first, and are many."""
+    lines = [line for line in stderr_tail.splitlines() if line.strip()]
+    named = [place for place, line in enumerate(lines) if _ERROR_LINE.match(line)]
+    return "\n".join(lines[named[-1] :] if named else lines[-_LAST_LINES:])
+
+
+def _end_sentence(program: str, exit_code: int, told: str) -> str:
+    signal = -exit_code if exit_code < 0 else exit_code - _SIGNALLED
+    how = f"was ended by signal {signal}" if signal in _ENDING_SIGNALS else f"ended with exit code {exit_code}"
+    return f"{program} {how}" + (f": {told}" if told else " and told no result")
+
+
+def _parsed(told: str) -> Any:
+    try:
+        return json.loads(told)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which JSON can carry and no file can."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,195 @@
+"""Codex: `codex exec --json`, its `resume` and its `fork`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+
+from untildone.agents import (
+    AgentEvent,
+    Capabilities,
+    Invocation,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+)
+from untildone.agents._lines import (
+    LONGEST_ARGUMENT,
+    Object,
+    ObjectLines,
+    ended_without_answer,
+    field,
+    first_line,
+    object_field,
+    objects_field,
+    text_field,
+    token_sum,
+    tool_summary,
+    with_system_prompt,
+)
+from untildone.core.failures import classify, limit_in_answer
+from untildone.core.model import Answer, Failure, Permissions, SessionUse, Usage
+
+_SANDBOX = {
+    Permissions.WORK: "danger-full-access",
+    Permissions.EDIT: "workspace-write",
+    Permissions.READ: "read-only",
+}
+_BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
+"""Without these it fetches plugins at every start, waits without end for a network that is gone, and lingers at its end."""
+
+
+class Codex:
+    name = "codex"
+    program = "codex"
+    install = "npm install -g @openai/codex"
+    capabilities = Capabilities(resume=True, fork=True, hooks=True, tokens=True, system_prompt=True)
+
+    def invocation(self, request: Request) -> Invocation:
+        system_prompt, prompt = _system_and_prompt(request)
+        argv = (
+            self.program,
+            "exec",
+            *_session_words(request),
+            "--json",
+            "--skip-git-repo-check",
+            *_BOUNDED,
+            "--config=approval_policy=never",
+            f"--config=sandbox_mode={_SANDBOX[request.permissions]}",
+            *((f"--model={request.model}",) if request.model else ()),
+            *((f"--config=developer_instructions={_toml_text(system_prompt)}",) if system_prompt else ()),
+            *request.args,
+            *((str(request.session_id),) if request.session is not SessionUse.NEW else ()),
+            "-",
+        )
+        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+
+    def reader(self, request: Request) -> CodexReader:  # noqa: ARG002 - the contract of an agent
+        return CodexReader()
+
+
+def _session_words(request: Request) -> tuple[str, ...]:
+    return () if request.session is SessionUse.NEW else (request.session.value,)
+
+
+def _system_and_prompt(request: Request) -> tuple[str | None, str]:
+    """A session that exists takes no new instructions, and an argument has its bounds: then the prompt carries them."""
+    told = request.system_prompt
+    if told and request.session is SessionUse.NEW and len(_toml_text(told).encode("utf-8", "replace")) <= LONGEST_ARGUMENT:
+        return told, request.prompt
+    return None, with_system_prompt(request.prompt, told)
+
+
+def _toml_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+class CodexReader:
+    def __init__(self) -> None:
+        self._lines = ObjectLines("codex")
+        self._session: str | None = None
+        self._text = ""
+        self._total: Usage | None = None
+        self._failed = ""
+        self._trouble = ""
+        self._completed = False
+
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        read = self._lines.read(line)
+        if read is None:
+            return ()
+        return (read,) if isinstance(read, Notice) else tuple(self._take(read))
+
+    def _take(self, told: Object) -> Iterator[AgentEvent]:
+        match text_field(told, "type"):
+            case "thread.started":
+                self._session = text_field(told, "thread_id") or None
+                yield SessionKnown(self._session or "")
+            case "item.started":
+                yield from _tool_started(object_field(told, "item"))
+            case "item.completed":
+                yield from self._take_item(object_field(told, "item"))
+            case "turn.completed":
+                self._completed = True
+                self._total = Usage(tokens=token_sum(object_field(told, "usage"), "input_tokens", "output_tokens"))
+            case "turn.failed":
+                self._failed = text_field(told, "error", "message") or "the turn failed"
+            case "error":
+                self._trouble = text_field(told, "message")
+                yield Notice(first_line(self._trouble))
+
+    def _take_item(self, item: Object) -> Iterator[AgentEvent]:
+        self._trouble = ""
+        match text_field(item, "type"):
+            case "agent_message":
+                self._text = text_field(item, "text")
+                yield Said(self._text)
+            case "reasoning":
+                yield Thought(text_field(item, "text"))
+            case "error":
+                yield Notice(first_line(text_field(item, "message")))
+            case "file_change":
+                yield ToolStarted("edit", _changed_files(item))
+                yield _tool_ended(item, "edit")
+            case kind if kind in _TOOLS:
+                yield _tool_ended(item, _TOOLS[kind])
+
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        failure = self._failure(exit_code, stderr_tail, now)
+        return Answer(
+            text="" if failure else self._text,
+            session_id=self._session,
+            session_total=self._total,
+            failure=failure,
+            exit_code=exit_code,
+        )
+
+    def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
+        if self._failed:
+            return classify(self._failed, status=None, now=now)
+        if self._completed:
+            return limit_in_answer(self._text, now)
+        told = self._trouble or stderr_tail
+        return ended_without_answer("codex", exit_code, told, now, stray=self._lines.stray)
+
+
+_TOOLS = {"command_execution": "shell", "mcp_tool_call": "mcp", "web_search": "web search", "collab_tool_call": "agent"}
+
+
+def _tool_started(item: Object) -> Iterator[AgentEvent]:
+    kind = text_field(item, "type")
+    if kind in _TOOLS:
+        yield ToolStarted(_TOOLS[kind], _summary(item))
+
+
+def _tool_ended(item: Object, tool: str) -> ToolEnded:
+    went_well = text_field(item, "status") not in ("failed", "declined")
+    told = text_field(item, "aggregated_output") or text_field(item, "error", "message")
+    return ToolEnded(tool, went_well, first_line(told))
+
+
+def _summary(item: Object) -> str:
+    if text_field(item, "type") == "mcp_tool_call":
+        return f"{text_field(item, 'server')}.{text_field(item, 'tool')}"
+    return first_line(_bare_command(text_field(item, "command"))) or tool_summary(item)
+
+
+def _bare_command(command: str) -> str:
+    """Without the shell that runs it: `/bin/bash -lc 'make test'` is `make test`."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    return words[2] if len(words) == 3 and words[1] in ("-lc", "-c") else command
+
+
+def _changed_files(item: Object) -> str:
+    return first_line(", ".join(text_field(change, "path") for change in objects_field(item, "changes")))
+
+
+AGENT = Codex()

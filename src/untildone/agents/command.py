@@ -1,0 +1,70 @@
+"""Any program: the prompt on standard input, the answer on standard output. It has no sessions."""
+
+from __future__ import annotations
+
+import shlex
+from collections import deque
+
+from untildone.agents import AgentEvent, Capabilities, Invocation, Request, Said
+from untildone.agents._lines import ended_without_answer, with_system_prompt
+from untildone.core.errors import UsageError
+from untildone.core.failures import limit_in_answer
+from untildone.core.model import Answer, Failure, FailureKind
+
+LONGEST_ANSWER = 256 * 1024
+"""Bytes of output that are kept: the last ones."""
+
+
+class Command:
+    name = "command"
+    program = ""
+    install = 'name the program with --command "PROGRAM ARGS"'
+    capabilities = Capabilities()
+
+    def invocation(self, request: Request) -> Invocation:
+        prompt = with_system_prompt(request.prompt, request.system_prompt)
+        return Invocation((*_split(request.command), *request.args), stdin=prompt.encode("utf-8", "replace"))
+
+    def reader(self, request: Request) -> CommandReader:
+        return CommandReader(_split(request.command)[0])
+
+
+class CommandReader:
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._lines: deque[bytes] = deque()
+        self._size = 0
+
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        kept = line[-LONGEST_ANSWER:]
+        self._lines.append(kept)
+        self._size += len(kept) + 1
+        while self._size > LONGEST_ANSWER + 1:
+            self._size -= len(self._lines.popleft()) + 1
+        return (Said(kept.decode("utf-8", "replace")),)
+
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        text = b"\n".join(self._lines).decode("utf-8", "replace").strip()
+        return Answer(text=text, failure=self._failure(text, exit_code, stderr_tail, now), exit_code=exit_code)
+
+    def _failure(self, text: str, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
+        limit = limit_in_answer(text, now) or limit_in_answer(stderr_tail, now)
+        if limit is not None or exit_code == 0:
+            return limit
+        ended = ended_without_answer(self._program, exit_code, stderr_tail or text[-1000:], now)
+        # The words of a program we do not know may speak of anything: only its absence is more than a crash.
+        kind = ended.kind if exit_code in (126, 127) else FailureKind.CRASHED
+        return Failure(kind, ended.message)
+
+
+def _split(command: str | None) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command or ""))
+    except ValueError as reason:
+        raise UsageError(f"The command {command!r} cannot be split into words: {reason}.", "close every quote in --command") from None
+    if not words or not words[0]:
+        raise UsageError("The agent 'command' needs a program to run.", 'name it with --command "PROGRAM ARGS"')
+    return words
+
+
+AGENT = Command()

@@ -1,0 +1,170 @@
+"""GitHub Copilot CLI: `copilot` with JSON lines. The caller chooses the session's id, so that it survives a killed run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from untildone.agents import (
+    AgentEvent,
+    Capabilities,
+    Invocation,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+)
+from untildone.agents._lines import (
+    Object,
+    ObjectLines,
+    ended_without_answer,
+    field,
+    first_line,
+    object_field,
+    status_field,
+    text_field,
+    tool_summary,
+    with_system_prompt,
+)
+from untildone.core.failures import classify, limit_in_answer
+from untildone.core.model import Answer, Failure, Permissions, SessionUse
+
+_PERMISSIONS = {
+    Permissions.WORK: ("--allow-all",),
+    Permissions.EDIT: ("--allow-tool=write",),
+    Permissions.READ: ("--deny-tool=write", "--deny-tool=shell"),
+}
+
+
+class Copilot:
+    name = "copilot"
+    program = "copilot"
+    install = "npm install -g @github/copilot"
+    capabilities = Capabilities(resume=True, hooks=True)
+
+    def invocation(self, request: Request) -> Invocation:
+        prompt = with_system_prompt(request.prompt, request.system_prompt)
+        session_id = _session_id(request)
+        argv = (
+            self.program,
+            "--output-format=json",
+            "--no-ask-user",
+            "--no-auto-update",
+            *_PERMISSIONS[request.permissions],
+            *((f"--session-id={session_id}",) if session_id else ()),
+            *((f"--model={request.model}",) if request.model else ()),
+            *request.args,
+        )
+        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+
+    def reader(self, request: Request) -> CopilotReader:
+        return CopilotReader(_session_id(request))
+
+
+def _session_id(request: Request) -> str | None:
+    return request.fresh_id or None if request.session is SessionUse.NEW else request.session_id
+
+
+class CopilotReader:
+    def __init__(self, session_id: str | None) -> None:
+        self._lines = ObjectLines("copilot")
+        self._session = session_id
+        self._told_session = False
+        self._model: str | None = None
+        self._text = ""
+        self._tools: dict[str, str] = {}
+        self._denials: list[str] = []
+        self._error: Object | None = None
+        self._last_status: int | None = None
+        self._result_code: int | None = None
+
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        read = self._lines.read(line)
+        if read is None:
+            return ()
+        if isinstance(read, Notice):
+            return (read,)
+        return (*self._known_session(), *self._take(text_field(read, "type"), object_field(read, "data"), read))
+
+    def _known_session(self) -> Iterator[AgentEvent]:
+        if self._session and not self._told_session:
+            self._told_session = True
+            yield SessionKnown(self._session)
+
+    def _take(self, kind: str, told: Object, line: Object) -> Iterator[AgentEvent]:
+        match kind:
+            case "assistant.message":
+                yield from self._take_message(told)
+            case "assistant.reasoning":
+                yield Thought(text_field(told, "content"))
+            case "tool.execution_start":
+                yield from self._take_tool_start(told)
+            case "tool.execution_complete":
+                yield from self._take_tool_end(told)
+            case "model.call_failure":
+                self._last_status = status_field(told, "statusCode")
+            case "assistant.turn_retry":
+                yield Notice(self._retry_sentence(told))
+            case "session.warning":
+                yield Notice(first_line(text_field(told, "message")))
+            case "session.error":
+                self._error = told
+            case "result":
+                yield from self._take_result(line)
+
+    def _take_message(self, told: Object) -> Iterator[AgentEvent]:
+        if field(told, "parentToolCallId"):
+            return
+        self._error = None
+        self._model = text_field(told, "model") or self._model
+        content = text_field(told, "content")
+        self._text = "" if field(told, "toolRequests") else content
+        if content:
+            yield Said(content)
+
+    def _take_tool_start(self, told: Object) -> Iterator[AgentEvent]:
+        tool, summary = text_field(told, "toolName"), tool_summary(object_field(told, "arguments"))
+        self._tools[text_field(told, "toolCallId")] = f"{tool}: {summary}"
+        yield ToolStarted(tool, summary)
+
+    def _take_tool_end(self, told: Object) -> Iterator[AgentEvent]:
+        started = self._tools.pop(text_field(told, "toolCallId"), "")
+        if text_field(told, "error", "code") == "denied":
+            self._denials.append(started)
+        summary = text_field(told, "result", "content") or text_field(told, "error", "message")
+        yield ToolEnded(started.partition(":")[0], field(told, "success") is True, first_line(summary))
+
+    def _take_result(self, line: Object) -> Iterator[AgentEvent]:
+        self._result_code = status_field(line, "exitCode")
+        session = text_field(line, "sessionId")
+        if session and session != self._session:
+            self._session = session
+            yield SessionKnown(session)
+
+    def _retry_sentence(self, told: Object) -> str:
+        status = f" ({self._last_status})" if self._last_status else ""
+        return f"copilot tries its request again: {text_field(told, 'reason').replace('_', ' ')}{status}"
+
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        failure = self._failure(exit_code, stderr_tail, now)
+        return Answer(
+            text="" if failure else self._text,
+            session_id=self._session if self._told_session else None,
+            failure=failure,
+            denials=tuple(self._denials),
+            exit_code=exit_code,
+            model=self._model,
+        )
+
+    def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
+        if self._error is not None:
+            status = status_field(self._error, "statusCode")
+            return classify(text_field(self._error, "message"), status=status, now=now)
+        if self._result_code == 0:
+            return limit_in_answer(self._text, now)
+        return ended_without_answer("copilot", exit_code, stderr_tail, now, stray=self._lines.stray)
+
+
+AGENT = Copilot()

@@ -1,0 +1,156 @@
+"""Gemini CLI: `gemini -o stream-json`. Its exit code is the HTTP status, modulo 256."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from untildone.agents import (
+    AgentEvent,
+    Capabilities,
+    Invocation,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    ToolEnded,
+    ToolStarted,
+)
+from untildone.agents._lines import (
+    Object,
+    ObjectLines,
+    ended_without_answer,
+    first_line,
+    number_field,
+    object_field,
+    text_field,
+    tool_summary,
+    with_system_prompt,
+)
+from untildone.core.failures import classify, limit_in_answer, status_in
+from untildone.core.model import Answer, Failure, FailureKind, Permissions, SessionUse, Usage
+
+_APPROVAL = {Permissions.WORK: "yolo", Permissions.EDIT: "auto_edit", Permissions.READ: "plan"}
+_STATUS_BY_EXIT = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504)}
+_NO_AUTH, _NOT_TRUSTED, _TURNS_USED = 41, 55, 53
+
+
+class Gemini:
+    name = "gemini"
+    program = "gemini"
+    install = "npm install -g @google/gemini-cli"
+    capabilities = Capabilities(resume=True, hooks=True, tokens=True)
+
+    def invocation(self, request: Request) -> Invocation:
+        prompt = with_system_prompt(request.prompt, request.system_prompt)
+        argv = (
+            self.program,
+            "--output-format=stream-json",
+            f"--approval-mode={_APPROVAL[request.permissions]}",
+            *_session_flags(request),
+            *((f"--model={request.model}",) if request.model else ()),
+            *request.args,
+        )
+        env = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        return Invocation(argv, env, prompt.encode("utf-8", "replace"))
+
+    def reader(self, request: Request) -> GeminiReader:  # noqa: ARG002 - the contract of an agent
+        return GeminiReader()
+
+
+def _session_flags(request: Request) -> tuple[str, ...]:
+    if request.session is SessionUse.NEW:
+        return (f"--session-id={request.fresh_id}",) if request.fresh_id else ()
+    return (f"--resume={request.session_id}",)
+
+
+class GeminiReader:
+    def __init__(self) -> None:
+        self._lines = ObjectLines("gemini")
+        self._session: str | None = None
+        self._model: str | None = None
+        self._saying = ""
+        self._text = ""
+        self._tools: dict[str, str] = {}
+        self._result: Object | None = None
+
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        read = self._lines.read(line)
+        if read is None:
+            return ()
+        return (read,) if isinstance(read, Notice) else tuple(self._take(read))
+
+    def _take(self, told: Object) -> Iterator[AgentEvent]:
+        kind = text_field(told, "type")
+        if kind == "message" and text_field(told, "role") == "assistant":
+            self._saying += text_field(told, "content")
+            return
+        yield from self._said()
+        match kind:
+            case "init":
+                yield from self._take_init(told)
+            case "tool_use":
+                yield from self._take_tool_use(told)
+            case "tool_result":
+                yield from self._take_tool_result(told)
+            case "error":
+                self._text = ""
+                yield Notice(first_line(text_field(told, "message")))
+            case "result":
+                self._result = told
+
+    def _said(self) -> Iterator[AgentEvent]:
+        """The text comes in pieces: it is said when something else follows."""
+        if self._saying:
+            self._text, self._saying = self._saying, ""
+            yield Said(self._text)
+
+    def _take_init(self, told: Object) -> Iterator[AgentEvent]:
+        self._session = text_field(told, "session_id") or None
+        self._model = text_field(told, "model") or None
+        yield SessionKnown(self._session or "")
+
+    def _take_tool_use(self, told: Object) -> Iterator[AgentEvent]:
+        self._text = ""
+        tool = text_field(told, "tool_name")
+        self._tools[text_field(told, "tool_id")] = tool
+        yield ToolStarted(tool, tool_summary(object_field(told, "parameters")))
+
+    def _take_tool_result(self, told: Object) -> Iterator[AgentEvent]:
+        tool = self._tools.pop(text_field(told, "tool_id"), "")
+        yield ToolEnded(tool, text_field(told, "status") == "success", first_line(text_field(told, "output")))
+
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        failure = self._failure(exit_code, stderr_tail, now)
+        return Answer(
+            text="" if failure else self._text,
+            session_id=self._session,
+            usage=_usage(self._result),
+            failure=failure,
+            exit_code=exit_code,
+            model=self._model,
+        )
+
+    def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
+        if self._result is None:
+            return self._unfinished(exit_code, stderr_tail, now)
+        if text_field(self._result, "status") != "error":
+            return limit_in_answer(self._text, now)
+        if exit_code == _TURNS_USED:
+            return None
+        told = text_field(self._result, "error", "message")
+        return classify(told, status=status_in(told) or _STATUS_BY_EXIT.get(exit_code), now=now)
+
+    def _unfinished(self, exit_code: int, stderr_tail: str, now: float) -> Failure:
+        failure = ended_without_answer("gemini", exit_code, stderr_tail, now, stray=self._lines.stray)
+        if exit_code in (_NO_AUTH, _NOT_TRUSTED):
+            return Failure(FailureKind.AUTH, failure.message)
+        status = _STATUS_BY_EXIT.get(exit_code)
+        return classify(stderr_tail or failure.message, status=status, now=now) if status else failure
+
+
+def _usage(result: Object | None) -> Usage:
+    tokens = number_field(result or {}, "stats", "total_tokens")
+    return Usage(tokens=int(tokens) if tokens is not None else None)
+
+
+AGENT = Gemini()

@@ -1,0 +1,163 @@
+"""opencode: `opencode run --format json`. It prints no result: a run is over when its last step stopped and it exits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from untildone.agents import (
+    AgentEvent,
+    Capabilities,
+    Invocation,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+)
+from untildone.agents._lines import (
+    Object,
+    ObjectLines,
+    ended_without_answer,
+    first_line,
+    number_field,
+    object_field,
+    status_field,
+    text_field,
+    token_sum,
+    tool_summary,
+    with_system_prompt,
+)
+from untildone.core.failures import classify, limit_in_answer
+from untildone.core.model import EMPTY, Answer, Failure, FailureKind, Permissions, SessionUse, Usage
+
+_PERMISSIONS = {
+    Permissions.WORK: None,
+    Permissions.EDIT: '{"bash":"deny"}',
+    Permissions.READ: '{"bash":"deny","edit":"deny"}',
+}
+
+
+class OpenCode:
+    name = "opencode"
+    program = "opencode"
+    install = "npm install -g opencode-ai"
+    capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True)
+
+    def invocation(self, request: Request) -> Invocation:
+        prompt = with_system_prompt(request.prompt, request.system_prompt)
+        denied = _PERMISSIONS[request.permissions]
+        argv = (
+            self.program,
+            "run",
+            "--format=json",
+            "--auto",
+            *_session_flags(request),
+            *((f"--model={request.model}",) if request.model else ()),
+            *request.args,
+        )
+        return Invocation(argv, {"OPENCODE_PERMISSION": denied} if denied else EMPTY, prompt.encode("utf-8", "replace"))
+
+    def reader(self, request: Request) -> OpenCodeReader:  # noqa: ARG002 - the contract of an agent
+        return OpenCodeReader()
+
+
+def _session_flags(request: Request) -> tuple[str, ...]:
+    match request.session:
+        case SessionUse.NEW:
+            return ()
+        case SessionUse.RESUME:
+            return (f"--session={request.session_id}",)
+        case SessionUse.FORK:
+            return (f"--session={request.session_id}", "--fork")
+
+
+class OpenCodeReader:
+    def __init__(self) -> None:
+        self._lines = ObjectLines("opencode")
+        self._session: str | None = None
+        self._closing: list[str] = []
+        self._tokens = 0
+        self._cost = 0.0
+        self._steps = 0
+        self._stop_reason = ""
+        self._error: Object | None = None
+
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        read = self._lines.read(line)
+        if read is None:
+            return ()
+        return (read,) if isinstance(read, Notice) else (*self._known_session(read), *self._take(read))
+
+    def _known_session(self, told: Object) -> Iterator[AgentEvent]:
+        session = text_field(told, "sessionID")
+        if session and session != self._session:
+            self._session = session
+            yield SessionKnown(session)
+
+    def _take(self, told: Object) -> Iterator[AgentEvent]:
+        part = object_field(told, "part")
+        match text_field(told, "type"):
+            case "text":
+                self._closing.append(text_field(part, "text"))
+                yield Said(text_field(part, "text"))
+            case "reasoning":
+                yield Thought(text_field(part, "text"))
+            case "tool_use":
+                yield from self._take_tool(part)
+            case "step_finish":
+                self._take_step(part)
+            case "error":
+                self._error = object_field(told, "error")
+                yield Notice(first_line(_error_text(self._error)))
+
+    def _take_tool(self, part: Object) -> Iterator[AgentEvent]:
+        self._closing.clear()
+        tool, state = text_field(part, "tool"), object_field(part, "state")
+        summary = tool_summary(object_field(state, "input"))
+        told = text_field(state, "output") or text_field(state, "error")
+        yield ToolStarted(tool, summary)
+        yield ToolEnded(tool, text_field(state, "status") == "completed", first_line(told))
+
+    def _take_step(self, part: Object) -> None:
+        self._steps += 1
+        self._stop_reason = text_field(part, "reason")
+        self._error = None
+        self._cost += number_field(part, "cost") or 0.0
+        self._tokens += _tokens(object_field(part, "tokens"))
+
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        failure = self._failure(exit_code, stderr_tail, now)
+        return Answer(
+            text="" if failure else "\n\n".join(self._closing),
+            session_id=self._session,
+            usage=Usage(self._cost, self._tokens) if self._steps else Usage(),
+            failure=failure,
+            exit_code=exit_code,
+        )
+
+    def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
+        if self._error is not None:
+            return classify(_error_text(self._error), status=status_field(self._error, "data", "statusCode"), now=now)
+        if self._stop_reason == "content-filter":
+            return Failure(FailureKind.REFUSED, "the model refused to answer (content filter)")
+        if exit_code == 0 and self._stop_reason not in ("", "tool-calls"):
+            return limit_in_answer("\n\n".join(self._closing), now)
+        return ended_without_answer("opencode", exit_code, stderr_tail, now, stray=self._lines.stray)
+
+
+def _error_text(error: Object) -> str:
+    told = text_field(error, "data", "message") or text_field(error, "message") or text_field(error, "name")
+    retry = text_field(error, "data", "responseHeaders", "retry-after")
+    return f"{told} (retry-after: {retry})" if retry else told
+
+
+def _tokens(tokens: Object) -> int:
+    total = number_field(tokens, "total")
+    if total is not None:
+        return int(total)
+    return token_sum(tokens, "input", "output", "reasoning") + token_sum(object_field(tokens, "cache"), "read", "write")
+
+
+AGENT = OpenCode()

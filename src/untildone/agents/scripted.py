@@ -1,0 +1,156 @@
+"""A stand-in agent that acts out a script: for demos, tests and trying things out. `testing/scripted_agent.py` is the program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from untildone.agents import (
+    AgentEvent,
+    Capabilities,
+    Invocation,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+)
+from untildone.agents._lines import (
+    LONGEST_ARGUMENT,
+    Object,
+    ObjectLines,
+    ended_without_answer,
+    field,
+    first_line,
+    number_field,
+    text_field,
+    with_system_prompt,
+)
+from untildone.core.model import Answer, Failure, FailureKind, SessionUse, Usage
+
+PROGRAM = Path(__file__).parent.parent / "testing" / "scripted_agent.py"
+CANNOT_WORK = 2
+"""The program's exit code when the script, or what it was asked, is wrong."""
+
+
+class Scripted:
+    name = "scripted"
+    program = sys.executable
+    install = "it comes with untildone"
+    capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True, system_prompt=True)
+
+    def invocation(self, request: Request) -> Invocation:
+        system_prompt, prompt = _system_and_prompt(request)
+        argv = (
+            self.program,
+            "-I",
+            "-S",
+            str(PROGRAM),
+            *_session_flags(request),
+            f"--permissions={request.permissions}",
+            *((f"--model={request.model}",) if request.model else ()),
+            *((f"--system-prompt={system_prompt}",) if system_prompt else ()),
+            *request.args,
+        )
+        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+
+    def reader(self, request: Request) -> ScriptedReader:
+        return ScriptedReader()
+
+
+def _session_flags(request: Request) -> tuple[str, ...]:
+    fresh = (f"--session={request.fresh_id}",) if request.fresh_id else ()
+    match request.session:
+        case SessionUse.NEW:
+            return fresh
+        case SessionUse.RESUME:
+            return (f"--resume={request.session_id}",)
+        case SessionUse.FORK:
+            return (f"--resume={request.session_id}", "--fork", *fresh)
+
+
+def _system_and_prompt(request: Request) -> tuple[str | None, str]:
+    if request.system_prompt and len(request.system_prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT:
+        return None, with_system_prompt(request.prompt, request.system_prompt)
+    return request.system_prompt, request.prompt
+
+
+class ScriptedReader:
+    def __init__(self) -> None:
+        self._lines = ObjectLines("scripted")
+        self._session: str | None = None
+        self._model: str | None = None
+        self._version: str | None = None
+        self._said = ""
+        self._answer: Object | None = None
+        self._failure: Object | None = None
+
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        read = self._lines.read(line)
+        if read is None:
+            return ()
+        return (read,) if isinstance(read, Notice) else tuple(self._take(read))
+
+    def _take(self, told: Object) -> Iterator[AgentEvent]:
+        match text_field(told, "event"):
+            case "session":
+                yield from self._take_session(told)
+            case "say":
+                self._said = text_field(told, "text")
+                yield Said(self._said)
+            case "think":
+                yield Thought(text_field(told, "text"))
+            case "tool":
+                yield ToolStarted(text_field(told, "tool"), first_line(text_field(told, "summary")))
+            case "tool_end":
+                summary = first_line(text_field(told, "summary"))
+                yield ToolEnded(text_field(told, "tool"), field(told, "ok") is True, summary)
+            case "failure":
+                self._failure = told
+            case "answer":
+                self._answer = told
+
+    def _take_session(self, told: Object) -> Iterator[AgentEvent]:
+        self._session = text_field(told, "session_id") or None
+        self._model = text_field(told, "model") or None
+        self._version = text_field(told, "version") or None
+        if self._session:
+            yield SessionKnown(self._session)
+
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        answer = self._answer or {}
+        denials = field(answer, "denials")
+        tokens = number_field(answer, "tokens")
+        return Answer(
+            text=text_field(answer, "text") if self._answer else self._said,
+            session_id=self._session,
+            usage=Usage(number_field(answer, "cost_usd"), None if tokens is None else int(tokens)),
+            failure=self._why_it_failed(exit_code, stderr_tail, now),
+            denials=tuple(str(denial) for denial in denials) if isinstance(denials, list) else (),
+            exit_code=exit_code,
+            agent_version=self._version,
+            model=self._model,
+        )
+
+    def _why_it_failed(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
+        if self._failure is not None:
+            return _told_failure(self._failure, now)
+        if exit_code == 0 and self._answer is not None:
+            return None
+        if exit_code == CANNOT_WORK:
+            lines = stderr_tail.strip().splitlines()
+            return Failure(FailureKind.UNAVAILABLE, lines[-1] if lines else "scripted: it cannot work.")
+        return ended_without_answer("scripted", exit_code, stderr_tail, now, stray=self._lines.stray)
+
+
+def _told_failure(told: Object, now: float) -> Failure:
+    reset_in = number_field(told, "reset_in")
+    kind = text_field(told, "kind")
+    known = FailureKind(kind) if kind in set(FailureKind) else FailureKind.MALFORMED
+    return Failure(known, text_field(told, "message"), None if reset_in is None else now + reset_in)
+
+
+AGENT = Scripted()

@@ -1,0 +1,77 @@
+"""What a host can be told to do next, and what a mode can ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from untildone.core.events import Event
+from untildone.core.model import AgentChoice, Outcome, Role, SessionUse
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A mode's wish: ask the agent of a role. RESUME means its session if it has one, FORK a copy of the worker's."""
+
+    role: Role
+    prompt: str
+    session: SessionUse = SessionUse.RESUME
+    system_prompt: str | None = None
+    show_diff: bool = False
+    """The host adds what changed in the workspace since the loop began."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitPerson:
+    """Only a person can say what comes next. A host without a person pauses the loop."""
+
+    question: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgent:
+    """Run an agent: `TurnStarted` first, on disk; then `TurnEnded` or `TurnInterrupted`."""
+
+    ask: Ask
+    agent: AgentChoice
+    iteration: int
+    attempt: int
+    session: SessionUse
+    session_id: str | None
+    messages: int
+    timeout: float | None
+    max_cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunGates:
+    """Run the checks in the workspace: `GatesRan`."""
+
+    checks: tuple[str, ...]
+    timeout: float
+    require_change: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Nothing to do but to write this down."""
+
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Until a time, or until somebody says something."""
+
+    until: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing more to do: the loop has ended, or is paused, or was never started."""
+
+    outcome: Outcome | None
+
+
+Action = AskAgent | RunGates | Record | Wait | AwaitPerson | Rest

@@ -1,0 +1,285 @@
+"""`apply`: what an event changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import assert_never
+
+from untildone.core import budget as budgets
+from untildone.core import gates, rounds
+from untildone.core.events import (
+    AnswerRead,
+    BudgetChanged,
+    BudgetWarned,
+    Entry,
+    Event,
+    GatesRan,
+    LimitReached,
+    LoopCreated,
+    MessageSent,
+    PauseRequested,
+    Rested,
+    ResumeRequested,
+    RunnerClaimed,
+    SessionOpened,
+    SkillStateChanged,
+    StartRequested,
+    StateRepaired,
+    StopRequested,
+    TurnEnded,
+    TurnInterrupted,
+    TurnRetried,
+    TurnStarted,
+    WorkspaceSeen,
+)
+from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, Stall, Turn, session_key
+from untildone.core.model import Budget, Role, Session, SessionUse, Spend, Status, Usage
+
+KEPT_ANSWER = 20_000
+
+
+def apply(loop: Loop | None, entry: Entry) -> Loop:
+    """The loop after an entry of its journal. The first entry of a journal makes the loop."""
+    if isinstance(entry.event, LoopCreated):
+        return loop or _created(entry.event, entry)
+    if loop is None:
+        raise ValueError("the first entry of a journal must be loop_created")
+    if entry.seq <= loop.seq:
+        return loop
+    return replace(_changed(loop, entry.event, entry.at), seq=entry.seq, updated_at=entry.at)
+
+
+def _created(event: LoopCreated, entry: Entry) -> Loop:
+    return Loop(
+        loop_id=event.loop_id,
+        title=event.title,
+        description=event.task,
+        settings=event.settings,
+        budget=event.budget,
+        created_at=entry.at,
+        updated_at=entry.at,
+        seq=entry.seq,
+        asked=(event.task,),
+    )
+
+
+def _changed(loop: Loop, event: Event, at: float) -> Loop:
+    if loop.status.ended and not isinstance(event, StateRepaired | RunnerClaimed):
+        return loop
+    match event:
+        case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
+            return _controlled(loop, event)
+        case MessageSent() | BudgetChanged() | BudgetWarned() | SkillStateChanged():
+            return _told(loop, event)
+        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | SessionOpened() | LimitReached():
+            return _turned(loop, event, at)
+        case AnswerRead(claimed=claimed, skill_state=state):
+            return _read(loop, state, claimed=claimed)
+        case GatesRan():
+            return _judged(loop, event)
+        case Rested(outcome=outcome, reason=reason):
+            return replace(
+                loop, status=outcome.status, outcome=outcome, reason=reason, pause=None, stop=None, runner=None
+            )
+        case RunnerClaimed(token=token, pid=pid, machine=machine):
+            return replace(loop, runner=Runner(token, pid, machine))
+        case WorkspaceSeen(changes=changes):
+            return replace(loop, start=changes, changes=changes)
+        case StateRepaired() | LoopCreated():
+            return loop
+        case _:
+            assert_never(event)
+
+
+def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeRequested | StopRequested) -> Loop:
+    match event:
+        case StartRequested():
+            return replace(loop, status=Status.RUNNING) if loop.status is Status.CREATED else loop
+        case PauseRequested(urgency=urgency, outcome=outcome):
+            return replace(loop, pause=PauseOrder(urgency, outcome)) if loop.status is Status.RUNNING else loop
+        case StopRequested(urgency=urgency, outcome=outcome):
+            return replace(loop, stop=PauseOrder(urgency, outcome))
+        case ResumeRequested(skip_wait=skip_wait):
+            resumed = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall())
+            return _without_waits(resumed) if skip_wait else resumed
+
+
+def _without_waits(loop: Loop) -> Loop:
+    retry = loop.retry and replace(loop.retry, not_before=0.0)
+    return replace(loop, limits={}, retry=retry)
+
+
+def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | SkillStateChanged) -> Loop:
+    match event:
+        case MessageSent(text=text):
+            return _with_message(loop, text)
+        case BudgetChanged(limit=limit, amount=amount, add=add):
+            return _with_budget(loop, budgets.changed(loop.budget, limit, amount, add=add))
+        case BudgetWarned(limit=limit):
+            return replace(loop, warned=(*loop.warned, limit))
+        case SkillStateChanged(skill_state=state):
+            return replace(loop, skill_state=state)
+
+
+def _with_message(loop: Loop, text: str) -> Loop:
+    parsed = rounds.parse(text, budgets.rounds_left(loop.budget, loop.spend))
+    if parsed.changed and parsed.remaining is not None:
+        iterations = loop.spend.iterations + parsed.remaining
+        loop = _with_budget(loop, replace(loop.budget, iterations=iterations))
+    if not parsed.rest:
+        return loop
+    return replace(loop, inbox=(*loop.inbox, parsed.rest), asked=(*loop.asked, parsed.rest))
+
+
+def _with_budget(loop: Loop, budget: Budget) -> Loop:
+    """With a new budget, a warning already given holds only while it is still due."""
+    due = {gauge.limit for gauge in budgets.gauges(budget, loop.spend) if gauge.share >= budgets.WARN_AT}
+    return replace(loop, budget=budget, warned=tuple(limit for limit in loop.warned if limit in due))
+
+
+def _turned(
+    loop: Loop, event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | SessionOpened | LimitReached, at: float
+) -> Loop:
+    match event:
+        case TurnStarted():
+            return _started(loop, event, at)
+        case SessionOpened(role=role, profile=profile, session_id=session_id):
+            return replace(loop, sessions=_with_session(loop, role, profile, session_id))
+        case TurnEnded():
+            return _ended(loop, event)
+        case TurnInterrupted(seconds=seconds):
+            spend = replace(loop.spend, seconds=loop.spend.seconds + seconds)
+            return replace(_given_up(loop), spend=spend)
+        case TurnRetried():
+            return _retried(loop, event)
+        case LimitReached():
+            return _limited(loop, event)
+
+
+def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
+    carried, waiting = loop.inbox[: event.messages], loop.inbox[event.messages :]
+    turn = Turn(event.role, event.iteration, event.attempt, event.profile, event.session, at, carried)
+    spend = replace(loop.spend, iterations=event.iteration) if event.role is Role.WORKER else loop.spend
+    sessions = loop.sessions
+    if event.session is SessionUse.NEW:
+        sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
+    return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)
+
+
+def _ended(loop: Loop, event: TurnEnded) -> Loop:
+    answer, turn = event.answer, loop.turn
+    usage = _usage(loop, event)
+    spend = Spend(
+        iterations=loop.spend.iterations,
+        seconds=loop.spend.seconds + event.seconds,
+        cost_usd=loop.spend.cost_usd + (usage.cost_usd or 0.0),
+        tokens=loop.spend.tokens + (usage.tokens or 0),
+    )
+    loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
+    if turn is not None and answer.session_id is not None:
+        loop = replace(
+            loop, sessions=_with_session(loop, event.role, turn.profile, answer.session_id, answer.session_total)
+        )
+    if event.role is Role.WORKER and answer.failure is None:
+        loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:])
+    if turn is not None and answer.failure is None:
+        loop = replace(loop, limits={name: limit for name, limit in loop.limits.items() if name != turn.profile})
+    return loop if event.changes is None else replace(loop, changes=event.changes)
+
+
+def _usage(loop: Loop, event: TurnEnded) -> Usage:
+    """What this run used. Where the agent tells only its session's totals, what they grew by."""
+    total = event.answer.session_total
+    if total is None or loop.turn is None:
+        return event.answer.usage
+    base = _total_before(loop, loop.turn)
+    cost = None if total.cost_usd is None else _growth(total.cost_usd, base.cost_usd or 0.0)
+    tokens = None if total.tokens is None else round(_growth(total.tokens, base.tokens or 0))
+    return Usage(cost, tokens)
+
+
+def _total_before(loop: Loop, turn: Turn) -> Usage:
+    role = Role.WORKER if turn.session is SessionUse.FORK else turn.role
+    session = None if turn.session is SessionUse.NEW else loop.session_of(role, turn.profile)
+    return session.total if session else Usage()
+
+
+def _growth(total: float, base: float) -> float:
+    """A total below the one before it was counted anew."""
+    return total - base if total >= base else total
+
+
+def _with_session(
+    loop: Loop, role: Role, profile: str, session_id: str, total: Usage | None = None
+) -> Mapping[str, Session]:
+    key = session_key(role, profile)
+    known, turn = loop.sessions.get(key), loop.turn
+    resumed = turn is not None and turn.role is role and turn.session is SessionUse.RESUME
+    kept = known.total if known is not None and (resumed or known.session_id == session_id) else Usage()
+    return {**loop.sessions, key: Session(session_id, total or kept)}
+
+
+def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
+    answer = sha256(event.answer.text.strip().encode()).hexdigest()[:16]
+    unchanged = event.changes is None or event.changes.fingerprint == loop.changes.fingerprint
+    again = unchanged and answer == loop.stall.answer
+    checks = loop.stall.checks if unchanged else 0
+    return replace(
+        loop,
+        stall=replace(
+            loop.stall,
+            answer=answer,
+            answers=loop.stall.answers + 1 if again else 1,
+            checks=checks,
+            unchanged=unchanged,
+        ),
+    )
+
+
+def _given_up(loop: Loop) -> Loop:
+    """The turn came to nothing: what the person said waits for the next prompt."""
+    carried = loop.turn.messages if loop.turn else ()
+    return replace(loop, turn=None, answer=None, inbox=(*carried, *loop.inbox))
+
+
+def _retried(loop: Loop, event: TurnRetried) -> Loop:
+    retry = Retry(event.role, event.iteration, event.attempt, event.not_before, event.failure)
+    sessions = loop.sessions
+    if event.fresh_session and loop.turn is not None:
+        gone = session_key(event.role, loop.turn.profile)
+        sessions = {key: session for key, session in sessions.items() if key != gone}
+    return replace(_given_up(loop), retry=retry, sessions=sessions)
+
+
+def _limited(loop: Loop, event: LimitReached) -> Loop:
+    turn = loop.turn
+    limits = {**loop.limits, event.profile: Limit(event.until, event.message, event.strikes)}
+    if turn is None or turn.profile != event.profile:
+        return replace(loop, limits=limits)
+    iterations = turn.iteration - 1 if turn.role is Role.WORKER else loop.spend.iterations
+    return replace(_given_up(loop), limits=limits, spend=replace(loop.spend, iterations=iterations))
+
+
+def _read(loop: Loop, state: Mapping[str, object] | None, *, claimed: bool) -> Loop:
+    return replace(
+        loop,
+        turn=None,
+        answer=None,
+        claimed=claimed,
+        gates=() if claimed else loop.gates,
+        skill_state=loop.skill_state if state is None else state,
+    )
+
+
+def _judged(loop: Loop, event: GatesRan) -> Loop:
+    results = (*loop.gates, *event.results)
+    failed = tuple(result for result in results if not result.passed)
+    spend = replace(loop.spend, seconds=loop.spend.seconds + event.seconds)
+    loop = replace(loop, turn=None, answer=None, gates=results, claimed=not failed, spend=spend)
+    if not failed:
+        return loop
+    check = gates.signature(failed)
+    again = loop.stall.unchanged and check == loop.stall.check
+    return replace(loop, stall=replace(loop.stall, check=check, checks=loop.stall.checks + 1 if again else 1))

@@ -1,0 +1,271 @@
+"""Claims: does an agent's final message say that it is done?
+
+The promise and the marker count only as the agent's own words. What stands in a code block, in backticks, in a
+quotation or in an echo of the prompt is talk about them. Everything here takes time in proportion to the message.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+Span = tuple[int, int]
+Find = Callable[[str, int], int]
+
+_IN_LIST = r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+"
+_FENCE_OPENS = r"(?:`{3,}+(?=[^`\n]*+$)|~{3,}+)"
+_FENCE = re.compile(rf"^[ \t]*+{_IN_LIST}(?P<sign>{_FENCE_OPENS})", re.MULTILINE)
+_FENCE_OR_QUOTE = re.compile(rf"^[ \t]*+{_IN_LIST}(?P<sign>>|{_FENCE_OPENS})", re.MULTILINE)
+_FENCE_CLOSES = re.compile(r"^[ \t]*+(?P<sign>`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
+
+_ONE_LINE_BLOCK = re.compile(rf"[ \t]*+(?:$|\||#{{1,6}}+[ \t]|>|{_FENCE_OPENS})", re.MULTILINE)
+_STARTS_BLOCK = re.compile(
+    rf"[ \t]*+(?:$|\||#{{1,6}}+[ \t]|>|{_FENCE_OPENS}|(?:[-*+]|[0-9]{{1,9}}[.)])[ \t])", re.MULTILINE
+)
+_BACKTICKS = re.compile(r"`++")
+
+# Scripts that put no blanks between words have no word boundary to insist on.
+_WORD_CHARACTER = r"[^\W\u2e80-\uffff\U00020000-\U0003ffff]"
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
+_WORD = re.compile(r"\w+")
+_TELLING = 3
+_MENTIONS_LOOKED_AT = 64
+_LINES_LOOKED_AT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerFound:
+    message: str | None = None
+
+
+def has_promise(final_message: str, promise: str, prompt: str = "") -> bool:
+    """Whether the message makes the promise: the exact string, as the agent's own words."""
+    text, promise, prompt = _unix_lines(final_message), _unix_lines(promise), _unix_lines(prompt)
+    if not promise.strip() or promise not in text:
+        return False
+    find = _finder(promise)
+    hidden = _merged([*_inner(_blocks(text, _FENCE_OR_QUOTE)), *_echoes(text, promise, prompt)])
+    paragraph, code = (0, 0), list[Span]()
+    position = find(text, 0)
+    while position >= 0:
+        end = _end_of_cover(hidden, position)
+        if end is None:
+            if not paragraph[0] <= position < paragraph[1]:
+                paragraph = _paragraph(text, position)
+                code = _inner(_code_spans(text, paragraph))
+            end = _end_of_cover(code, position)
+        if end is None:
+            return True
+        position = find(text, end)
+    return False
+
+
+def has_marker(text: str, marker: str = "[TASK_COMPLETED]") -> MarkerFound | None:
+    """The marker alone on a line, outside code blocks. In brackets it may carry a word: `[TASK_COMPLETED: word]`."""
+    text, marker = _unix_lines(text), marker.strip()
+    bracketed = len(marker) > 2 and marker.startswith("[") and marker.endswith("]")
+    stem = marker[:-1] if bracketed else marker
+    if not stem or stem not in text:
+        return None
+    fences = _blocks(text, _FENCE)
+    position = text.find(stem)
+    while position >= 0:
+        start, end = _line(text, position)
+        covered = _end_of_cover(fences, position)
+        if covered is None:
+            found = _marker_on(text[start:end].strip(), marker, stem if bracketed else None)
+            if found:
+                return found
+        position = text.find(stem, covered or end)
+    return None
+
+
+def _marker_on(line: str, marker: str, stem: str | None) -> MarkerFound | None:
+    if line == marker:
+        return MarkerFound()
+    if stem and line.startswith(f"{stem}:") and line.endswith("]"):
+        return MarkerFound(line[len(stem) + 1 : -1].strip() or None)
+    return None
+
+
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _finder(promise: str) -> Find:
+    """Finds the next promise from a position on. A single word is found as a word: DONE is not in UNDONE."""
+    if not re.fullmatch(r"\w+", promise):
+        return lambda text, start: text.find(promise, start)
+    first = rf"(?<!{_WORD_CHARACTER})" if re.match(_WORD_CHARACTER, promise[0]) else ""
+    last = rf"(?!{_WORD_CHARACTER})" if re.match(_WORD_CHARACTER, promise[-1]) else ""
+    word = re.compile(first + re.escape(promise) + last)
+    return lambda text, start: found.start() if (found := word.search(text, start)) else -1
+
+
+def _blocks(text: str, opening: re.Pattern[str]) -> list[Span]:
+    """The fenced code blocks and, where `opening` knows them, the lines of quotations."""
+    spans: list[Span] = []
+    position = 0
+    while found := opening.search(text, position):
+        sign = found["sign"]
+        position = _line(text, found.end())[1] if sign == ">" else _fence_end(text, found.end(), sign)
+        spans.append((found.start("sign"), position))
+    return spans
+
+
+def _fence_end(text: str, start: int, opened: str) -> int:
+    """Where the block closes: the same sign, at least as long; never closed, it runs to the end."""
+    for closing in _FENCE_CLOSES.finditer(text, start):
+        if closing["sign"].startswith(opened):
+            return closing.end()
+    return len(text)
+
+
+def _paragraph(text: str, position: int) -> Span:
+    """The lines that a code span around the position could reach over: not beyond a blank line or another block."""
+    start, end = _line(text, position)
+    alone = _ONE_LINE_BLOCK.match(text, start)
+    while start > 0 and not _STARTS_BLOCK.match(text, start):
+        above = _line(text, start - 1)[0]
+        if _ONE_LINE_BLOCK.match(text, above):
+            break
+        start = above
+    while not alone and end < len(text) and not _STARTS_BLOCK.match(text, end + 1):
+        end = _line(text, end + 1)[1]
+    return start, end + 1
+
+
+def _code_spans(text: str, paragraph: Span) -> list[Span]:
+    """Backticks pair up as in CommonMark: a run opens, the next run of exactly that length closes."""
+    runs = [found.span() for found in _BACKTICKS.finditer(text, *paragraph)]
+    closing = _closing_runs(text, runs)
+    spans: list[Span] = []
+    index = 0
+    while index < len(runs):
+        partner = closing[index]
+        if partner is not None:
+            spans.append((runs[index][0], runs[partner][1]))
+        index = (index if partner is None else partner) + 1
+    return spans
+
+
+def _closing_runs(text: str, runs: list[Span]) -> list[int | None]:
+    closing: list[int | None] = [None] * len(runs)
+    nearest: dict[int, int] = {}
+    for index in range(len(runs) - 1, -1, -1):
+        start, end = runs[index]
+        closing[index] = nearest.get(end - start - _escaped(text, start))
+        nearest[end - start] = index
+    return closing
+
+
+def _escaped(text: str, position: int) -> int:
+    """1 if an odd number of backslashes stands before: then the first backtick opens nothing."""
+    before = position
+    while before > 0 and text[before - 1] == "\\":
+        before -= 1
+    return (position - before) % 2
+
+
+def _echoes(text: str, promise: str, prompt: str) -> list[Span]:
+    """Where the message repeats what the prompt says about the promise."""
+    telling = {prompt.strip()} if _words_beside(prompt, promise) else set[str]()
+    dictated: list[int] = []
+    for position in islice(_positions(prompt, promise), _MENTIONS_LOOKED_AT):
+        sentence = _sentence(prompt, (position, position + len(promise)))
+        if _is_dictated(prompt, position, sentence, promise):
+            dictated.append(position)
+        else:
+            telling.add(sentence)
+    spans = [
+        (start, start + len(copied)) for copied in telling for start in _positions(text, copied) if promise in copied
+    ]
+    return spans + list(_echoed_lines(text, promise, prompt, dictated))
+
+
+def _echoed_lines(text: str, promise: str, prompt: str, dictated: list[int]) -> Iterator[Span]:
+    """A line that the prompt dictates is an echo only beside the line that it stands beside in the prompt."""
+    lines = {prompt[slice(*_line(prompt, position))].strip() for position in dictated}
+    above = {_neighbour(prompt, position, promise, -1) for position in dictated} - {""}
+    below = {_neighbour(prompt, position, promise, +1) for position in dictated} - {""}
+    position = text.find(promise) if above or below else -1
+    while position >= 0:
+        start, end = _line(text, position)
+        if text[start:end].strip() in lines and (
+            _neighbour(text, position, promise, -1) in above or _neighbour(text, position, promise, +1) in below
+        ):
+            yield start, end
+        position = text.find(promise, max(end, position + 1))
+
+
+def _sentence(prompt: str, promise_at: Span) -> str:
+    """The sentence of the prompt, within its line, in which the promise stands."""
+    start, _ = _line(prompt, promise_at[0])
+    _, end = _line(prompt, promise_at[1] - 1)
+    for stop in _SENTENCE_END.finditer(prompt, start, promise_at[0]):
+        start = stop.end()
+    stop_after = _SENTENCE_END.search(prompt, promise_at[1], end)
+    return prompt[start : stop_after.end() if stop_after else end].strip()
+
+
+def _is_dictated(prompt: str, position: int, sentence: str, promise: str) -> bool:
+    """A line of its own, with few other words or after a colon, is what the agent was told to write: no echo."""
+    start, end = _line(prompt, position)
+    introduced = prompt[max(0, start - 4096) : start].rstrip().endswith((":", "："))
+    few = _words_beside(sentence, promise) < _TELLING
+    return prompt[start:end].strip() == sentence and (introduced or few)
+
+
+def _words_beside(passage: str, promise: str) -> int:
+    return len(_WORD.findall(passage.replace(promise, " ")))
+
+
+def _neighbour(text: str, position: int, promise: str, step: int) -> str:
+    """The nearest line above or below that says something, if it says enough to be recognised; else nothing."""
+    start, end = _line(text, position)
+    for _ in range(_LINES_LOOKED_AT):
+        if start == 0 if step < 0 else end == len(text):
+            break
+        start, end = _line(text, start - 1 if step < 0 else end + 1)
+        line = text[start:end].strip()
+        if promise in line or _WORD.search(line):
+            return line if _words_beside(line, promise) >= _TELLING else ""
+    return ""
+
+
+def _positions(text: str, wanted: str) -> Iterator[int]:
+    position = text.find(wanted)
+    while position >= 0:
+        yield position
+        position = text.find(wanted, position + len(wanted))
+
+
+def _line(text: str, position: int) -> Span:
+    """The line in which the position lies, without its line end; a line end belongs to the line before it."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    return start, len(text) if end < 0 else end
+
+
+def _inner(spans: list[Span]) -> list[Span]:
+    """The positions within, not at the start: a promise that itself begins with a backtick or a fence is no talk."""
+    return [(start + 1, end) for start, end in spans]
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _end_of_cover(spans: list[Span], position: int) -> int | None:
+    """Where the span ends that covers the position, if one does. Spans are in order and apart."""
+    index = bisect_right(spans, position, key=lambda span: span[0]) - 1
+    return spans[index][1] if index >= 0 and position < spans[index][1] else None

@@ -1,0 +1,110 @@
+"""Values to JSON and back: frozen dataclasses, enums, tuples, mappings and plain values, by their type hints."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+class CodecError(ValueError):
+    """A record does not have the shape that its type asks for."""
+
+
+def to_json(value: Any) -> Any:
+    """The JSON form of a value; mappings and tuples become plain dicts and lists."""
+    if value is None or (isinstance(value, str | int | float) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(to_json(key)): to_json(item) for key, item in value.items()}
+    return {name: to_json(getattr(value, name)) for name in _field_names(value.__class__)}
+
+
+def from_json(kind: type[T], data: Any) -> T:
+    """The value of type `kind` that `data` describes. Unknown fields are passed over; missing ones take their default."""
+    decode: Callable[[Any], T] = _decoder(cast(Any, kind))
+    return decode(data)
+
+
+def timestamp(at: float) -> str:
+    """Epoch seconds as RFC 3339 in UTC."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def epoch(text: str) -> float:
+    """RFC 3339 as epoch seconds."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[Any], Any]:
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _union(get_args(kind))
+    if origin is tuple:
+        item = _decoder(get_args(kind)[0])
+        return lambda data: tuple(item(entry) for entry in _need(list, data))
+    if origin is not None:
+        key, item = (_decoder(argument) for argument in get_args(kind))
+        return lambda data: {key(name): item(entry) for name, entry in _need(dict, data).items()}
+    return _plain(kind)
+
+
+def _plain(kind: Any) -> Callable[[Any], Any]:
+    if kind is Any:
+        return lambda data: data
+    if kind is float:
+        return lambda data: float(_need((int, float), data))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return lambda data: _member(kind, data)
+    if dataclasses.is_dataclass(kind):
+        return _record(kind)
+    return lambda data: _need(kind, data)
+
+
+def _union(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
+    (inner,) = (kind for kind in kinds if kind is not types.NoneType)
+    decode = _decoder(inner)
+    return lambda data: None if data is None else decode(data)
+
+
+def _record(kind: Any) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    decoders = {field.name: _decoder(hints[field.name]) for field in dataclasses.fields(kind)}
+
+    def decode(data: Any) -> Any:
+        known = {name: decoders[name](entry) for name, entry in _need(dict, data).items() if name in decoders}
+        try:
+            return kind(**known)
+        except TypeError as problem:
+            raise CodecError(f"{kind.__name__}: {problem}") from None
+
+    return decode
+
+
+def _member(kind: type[Enum], data: Any) -> Enum:
+    member = kind.__members__.get(str(data).upper())
+    if member is None:
+        raise CodecError(f"{data!r} is no {kind.__name__}")
+    return member
+
+
+def _need(kind: Any, data: Any) -> Any:
+    if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
+        raise CodecError(f"{type(data).__name__} where {kind} belongs")
+    return data

@@ -1,0 +1,179 @@
+"""`decide`: what to do next. Budget, gates and control live here, so that no mode can skip them."""
+
+from __future__ import annotations
+
+from untildone.core import budget as budgets
+from untildone.core import failures, review, rounds
+from untildone.core.actions import Action, Ask, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.events import (
+    AnswerRead,
+    BudgetWarned,
+    Event,
+    GatesRan,
+    LimitReached,
+    Rested,
+    TurnInterrupted,
+    TurnRetried,
+)
+from untildone.core.loop import Loop, Turn
+from untildone.core.mode import Mode
+from untildone.core.model import AgentChoice, Failure, FailureKind, Outcome, Role, SessionUse, Status
+
+SAME_AGAIN = 3
+"""So many times in a row the same, with nothing changed, is a stall."""
+ATTEMPTS = {FailureKind.OVERLOADED: 8}
+USUAL_ATTEMPTS = 4
+LONGEST_RETRY_DELAY = 60.0
+FIRST_LIMIT_WAIT, LONGEST_LIMIT_WAIT = 60.0, 1800.0
+
+
+def decide(loop: Loop, now: float, mode: Mode) -> Action:
+    if loop.status.ended:
+        return Rest(loop.outcome)
+    if loop.turn is not None:
+        return _understand(loop, loop.turn, now, mode)
+    if loop.stop is not None:
+        return _rest(loop.stop.outcome)
+    if loop.status is not Status.RUNNING:
+        return Rest(loop.outcome)
+    if loop.pause is not None:
+        return _rest(loop.pause.outcome)
+    return _judge(loop, now) if loop.claimed else _go_on(loop, now, mode)
+
+
+def _rest(outcome: Outcome, reason: str = "") -> Record:
+    return Record((Rested(outcome, reason),))
+
+
+def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
+    """A turn was taken: make sense of what came of it."""
+    answer = loop.answer
+    if answer is None:
+        return Record((TurnInterrupted(turn.role, turn.iteration, "crash"),))
+    if answer.failure is not None:
+        return Record((_after_failure(loop, turn, answer.failure, now),))
+    if loop.claimed:
+        return Record((GatesRan((review.result(loop, answer),)),))
+    read = mode.read(loop, turn.role, answer)
+    return Record((AnswerRead(claimed=True, skill_state=read.skill_state) if loop.settings.once else read,))
+
+
+def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> Event:
+    kind = failure.kind
+    if kind is FailureKind.LIMIT:
+        return _limit(loop, turn, failure, now)
+    if turn.session is not SessionUse.NEW and kind in (FailureKind.CONTEXT_FULL, FailureKind.UNAVAILABLE):
+        return TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True)
+    retried = kind in (FailureKind.OVERLOADED, FailureKind.CRASHED, FailureKind.TIMEOUT, FailureKind.MALFORMED)
+    if retried and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
+        delay = min(LONGEST_RETRY_DELAY, loop.settings.retry_delay * 2 ** (turn.attempt - 1))
+        return TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now + delay)
+    return Rested(Outcome.FAILED, _failure_sentence(turn, failure))
+
+
+def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached:
+    """Wait until the time that the agent names; if it names none, ask again ever more seldom."""
+    before = loop.limits.get(turn.profile)
+    strikes = before.strikes + 1 if before else 1
+    backoff = min(LONGEST_LIMIT_WAIT, FIRST_LIMIT_WAIT * 2 ** (strikes - 1))
+    until = failure.reset_at if failure.reset_at is not None and failure.reset_at > now else now + backoff
+    return LimitReached(turn.profile, until, failure.message, strikes)
+
+
+def _failure_sentence(turn: Turn, failure: Failure) -> str:
+    tries = f" ({turn.attempt} attempts)" if turn.attempt > 1 else ""
+    told = failure.message.strip().rstrip(".")
+    return f"{turn.role.value.capitalize()} {turn.profile}: {told}{tries}. hint: {failures.hint(failure.kind, turn.profile)}"
+
+
+def _judge(loop: Loop, now: float) -> Action:
+    """The agent claims to be done: nobody is taken at their word."""
+    settings, said = loop.settings, {result.gate for result in loop.gates}
+    if (settings.checks or settings.require_change) and not said & {"check", "require_change"}:
+        return RunGates(settings.checks, settings.check_timeout, settings.require_change)
+    if settings.review and "review" not in said:
+        return _ask(loop, now, review.ask(loop))
+    return _rest(Outcome.VERIFIED if loop.gates else Outcome.CLAIMED)
+
+
+def _go_on(loop: Loop, now: float, mode: Mode) -> Action:
+    wish = mode.next(loop)
+    return wish if isinstance(wish, AwaitPerson) else _ask(loop, now, wish)
+
+
+def _ask(loop: Loop, now: float, wish: Ask) -> Action:
+    worker = wish.role is Role.WORKER
+    retry = loop.retry if loop.retry is not None and loop.retry.role is wish.role else None
+    held_back = _budget(loop, before_worker_turn=worker and retry is None) or (_stalled(loop) if worker else None)
+    if held_back is not None:
+        return held_back
+    if retry is not None and now < retry.not_before:
+        return Wait(retry.not_before, f"{retry.failure.kind.value}: {retry.failure.message}")
+    agent = _available(loop, wish.role, now)
+    if isinstance(agent, Wait):
+        return agent
+    return _turn(loop, wish, agent, attempt=retry.attempt + 1 if retry else 1)
+
+
+def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
+    gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=before_worker_turn)
+    if gauge is not None:
+        told = f"{rounds.NO_ROUNDS} " if gauge.limit == "iterations" else ""
+        return _rest(Outcome.BUDGET, f"{told}{gauge.sentence()}.")
+    for gauge in budgets.gauges(loop.budget, loop.spend):
+        if gauge.share >= budgets.WARN_AT and gauge.limit not in loop.warned:
+            return Record((BudgetWarned(gauge.limit, gauge.used, gauge.allowed),))
+    return None
+
+
+def _stalled(loop: Loop) -> Record | None:
+    if loop.settings.promise is None:
+        return None
+    if loop.stall.checks >= SAME_AGAIN:
+        failed = "; ".join(result.command or result.gate for result in loop.failed_gates)
+        return _rest(
+            Outcome.STALLED, f"{SAME_AGAIN} times in a row nothing changed and the same gate failed: {failed}."
+        )
+    if loop.stall.answers >= SAME_AGAIN:
+        words = " ".join(loop.last_answer.split())[:200]
+        return _rest(
+            Outcome.STALLED, f"{SAME_AGAIN} times in a row nothing changed and the answer was the same: “{words}”"
+        )
+    return None
+
+
+def _available(loop: Loop, role: Role, now: float) -> AgentChoice | Wait:
+    """The agent of the role, or its stand-in while it is at its limit, or a wait until one of them may be asked."""
+    chosen, fallback = loop.settings.agent_for(role), loop.settings.fallback
+    candidates = [chosen] if fallback is None else [chosen, fallback]
+    limits = [loop.limits.get(agent.profile) for agent in candidates]
+    for agent, limit in zip(candidates, limits, strict=True):
+        if limit is None or limit.until <= now:
+            return agent
+    first = min((limit for limit in limits if limit is not None), key=lambda limit: limit.until)
+    return Wait(first.until, f"limit: {first.message}")
+
+
+def _turn(loop: Loop, wish: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
+    session, session_id = _session(loop, wish, agent)
+    left = None if loop.budget.cost_usd is None else max(0.0, loop.budget.cost_usd - loop.spend.cost_usd)
+    return AskAgent(
+        ask=wish,
+        agent=agent,
+        iteration=loop.next_iteration if wish.role is Role.WORKER else loop.spend.iterations,
+        attempt=attempt,
+        session=session,
+        session_id=session_id,
+        messages=len(loop.inbox) if wish.role is Role.WORKER else 0,
+        timeout=budgets.turn_timeout(loop.budget, loop.spend),
+        max_cost_usd=left,
+    )
+
+
+def _session(loop: Loop, wish: Ask, agent: AgentChoice) -> tuple[SessionUse, str | None]:
+    """What was wished for, as far as the agent can do it and there is something to go on from."""
+    needs = {SessionUse.RESUME: wish.role, SessionUse.FORK: Role.WORKER}
+    if wish.session not in needs or wish.session.value not in agent.abilities:
+        return SessionUse.NEW, None
+    session = loop.session_of(needs[wish.session], agent.profile)
+    return (wish.session, session.session_id) if session else (SessionUse.NEW, None)

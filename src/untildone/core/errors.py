@@ -1,0 +1,55 @@
+"""The errors of untildone: somebody must fix something.
+
+    UntilDoneError            a sentence (what, where), a hint (what to do), an exit code
+    ├── UsageError            what the person typed or configured cannot work            exit 2
+    │   ├── LoopNotFound      no loop, or more than one, has that name
+    │   └── WrongMove         the loop's status does not allow this control
+    ├── LoopBusy              another runner drives this loop                            exit 2
+    ├── AgentMissing          the agent program cannot be found or started               exit 6
+    └── StoreError            the state cannot be read or written                        exit 6
+        ├── DamagedState      it is damaged beyond what journal and backups can repair
+        └── FencedOff         a newer runner has claimed this loop
+
+Expected ends of a loop are not errors: they are an `Outcome`.
+"""
+
+
+class UntilDoneError(Exception):
+    exit_code = 1
+
+    def __init__(self, sentence: str, hint: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.hint = hint
+
+
+class UsageError(UntilDoneError):
+    exit_code = 2
+
+
+class LoopNotFound(UsageError):
+    pass
+
+
+class WrongMove(UsageError):
+    pass
+
+
+class LoopBusy(UntilDoneError):
+    exit_code = 2
+
+
+class AgentMissing(UntilDoneError):
+    exit_code = 6
+
+
+class StoreError(UntilDoneError):
+    exit_code = 6
+
+
+class DamagedState(StoreError):
+    pass
+
+
+class FencedOff(StoreError):
+    pass

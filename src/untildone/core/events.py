@@ -1,0 +1,283 @@
+"""What can happen to a loop. The journal is a list of these; `apply` says what each changes.
+
+Numbers in events are absolute ("iteration 3 started"), never "one more": reading one twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from untildone.core.model import (
+    Answer,
+    Budget,
+    Changes,
+    Failure,
+    GateResult,
+    LoopSettings,
+    Outcome,
+    Role,
+    SessionUse,
+    Status,
+    Urgency,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCreated:
+    loop_id: str
+    title: str
+    task: str
+    settings: LoopSettings
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerClaimed:
+    """A runner drives the loop from here on; an older runner's word no longer counts."""
+
+    token: str
+    pid: int
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequested:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRequested:
+    urgency: Urgency = Urgency.AFTER_ITERATION
+    outcome: Outcome = Outcome.PAUSED
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRequested:
+    skip_wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    urgency: Urgency = Urgency.AFTER_ITERATION
+    outcome: Outcome = Outcome.STOPPED
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSent:
+    text: str
+    source: str = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetChanged:
+    """One limit is raised by an amount (`add`) or set to it; `amount` None takes the limit away."""
+
+    limit: str
+    amount: float | None
+    add: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSeen:
+    """The workspace before the first turn."""
+
+    changes: Changes
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """An agent is about to be asked: on disk before anything is spent."""
+
+    role: Role
+    iteration: int
+    attempt: int
+    profile: str
+    session: SessionUse
+    prompt: str
+    messages: int = 0
+    """How many messages of the inbox the prompt carries."""
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    """The agent told the id of its conversation: written down at once, so that a crash does not lose it."""
+
+    role: Role
+    profile: str
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    role: Role
+    iteration: int
+    answer: Answer
+    seconds: float
+    changes: Changes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInterrupted:
+    """The turn was ended from outside; its iteration stays counted. `reason`: `control`, `timeout`, `budget`, `crash`."""
+
+    role: Role
+    iteration: int
+    reason: str
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRetried:
+    """The turn failed in passing and is asked again inside its iteration."""
+
+    role: Role
+    iteration: int
+    attempt: int
+    failure: Failure
+    not_before: float
+    fresh_session: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """An agent profile hit a usage or rate limit. A turn that hit it gives its iteration back."""
+
+    profile: str
+    until: float
+    message: str
+    strikes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRead:
+    """What the mode made of the last answer."""
+
+    claimed: bool
+    skill_state: Mapping[str, Any] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatesRan:
+    results: tuple[GateResult, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetWarned:
+    limit: str
+    used: float
+    allowed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rested:
+    """The loop came to rest: completed, failed, or paused and able to go on."""
+
+    outcome: Outcome
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillStateChanged:
+    """A person changed the mode's own part: its tasks, its phases."""
+
+    skill_state: Mapping[str, Any]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRepaired:
+    """Something on disk was damaged; this is what was found and what was done."""
+
+    detail: str
+
+
+Event = (
+    LoopCreated
+    | RunnerClaimed
+    | StartRequested
+    | PauseRequested
+    | ResumeRequested
+    | StopRequested
+    | MessageSent
+    | BudgetChanged
+    | WorkspaceSeen
+    | TurnStarted
+    | SessionOpened
+    | TurnEnded
+    | TurnInterrupted
+    | TurnRetried
+    | LimitReached
+    | AnswerRead
+    | GatesRan
+    | BudgetWarned
+    | Rested
+    | SkillStateChanged
+    | StateRepaired
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal."""
+
+    seq: int
+    at: float
+    event: Event
+
+
+_TURNS: dict[type, str] = {
+    TurnStarted: "start",
+    TurnEnded: "complete",
+    TurnInterrupted: "interrupted",
+    TurnRetried: "retry",
+}
+_RESTS = {Status.COMPLETED: "task_complete", Status.FAILED: "loop_failed", Status.PAUSED: "loop_paused"}
+_NAMES: dict[type, str] = {
+    LoopCreated: "loop_created",
+    RunnerClaimed: "runner_claimed",
+    StartRequested: "start_requested",
+    PauseRequested: "pause_requested",
+    ResumeRequested: "resume_requested",
+    StopRequested: "stop_requested",
+    MessageSent: "message",
+    BudgetChanged: "budget_changed",
+    WorkspaceSeen: "workspace_seen",
+    SessionOpened: "session_opened",
+    LimitReached: "limit_reached",
+    AnswerRead: "answer_read",
+    GatesRan: "gates_ran",
+    BudgetWarned: "budget_warning",
+    SkillStateChanged: "skill_state_changed",
+    StateRepaired: "state_repaired",
+}
+KINDS: dict[str, type] = {
+    **{name: kind for kind, name in _NAMES.items()},
+    **{f"{turn}_{suffix}": kind for kind, suffix in _TURNS.items() for turn in ("iteration", "consultation")},
+    **dict.fromkeys(_RESTS.values(), Rested),
+}
+"""Event names on the wire, and the types they stand for."""
+
+
+def name_of(event: Event) -> str:
+    """The event's name in the journal: the worker's turns are iterations, other roles are consulted."""
+    if isinstance(event, TurnStarted | TurnEnded | TurnInterrupted | TurnRetried):
+        turn = "iteration" if event.role is Role.WORKER else "consultation"
+        return f"{turn}_{_TURNS[type(event)]}"
+    if isinstance(event, Rested):
+        return _RESTS[event.outcome.status]
+    return _NAMES[type(event)]
+
+
+def level_of(event: Event) -> str:
+    match event:
+        case TurnRetried() | TurnInterrupted() | LimitReached() | BudgetWarned() | StateRepaired():
+            return "WARN"
+        case Rested(outcome=outcome) if outcome.status is Status.FAILED:
+            return "ERROR"
+        case _:
+            return "INFO"

@@ -1,0 +1,168 @@
+"""Why a turn brought no answer: one table for all agents, read from an HTTP status and the words of the program.
+
+The time at which a limit lifts is read by `untildone.core.reset_times`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+from untildone.core.model import Failure, FailureKind
+from untildone.core.reset_times import reset_time
+
+LONGEST_MESSAGE = 600
+
+_STATUS = re.compile(
+    r"""(?ix)
+    (?: \b(?:status(?:code)?|code|error|http(?:/\d(?:\.\d)?)?) ["'\s:=(]{1,4} (?:code["'\s:=(]{0,4})? ([45]\d\d) \b
+      | \( ([45]\d\d) \)
+      | \b ([45]\d\d) \s+ (?:unauthorized|forbidden|not\ found|payload|too\ many|internal|bad\ gateway|service|gateway) )
+    """
+)
+
+_BY_STATUS = {
+    401: FailureKind.AUTH,
+    402: FailureKind.LIMIT,
+    408: FailureKind.TIMEOUT,
+    413: FailureKind.CONTEXT_FULL,
+    429: FailureKind.LIMIT,
+}
+
+_WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(words, re.IGNORECASE))
+    for kind, words in (
+        (
+            FailureKind.CONTEXT_FULL,
+            r"prompt is too long|prompt too long|input is too long|request too large|context[ _-]?(?:window|length)"
+            r"|maximum context|too many (?:input )?tokens|input token count.{0,40}exceeds|out of room",
+        ),
+        (
+            FailureKind.LIMIT,
+            r"rate[ _-]?limit|(?:usage|session|weekly|daily|hourly|monthly|spending|opus|sonnet) limit|limit (?:was |is )?reached"
+            r"|(?:hit|reached|exceeded) your .{0,40}(?:limit|quota)|quota|too many requests|resource[ _]?exhausted"
+            r"|credit balance|billing|insufficient (?:credit|funds|balance)|out of (?:extra )?(?:usage|credits)",
+        ),
+        (
+            FailureKind.AUTH,
+            r"unauthori[sz]ed|unauthenticated|authenticat|(?:invalid|incorrect|missing|bad|no)[ _]api[ _-]?key"
+            r"|api[ _-]?key (?:is )?(?:not valid|invalid|missing|expired|required|not found)"
+            r"|not logged in|log ?in (?:again|first|required)|please run /login|\blogin required|permission_error|forbidden"
+            r"|set an auth method|(?:token|session|credentials?) (?:has |have |is |are )?expired|invalid.{0,10}credentials",
+        ),
+        (
+            FailureKind.UNAVAILABLE,
+            r"no conversation found|no (?:rollout|thread|session)s? found|(?:session|thread|conversation) .{0,80}not found"
+            r"|no (?:saved )?session|(?:session|resume) .{0,60}(?:does not exist|no match)|invalid session identifier"
+            r"|model.{0,80}(?:not found|not exist|not supported|not available|unknown)|unknown model|model_not_found"
+            r"|issue with the selected model|command not found|no such file or directory|cannot execute|not_found_error",
+        ),
+        (
+            FailureKind.REFUSED,
+            r"usage polic|content polic|policy violation|violates? .{0,40}polic|content[ _]filter|blocked by safety|safety_block"
+            r"|prohibited_content|refused to (?:answer|respond)",
+        ),
+        (FailureKind.TIMEOUT, r"timed? ?out\b|deadline exceeded|etimedout"),
+        (
+            FailureKind.MALFORMED,
+            r"malformed|unexpected end of json|invalid json|not valid json|unexpected token .{0,40}json|json parse|failed to parse",
+        ),
+        (
+            FailureKind.OVERLOADED,
+            r"overloaded|high demand|server[ _-]error|internal error|service unavailable|bad gateway|temporarily unavailable"
+            r"|connection (?:was )?(?:refused|reset|closed|dropped|failed|error|terminated|lost)|econn(?:refused|reset|aborted)|enotfound"
+            r"|eai_again|epipe|socket hang ?up|fetch failed|stream (?:was )?(?:disconnected|closed|cut|error|ended)|network error"
+            r"|unable to connect|error sending request|\bterminated\b|premature close|upstream",
+        ),
+    )
+)
+
+_LIMIT_SENTENCE = re.compile(
+    r"""(?ix) ^ (?:\W{0,3}error:\s*)?
+    (?: (?:claude\ (?:ai\ |code\ )?|codex\ |gemini\ |copilot\ )? (?:\w+[\ -]){0,2}? limit\ (?:was\ )?(?:reached|exceeded)
+      | you(?:'|’)?(?:ve|\ have)?\ (?:now\ )?(?:hit|reached|exceeded)\ your\ (?:[\w-]+\ ){0,4}? (?:limit|quota)
+      | (?:\w+\ ){0,2}? quota\ (?:was\ )?(?:reached|exceeded)
+      | you(?:'|’)?(?:re|\ are)\ out\ of\ (?:extra\ )?(?:usage|credits)
+      | too\ many\ requests )
+    (?P<rest> .* ) $
+    """,
+    re.DOTALL,
+)
+"""What a program says in place of an answer. `rest` must then be nothing, a time, or advice: see `_ADVICE`."""
+
+_ADVICE = re.compile(
+    r"""(?ix) ^ [\s.!,;:|·∙•()\-–—]*
+    (?: $ | \d{10,13}\W*$ | resets?\b | (?:your|the)\ (?:\w+\ )?limit\ (?:will\ )?resets? | it\ (?:will\ )?resets?
+      | (?:please\ )?(?:try|wait|retry)\b | upgrade\b | /upgrade | to\ get\ more | please\ (?:check|upgrade|visit) | visit\ | contact\ )
+    """
+)
+_LONGEST_SENTENCE = 400
+
+
+def classify(text: str, *, status: int | None, now: float, utc_offset: float = 0.0) -> Failure:
+    """The failure behind a program's words. `utc_offset` (seconds) is for clock times told without a zone."""
+    message = _shortened(text)
+    kind = _kind(text, status if status is not None else status_in(text))
+    if kind is FailureKind.LIMIT:
+        return Failure(kind, message, reset_time(text, now, utc_offset))
+    return Failure(kind, message)
+
+
+def limit_in_answer(text: str, now: float, utc_offset: float = 0.0) -> Failure | None:
+    """The limit that an answer, which looks like a success, in truth tells of. A text *about* limits is none."""
+    told = text.strip()
+    if not told or len(told) > _LONGEST_SENTENCE or "`" in told or "</" in told:
+        return None
+    sentence = _LIMIT_SENTENCE.match(told)
+    if sentence is None or not _ADVICE.match(sentence["rest"]):
+        return None
+    return Failure(FailureKind.LIMIT, _shortened(told), reset_time(told, now, utc_offset))
+
+
+def status_in(text: str) -> int | None:
+    """The HTTP error status that a message mentions, if one."""
+    found = _STATUS.search(text)
+    return int(next(group for group in found.groups() if group)) if found else None
+
+
+def hint(kind: FailureKind, program: str) -> str:
+    """What a person can do about it, in one line."""
+    match kind:
+        case FailureKind.LIMIT:
+            return f"wait until the limit of {program} lifts, or name another agent with --fallback-agent"
+        case FailureKind.AUTH:
+            return f"log in with {program} itself, or check the key in its environment"
+        case FailureKind.OVERLOADED:
+            return f"the service behind {program} has trouble: check the network, or try again later"
+        case FailureKind.CONTEXT_FULL:
+            return "go on in a new session (--context fresh), or make the task smaller"
+        case FailureKind.REFUSED:
+            return "say the task in other words, or choose another model with --model"
+        case FailureKind.CRASHED:
+            return f"look at the end of the iteration's output (untildone log), or run {program} by hand"
+        case FailureKind.TIMEOUT:
+            return "give it more time with --iteration-timeout, or make the task smaller"
+        case FailureKind.MALFORMED:
+            return f"check that this version of {program} is supported (untildone agents), and that no proxy is in between"
+        case FailureKind.UNAVAILABLE:
+            return f"check that {program}, the model and the session exist (untildone agents)"
+        case _:
+            assert_never(kind)
+
+
+def _kind(text: str, status: int | None) -> FailureKind:
+    by_words = next((kind for kind, words in _WORDS if words.search(text)), None)
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status is not None and status >= 500:
+        return FailureKind.OVERLOADED
+    if status == 403:
+        return by_words if by_words in (FailureKind.LIMIT, FailureKind.REFUSED) else FailureKind.AUTH
+    if status == 404:
+        return FailureKind.UNAVAILABLE
+    return by_words or FailureKind.CRASHED
+
+
+def _shortened(text: str) -> str:
+    told = " ".join(text.split())
+    return told if len(told) <= LONGEST_MESSAGE else told[: LONGEST_MESSAGE - 1] + "…"

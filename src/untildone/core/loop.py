@@ -1,0 +1,153 @@
+"""`Loop`: the whole state of one durable run of a task, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from untildone.core.model import (
+    EMPTY,
+    Answer,
+    Budget,
+    Changes,
+    Failure,
+    GateResult,
+    LoopSettings,
+    Outcome,
+    Role,
+    Session,
+    SessionUse,
+    Spend,
+    Status,
+    Urgency,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An agent was asked and has not been understood yet."""
+
+    role: Role
+    iteration: int
+    attempt: int
+    profile: str
+    session: SessionUse
+    started_at: float
+    messages: tuple[str, ...] = ()
+    """What the person said that went into this prompt; it returns to the inbox if the turn comes to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The same iteration is to be asked again, not before a time."""
+
+    role: Role
+    iteration: int
+    attempt: int
+    not_before: float
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """An agent profile may not be asked before a time."""
+
+    until: float
+    message: str
+    strikes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """How often in a row the worker changed nothing and gave the same answer, or failed the same check."""
+
+    answer: str = ""
+    answers: int = 0
+    check: str = ""
+    checks: int = 0
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PauseOrder:
+    urgency: Urgency
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Who drives the loop."""
+
+    token: str
+    pid: int
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    loop_id: str
+    title: str
+    description: str
+    settings: LoopSettings
+    budget: Budget
+    created_at: float
+    updated_at: float
+    seq: int = 0
+    status: Status = Status.CREATED
+    outcome: Outcome | None = None
+    reason: str = ""
+    spend: Spend = Spend()
+    warned: tuple[str, ...] = ()
+    sessions: Mapping[str, Session] = field(default_factory=lambda: EMPTY)
+    """By `role:profile`, so that a fallback agent has a session of its own."""
+    turn: Turn | None = None
+    retry: Retry | None = None
+    limits: Mapping[str, Limit] = field(default_factory=lambda: EMPTY)
+    """By agent profile."""
+    answer: Answer | None = None
+    """What the turn came to, until it has been read."""
+    last_answer: str = ""
+    """The end of the worker's last answer."""
+    claimed: bool = False
+    """The agent claims to be done, and the gates have not all spoken."""
+    gates: tuple[GateResult, ...] = ()
+    """What the gates said: of the present claim so far, or of the last one that failed."""
+    start: Changes = Changes()
+    """The workspace as the loop found it."""
+    changes: Changes = Changes()
+    """The workspace after the last turn."""
+    stall: Stall = Stall()
+    pause: PauseOrder | None = None
+    stop: PauseOrder | None = None
+    inbox: tuple[str, ...] = ()
+    """What the person said that no prompt has carried yet."""
+    asked: tuple[str, ...] = ()
+    """Everything the person asked so far, in their own words."""
+    agent_version: str = ""
+    runner: Runner | None = None
+    skill_state: Mapping[str, Any] | None = None
+    """The mode's own part."""
+
+    def session_of(self, role: Role, profile: str) -> Session | None:
+        return self.sessions.get(session_key(role, profile))
+
+    @property
+    def next_iteration(self) -> int:
+        """The number of the worker's next turn: the same again if the last one is to be retried."""
+        if self.retry is not None and self.retry.role is Role.WORKER:
+            return self.retry.iteration
+        return self.spend.iterations + 1
+
+    @property
+    def failed_gates(self) -> tuple[GateResult, ...]:
+        return tuple(result for result in self.gates if not result.passed)
+
+    @property
+    def interrupts_now(self) -> bool:
+        """Whether a person wants the running turn ended at once."""
+        return any(order is not None and order.urgency is Urgency.NOW for order in (self.pause, self.stop))
+
+
+def session_key(role: Role, profile: str) -> str:
+    return f"{role.value}:{profile}"

@@ -1,0 +1,45 @@
+"""Which control a loop's status allows. The same control twice is fine; one that makes no sense is refused with a sentence."""
+
+from __future__ import annotations
+
+from untildone.core.errors import WrongMove
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+
+_ALLOWED = {
+    "start": {Status.CREATED, Status.RUNNING},
+    "pause": {Status.RUNNING, Status.PAUSED},
+    "resume": {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    "stop": {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    "say": {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    "budget": {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    "tasks": {Status.CREATED, Status.RUNNING, Status.PAUSED},
+}
+_AGAIN = {"stop": "stopped"}
+"""Saying it again to a loop that already obeyed is no mistake."""
+_HINTS = {
+    Status.COMPLETED: "start a new loop with `untildone run`",
+    Status.FAILED: "start a new loop with `untildone run`",
+    Status.CREATED: "start it first",
+    Status.PAUSED: "`untildone resume` goes on",
+    Status.RUNNING: "it is running already",
+}
+
+
+def check(loop: Loop, verb: str) -> None:
+    if loop.status in _ALLOWED[verb]:
+        return
+    if loop.outcome is not None and _AGAIN.get(verb) == loop.outcome.word:
+        return
+    raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[verb]}.", _HINTS[loop.status])
+
+
+_WORDS = {
+    "start": "be started",
+    "pause": "be paused",
+    "resume": "be resumed",
+    "stop": "be stopped",
+    "say": "take a message",
+    "budget": "take another budget",
+    "tasks": "take other tasks",
+}

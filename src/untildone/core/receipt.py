@@ -1,0 +1,89 @@
+"""The receipt and the report that every ended loop leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from untildone.core.codec import timestamp, to_json
+from untildone.core.loop import Loop
+from untildone.core.model import GateResult
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    path: str
+    insertions: int
+    deletions: int
+
+
+def receipt(loop: Loop, files: tuple[FileChange, ...], agent_version: str) -> dict[str, Any]:
+    """What was asked, what was spent, what changed, and who vouches for it."""
+    worker = loop.settings.worker
+    return {
+        "loop_id": loop.loop_id,
+        "task": loop.description,
+        "mode": loop.settings.mode,
+        "agent": {"name": worker.agent, "profile": worker.profile, "model": worker.model, "version": agent_version},
+        "status": loop.status.value,
+        "outcome": loop.outcome.word if loop.outcome else None,
+        "reason": loop.reason,
+        "iterations": loop.spend.iterations,
+        "spend": to_json(loop.spend),
+        "budget": to_json(loop.budget),
+        "started": timestamp(loop.created_at),
+        "ended": timestamp(loop.updated_at),
+        "workspace": loop.settings.workspace,
+        "commit_before": loop.start.head,
+        "commit_after": loop.changes.head,
+        "tree_before": loop.start.tree,
+        "tree_after": loop.changes.tree,
+        "files_changed": [to_json(change) for change in files],
+        "gates": [_gate(result) for result in loop.gates],
+    }
+
+
+def _gate(result: GateResult) -> dict[str, Any]:
+    fields = to_json(result)
+    return {
+        name: fields[name] for name in ("gate", "command", "passed", "exit_code", "reason", "seconds", "output_sha256")
+    }
+
+
+def report(loop: Loop, told: dict[str, Any]) -> str:
+    """The receipt for people."""
+    files = told["files_changed"]
+    lines = [
+        f"# {loop.title}",
+        "",
+        f"**{told['outcome']}**: {loop.outcome.sentence if loop.outcome else ''} {loop.reason}".rstrip(),
+        "",
+        f"- Loop: {loop.loop_id} ({told['mode']}, {told['agent']['name']} {told['agent']['version']})".rstrip(),
+        f"- Iterations: {loop.spend.iterations}",
+        f"- Duration: {duration(loop.updated_at - loop.created_at)} ({duration(loop.spend.seconds)} at work)",
+        f"- Spend: ${loop.spend.cost_usd:.4f}, {loop.spend.tokens:,} tokens",
+        f"- Commits: {told['commit_before']} → {told['commit_after']}",
+        f"- Files changed: {len(files)}",
+        *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in files[:200]),
+        "",
+        "## Gates",
+        *([_gate_line(result) for result in loop.gates] or ["None: nothing verified the agent's word."]),
+        "",
+        "## Task",
+        loop.description,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _gate_line(result: GateResult) -> str:
+    word = "passed" if result.passed else f"failed ({result.reason})"
+    return f"- {result.gate} `{result.command}`: {word}" if result.command else f"- {result.gate}: {word}"
+
+
+def duration(seconds: float) -> str:
+    """12 s, 3m 20s, 1h 20m."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}h {minutes}m" if hours else f"{minutes}m {whole % 60}s"

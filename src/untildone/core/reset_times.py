@@ -1,0 +1,141 @@
+"""When a limit lifts, read from a program's words: an epoch, a duration, an ISO time, a clock time, or a day's quota."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+_JUST_PASSED = 10 * MINUTE
+"""A clock time that passed so lately means now, not tomorrow."""
+_FARTHEST = 40 * DAY
+
+_AGAIN = r"\b(?:try(?:ing)?\ again|retry(?:ing)?|resets?|resetting|wait|available|renews?|lifts?|until|refresh(?:es)?)\b"
+_NUMBER = r"\d+(?:\.\d+)?"
+_UNIT = r"(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)(?![a-z])"
+_SECONDS = {"s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+
+_EPOCH = re.compile(r"(?:\||\breset[a-z_-]*[\"']?\s*[:=]\s*[\"']?)\s*(\d{10})(?:\d{3})?\b", re.IGNORECASE)
+_RETRY_AFTER = re.compile(
+    rf"(?:retry[-_ ]?(?:after|delay)|resets?_(?:in|after)_seconds)(_?-?ms)?[\"']?\s*[:=]?\s*[\"']?({_NUMBER})(?![\d:])\s*({_UNIT})?",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|[+-]\d\d:?\d\d)?", re.IGNORECASE)
+_DURATION = re.compile(rf"{_AGAIN}[^.\n\d]{{0,40}}((?:{_NUMBER}\s*{_UNIT.replace('(?![a-z])', '')}(?:,|\sand)?\s*)+)(?![a-z\d:])", re.IGNORECASE)
+_PART = re.compile(rf"({_NUMBER})\s*([a-z]+)", re.IGNORECASE)
+_CLOCK = re.compile(
+    rf"""{_AGAIN} [^\d\n]{{0,25}}? \b
+    (?: (?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\ (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\ +
+        (?: (?P<year>\d{{4}}),?\ + )? (?:at\ +)? )?
+    (?: (?P<hour>\d{{1,2}}) (?: :(?P<minute>\d\d) )? \s* (?P<half>[ap])\.?m\b
+      | (?P<hour24>[01]?\d|2[0-3]) : (?P<minute24>[0-5]\d) (?: :\d\d )? )
+    (?: \s* \(? (?P<zone>(?-i: [A-Z][a-z]+ (?:/[A-Za-z0-9_+\-]+)+ | [A-Z]{{1,5}} )) \b )?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAILY = re.compile(r"per[ _]?day|daily", re.IGNORECASE)
+_DAILY_RESET_HOUR_UTC = 8
+"""Midnight of the Pacific winter, when the daily quotas that tell no time are renewed: in summer an hour late, never early."""
+_ZONE_HOURS = {"UTC": 0.0, "GMT": 0.0, "Z": 0.0, "EST": -5.0, "EDT": -4.0, "CST": -6.0, "CDT": -5.0, "MST": -7.0, "MDT": -6.0}
+_ZONE_HOURS |= {"PST": -8.0, "PDT": -7.0, "BST": 1.0, "CET": 1.0, "CEST": 2.0, "EET": 2.0, "EEST": 3.0, "JST": 9.0, "KST": 9.0}
+
+
+def reset_time(text: str, now: float, utc_offset: float = 0.0) -> float | None:
+    """When it lifts (epoch seconds), if told. A clock time without a zone is read as `utc_offset` seconds ahead of UTC."""
+    readings: tuple[Callable[[str, float, tzinfo], float | None], ...] = (_epoch, _retry_after, _iso, _duration, _clock, _daily)
+    local = timezone(timedelta(seconds=utc_offset))
+    for reading in readings:
+        told = reading(text, now, local)
+        if told is not None and now - _JUST_PASSED <= told <= now + _FARTHEST:
+            return told
+    return None
+
+
+def _epoch(text: str, _now: float, _local: tzinfo) -> float | None:
+    found = _EPOCH.search(text)
+    return float(found[1]) if found else None
+
+
+def _retry_after(text: str, now: float, _local: tzinfo) -> float | None:
+    found = _RETRY_AFTER.search(text)
+    return now + float(found[2]) * _seconds_of("ms" if found[1] else found[3] or "s") if found else None
+
+
+def _iso(text: str, _now: float, local: tzinfo) -> float | None:
+    found = _ISO.search(text)
+    if found is None:
+        return None
+    zone = (found[3] or "").upper().replace("UTC", "Z").replace("Z", "+00:00")
+    return _moment(lambda: datetime.fromisoformat(f"{found[1]}T{found[2]}{zone}"), local)
+
+
+def _duration(text: str, now: float, _local: tzinfo) -> float | None:
+    found = _DURATION.search(text)
+    return now + sum(float(number) * _seconds_of(unit) for number, unit in _PART.findall(found[1])) if found else None
+
+
+def _clock(text: str, now: float, local: tzinfo) -> float | None:
+    found = _CLOCK.search(text)
+    if found is None:
+        return None
+    zone = _zone(found["zone"], local)
+    today = datetime.fromtimestamp(now, zone)
+    told = _moment(lambda: _on_the_day(found, today).replace(hour=_hour(found), minute=int(found["minute"] or found["minute24"] or 0)), zone)
+    if told is not None and found["month"] is None and told < now - _JUST_PASSED:
+        return told + DAY
+    return told
+
+
+def _daily(text: str, now: float, _local: tzinfo) -> float | None:
+    if not _DAILY.search(text):
+        return None
+    reset = datetime.fromtimestamp(now, UTC).replace(hour=_DAILY_RESET_HOUR_UTC, minute=0, second=0, microsecond=0).timestamp()
+    return reset if reset > now else reset + DAY
+
+
+def _on_the_day(found: re.Match[str], today: datetime) -> datetime:
+    midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
+    if found["month"] is None:
+        return midnight
+    month = _MONTHS.index(found["month"].lower()) + 1
+    year = int(found["year"]) if found["year"] else today.year + (1 if month < today.month else 0)
+    return midnight.replace(year=year, month=month, day=int(found["day"]))
+
+
+def _hour(found: re.Match[str]) -> int:
+    if found["half"] is None:
+        return int(found["hour24"])
+    hour = int(found["hour"])
+    if not 1 <= hour <= 12:
+        raise ValueError(f"{hour} is no hour of a twelve-hour clock")
+    return hour % 12 + (12 if found["half"].lower() == "p" else 0)
+
+
+def _zone(name: str | None, local: tzinfo) -> tzinfo:
+    if name is None:
+        return local
+    if name in _ZONE_HOURS:
+        return timezone(timedelta(hours=_ZONE_HOURS[name]))
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return local
+
+
+def _moment(read: Callable[[], datetime], zone: tzinfo) -> float | None:
+    """The moment that was read, in this zone if it names none; None for a date that does not exist."""
+    try:
+        told = read()
+        return (told if told.tzinfo else told.replace(tzinfo=zone)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _seconds_of(unit: str) -> float:
+    unit = unit.lower()
+    if unit == "ms" or unit.startswith("milli"):
+        return 0.001
+    return _SECONDS[unit[0]]

@@ -1,0 +1,126 @@
+"""Round control: `[r+n]` and `[r=n]` at the very start of a person's message, and what people read about rounds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import assert_never
+
+LARGEST = 1_000_000
+
+NO_ROUNDS = "No remaining rounds. Stopping."
+NO_ROUNDS_HINT = "Use [r+n] to add more rounds or [r=n] to set remaining rounds"
+NO_INSTRUCTION = "No instruction provided after parsing round controls"
+BELONGS_AT_START = "Round controls such as [r+n] belong at the start of the message; this one was left as text"
+
+_LEADING = re.compile(r"\s*+\[r([+=])([0-9]++)\]\s*+", re.IGNORECASE)
+_ANYWHERE = re.compile(r"\[r[+=][0-9]++\]", re.IGNORECASE)
+_ALMOST = re.compile(r"\s*+(\[r[+=][^\]\n]{0,24}+\]?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    rounds: int
+
+
+Change = Add | Set
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A message without its round controls, and what these came to."""
+
+    rest: str
+    """What the agent sees: the text itself if there was no control."""
+    remaining: int | None
+    changes: tuple[Change, ...] = ()
+    """The controls that took effect, in the order written."""
+    notices: tuple[str, ...] = ()
+    changed: bool = False
+    """Whether the rounds left are other than before."""
+
+
+def parse(text: str, remaining: int | None) -> Parsed:
+    """Take the round controls off the start of a message. `remaining` is None where no limit is set."""
+    controls, end = _leading_controls(text)
+    changes, notices, left = _applied(controls, remaining)
+    rest = text[end:].strip() if controls else text
+    if controls and not rest:
+        notices.append(NO_INSTRUCTION)
+    notices += _hints(rest)
+    return Parsed(rest, left, tuple(changes), tuple(notices), changed=left != remaining)
+
+
+def header(round_number: int, left: int | None) -> str:
+    """The line above a round; with no limit it does not tell what is left."""
+    suffix = "" if left is None else f" ({left} left)"
+    return f"╭─ Round {round_number}{suffix} ─╮"
+
+
+def _leading_controls(text: str) -> tuple[list[Change], int]:
+    controls: list[Change] = []
+    end = 0
+    while (found := _LEADING.match(text, end)) and (rounds := _number(found[2])) is not None:
+        controls.append(Add(rounds) if found[1] == "+" else Set(rounds))
+        end = found.end()
+    return controls, end
+
+
+def _number(digits: str) -> int | None:
+    """The number, unless it is over the cap; a number of a million digits is never converted."""
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(LARGEST)) or int(significant) > LARGEST:
+        return None
+    return int(significant)
+
+
+def _applied(controls: list[Change], remaining: int | None) -> tuple[list[Change], list[str], int | None]:
+    effective: list[Change] = []
+    notices: list[str] = []
+    for control in controls:
+        after = _after(control, remaining)
+        notices.append(_notice(control, after))
+        if after is not None:
+            effective.append(control)
+        remaining = after
+    return effective, notices, remaining
+
+
+def _after(control: Change, remaining: int | None) -> int | None:
+    match control:
+        case Add(rounds):
+            return None if remaining is None else remaining + rounds
+        case Set(rounds):
+            return rounds
+        case _:
+            assert_never(control)
+
+
+def _notice(control: Change, after: int | None) -> str:
+    match control:
+        case Add(rounds) if after is None:
+            return f"No limit is set, so [r+{rounds}] changes nothing; [r=n] sets one"
+        case Add(rounds):
+            return f"Added {rounds} rounds. Remaining: {after}"
+        case Set():
+            return f"Set remaining rounds to: {after}"
+        case _:
+            assert_never(control)
+
+
+def _hints(rest: str) -> list[str]:
+    """What was left as text although it looks like a control."""
+    hints: list[str] = []
+    almost = _ALMOST.match(rest)
+    if almost:
+        hints.append(
+            f"{almost[1]} was left as text: a round control has a whole number from 0 to {LARGEST:,}, as in [r+5]"
+        )
+    if _ANYWHERE.search(rest, almost.end() if almost else 0):
+        hints.append(BELONGS_AT_START)
+    return hints

@@ -1,0 +1,1 @@
+"""Hosts carry out what the core decides: processes, checks, the workspace, the engine."""

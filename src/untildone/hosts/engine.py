@@ -1,0 +1,226 @@
+"""The engine: drives one loop. Asks the core what to do, does it, writes down what happened, goes round."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from untildone import modes
+from untildone.agents import AgentEvent
+from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.decide import decide
+from untildone.core.events import (
+    Entry,
+    Event,
+    GatesRan,
+    LimitReached,
+    MessageSent,
+    PauseRequested,
+    Rested,
+    WorkspaceSeen,
+)
+from untildone.core.loop import Limit, Loop
+from untildone.core.model import GateResult, Outcome, Urgency
+from untildone.core.secrets import Redactor
+from untildone.hosts import checks, orphans, turns
+from untildone.hosts.guard import Guard
+from untildone.hosts.limits import SharedLimits
+from untildone.hosts.workspace import Workspace
+from untildone.store import Journal, Store
+
+LOOK_EVERY = 0.05
+
+
+class Observer(Protocol):
+    """Somebody who watches a loop go."""
+
+    def entry(self, entry: Entry, loop: Loop) -> None: ...
+
+    def agent(self, event: AgentEvent, loop: Loop) -> None: ...
+
+    def gate(self, command: str, result: GateResult | None) -> None:
+        """A gate begins (no result yet), or has spoken."""
+        ...
+
+    def waiting(self, until: float, reason: str, loop: Loop) -> None: ...
+
+
+class Person(Protocol):
+    """Somebody at the terminal who can be asked."""
+
+    def ask(self, question: AwaitPerson, loop: Loop) -> str | None:
+        """Their answer; None if they want to leave."""
+        ...
+
+
+class NobodyWatches:
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        return
+
+    def agent(self, event: AgentEvent, loop: Loop) -> None:
+        return
+
+    def gate(self, command: str, result: GateResult | None) -> None:
+        return
+
+    def waiting(self, until: float, reason: str, loop: Loop) -> None:
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a runner brings along: the environment of agents and checks, the guard, the limits known to all loops."""
+
+    environment: Mapping[str, str]
+    redactor: Redactor
+    guard: Guard
+    limits: SharedLimits
+    profile_environment: Callable[[str], Mapping[str, str]] = lambda _profile: {}
+    clock: Callable[[], float] = time.time
+
+
+class Engine:
+    def __init__(
+        self, store: Store, around: Surroundings, observer: Observer | None = None, person: Person | None = None
+    ) -> None:
+        self.store = store
+        self.around = around
+        self.observer = observer or NobodyWatches()
+        self.person = person
+        self._interrupted = threading.Event()
+
+    def interrupt(self) -> None:
+        """End the turn at once, save, and rest: what Ctrl-C and a closing server want. Safe in a signal handler."""
+        self._interrupted.set()
+
+    def drive(self, loop_id: str) -> Loop:
+        """Drive the loop until it rests. LoopBusy if somebody else does."""
+        mark, _ = orphans.mark(loop_id)
+        with self.store.claim(loop_id) as journal:
+            orphans.end_all(mark)
+            self.around.guard.watch(mark)
+            try:
+                return _Drive(self, journal).until_rest()
+            finally:
+                orphans.end_all(mark)
+                self.around.guard.forget(mark)
+
+    @property
+    def interrupted(self) -> bool:
+        return self._interrupted.is_set()
+
+
+class _Drive:
+    """One drive of one loop."""
+
+    def __init__(self, engine: Engine, journal: Journal) -> None:
+        self.engine = engine
+        self.around = engine.around
+        self.journal = journal
+        settings = journal.loop.settings
+        self.mode = modes.find(settings.mode)
+        self.workspace = Workspace(settings.workspace)
+        self.order_given = False
+
+    def until_rest(self) -> Loop:
+        if not self.journal.loop.start.fingerprint:
+            self.write(WorkspaceSeen(self.workspace.look(None)))
+        while not isinstance(action := self.next_action(), Rest):
+            self.carry_out(action)
+        self.journal.append()
+        return self.journal.loop
+
+    def next_action(self) -> Action:
+        self.wants_out()
+        return decide(self.journal.loop, self.around.clock(), self.mode)
+
+    def carry_out(self, action: Action) -> None:
+        match action:
+            case Record(events=events):
+                self.write(*events, sync=False)
+                self.share_limits(events)
+            case AskAgent():
+                self.ask(action)
+            case RunGates():
+                self.run_gates(action)
+            case Wait(until=until, reason=reason):
+                self.wait(until, reason)
+            case AwaitPerson():
+                self.await_person(action)
+            case Rest():
+                return
+            case _:
+                assert_never(action)
+
+    def write(self, *events: Event, sync: bool = True) -> None:
+        self.show(self.journal.append(*events, sync=sync))
+
+    def show(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            self.engine.observer.entry(entry, self.journal.loop)
+
+    def wants_out(self) -> bool:
+        """Read what others wrote; whether the running turn is to end now."""
+        self.show(self.journal.catch_up())
+        if self.engine.interrupted and not self.order_given:
+            self.order_given = True
+            self.write(PauseRequested(Urgency.NOW, Outcome.INTERRUPTED))
+        return self.journal.loop.interrupts_now
+
+    def ask(self, action: AskAgent) -> None:
+        profile = action.agent.profile
+        known = self.around.limits.find(profile, self.around.clock())
+        if known is not None and self.journal.loop.limits.get(profile) != known:
+            self.write(LimitReached(profile, known.until, known.message, known.strikes))
+            return
+        turns.Turn(self.engine, self.journal, self.workspace, self.write, self.wants_out).take(action)
+
+    def share_limits(self, events: tuple[Event, ...]) -> None:
+        for event in events:
+            if isinstance(event, LimitReached):
+                self.around.limits.tell(event.profile, Limit(event.until, event.message, event.strikes))
+
+    def run_gates(self, action: RunGates) -> None:
+        self.journal.append()
+        loop, started = self.journal.loop, time.monotonic()
+        results: list[GateResult] = []
+        if action.require_change:
+            results.append(checks.require_change(loop.start, loop.changes))
+        for command in action.checks:
+            results.append(self.run_check(command, action.timeout))
+            if self.journal.loop.interrupts_now:
+                return
+        self.write(GatesRan(tuple(results), time.monotonic() - started), sync=False)
+
+    def run_check(self, command: str, timeout: float) -> GateResult:
+        self.engine.observer.gate(command, None)
+        result = checks.run_check(
+            command,
+            cwd=self.journal.loop.settings.workspace,
+            env=turns.environment(self.around, self.journal.loop.loop_id),
+            timeout=timeout,
+            interrupted=self.wants_out,
+            redactor=self.around.redactor,
+        )
+        self.engine.observer.gate(command, result)
+        return result
+
+    def wait(self, until: float, reason: str) -> None:
+        """Until the time has come, or somebody says something."""
+        self.journal.append()
+        self.engine.observer.waiting(until, reason, self.journal.loop)
+        seq = self.journal.loop.seq
+        while self.around.clock() < until and self.journal.loop.seq == seq:
+            time.sleep(max(0.0, min(LOOK_EVERY, until - self.around.clock())))
+            self.wants_out()
+
+    def await_person(self, question: AwaitPerson) -> None:
+        self.journal.append()
+        answer = self.engine.person.ask(question, self.journal.loop) if self.engine.person else None
+        if answer is None:
+            self.write(Rested(Outcome.PAUSED, question.question))
+        else:
+            self.write(MessageSent(answer, "terminal"))

@@ -1,0 +1,46 @@
+"""Usage limits that all loops of a person share: one loop's bad news saves the others a futile call."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from untildone.core.loop import Limit
+
+
+class SharedLimits:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, profile: str, now: float) -> Limit | None:
+        """The limit that holds for a profile, if one does."""
+        try:
+            told = json.loads(self._path(profile).read_text())
+            limit = Limit(float(told["until"]), str(told["message"]), int(told["strikes"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return limit if limit.until > now else None
+
+    def tell(self, profile: str, limit: Limit) -> None:
+        """Best effort: a limit that cannot be shared still holds for the loop that met it."""
+        path = self._path(profile)
+        draft = path.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps({"until": limit.until, "message": limit.message, "strikes": limit.strikes}))
+            os.replace(draft, path)
+        except OSError:
+            return
+
+    def forget(self, profile: str) -> None:
+        self._path(profile).unlink(missing_ok=True)
+
+    def _path(self, profile: str) -> Path:
+        name = "".join(letter if letter.isalnum() or letter in "-_" else f"%{ord(letter):x}" for letter in profile)
+        return self._folder / f"{name}.json"
+
+
+def default_folder() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "untildone" / "limits"

@@ -1,0 +1,151 @@
+"""One turn of an agent: write that it starts, run the program, read what it prints, write what came of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from untildone import agents
+from untildone.agents import AgentEvent, Reader, Request, SessionKnown
+from untildone.core.actions import AskAgent
+from untildone.core.errors import AgentMissing, UsageError
+from untildone.core.events import SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.model import Answer, Changes, Failure, FailureKind, Role
+from untildone.hosts import orphans, process, workspace
+from untildone.hosts.process import Cause, Ended, Spawn
+from untildone.hosts.workspace import Workspace
+from untildone.store import Journal
+
+if TYPE_CHECKING:
+    from untildone.hosts.engine import Engine, Surroundings
+
+KEPT_ANSWER = 200_000
+SHOWN_DIFF = 60_000
+PRIVATE = ("UNTILDONE_TOKEN",)
+"""Variables that are untildone's own business, not the agent's."""
+
+
+class Turn:
+    def __init__(
+        self,
+        engine: Engine,
+        journal: Journal,
+        workspace: Workspace,
+        write: Callable[..., None],
+        wants_out: Callable[[], bool],
+    ) -> None:
+        self.engine = engine
+        self.journal = journal
+        self.workspace = workspace
+        self.write = write
+        self.wants_out = wants_out
+
+    def take(self, action: AskAgent) -> None:
+        request = self._request(action)
+        agent = agents.find(action.agent.agent)
+        reader = agent.reader(request)
+        self.write(_started(action, request))
+        try:
+            ended = self._run(action, agent.invocation(request), reader)
+        except (AgentMissing, UsageError) as problem:
+            failure = Failure(FailureKind.UNAVAILABLE, f"{problem.sentence} {problem.hint}".strip())
+            self._finish(action, Answer(failure=failure), 0.0)
+            return
+        self._conclude(action, reader, ended)
+
+    def _request(self, action: AskAgent) -> Request:
+        return Request(
+            prompt=action.ask.prompt + (self._diff() if action.ask.show_diff else ""),
+            session=action.session,
+            session_id=action.session_id,
+            fresh_id=str(uuid.uuid4()),
+            model=action.agent.model,
+            args=action.agent.args,
+            system_prompt=action.ask.system_prompt,
+            permissions=action.agent.permissions,
+            max_cost_usd=action.max_cost_usd,
+            command=action.agent.command,
+        )
+
+    def _diff(self) -> str:
+        try:
+            diff = workspace.diff(self.journal.loop.settings.workspace, self.journal.loop.start.tree or "")
+        except UsageError:
+            return ""
+        return f"\n\nWhat changed in the workspace:\n```diff\n{diff[:SHOWN_DIFF]}\n```"
+
+    def _run(self, action: AskAgent, invocation: agents.Invocation, reader: Reader) -> Ended:
+        loop = self.journal.loop
+        profile_env = self.engine.around.profile_environment(action.agent.profile)
+        spawn = Spawn(
+            argv=invocation.argv,
+            env={**environment(self.engine.around, loop.loop_id), **profile_env, **invocation.env},
+            cwd=loop.settings.workspace,
+            stdin=invocation.stdin,
+            spool=self.engine.store.output(loop.loop_id, output_name(action.ask.role, action.iteration)),
+            timeout=action.timeout,
+            redactor=self.engine.around.redactor,
+        )
+        self.engine.around.guard.ensure()
+        return process.run(spawn, lambda line: self._take_line(action, reader, line), self.wants_out)
+
+    def _take_line(self, action: AskAgent, reader: Reader, line: bytes) -> None:
+        for event in reader.feed(line):
+            self._note(action, event)
+
+    def _note(self, action: AskAgent, event: AgentEvent) -> None:
+        role, profile = action.ask.role, action.agent.profile
+        if isinstance(event, SessionKnown):
+            known = self.journal.loop.session_of(role, profile)
+            if known is None or known.session_id != event.session_id:
+                self.write(SessionOpened(role, profile, event.session_id), sync=False)
+        self.engine.observer.agent(event, self.journal.loop)
+
+    def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
+        answer = reader.finish(ended.exit_code, ended.stderr_tail, self.engine.around.clock())
+        if ended.cause is Cause.INTERRUPTED or (ended.cause is Cause.TIMED_OUT and answer.failure is not None):
+            reason = "control" if ended.cause is Cause.INTERRUPTED else self._why_timed_out(action)
+            self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds), sync=False)
+        else:
+            self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
+
+    def _why_timed_out(self, action: AskAgent) -> str:
+        own = self.journal.loop.budget.iteration_timeout
+        return "timeout" if own is not None and action.timeout is not None and action.timeout >= own else "budget"
+
+    def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
+        changes = self._look(action) if action.ask.role is Role.WORKER else None
+        self.write(TurnEnded(action.ask.role, action.iteration, answer, seconds, changes), sync=False)
+
+    def _look(self, action: AskAgent) -> Changes:
+        loop = self.journal.loop
+        if loop.settings.commit:
+            workspace.commit(loop.settings.workspace, f"Round {action.iteration}: {loop.title}")
+        return self.workspace.look(loop.changes)
+
+
+def _started(action: AskAgent, request: Request) -> TurnStarted:
+    return TurnStarted(
+        role=action.ask.role,
+        iteration=action.iteration,
+        attempt=action.attempt,
+        profile=action.agent.profile,
+        session=action.session,
+        prompt=request.prompt,
+        messages=action.messages,
+        session_id=action.session_id,
+    )
+
+
+def output_name(role: Role, iteration: int) -> str:
+    """What a turn printed, by round: `0003`, or `0003-supervisor`."""
+    return f"{iteration:04d}" if role is Role.WORKER else f"{iteration:04d}-{role.value}"
+
+
+def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
+    """What agents and checks inherit, with the mark by which their whole tree is found again."""
+    name, value = orphans.mark(loop_id)
+    inherited = {key: entry for key, entry in around.environment.items() if key not in PRIVATE}
+    return {**inherited, "UNTILDONE_LOOP_ID": loop_id, name: value}

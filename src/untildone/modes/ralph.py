@@ -1,0 +1,48 @@
+"""ralph: say it again until the promise."""
+
+from __future__ import annotations
+
+from untildone.core import gates
+from untildone.core.actions import Ask
+from untildone.core.claims import has_promise
+from untildone.core.events import AnswerRead
+from untildone.core.loop import Loop
+from untildone.core.model import Answer, Context, Role, SessionUse
+
+
+class Ralph:
+    name = "ralph"
+    default_iterations: int | None = 5
+
+    def next(self, loop: Loop) -> Ask:
+        session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
+        return Ask(Role.WORKER, _prompt(loop), session)
+
+    def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
+        promise = loop.settings.promise
+        return AnswerRead(claimed=promise is not None and has_promise(answer.text, promise, loop.description))
+
+
+def _prompt(loop: Loop) -> str:
+    parts = [loop.description, _how_to_claim(loop), *(f"A message from the person:\n{text}" for text in loop.inbox)]
+    if loop.next_iteration > 1:
+        parts += [_where_it_stands(loop), gates.failure_report(loop.failed_gates)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _how_to_claim(loop: Loop) -> str:
+    promise = loop.settings.promise
+    if promise is None or loop.settings.once or promise in loop.description:
+        return ""
+    return (
+        f"When the task is completely done, and only then, end your final message with {promise} on a line of its own. "
+        "If it is not done, say what is missing and go on."
+    )
+
+
+def _where_it_stands(loop: Loop) -> str:
+    most = "" if loop.budget.iterations is None else f" of {loop.budget.iterations}"
+    return f"[System: This is iteration {loop.next_iteration}{most}. Continue the task.]"
+
+
+MODE = Ralph()

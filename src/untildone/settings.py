@@ -1,0 +1,212 @@
+"""Settings: defaults, configuration files, environment and flags become one frozen value. The one schema is here."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from untildone import agents, modes
+from untildone.core.budget import MOST_ITERATIONS
+from untildone.core.errors import UsageError
+from untildone.core.model import Context, Permissions
+
+PROJECT_FILE = "untildone.toml"
+PREFIX = "UNTILDONE_"
+NOT_SETTINGS = frozenset({"TOKEN", "LOOP_ID", "SCRIPT", "SCRIPT_STATE", "CONFIG", "AGENTS_DIR"})
+"""Variables with our prefix that mean something else."""
+_FROZEN = ConfigDict(frozen=True, extra="forbid")
+
+
+class AgentProfile(BaseModel):
+    """A name of yours for an agent with its model, arguments and environment."""
+
+    model_config = _FROZEN
+    agent: str = Field(
+        title="Agent", description="The agent program: claude, codex, copilot, gemini, opencode, command, scripted"
+    )
+    model: str | None = Field(None, title="Model", description="Handed to the agent as it is")
+    args: tuple[str, ...] = Field((), title="Arguments", description="More arguments for the agent, as they are")
+    env: dict[str, str] = Field({}, title="Environment", description="Variables that the agent runs with")
+    command: str | None = Field(
+        None, title="Command", description="For the agent `command`: the program and its arguments"
+    )
+    permissions: Permissions = Field(
+        Permissions.WORK, title="Permissions", description="How freely the agent may act unattended"
+    )
+    loop_enabled: bool | None = Field(
+        None, title="Enable Loop", description="Enable automatic loop until task completion"
+    )
+    max_iterations: int | None = Field(
+        None, ge=1, le=100, title="Max Iterations", description="Maximum number of loop iterations (default: 5)"
+    )
+    completion_promise: str | None = Field(
+        None,
+        title="Completion Promise",
+        description="Exact string that signals task completion (e.g., '<promise>COMPLETE</promise>')",
+    )
+
+
+class Settings(BaseModel):
+    """Everything a loop can be told when it is created."""
+
+    model_config = _FROZEN
+    mode: str = Field("ralph", title="Mode", description="How the next prompt is chosen")
+    route: Literal["direct", "planned", "ralph", "architect", "ui_flow", "auto"] = Field(
+        "auto", title="Route", description="For the mode `phases`: which phases"
+    )
+    agent: str = Field("claude", title="Agent", description="The worker: an agent or one of your profiles")
+    command: str | None = Field(
+        None, min_length=1, title="Command", description="For --agent command: prompt on stdin, answer on stdout"
+    )
+    model: str | None = Field(None, title="Model", description="Handed to the agent as it is")
+    args: tuple[str, ...] = Field((), title="Arguments", description="More arguments for the agent, as they are")
+    instructor: str | None = Field(None, title="Instructor", description="Another agent for the role of instructor")
+    supervisor: str | None = Field(None, title="Supervisor", description="Another agent for the role of supervisor")
+    fallback_agent: str | None = Field(
+        None, title="Fallback", description="Carries on while the worker is at its usage limit"
+    )
+    permissions: Permissions | None = Field(
+        None, title="Permissions", description="How freely the agent may act unattended"
+    )
+    checks: tuple[str, ...] = Field(
+        (), title="Checks", description="Commands that must pass before a claim is believed"
+    )
+    check_timeout: float = Field(600.0, gt=0, title="Check timeout", description="Seconds that a check may take")
+    review: bool = Field(
+        default=False, title="Review", description="A supervisor must agree before a claim is believed"
+    )
+    require_change: bool = Field(
+        default=False, title="Require change", description="A claim with nothing changed is not believed"
+    )
+    loop_enabled: bool = Field(
+        default=True, title="Enable Loop", description="Enable automatic loop until task completion"
+    )
+    max_iterations: int | Literal["none"] | None = Field(
+        None, title="Max Iterations", description="Maximum number of loop iterations; none: no limit"
+    )
+    max_minutes: float | None = Field(
+        None, gt=0, title="Max minutes", description="Minutes of work, all iterations together"
+    )
+    max_cost: float | None = Field(None, gt=0, title="Max cost", description="Dollars, as far as the agent tells them")
+    max_tokens: int | None = Field(None, gt=0, title="Max tokens", description="Tokens, as far as the agent tells them")
+    iteration_timeout: float | None = Field(
+        None, gt=0, title="Iteration timeout", description="Seconds that an iteration may take"
+    )
+    promise: str | None = Field(
+        "<promise>COMPLETE</promise>",
+        title="Completion Promise",
+        description="Exact string that signals task completion; empty: rely only on max iterations",
+    )
+    marker: str = Field(
+        "[TASK_COMPLETED]",
+        min_length=1,
+        title="Marker",
+        description="Alone on a line, it is the supervisor's agreement",
+    )
+    context: Context = Field(
+        Context.CONTINUE, title="Context", description="Follow up in the same session, or a fresh one each time"
+    )
+    interactive: bool = Field(default=False, title="Interactive", description="Ask the person between steps")
+    worktree: bool = Field(default=False, title="Worktree", description="Work in a git worktree of its own")
+    commit: bool = Field(default=False, title="Commit", description="A commit after each iteration")
+    retry_delay: float = Field(
+        2.0, ge=0, title="Retry delay", description="Seconds before a failed turn is tried again"
+    )
+    profiles: dict[str, AgentProfile] = Field({}, title="Profiles", description="Your own names for agents")
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the settings, from which the settings page, the API and the configuration file all come."""
+    return Settings.model_json_schema()
+
+
+def load(workspace: Path, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Settings:
+    """Later words win: defaults, the person's file, the project's file, the environment, flags."""
+    merged: dict[str, Any] = {}
+    for path in files(workspace, environment):
+        merged = _merge(merged, _from_file(path))
+    merged = _merge(merged, _from_environment(environment))
+    return _validated(_merge(merged, {name: value for name, value in flags.items() if value is not None}), "")
+
+
+def files(workspace: Path, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """Where settings are read from: the person's own file, then the project's."""
+    home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".config")
+    own = environment.get("UNTILDONE_CONFIG") or str(Path(home) / "untildone" / "config.toml")
+    return Path(own), workspace / PROJECT_FILE
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"Cannot read the settings in {path}: {problem}.", "mend or remove the file") from None
+    _validated(found, f" in {path}")
+    return found
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    named = {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(PREFIX) and not name.startswith(f"{PREFIX}MARK_")
+    }
+    return {name: _read_variable(name, value) for name, value in named.items() if name in Settings.model_fields}
+
+
+def _read_variable(name: str, value: str) -> Any:
+    """Lists and tables as JSON; a list of one may be the bare word; empty means none."""
+    if name not in ("checks", "args", "profiles"):
+        return value if value else None
+    try:
+        return json.loads(value)
+    except ValueError:
+        return [value] if value else []
+
+
+def _merge(old: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    profiles = {**old.get("profiles", {}), **new.get("profiles", {})}
+    return {**old, **new, **({"profiles": profiles} if profiles else {})}
+
+
+def _validated(values: Mapping[str, Any], where: str) -> Settings:
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        field = ".".join(str(part) for part in first["loc"] if part not in ("int", "literal['none']"))
+        raise UsageError(
+            f"Setting '{field}'{where}: {first['msg']}.", "`untildone config --schema` lists what is allowed"
+        ) from None
+    _check_iterations(settings, where)
+    modes.find(settings.mode)
+    return settings
+
+
+def _check_iterations(settings: Settings, where: str) -> None:
+    most = settings.max_iterations
+    if isinstance(most, int) and not 1 <= most <= MOST_ITERATIONS:
+        raise UsageError(
+            f"Setting 'max_iterations'{where}: {most} is not a number of iterations.",
+            f"give a whole number from 1 to {MOST_ITERATIONS:,}, or none",
+        )
+
+
+def profile(settings: Settings, name: str) -> AgentProfile:
+    """The profile of that name; an agent's own name is a profile with nothing set."""
+    found = settings.profiles.get(name)
+    if found is not None:
+        agents.find(found.agent)
+        return found
+    if name not in agents.names():
+        known = ", ".join((*agents.names(), *settings.profiles))
+        raise UsageError(f"There is no agent or profile named '{name}'.", f"choose one of: {known}")
+    return AgentProfile.model_validate({"agent": name})

@@ -1,0 +1,68 @@
+"""Where loops are kept: the journal is the truth, the checkpoint a quick copy of what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from untildone.core.events import Entry, Event, LoopCreated
+from untildone.core.loop import Loop
+
+
+class Journal(Protocol):
+    """One loop's journal, open for reading and appending. `loop` is everything read so far, folded."""
+
+    @property
+    def loop(self) -> Loop: ...
+
+    def append(self, *events: Event, sync: bool = True) -> tuple[Entry, ...]:
+        """Write events after whatever others wrote meanwhile, and return all that is new, theirs first.
+
+        With `sync`, everything is on disk when this returns.
+        """
+        ...
+
+    def catch_up(self) -> tuple[Entry, ...]:
+        """Read and fold what others wrote since the last look."""
+        ...
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry from the beginning."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    def create(self, event: LoopCreated) -> Loop: ...
+
+    def ids(self) -> tuple[str, ...]:
+        """Every loop there is, oldest first."""
+        ...
+
+    def load(self, loop_id: str) -> Loop: ...
+
+    def open(self, loop_id: str) -> Journal:
+        """For control: read, and append requests."""
+        ...
+
+    def claim(self, loop_id: str) -> AbstractContextManager[Journal]:
+        """For the one runner: exclusive while it lasts; LoopBusy if another runner has it."""
+        ...
+
+    def is_driven(self, loop_id: str) -> bool:
+        """Whether a live runner has claimed the loop."""
+        ...
+
+    def output(self, loop_id: str, name: str) -> Path:
+        """Where what an agent prints is spooled."""
+        ...
+
+    def archive(self, loop_id: str, receipt: str, report: str) -> None:
+        """Move an ended loop to the history, with its receipt and report."""
+        ...
+
+
+Clock = Callable[[], float]

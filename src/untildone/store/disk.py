@@ -1,0 +1,78 @@
+"""Writing so that nothing is half there: atomic replacement, appends that are on disk, and errors as sentences."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from untildone.core.errors import StoreError
+
+
+@contextmanager
+def told_as_sentence(path: Path) -> Iterator[None]:
+    """An operating-system error while writing, as a sentence that says what and where."""
+    try:
+        yield
+    except OSError as problem:
+        raise store_error(problem, path) from problem
+
+
+def store_error(problem: OSError, path: Path) -> StoreError:
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"The disk is full: cannot write {path}.", "free some space, then `untildone resume` goes on")
+    if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreError(
+            f"Cannot write {path}: {problem.strerror}.", "make the folder writable, or choose another with --dir"
+        )
+    return StoreError(f"Cannot use {path}: {problem.strerror}.", "look at the folder and its disk, then try again")
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """All of the new content or all of the old, whatever happens."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with told_as_sentence(path):
+        try:
+            _write_synced(draft, content)
+            os.replace(draft, path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> None:
+    """Append all of it, or take back what was written and say why not."""
+    size = os.fstat(descriptor).st_size
+    try:
+        written = 0
+        while written < len(content):
+            written += os.write(descriptor, content[written:] if written else content)
+        if sync:
+            sync_content(descriptor)
+    except OSError as problem:
+        os.ftruncate(descriptor, size)
+        raise store_error(problem, path) from problem
+
+
+def sync_content(descriptor: int) -> None:
+    getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename or a new name in a folder last."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Shipped for tests and demos: agents and model APIs that follow a script."""

@@ -1,0 +1,176 @@
+"""The clean environment and the configuration files with which a real agent talks to a scripted model API."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from untildone.core.errors import UsageError
+from untildone.testing.modelapi.routing import MODEL
+
+KEY = "test-key"
+GEMINI_MODEL = "gemini-2.5-flash"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What the environment is made for."""
+
+    url: str
+    home: Path
+    retries: int
+    workspaces: tuple[str, ...]
+    package_cache: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """An agent's variables, and the files that it wants in its home."""
+
+    variables: Mapping[str, str]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def environment(
+    agent: str,
+    url: str,
+    home: Path,
+    *,
+    path: str | None = None,
+    retries: int = 1,
+    workspaces: Sequence[Path] = (),
+    package_cache: Path | None = None,
+) -> dict[str, str]:
+    """All that `agent` needs to talk to the server at `url`, and nothing else; its files are written under `home`.
+
+    `path` is the PATH it gets (yours, if not given). `retries` bounds how often it repeats a failed request, where it
+    can be told so. `workspaces` are folders that an interactive agent need not ask about. `package_cache` is where
+    Copilot unpacks itself (235 MB; into each home, if not given).
+    """
+    if agent not in _SETUPS:
+        raise UsageError(f"There is no environment for the agent '{agent}'.", f"choose one of: {', '.join(_SETUPS)}")
+    home = home.resolve()
+    trusted = tuple(str(folder.resolve()) for folder in workspaces)
+    setup = _SETUPS[agent](_Plan(url.rstrip("/"), home, retries, trusted, package_cache))
+    (home / "tmp").mkdir(parents=True, exist_ok=True)
+    for name, content in setup.files.items():
+        _write(home / name, content)
+    return _common(home, path) | dict(setup.variables)
+
+
+def _common(home: Path, path: str | None) -> dict[str, str]:
+    return {
+        "PATH": path if path is not None else os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "TMPDIR": str(home / "tmp"),
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+    }
+
+
+def _write(file: Path, content: str) -> None:
+    """A file that is there stays: the program may have written its own state into it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.write_text(content, encoding="utf-8")
+
+
+def _claude(plan: _Plan) -> _Setup:
+    answered: dict[str, Any] = {
+        "hasCompletedOnboarding": True,
+        "bypassPermissionsModeAccepted": True,
+        "customApiKeyResponses": {"approved": [KEY], "rejected": []},
+        "projects": {folder: {"hasTrustDialogAccepted": True} for folder in plan.workspaces},
+    }
+    variables = {
+        "ANTHROPIC_BASE_URL": plan.url,
+        "ANTHROPIC_API_KEY": KEY,
+        "CLAUDE_CODE_MAX_RETRIES": str(plan.retries),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+    }
+    return _Setup(variables, {".claude.json": json.dumps(answered)})
+
+
+def _codex(plan: _Plan) -> _Setup:
+    config = f"""\
+model = "{MODEL}"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{plan.url}/v1"
+env_key = "SCRIPTED_API_KEY"
+request_max_retries = {plan.retries}
+stream_max_retries = {plan.retries}
+
+[features]
+plugins = false
+unbounded_connection_retries = false
+"""
+    trusted = "".join(f'\n[projects.{json.dumps(folder)}]\ntrust_level = "trusted"\n' for folder in plan.workspaces)
+    variables = {"SCRIPTED_API_KEY": KEY, "CODEX_HOME": str(plan.home / ".codex")}
+    return _Setup(variables, {".codex/config.toml": config + trusted})
+
+
+def _gemini(plan: _Plan) -> _Setup:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "model": {"name": GEMINI_MODEL},
+        "general": {"maxAttempts": plan.retries + 1, "enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    variables = {
+        "GEMINI_API_KEY": KEY,
+        "GOOGLE_GEMINI_BASE_URL": plan.url,
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "GEMINI_CLI_NO_RELAUNCH": "true",
+    }
+    return _Setup(variables, {".gemini/settings.json": json.dumps(settings)})
+
+
+def _copilot(plan: _Plan) -> _Setup:
+    variables = {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_PROVIDER_BASE_URL": f"{plan.url}/v1",
+        "COPILOT_PROVIDER_API_KEY": KEY,
+        "COPILOT_MODEL": MODEL,
+    }
+    if plan.package_cache is not None:
+        variables["COPILOT_PKG_CACHE_HOME"] = str(plan.package_cache.resolve())
+    return _Setup(variables, {".copilot/settings.json": json.dumps({"trustedFolders": list(plan.workspaces)})})
+
+
+def _opencode(plan: _Plan) -> _Setup:
+    model = {"limit": {"context": 100_000, "output": 8_000}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{plan.url}/v1", "apiKey": KEY},
+        "models": {MODEL: model},
+    }
+    config = {
+        "model": f"scripted/{MODEL}",
+        "small_model": f"scripted/{MODEL}",
+        "autoupdate": False,
+        "share": "disabled",
+        "provider": {"scripted": provider},
+    }
+    variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    return _Setup(variables, {".config/opencode/opencode.json": json.dumps(config)})
+
+
+_SETUPS: Mapping[str, Callable[[_Plan], _Setup]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "copilot": _copilot,
+    "gemini": _gemini,
+    "opencode": _opencode,
+}

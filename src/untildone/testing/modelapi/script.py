@@ -1,0 +1,71 @@
+"""A script: reading its file, and the place where the next request finds its step."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from untildone.testing.modelapi.checking import ScriptError, parse_steps
+from untildone.testing.modelapi.steps import Step
+
+DEFAULT_TEXT = "(script exhausted)"
+
+
+@dataclass(slots=True)
+class _Waiting:
+    step: Step
+    times: float
+
+
+class Script:
+    """Steps in order, whichever session asks: the first that matches the request, else the first without a `match`."""
+
+    def __init__(self, steps: Iterable[Step], default_text: str = DEFAULT_TEXT) -> None:
+        self._lock = threading.Lock()
+        self._left = [_Waiting(step, math.inf if step.repeat == "forever" else step.repeat) for step in steps]
+        self._default = Step(text=default_text)
+        self._served = 0
+
+    @property
+    def served(self) -> int:
+        return self._served
+
+    @property
+    def steps_left(self) -> int:
+        """Steps not used up; one that repeats counts once."""
+        with self._lock:
+            return len(self._left)
+
+    def take(self, user_text: str) -> Step:
+        with self._lock:
+            self._served += 1
+            matching = (one for one in self._left if one.step.match is not None and _matches(one.step.match, user_text))
+            others = (one for one in self._left if one.step.match is None)
+            chosen = next(chain(matching, others), None)
+            return self._use(chosen) if chosen else self._default
+
+    def _use(self, chosen: _Waiting) -> Step:
+        chosen.times -= 1
+        self._left = [one for one in self._left if one.times > 0]
+        return chosen.step
+
+
+def _matches(pattern: str, user_text: str) -> bool:
+    return re.search(pattern, user_text, re.DOTALL) is not None
+
+
+def read_script(path: Path) -> tuple[Step, ...]:
+    """The steps in a file, or a ScriptError that says what is wrong with it."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ScriptError(f"The script {path} cannot be read: {problem.strerror}.") from problem
+    except ValueError as problem:
+        raise ScriptError(f"The script {path} is not JSON: {problem}.") from problem
+    return parse_steps(document)

@@ -1,0 +1,116 @@
+"""What a script is made of: steps, the tools they call, the tokens they claim; all frozen, each with a JSON form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Literal
+
+from untildone.core.model import EMPTY
+
+Json = Mapping[str, Any]
+Forever = Literal["forever"]
+
+
+class Fault(StrEnum):
+    """How an answer goes wrong on the wire."""
+
+    CLOSE = "close"
+    """The connection ends before the first byte."""
+    CUT = "cut"
+    """The answer starts, and the connection ends half way."""
+    GARBAGE = "garbage"
+    """Status 200, and a body that is not the protocol: the step's text, or some nonsense."""
+    ERROR_EVENT = "error_event"
+    """Status 200, and then an error event inside the stream."""
+    HANG = "hang"
+    """The request is taken and nothing comes for `seconds`; then the connection ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that an answer claims. `input_tokens` are those outside any cache; dialects add up as their API does."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Everything that went in, cached or not."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.output_tokens
+
+    def to_json(self) -> dict[str, int]:
+        return {f.name: getattr(self, f.name) for f in fields(Usage) if getattr(self, f.name)}
+
+
+TYPICAL_USAGE = Usage(input_tokens=100, output_tokens=20)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model wants used. An `input` that is a text makes a free-form call (OpenAI Responses only)."""
+
+    name: str
+    input: Json | str = field(default_factory=lambda: EMPTY)
+    namespace: str | None = None
+    """Where the Responses API groups tools, the group."""
+
+    def to_json(self) -> dict[str, Any]:
+        given = self.input if isinstance(self.input, str) else dict(self.input)
+        return {"name": self.name, "input": given} | ({"namespace": self.namespace} if self.namespace else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What the model API does with one request of the conversation."""
+
+    text: str | None = None
+    thinking: str | None = None
+    tools: tuple[ToolCall, ...] = ()
+    usage: Usage = TYPICAL_USAGE
+    stop_reason: str | None = None
+    """Instead of the reason that follows from the step, in the dialect's own word."""
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    error: Json = field(default_factory=lambda: EMPTY)
+    fault: Fault | None = None
+    seconds: float = 30.0
+    delay: float = 0.0
+    """Seconds before the first byte."""
+    chunk_delay: float = 0.0
+    """Seconds after each piece of text in a stream."""
+    repeat: int | Forever = 1
+    match: str | None = None
+    """A regular expression: only a request whose last user text contains it gets this step."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The form a script file has: only what differs from the defaults."""
+        return {
+            f.name: _plain(getattr(self, f.name)) for f in fields(Step) if getattr(self, f.name) != _DEFAULTS[f.name]
+        }
+
+
+_DEFAULTS: Mapping[str, Any] = {f.name: getattr(Step(), f.name) for f in fields(Step)}
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Usage():
+            return value.to_json()
+        case Fault():
+            return value.value
+        case Mapping():
+            return dict(value)
+        case tuple():
+            return [tool.to_json() for tool in value]
+    return value

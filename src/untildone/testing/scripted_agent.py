@@ -1,0 +1,147 @@
+"""The program behind `--agent scripted`: it acts out a script instead of thinking. For demos, tests and trying things out.
+
+A script is a JSON list of turns. A call plays the first turn that is not used up; the last repeats. Turns with a `match`
+(or `match_system`) that fits come before the others. The fields of a turn are carried out in the order written; a turn that
+is a list of objects can use a field several times. `scripted_script.FIELDS` lists them. `{call}` in a text is the call's
+number.
+
+It is started as a file, without the packages of an environment, and imports little: a call takes hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import sys
+
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from untildone.testing.scripted_script import SCENARIOS, built_in, checked, chosen, play
+from untildone.testing.scripted_stage import ScriptError, Stage, leave
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from untildone.testing.scripted_script import Turn
+
+    Place = dict[str, Any]
+
+
+def load(options: argparse.Namespace) -> list[Turn]:
+    path = options.script or ("" if options.scenario else os.environ.get("UNTILDONE_SCRIPT", ""))
+    if not path:
+        options.scenario = options.scenario or "truthful"
+        return checked(built_in(options))
+    try:
+        with open(path, encoding="utf-8") as file:
+            script = json.load(file)
+    except OSError as reason:
+        raise ScriptError(f"The script {path} cannot be read: {reason.strerror}") from None
+    except (ValueError, RecursionError) as reason:
+        raise ScriptError(f"The script {path} is not JSON: {reason}") from None
+    return checked(script.get("turns") if isinstance(script, dict) else script)
+
+
+def state_folder() -> str:
+    folder = os.environ.get("UNTILDONE_SCRIPT_STATE")
+    if not folder:
+        temporary = next((os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), "/tmp")
+        owner = os.getuid() if hasattr(os, "getuid") else "all"
+        folder = os.path.join(temporary, f".untildone-scripted-{owner}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder
+
+
+def place_file(session: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", session):
+        raise ScriptError(f"'{session[:60]}' cannot be the name of a session")
+    return os.path.join(state_folder(), f"{session}.json")
+
+
+def read_place(session: str) -> Place:
+    try:
+        with open(place_file(session), encoding="utf-8") as file:
+            place: Place = json.load(file)
+    except FileNotFoundError:
+        raise ScriptError(f"No session found with the name '{session}'") from None
+    except ValueError:
+        raise ScriptError(f"The place of session '{session}' is damaged; delete {place_file(session)}") from None
+    return place
+
+
+def write_place(session: str, place: Place) -> None:
+    path = place_file(session)
+    with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
+        json.dump(place, file)
+    os.replace(f"{path}.{os.getpid()}", path)
+
+
+def take_place(options: argparse.Namespace) -> tuple[str, Place]:
+    """The session of this call, and how often each turn was played in it. A fork starts where its original stands."""
+    place = read_place(options.resume) if options.resume else {"calls": 0, "plays": {}}
+    session = options.resume if options.resume and not options.fork else options.session or os.urandom(16).hex()
+    if options.one_place and os.path.exists(place_file("one-place")):
+        place = read_place("one-place")
+    return session, place
+
+
+def take_turn(options: argparse.Namespace) -> None:
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    stage = Stage(options, prompt)
+    turns = load(options)
+    session, place = take_place(options)
+    index = chosen(turns, place["plays"], stage)
+    place["calls"] = stage.call = place["calls"] + 1
+    place["plays"][str(index)] = place["plays"].get(str(index), 0) + 1
+    # Kept before the turn is played: a turn that crashes is played, and the next call goes on after it.
+    for name in (session, "one-place") if options.one_place else (session,):
+        write_place(name, place)
+    record(options, session, prompt, index + 1)
+    stage.tell("session", session_id=session, model=options.model, version="1")
+    play(turns[index], stage, index + 1)
+
+
+def record(options: argparse.Namespace, session: str, prompt: str, turn: int) -> None:
+    if options.log:
+        told = {"session_id": session, "turn": turn, "prompt": prompt, "system_prompt": options.system_prompt}
+        with open(options.log, "a", encoding="utf-8") as file:
+            file.write(json.dumps(told | {"resume": options.resume, "fork": options.fork}) + "\n")
+
+
+def options_from(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripted", description="An agent that acts out a script.", allow_abbrev=False
+    )
+    parser.add_argument("--script", default="", help="a JSON file, a list of turns (or UNTILDONE_SCRIPT)")
+    parser.add_argument("--scenario", choices=SCENARIOS, help="a built-in script (truthful)")
+    parser.add_argument("--claims-on", type=int, help="in a scenario: the call that claims, 0 for none")
+    parser.add_argument(
+        "--seconds", type=float, help="in a scenario: how long it sleeps, is limited, lets children live"
+    )
+    parser.add_argument("--bytes", type=int, default=50_000_000, help="in the scenario flood: how much")
+    parser.add_argument("--claim", default="", help="the text that claims, instead of what the prompt asks for")
+    parser.add_argument("--one-place", action="store_true", help="all sessions share one place in the script")
+    parser.add_argument("--log", default="", help="a file to which each call appends what it was asked")
+    for name in ("session", "resume", "system-prompt", "model", "permissions"):
+        parser.add_argument(f"--{name}", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        take_turn(options_from(sys.argv[1:]))
+    except (ScriptError, OSError) as reason:
+        print(f"scripted: {reason}.", file=sys.stderr)
+        leave(2)
+
+
+if __name__ == "__main__":
+    main()

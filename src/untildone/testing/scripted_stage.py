@@ -1,0 +1,203 @@
+"""What the scripted agent can do in a turn: one method for each field of the script."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    Part = dict[str, Any]
+
+PROMISE = "<promise>COMPLETE</promise>"
+MARKER = "[TASK_COMPLETED]"
+REFUSED = {"read": ("write", "append", "delete", "run"), "edit": ("run",)}
+
+
+class ScriptError(Exception):
+    """Somebody must mend the script: one sentence that names the turn and the field."""
+
+
+class Stage:
+    """What one call knows and has done so far."""
+
+    def __init__(self, options: argparse.Namespace, prompt: str) -> None:
+        self.prompt = prompt
+        self.system_prompt: str = options.system_prompt
+        self.claimed_by: str = options.claim
+        self.refused: tuple[str, ...] = REFUSED.get(options.permissions, ())
+        self.call = 0
+        self.messages: list[str] = []
+        self.usage: Part = {}
+        self.denials: list[str] = []
+
+    def tell(self, event: str, **fields: object) -> None:
+        sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+        sys.stdout.flush()
+
+    def text(self, text: str) -> str:
+        return text.replace("{call}", str(self.call))
+
+    def say(self, texts: str | list[str]) -> None:
+        for text in each(texts):
+            self.messages.append(self.text(text))
+            self.tell("say", text=self.text(text))
+
+    def think(self, texts: str | list[str]) -> None:
+        for text in each(texts):
+            self.tell("think", text=self.text(text))
+
+    def claim(self, wanted: str | bool) -> None:  # noqa: FBT001 (a field of the script)
+        """The claim ends the last message, as an agent's final message does."""
+        if not wanted:
+            return
+        claim = wanted if isinstance(wanted, str) else self.claimed_by or self.claim_asked_for()
+        self.messages.append("\n\n".join([*self.messages[-1:], claim]))
+        self.tell("say", text=claim)
+
+    def claim_asked_for(self) -> str:
+        asked = f"{self.system_prompt}\n{self.prompt}"
+        promises: list[str] = re.findall(r"<promise>[^<>\n]+</promise>", asked)
+        if promises:
+            return promises[-1]
+        return MARKER if MARKER in asked else PROMISE
+
+    def write(self, files: dict[str, str]) -> None:
+        self.put("write", files, "w")
+
+    def append(self, files: dict[str, str]) -> None:
+        self.put("append", files, "a")
+
+    def put(self, tool: str, files: dict[str, str], mode: str) -> None:
+        for name, text in files.items():
+            path = inside(name)
+            if self.may(tool, name):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, mode, encoding="utf-8") as file:
+                    file.write(self.text(text))
+                self.tell("tool_end", tool=tool, ok=True, summary=f"{len(text)} characters")
+
+    def delete(self, names: str | list[str]) -> None:
+        for name in each(names):
+            path = inside(name)
+            if self.may("delete", name):
+                existed = os.path.lexists(path)
+                if existed:
+                    os.remove(path)
+                self.tell("tool_end", tool="delete", ok=existed, summary=name if existed else f"there is no {name}")
+
+    def run(self, argv: list[str]) -> None:
+        import subprocess
+
+        if not self.may("run", " ".join(argv)):
+            return
+        try:
+            ran = subprocess.run(argv, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+        except OSError as reason:
+            self.tell("tool_end", tool="run", ok=False, summary=str(reason))
+        else:
+            self.tell("tool_end", tool="run", ok=ran.returncode == 0, summary=(ran.stdout + ran.stderr)[:2000])
+
+    def may(self, tool: str, summary: str) -> bool:
+        self.tell("tool", tool=tool, summary=summary)
+        if tool in self.refused:
+            self.denials.append(tool)
+            self.tell("tool_end", tool=tool, ok=False, summary="not permitted")
+        return tool not in self.refused
+
+    def flood(self, size: int) -> None:
+        line = json.dumps({"event": "progress", "text": "x" * 4000}).encode() + b"\n"
+        raw(line * 16, size - 1)
+        raw(b"\n")
+
+    def huge_line(self, size: int) -> None:
+        raw(b'{"event":"progress","text":"')
+        raw(b"x" * 65536, size)
+        raw(b'"}\n')
+
+    def garbage(self, lines: str | list[str]) -> None:
+        for line in each(lines):
+            raw(line.encode("utf-8", "surrogateescape") + b"\n")
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def hang(self, wanted: bool) -> None:  # noqa: FBT001 (a field of the script)
+        while wanted:
+            time.sleep(3600)
+
+    def ignore_term(self, wanted: bool) -> None:  # noqa: FBT001 (a field of the script)
+        if wanted:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def child(self, wanted: Part) -> None:
+        """Starts a process in a session of its own, which outlives this one unless somebody ends it."""
+        import subprocess
+
+        trap = 'trap "" TERM; ' if wanted.get("ignore_term") else ""
+        output = None if wanted.get("keep_output") else subprocess.DEVNULL
+        child = subprocess.Popen(
+            ["sh", "-c", f'{trap}exec sleep "$1"', "sh", str(wanted.get("seconds", 60))],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        if "pid_file" in wanted:
+            with open(inside(wanted["pid_file"]), "a", encoding="utf-8") as file:
+                file.write(f"{child.pid}\n")
+
+    def spend(self, usage: Part) -> None:
+        self.usage.update(usage)
+
+    def fail(self, wanted: str | Part) -> NoReturn:
+        failure = {"kind": wanted} if isinstance(wanted, str) else wanted
+        message = failure.get("message") or f"the script says: {failure['kind']}"
+        self.tell("failure", kind=failure["kind"], message=message, reset_in=failure.get("reset_in"))
+        leave(1)
+
+    def crash(self, wanted: bool | int) -> None:  # noqa: FBT001 (a field of the script)
+        if wanted:
+            sys.stdout.flush()
+            os.kill(os.getpid(), signal.SIGKILL if wanted is True else wanted)
+
+    def exit(self, code: int) -> NoReturn:
+        leave(code)
+
+    def answer(self) -> None:
+        text = self.messages[-1] if self.messages else ""
+        told = {"tokens": (len(self.prompt) + len(text)) // 4, "cost_usd": 0.0, **self.usage}
+        self.tell("answer", text=text, denials=self.denials, **told)
+
+
+def inside(name: str) -> str:
+    """The path in the workspace; a name that leads out of it, also by a link, is refused."""
+    root = os.path.realpath(os.getcwd())
+    path = os.path.realpath(os.path.join(root, name))
+    if not path.startswith(root + os.sep):
+        raise ScriptError(f"'{name}' is not inside the workspace")
+    return path
+
+
+def each(texts: str | list[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+def raw(piece: bytes, size: int | None = None) -> None:
+    """The piece again and again until so many bytes are out; without a size, once."""
+    left = len(piece) if size is None else size
+    while left > 0:
+        left -= sys.stdout.buffer.write(piece[:left])
+    sys.stdout.buffer.flush()
+
+
+def leave(code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.exit(code)

@@ -1,0 +1,341 @@
+"""What can be done with loops: every face (command line, API, dashboard, Python) calls these and nothing below."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from untildone import agents, modes, settings
+from untildone.core import budget as budgets
+from untildone.core import moves, receipt, rounds
+from untildone.core.actions import Record
+from untildone.core.decide import decide
+from untildone.core.errors import AgentMissing, LoopBusy, UsageError
+from untildone.core.events import (
+    BudgetChanged,
+    Entry,
+    Event,
+    LoopCreated,
+    MessageSent,
+    PauseRequested,
+    ResumeRequested,
+    StartRequested,
+    StopRequested,
+)
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Permissions, Status, Urgency
+from untildone.core.secrets import Redactor
+from untildone.hosts import checks, programs, workspace
+from untildone.hosts.engine import Engine, Observer, Person, Surroundings
+from untildone.hosts.guard import Guard
+from untildone.hosts.limits import SharedLimits, default_folder
+from untildone.settings import Settings
+from untildone.store.files import FileStore, open_store
+
+LOOK_EVERY = 0.05
+TITLE_LENGTH = 100
+
+
+def store_of(folder: Path, environment: Mapping[str, str] = os.environ, *, create: bool = False) -> FileStore:
+    """The loops of a folder (or of the nearest one above that has loops)."""
+    return open_store(folder, Redactor.from_environment(environment), create=create)
+
+
+def surroundings(environment: Mapping[str, str], chosen: Settings) -> Surroundings:
+    """What runners bring along, for one process."""
+    redactor = Redactor.from_environment({**environment, **_profile_variables(chosen)})
+    return Surroundings(
+        environment=environment,
+        redactor=redactor,
+        guard=Guard(),
+        limits=SharedLimits(default_folder()),
+        profile_environment=lambda name: chosen.profiles[name].env if name in chosen.profiles else {},
+    )
+
+
+def _profile_variables(chosen: Settings) -> dict[str, str]:
+    return {name: value for profile in chosen.profiles.values() for name, value in profile.env.items()}
+
+
+def create(
+    store: FileStore, task: str, chosen: Settings, folder: Path, environment: Mapping[str, str] = os.environ
+) -> Loop:
+    """A new loop, not started yet. Everything that cannot work is said now, before anything is written."""
+    if not task.strip():
+        raise UsageError("The task is empty.", "say what is to be done, in quotes")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
+    loop_id = new_id(time.time())
+    wanted = loop_settings(chosen, str(folder), environment)
+    if wanted.worktree:
+        place = workspace.create_worktree(str(folder), loop_id, store.root / "worktrees" / loop_id)
+        wanted = replace(wanted, workspace=place)
+    title = " ".join(task.split())[:TITLE_LENGTH]
+    return store.create(LoopCreated(loop_id, title, task, wanted, loop_budget(chosen)))
+
+
+def new_id(now: float) -> str:
+    at = datetime.fromtimestamp(now, UTC)
+    return f"loop-{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(3)}"
+
+
+def loop_settings(chosen: Settings, folder: str, environment: Mapping[str, str] = os.environ) -> LoopSettings:
+    worker = _choice(chosen, chosen.agent, environment, own=True)
+    profile = settings.profile(chosen, chosen.agent)
+    promise = chosen.promise if profile.completion_promise is None else profile.completion_promise
+    return LoopSettings(
+        mode=chosen.mode,
+        worker=worker,
+        workspace=folder,
+        instructor=_other(chosen, chosen.instructor, environment),
+        supervisor=_other(chosen, chosen.supervisor, environment),
+        fallback=_other(chosen, chosen.fallback_agent, environment),
+        checks=chosen.checks,
+        check_timeout=chosen.check_timeout,
+        review=chosen.review,
+        require_change=chosen.require_change,
+        promise=promise or None,
+        marker=chosen.marker,
+        context=chosen.context,
+        interactive=chosen.interactive,
+        once=not _loops(chosen),
+        worktree=chosen.worktree,
+        commit=chosen.commit,
+        retry_delay=chosen.retry_delay,
+        options={"route": chosen.route},
+    )
+
+
+def _loops(chosen: Settings) -> bool:
+    own = settings.profile(chosen, chosen.agent).loop_enabled
+    return chosen.loop_enabled and own is not False
+
+
+def loop_budget(chosen: Settings) -> Budget:
+    return Budget(
+        iterations=_iterations(chosen),
+        minutes=chosen.max_minutes,
+        cost_usd=chosen.max_cost,
+        tokens=chosen.max_tokens,
+        iteration_timeout=chosen.iteration_timeout,
+    )
+
+
+def _iterations(chosen: Settings) -> int | None:
+    if not _loops(chosen):
+        return 1
+    if chosen.max_iterations == "none":
+        return None
+    own = settings.profile(chosen, chosen.agent).max_iterations
+    return chosen.max_iterations or own or modes.find(chosen.mode).default_iterations
+
+
+def _other(chosen: Settings, name: str | None, environment: Mapping[str, str]) -> AgentChoice | None:
+    return None if name is None else _choice(chosen, name, environment, own=False)
+
+
+def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool) -> AgentChoice:
+    """The agent behind a name. Model, arguments and command of the settings are the worker's."""
+    profile = settings.profile(chosen, name)
+    agent = agents.find(profile.agent)
+    choice = AgentChoice(
+        profile=name,
+        agent=profile.agent,
+        model=(chosen.model if own else None) or profile.model,
+        args=(*profile.args, *(chosen.args if own else ())),
+        command=(chosen.command if own else None) or profile.command,
+        permissions=(chosen.permissions if own else None) or profile.permissions or Permissions.WORK,
+        abilities=tuple(name for name in ("resume", "fork", "system_prompt") if getattr(agent.capabilities, name)),
+    )
+    _check_program(agent, choice, {**environment, **profile.env})
+    return choice
+
+
+def _check_program(agent: agents.Agent, choice: AgentChoice, environment: Mapping[str, str]) -> None:
+    program = agent.invocation(agents.Request(prompt="", command=choice.command)).argv[0]
+    if shutil.which(program, path=environment.get("PATH")) is None:
+        raise AgentMissing(f"The program '{program}' for agent '{choice.profile}' is not on PATH.", agent.install)
+
+
+def drive(
+    store: FileStore, loop_id: str, around: Surroundings, observer: Observer | None = None, person: Person | None = None
+) -> Loop:
+    """Drive a loop until it rests; an ended one is archived with its receipt."""
+    return drive_with(Engine(store, around, observer, person), store, loop_id)
+
+
+def drive_with(engine: Engine, store: FileStore, loop_id: str) -> Loop:
+    loop = engine.drive(loop_id)
+    if loop.status.ended:
+        archive(store, loop)
+    return loop
+
+
+def archive(store: FileStore, loop: Loop) -> None:
+    place = loop.settings.workspace
+    files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
+    told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
+    store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
+
+
+def start(store: FileStore, loop_id: str) -> Loop:
+    return _request(store, loop_id, "start", StartRequested())
+
+
+def pause(store: FileStore, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION) -> Loop:
+    return _request(store, loop_id, "pause", PauseRequested(urgency))
+
+
+def resume(store: FileStore, loop_id: str, *, skip_wait: bool = False) -> Loop:
+    return _request(store, loop_id, "resume", ResumeRequested(skip_wait))
+
+
+def stop(
+    store: FileStore, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION, outcome: Outcome = Outcome.STOPPED
+) -> Loop:
+    return _request(store, loop_id, "stop", StopRequested(urgency, outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What became of a message."""
+
+    loop: Loop
+    notices: tuple[str, ...]
+    goes_on: bool
+    """The loop was out of rounds and has some again: it wants a runner."""
+
+
+def say(store: FileStore, loop_id: str, text: str, source: str = "person") -> Heard:
+    """A message, with round control at its start. A loop that was out of rounds and gets some goes on."""
+    before = store.load(loop_id)
+    notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
+    loop = _request(store, loop_id, "say", MessageSent(text, source))
+    out_of_rounds = before.status is Status.PAUSED and before.outcome is Outcome.BUDGET
+    if not out_of_rounds or budgets.used_up(loop.budget, loop.spend, before_worker_turn=True):
+        return Heard(loop, notices, goes_on=False)
+    return Heard(_request(store, loop_id, "resume", ResumeRequested()), notices, goes_on=True)
+
+
+def budget(store: FileStore, loop_id: str, *changes: BudgetChanged) -> Loop:
+    return _request(store, loop_id, "budget", *changes)
+
+
+def _request(store: FileStore, loop_id: str, verb: str, *events: Event) -> Loop:
+    """Append what a person wants. Whoever drives the loop sees it; if nobody does, it is obeyed here."""
+    journal = store.open(loop_id)
+    try:
+        moves.check(journal.loop, verb)
+        if not journal.loop.status.ended:
+            journal.append(*events)
+        loop = journal.loop
+    finally:
+        journal.close()
+    return _settle(store, loop_id) if (loop.pause or loop.stop) and not store.is_driven(loop_id) else loop
+
+
+def _settle(store: FileStore, loop_id: str) -> Loop:
+    """Nobody drives the loop: write down what follows from what was said, without asking an agent anything."""
+    try:
+        with store.claim(loop_id) as journal:
+            mode = modes.find(journal.loop.settings.mode)
+            while isinstance(action := decide(journal.loop, time.time(), mode), Record):
+                journal.append(*action.events)
+            loop = journal.loop
+    except LoopBusy:
+        return store.load(loop_id)
+    if loop.status.ended:
+        archive(store, loop)
+    return loop
+
+
+def load_all(store: FileStore) -> Iterator[Loop]:
+    """Every loop that can be read, oldest first."""
+    for loop_id in store.ids():
+        try:
+            yield store.load(loop_id)
+        except UsageError:
+            continue
+
+
+def follow(store: FileStore, loop_id: str, *, to_rest: bool) -> Iterator[Entry]:
+    """Every entry of the journal; then, with `to_rest`, each new one until the loop rests."""
+    journal = store.open(loop_id)
+    try:
+        yield from journal.entries()
+        while to_rest and (store.is_driven(loop_id) or not _rests(journal.loop)):
+            fresh = journal.catch_up()
+            yield from fresh
+            if not fresh:
+                time.sleep(LOOK_EVERY)
+        yield from journal.catch_up() if to_rest else ()
+    finally:
+        journal.close()
+
+
+def _rests(loop: Loop) -> bool:
+    return loop.status in (Status.PAUSED, Status.COMPLETED, Status.FAILED)
+
+
+def wait(store: FileStore, loop_id: str, timeout: float | None = None) -> Loop:
+    """Until the loop rests; UsageError when the time is up."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while not _rests(loop := store.load(loop_id)) or store.is_driven(loop_id):
+        if deadline is not None and time.monotonic() > deadline:
+            raise UsageError(
+                f"Loop {loop_id} is still {loop.status.value} after {timeout:g} s.", "wait longer with --timeout"
+            )
+        time.sleep(LOOK_EVERY)
+    return loop
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A gate of the receipt, and what it says today."""
+
+    before: Mapping[str, Any]
+    now: GateResult
+
+    @property
+    def agrees(self) -> bool:
+        return bool(self.before["passed"]) == self.now.passed
+
+
+def verify(store: FileStore, loop_id: str, environment: Mapping[str, str]) -> tuple[Verification, ...]:
+    """Run the checks of an ended loop again."""
+    path = store.receipt(loop_id)
+    try:
+        told = json.loads(path.read_text())
+        gates = [gate for gate in told["gates"] if gate["gate"] == "check"]
+    except FileNotFoundError:
+        raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends") from None
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise UsageError(f"The receipt {path} cannot be read: {problem}.", "it was damaged or edited") from None
+    loop = store.load(loop_id)
+    return tuple(Verification(gate, _check_again(loop, gate["command"], environment)) for gate in gates)
+
+
+def _check_again(loop: Loop, command: str, environment: Mapping[str, str]) -> GateResult:
+    return checks.run_check(
+        command,
+        cwd=loop.settings.workspace,
+        env=environment,
+        timeout=loop.settings.check_timeout,
+        interrupted=lambda: False,
+        redactor=Redactor.from_environment(environment),
+    )
+
+
+def diff(store: FileStore, loop_id: str, *, stat: bool = False, colour: bool = False) -> str:
+    """What the loop changed: up to its end if it has ended, up to now if not."""
+    loop = store.load(loop_id)
+    end = loop.changes.tree if loop.status.ended else None
+    return workspace.diff(loop.settings.workspace, loop.start.tree or "", end, stat=stat, colour=colour)

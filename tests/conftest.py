@@ -1,0 +1,57 @@
+"""Which tests may be skipped: in CI none; elsewhere those whose means are not on the machine, and they say so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Generator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
+INSTALL_AGENTS = Path(__file__).parent.parent / "scripts" / "install-agents"
+
+
+@cache
+def agents_are_installed() -> bool:
+    listed = subprocess.run([INSTALL_AGENTS, "--list"], capture_output=True, text=True, timeout=30, check=True)
+    return all(Path(folder).is_dir() for folder in listed.stdout.splitlines())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("real_agent") and not agents_are_installed():
+        pytest.skip("the real agent programs are not installed; `make agents` installs them")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    forbid_leaving_out(report, item.nodeid)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    forbid_leaving_out(report, collector.nodeid)
+    return report
+
+
+def forbid_leaving_out(report: pytest.TestReport | pytest.CollectReport, nodeid: str) -> None:
+    """In CI a test that was skipped, or allowed to fail, is a failed one: an unproven promise must not look proven."""
+    expected_to_fail = hasattr(report, "wasxfail")
+    if not IN_CI or not (report.skipped or expected_to_fail):
+        return
+    why = f"expected to fail: {report.wasxfail}" if expected_to_fail else skip_reason(report)
+    if expected_to_fail:
+        del report.wasxfail
+    report.outcome = "failed"
+    report.longrepr = f"{nodeid} was left out ({why}), and CI allows no test to be left out."
+
+
+def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)

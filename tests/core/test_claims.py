@@ -1,0 +1,228 @@
+"""Claims, by tables: what counts as the agent's own word, and what is only talk about it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from untildone.core.claims import MarkerFound, has_marker, has_promise
+
+PROMISE = "<promise>COMPLETE</promise>"
+
+CLAIMS = {
+    "alone": PROMISE,
+    "at the end of a sentence": f"All tests pass. {PROMISE}",
+    "in the middle of a line": f"so: {PROMISE}!",
+    "in bold": f"**{PROMISE}**",
+    "in a list": f"- tests pass\n- {PROMISE}",
+    "in a heading": f"# {PROMISE}",
+    "indented": f"    {PROMISE}",
+    "windows lines": f"done\r\n\r\n{PROMISE}\r\n",
+    "after a closed code block": f"```\nx = 1\n```\n{PROMISE}",
+    "after a code block closed by a longer fence": f"```\nx\n`````\n{PROMISE}",
+    "after a tilde block that holds a backtick fence": f"~~~\n```\n~~~\n{PROMISE}",
+    "after an inline code": f"I ran `pytest -q`. {PROMISE}",
+    "between two inline codes": f"`a` {PROMISE} `b`",
+    "after backticks that never close": f"a ` stray one {PROMISE}",
+    "between runs of different lengths": f"a `` b {PROMISE} c ` d",
+    "backticks in another paragraph": f"a ` stray one\n\n{PROMISE}\n\nanother ` stray one",
+    "backticks in other list items": f"- a ` stray one\n- {PROMISE}\n- another ` stray one",
+    "backticks in other table rows": f"| a ` |\n| {PROMISE} |\n| ` b |",
+    "a heading with a stray backtick above": f"# a ` b\n{PROMISE} and `",
+    "escaped backtick": f"a \\` b {PROMISE} c `d`",
+    "fence characters within a line": f"use ``` to fence {PROMISE}",
+    "below a quotation": f"> you asked for it\n{PROMISE}",
+    "an arrow is no quotation": f"-> {PROMISE}",
+    "talked about, then made": f"I shall say `{PROMISE}` now.\n\n{PROMISE}",
+}
+
+TALK = {
+    "nothing": "",
+    "another promise": "<promise>DONE</promise>",
+    "other case": PROMISE.lower(),
+    "in backticks": f"I will print `{PROMISE}` when it is done.",
+    "in double backticks": f"I will print ``{PROMISE}`` later.",
+    "in backticks over two lines": f"I will print `the text\n{PROMISE}` later.",
+    "in backticks with blanks": f"` {PROMISE} `",
+    "in a list item's backticks": f"1. say `{PROMISE}`\n2. stop",
+    "in a code block": f"```\n{PROMISE}\n```",
+    "in a code block with a language": f"```python\nprint('{PROMISE}')\n```\nNot yet.",
+    "in a tilde block": f"~~~ text\n{PROMISE}\n~~~",
+    "in a block that never closes": f"```\nfoo\n\n{PROMISE}",
+    "in an indented block": f"1. like this\n\n   ```\n   {PROMISE}\n   ```\n",
+    "in a block that starts in a list item": f"- ```\n  {PROMISE}\n  ```",
+    "in a block whose fence is too short to close": f"````\n```\n{PROMISE}\n````",
+    "in a block that tildes do not close": f"```\n~~~\n{PROMISE}\n```",
+    "in a windows code block": f"```\r\n{PROMISE}\r\n```\r\n",
+    "in a quotation": f"> {PROMISE}",
+    "in a nested quotation": f"> > {PROMISE}",
+    "in an indented quotation": f"  >{PROMISE}",
+    "in a quotation in a list": f"- > {PROMISE}",
+    "in a quoted code block": f"> ```\n> {PROMISE}\n> ```\nstill at it",
+}
+
+
+@pytest.mark.parametrize("message", CLAIMS.values(), ids=CLAIMS.keys())
+def test_the_promise_in_the_agents_own_words_is_a_claim(message):
+    assert has_promise(message, PROMISE)
+
+
+@pytest.mark.parametrize("message", TALK.values(), ids=TALK.keys())
+def test_talk_about_the_promise_is_none(message):
+    assert not has_promise(message, PROMISE)
+
+
+@pytest.mark.parametrize(
+    ("message", "promise", "claimed"),
+    [
+        ("DONE", "DONE", True),
+        ("It is DONE.", "DONE", True),
+        ("**DONE**", "DONE", True),
+        ("UNDONE", "DONE", False),
+        ("DONE_LATER", "DONE", False),
+        ("UNDONE, but now DONE", "DONE", True),
+        ("`DONE` is not yet true", "DONE", False),
+        ("ÜBERDONE", "DONE", False),
+        ("任务完成了", "完成", True),
+        ("任务DONE了", "DONE", True),
+        ("task:ok!", "task:ok", True),
+        ("`DONE`", "`DONE`", True),
+        ("`` `DONE` ``", "`DONE`", False),
+        ("```\nDONE\n```", "```\nDONE\n```", True),
+        ("````\n```\nDONE\n```\n````", "```\nDONE\n```", False),
+        ("> DONE", "> DONE", True),
+        (">>>DONE<<<", ">>>DONE<<<", True),
+        ("All is well.\nDONE", "All is well.\nDONE", True),
+        ("All is well.\r\nDONE", "All is well.\nDONE", True),
+        ("All is well. DONE", "All is well.\nDONE", False),
+        ("> All is well.\n> DONE", "All is well.\nDONE", False),
+        ("a.b", "a.b", True),
+        ("axb", "a.b", False),
+        ("✅", "✅", True),
+        ("anything", "", False),
+        ("any thing", " ", False),
+        ("a\nb", "\n", False),
+    ],
+)
+def test_any_string_can_be_the_promise(message, promise, claimed):
+    assert has_promise(message, promise) is claimed
+
+
+SENTENCE = f"When all tests pass, answer {PROMISE} and stop."
+LONG = f"Fix the tests. {SENTENCE} Do not stop before."
+DICTATED = f"Mend the parser.\n\nWhen all is done, your last line must be:\n{PROMISE}\n\nDo not touch the tests."
+
+
+@pytest.mark.parametrize(
+    ("message", "prompt", "claimed"),
+    [
+        (SENTENCE, SENTENCE, False),
+        (f"You told me: {SENTENCE} I am not there yet.", SENTENCE, False),
+        (f"  {SENTENCE}\n\nFirst I look around.", LONG, False),
+        (f"{SENTENCE}\n\nAll tests pass.\n{PROMISE}", LONG, True),
+        (f"All tests pass. {PROMISE}", LONG, True),
+        (PROMISE, DICTATED, True),
+        (f"The parser is mended.\n{PROMISE}", DICTATED, True),
+        (DICTATED, DICTATED, False),
+        (f"Your words:\n\nWhen all is done, your last line must be:\n{PROMISE}\nI begin.", DICTATED, False),
+        (f"{PROMISE}\n\nDo not touch the tests.", DICTATED, False),
+        (f"{DICTATED}\n\nIt is done now.\n\n{PROMISE}", DICTATED, True),
+        (DICTATED.replace("\n", "\r\n"), DICTATED, False),
+        (PROMISE, PROMISE, True),
+        (f"Say {PROMISE}", f"Say {PROMISE}", False),
+        (PROMISE, f"Say {PROMISE}", True),
+        ("Status: DONE", "End your answer with this line:\nStatus: DONE", True),
+        ("Status: DONE", "End your answer with the following line\nStatus: DONE", True),
+        (f"done {PROMISE}", "a prompt that says nothing of it", True),
+    ],
+)
+def test_an_echo_of_the_prompt_is_no_claim(message, prompt, claimed):
+    promise = PROMISE if PROMISE in message else "DONE"
+    assert has_promise(message, promise, prompt) is claimed
+
+
+@pytest.mark.parametrize(
+    ("text", "marker", "found"),
+    [
+        ("[TASK_COMPLETED]", "[TASK_COMPLETED]", MarkerFound()),
+        ("Good work.\n\n  [TASK_COMPLETED]\t\nBye", "[TASK_COMPLETED]", MarkerFound()),
+        ("a\r\n[TASK_COMPLETED]\r\nb", "[TASK_COMPLETED]", MarkerFound()),
+        ("[TASK_COMPLETED: all 12 tests pass]", "[TASK_COMPLETED]", MarkerFound("all 12 tests pass")),
+        ("[TASK_COMPLETED: see [1]]", "[TASK_COMPLETED]", MarkerFound("see [1]")),
+        ("[TASK_COMPLETED:]", "[TASK_COMPLETED]", MarkerFound()),
+        ("```\n[TASK_COMPLETED]\n```\n[TASK_COMPLETED: now]", "[TASK_COMPLETED]", MarkerFound("now")),
+        ("Not [TASK_COMPLETED] yet\n[TASK_COMPLETED]", "[TASK_COMPLETED]", MarkerFound()),
+        ("ALL GOOD", "ALL GOOD", MarkerFound()),
+        ("x\n ALL GOOD \ny", "ALL GOOD", MarkerFound()),
+        ("[OK: yes]", "[OK]", MarkerFound("yes")),
+        ("", "[TASK_COMPLETED]", None),
+        ("say [TASK_COMPLETED] when done", "[TASK_COMPLETED]", None),
+        ("`[TASK_COMPLETED]`", "[TASK_COMPLETED]", None),
+        ("> [TASK_COMPLETED]", "[TASK_COMPLETED]", None),
+        ("[TASK_COMPLETED].", "[TASK_COMPLETED]", None),
+        ("[TASK_COMPLETED", "[TASK_COMPLETED]", None),
+        ("[TASK_COMPLETED: a\nb]", "[TASK_COMPLETED]", None),
+        ("[TASK_COMPLETED_NOT]", "[TASK_COMPLETED]", None),
+        ("[task_completed]", "[TASK_COMPLETED]", None),
+        ("```\n[TASK_COMPLETED]\n```", "[TASK_COMPLETED]", None),
+        ("~~~\n[TASK_COMPLETED]", "[TASK_COMPLETED]", None),
+        ("ALL GOOD: really", "ALL GOOD", None),
+        ("anything", "", None),
+        ("[]", "[]", MarkerFound()),
+    ],
+)
+def test_the_marker_counts_alone_on_a_line(text, marker, found):
+    assert has_marker(text, marker) == found
+
+
+HOSTILE = [
+    "`",
+    "`a",
+    "``a`",
+    "> \n",
+    "```\n",
+    "\n",
+    "\\`",
+    "- ",
+    " ",
+    PROMISE + "\n",
+    "~~~\n```\n",
+    "a ` b\n",
+    "[TASK_COMPLETED",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_hostile_message_of_a_million_characters_is_read_in_one_pass(piece):
+    flood = piece * (1_000_000 // len(piece))
+    assert has_promise(f"{flood}`\n\n~~~\n{PROMISE}", PROMISE, DICTATED) == (piece.startswith("<"))
+    assert has_marker(f"{flood}\n\n~~~\n[TASK_COMPLETED]") is None
+
+
+def test_many_mentions_in_one_line_or_under_many_blank_lines_are_read_in_one_pass():
+    assert not has_promise("`" + PROMISE * 40_000 + "`", PROMISE, DICTATED)
+    assert has_promise("\n" * 500_000 + PROMISE * 20_000, PROMISE, DICTATED)
+    assert not has_promise("```\n" + "✅\n" * 300_000, "✅", "Write this when done:\n✅\n")
+
+
+TEXT = st.text("`~> \n\\-#|ab1.", max_size=40)
+
+
+@given(TEXT)
+def test_after_a_blank_line_the_promise_counts_unless_a_fence_is_open(before):
+    open_fence = any(line.lstrip(" -1.").startswith(("```", "~~~")) for line in before.split("\n"))
+    assert open_fence or has_promise(f"{before}\n\n{PROMISE}", PROMISE)
+
+
+@given(TEXT, TEXT)
+def test_a_fenced_promise_never_counts(before, after):
+    fence = "`" * 41
+    assert not has_promise(f"{before.replace('`', '').replace('~', '')}\n\n{fence}\n{PROMISE}\n{after}", PROMISE) or (
+        fence in after
+    )
+
+
+@given(st.text(), st.text(max_size=5), st.text())
+def test_no_text_breaks_it_and_a_claim_always_holds_the_promise(message, promise, prompt):
+    if has_promise(message, promise, prompt):
+        assert promise.replace("\r\n", "\n").replace("\r", "\n") in message.replace("\r\n", "\n").replace("\r", "\n")
+    has_marker(message, promise)

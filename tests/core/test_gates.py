@@ -1,0 +1,201 @@
+"""Gate results: was a test run, does everybody agree, what is the agent told, is it the same failure again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from untildone.core import gates
+from untildone.core.model import GateResult
+
+CARGO = "running {0} tests\ntest result: ok. {0} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n"
+
+NONE_RAN = {
+    "pytest": "collected 0 items\n\n============ no tests ran in 0.01s ============\n",
+    "pytest quiet": "\nno tests ran in 0.00s\n",
+    "pytest old": "=========== no tests ran in 0.01 seconds ===========",
+    "pytest coloured": "\x1b[33mcollected 0 items\x1b[0m\n\x1b[33m===== \x1b[33mno tests ran\x1b[0m\x1b[33m in 0.01s\x1b[0m =====",
+    "pytest all deselected": "collected 3 items / 3 deselected / 0 selected\n\n==== 3 deselected in 0.02s ====",
+    "pytest all deselected, no summary": "collected 3 items / 3 deselected / 0 selected\n",
+    "pytest only skipped": "ss                            [100%]\n2 skipped, 1 warning in 0.01s\n",
+    "pytest only collected": "test_a.py::test_a\n\n1 test collected in 0.00s\n",
+    "pytest with workers": "4 workers [0 items]\n\n",
+    "unittest": "\n----------\nRan 0 tests in 0.000s\n\nOK\n",
+    "unittest of 3.12": "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n",
+    "unittest only skipped": "sss\n-----\nRan 3 tests in 0.001s\n\nOK (skipped=3)\n",
+    "jest": "No tests found, exiting with code 1\nRun with `--passWithNoTests` to exit with code 0\n",
+    "jest passWithNoTests": "No tests found, exiting with code 0\n",
+    "jest summary": "Test Suites: 0 total\nTests:       0 total\nSnapshots:   0 total\nTime:        0.1 s\n",
+    "jest only skipped": "Test Suites: 1 skipped, 0 of 1 total\nTests:       2 skipped, 2 total\n",
+    "vitest": "\nNo test files found, exiting with code 1\n\ninclude: **/*.test.js\n",
+    "vitest passWithNoTests": "No test files found, exiting with code 0",
+    "vitest only skipped": " Test Files  1 skipped (1)\n      Tests  2 skipped (2)\n   Start at  10:00:00",
+    "go without test files": "?   \texample.com/a\t[no test files]\n?   \texample.com/b\t[no test files]\n",
+    "go with a filter": "testing: warning: no tests to run\nPASS\nok  \texample.com/a\t0.002s [no tests to run]\n",
+    "go cached": "ok  \texample.com/a\t(cached) [no tests to run]\n",
+    "go coverage": "\texample.com/a\t\tcoverage: 0.0% of statements\n",
+    "go verbose, all skipped": "=== RUN   TestA\n--- SKIP: TestA (0.00s)\nPASS\nok  \texample.com/a\t0.002s\n",
+    "cargo": "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.00s\n",
+    "cargo only ignored": "running 2 tests\ntest result: ok. 0 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out\n",
+    "cargo cut short": "     Running unittests src/lib.rs\n\nrunning 0 tests\n   Doc-tests a\nrunning 0 tests\n",
+    "node": "# tests 0\n# suites 0\n# pass 0\n# fail 0\n",
+    "node with symbols": "ℹ tests 1\nℹ suites 0\nℹ pass 0\nℹ fail 0\nℹ skipped 1\n",
+    "mocha": "\n\n  0 passing (1ms)\n",
+    "mocha only pending": "  0 passing (2ms)\n  3 pending\n",
+    "rspec": "No examples found.\n\n0 examples, 0 failures\n",
+    "phpunit": "No tests executed!\n",
+    "maven": "[INFO] Tests run: 0, Failures: 0, Errors: 0, Skipped: 0\n",
+    "gradle": "> Task :app:test NO-SOURCE\nBUILD SUCCESSFUL in 1s\n",
+    "dotnet": "No test is available in /src/bin/a.dll. Make sure that test discoverer is registered.\n",
+    "ctest": "No tests were found!!!\n",
+    "carriage returns": "collecting ... \rcollected 0 items\r\n",
+}
+
+SOME_RAN = {
+    "pytest": ("collected 3 items\n\n===== 2 passed, 1 skipped in 0.12s =====", 2),
+    "pytest long": ("===== 3 failed, 197 passed, 2 warnings in 65.32s (0:01:05) =====", 200),
+    "pytest errors": ("collected 0 items / 1 error\n==== 1 error in 0.10s ====", 1),
+    "pytest with a plugin's word": ("1 passed, 2 snapshots updated in 0.05s", 1),
+    "unittest": ("Ran 3 tests in 0.001s\n\nOK (skipped=1)\n", 2),
+    "jest": ("Tests:       1 failed, 1 skipped, 3 passed, 5 total\n", 4),
+    "vitest": (" Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n", 3),
+    "go, one of two": ("?   \texample.com/a\t[no test files]\nok  \texample.com/b\t0.003s\n", 1),
+    "go verbose": ("--- PASS: TestA (0.00s)\n--- SKIP: TestB (0.00s)\nok  \texample.com/b\t0.003s\n", 1),
+    "cargo, doc tests without": (CARGO.format(2) + "   Doc-tests a\n\n" + CARGO.format(0), 2),
+    "cargo crashed": ("running 2 tests\nerror: test failed", 2),
+    "node": ("# tests 3\n# pass 1\n# fail 1\n# skipped 1\n", 2),
+    "mocha failing": ("  0 passing (2ms)\n  1 failing\n", 1),
+    "two runners": ("Ran 0 tests in 0.000s\n\nOK\n==== 4 passed in 0.1s ====\n", 4),
+    "told in ordinary output": ("no tests ran in 0.01s\nRan 0 tests in 0.000s\n# tests 0\n12 passed in 0.10s\n", 12),
+}
+
+NO_RUNNER = {
+    "nothing": "",
+    "lint": "All checks passed!\nFound 0 errors in 3 files\n",
+    "build": "20 modules transformed in 1.2s\n3 warnings in 0.5s\n",
+    "make": "make: Nothing to be done for 'lint'.\n",
+    "words in a sentence": "warning: docs/a.md says that no tests ran in 0.01s\nfixed: report when no tests to run are left\n",
+    "a file that was found": "README.md:10:collected 0 items\n",
+    "compiler": "error: 0 tests could be compiled, tests: 0 total errors",
+}
+
+
+@pytest.mark.parametrize("case", NONE_RAN)
+def test_a_test_run_without_a_test_is_recognised(case: str) -> None:
+    assert gates.tests_run(NONE_RAN[case]) == 0
+    assert gates.ran_no_test(NONE_RAN[case])
+
+
+@pytest.mark.parametrize("case", SOME_RAN)
+def test_tests_that_ran_are_counted(case: str) -> None:
+    output, expected = SOME_RAN[case]
+    assert gates.tests_run(output) == expected
+    assert not gates.ran_no_test(output)
+
+
+@pytest.mark.parametrize("case", NO_RUNNER)
+def test_other_programs_are_not_asked_for_tests(case: str) -> None:
+    assert gates.tests_run(NO_RUNNER[case]) is None
+    assert not gates.ran_no_test(NO_RUNNER[case])
+
+
+PASSED = GateResult("check", "ruff check", passed=True, tail="All checks passed!")
+FAILED = GateResult(
+    "check", "pytest -q", passed=False, tail="E  assert 1 == 2\n1 failed in 0.03s", reason="exit code 1"
+)
+UNCHANGED = GateResult("require_change", "", passed=False, reason="nothing changed in the workspace")
+FEEDBACK = GateResult(
+    "review", "", passed=False, tail="The README is not updated.", reason="the supervisor asks for more"
+)
+
+
+@pytest.mark.parametrize(
+    ("results", "agreed"),
+    [((PASSED,), True), ((PASSED, FAILED), False), ((UNCHANGED,), False), ((), False)],
+)
+def test_verdict_needs_every_gate_and_at_least_one(results: tuple[GateResult, ...], agreed: bool) -> None:
+    assert gates.verdict(results) is agreed
+
+
+def test_report_tells_the_agent_what_failed_and_only_that() -> None:
+    report = gates.failure_report((PASSED, FAILED, UNCHANGED, FEEDBACK))
+    assert "`pytest -q` failed: exit code 1" in report
+    assert "E  assert 1 == 2" in report
+    assert "nothing changed in the workspace" in report
+    assert "The README is not updated." in report
+    assert "ruff" not in report
+
+
+def test_report_is_empty_when_nothing_failed() -> None:
+    assert gates.failure_report((PASSED,)) == ""
+    assert gates.failure_report(()) == ""
+
+
+def test_report_keeps_the_end_of_a_long_output_and_stays_bounded() -> None:
+    tail = "\n".join(f"line {number}" for number in range(5000))
+    one = gates.failure_report((replace(FAILED, tail=tail),))
+    assert len(one) <= gates.GATE_CHARACTERS
+    assert "line 4999" in one
+    assert "line 10\n" not in one
+    many = gates.failure_report((replace(FAILED, tail=tail, command="x" * 9000, reason="y" * 9000),) * 50)
+    assert len(many) <= gates.REPORT_CHARACTERS
+    assert "More gates failed: 47." in many
+
+
+def test_report_is_plain_text_and_fences_hold() -> None:
+    report = gates.failure_report((replace(FAILED, tail="\x1b[31mred\x1b[0m\n```\nquoted\n```"),))
+    assert "\x1b" not in report
+    assert report.endswith("\n````")
+
+
+SAME_AGAIN = {
+    "durations": ("1 failed in 0.03s", "1 failed in 12.5s"),
+    "milliseconds": ("✗ adds (12 ms)", "✗ adds (3ms)"),
+    "minutes": ("took 1m 20s", "took 59.7s"),
+    "timestamps": ("2024-05-01T10:00:00.123Z ERROR no", "2025-12-31T23:59:59Z ERROR no"),
+    "clock": ("[10:00:01] no", "[23:59:59.1234] no"),
+    "addresses": ("<A object at 0x7f00aa>", "<A object at 0x7fffbb12>"),
+    "temporary folders": ("open /tmp/tmpab12cd/x.txt", "open /tmp/tmpzz99_q/x.txt"),
+    "pytest folders": (
+        "/tmp/pytest-of-me/pytest-3/test_a0/x: no such file",
+        "/tmp/pytest-of-me/pytest-14/test_a0/x: no such file",
+    ),
+    "macOS folders": ("/private/var/folders/ab/c_d/T/tmp1/x", "/var/folders/xy/z_1/T/tmp2/x"),
+    "identifiers": ("id 123e4567-e89b-12d3-a456-426614174000", "id ffffffff-e89b-12d3-a456-426614174000"),
+    "ports": ("connect to 127.0.0.1:43211", "connect to 127.0.0.1:9"),
+    "ruler width": ("======= FAILURES =======", "==================== FAILURES ===================="),
+    "colours": ("\x1b[31mno\x1b[0m", "no"),
+    "order of parallel tests": ("a failed\nb failed", "b failed\na failed"),
+    "seeds": ("Using --randomly-seed=123", "Using --randomly-seed=9876"),
+}
+
+NOT_THE_SAME = {
+    "another failure": ("E assert 1 == 2", "E assert 1 == 3"),
+    "fewer failures": ("3 failed in 1s", "2 failed in 1s"),
+    "another place": ("test_a.py:10: AssertionError", "test_a.py:12: AssertionError"),
+    "another file": ("/tmp/tmpab/a.txt missing", "/tmp/tmpab/b.txt missing"),
+}
+
+
+def with_tail(tail: str) -> tuple[GateResult, ...]:
+    return (PASSED, replace(FAILED, tail=tail))
+
+
+@pytest.mark.parametrize("case", SAME_AGAIN)
+def test_the_same_failure_is_recognised(case: str) -> None:
+    one, other = SAME_AGAIN[case]
+    assert gates.signature(with_tail(one)) == gates.signature(with_tail(other))
+
+
+@pytest.mark.parametrize("case", NOT_THE_SAME)
+def test_another_failure_is_told_apart(case: str) -> None:
+    one, other = NOT_THE_SAME[case]
+    assert gates.signature(with_tail(one)) != gates.signature(with_tail(other))
+
+
+def test_signature_depends_on_which_gate_failed() -> None:
+    assert gates.signature((FAILED,)) != gates.signature((replace(FAILED, command="pytest tests"),))
+    assert gates.signature((FAILED,)) != gates.signature((FAILED, UNCHANGED))
+    assert gates.signature((FAILED,)) == gates.signature((PASSED, replace(FAILED, seconds=9.0, output_sha256="f")))
+    assert gates.signature((PASSED,)) == ""

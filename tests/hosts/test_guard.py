@@ -1,0 +1,216 @@
+"""No orphan: whatever a loop started ends, even when the runner is killed without a word."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from untildone.hosts import orphans
+from untildone.hosts.guard import Guard
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX processes")
+
+AGENT = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+def child(clean):
+    if os.fork() == 0:
+        os.setsid()
+        note()
+        if clean:
+            os.execve("/bin/sleep", ["sleep", "60"], {})
+        if os.fork():
+            os._exit(0)
+        note()
+        time.sleep(60)
+
+def note():
+    with open(sys.argv[1], "a") as notes:
+        notes.write(f"{os.getpid()}\\n")
+
+note()
+child(clean=True)
+child(clean=False)
+time.sleep(60)
+"""
+
+RUNNER = """
+import os, sys, threading
+from untildone.hosts import orphans
+from untildone.hosts.guard import Guard
+from untildone.hosts.process import Spawn, run
+
+def drive(loop_id, notes):
+    name, value = orphans.mark(loop_id)
+    guard.watch(name)
+    argv = (sys.executable, "-I", "-S", "-c", sys.argv[1], notes)
+    run(Spawn(argv, {**os.environ, name: value}, "/"), print, lambda: False)
+
+guard = Guard()
+for notes in sys.argv[2:]:
+    threading.Thread(target=drive, args=(notes, notes)).start()
+"""
+
+FORKER = """
+import os, time
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    if os.fork():
+        os._exit(0)
+"""
+
+
+def lives(pid: int) -> bool:
+    return pid in orphans.scan(set())[0]
+
+
+def until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def noted(notes: Path) -> list[int]:
+    return [int(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+
+
+def start_marked(loop_id: str, *argv: str) -> subprocess.Popen[bytes]:
+    name, value = orphans.mark(loop_id)
+    return subprocess.Popen(argv, env=os.environ | {name: value}, start_new_session=True)
+
+
+@pytest.fixture
+def guard() -> Iterator[Guard]:
+    guard = Guard()
+    yield guard
+    guard.close()
+
+
+def test_marks_of_different_loops_differ() -> None:
+    names = {orphans.mark(loop_id)[0] for loop_id in ("a-b", "a_b", "a.b", "ab", "a-2db", "ä")}
+    assert len(names) == 6
+    assert all(name.replace("_", "").isalnum() and name.isascii() for name in names)
+
+
+def test_only_processes_with_the_whole_mark_are_found(tmp_path: Path) -> None:
+    loop_id = str(tmp_path)
+    with start_marked(loop_id + "x", "sleep", "60") as other, start_marked(loop_id, "sleep", "60") as child:
+        assert orphans.find(orphans.mark(loop_id)[0]) == [child.pid]
+        assert orphans.end_all(orphans.mark(loop_id)[0], spare={child.pid}) == 0
+        assert orphans.end_all(orphans.mark(loop_id)[0]) == 1
+        assert (child.wait(5), other.poll()) == (-signal.SIGTERM, None)
+        other.kill()
+
+
+def test_this_process_and_its_ancestors_are_never_touched(tmp_path: Path) -> None:
+    name, value = orphans.mark(str(tmp_path))
+    script = f"from untildone.hosts import orphans; print(orphans.find({name!r}), orphans.end_all({name!r}))"
+    shell = f"{sys.executable} -c '{script.replace(chr(39), chr(34))}'; echo alive"
+    printed = subprocess.run(
+        ["/bin/sh", "-c", shell], env=os.environ | {name: value}, capture_output=True, text=True, timeout=20
+    )
+    assert printed.stdout.splitlines() == ["[] 0", "alive"]
+
+
+def test_what_forks_without_end_is_caught(tmp_path: Path) -> None:
+    name, _ = orphans.mark(str(tmp_path))
+    with start_marked(str(tmp_path), sys.executable, "-I", "-S", "-c", FORKER) as forker:
+        assert forker.wait(5) == 0
+        assert orphans.end_all(name, grace=0.1) > 0
+    assert not until(lambda: bool(orphans.find(name)), seconds=0.3)
+
+
+def test_no_process_survives_a_killed_runner(tmp_path: Path) -> None:
+    notes = [tmp_path / "first", tmp_path / "second"]
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER, AGENT, *map(str, notes)])
+    try:
+        assert until(lambda: all(len(noted(each)) == 4 for each in notes), seconds=20)
+    finally:
+        runner.kill()
+        runner.wait()
+    pids = [pid for each in notes for pid in noted(each)]
+    assert until(lambda: not any(map(lives, pids)), seconds=2.0)
+    assert [orphans.find(orphans.mark(str(each))[0]) for each in notes] == [[], []]
+
+
+def test_a_killed_guard_is_replaced_and_knows_everything(tmp_path: Path, guard: Guard) -> None:
+    first, second = f"{tmp_path} first", f"{tmp_path} second"
+    guard.watch(orphans.mark(first)[0])
+    with start_marked(first, "sleep", "60") as child, start_marked(second, "sleep", "60") as other:
+        killed = guard.pid
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        assert until(lambda: not guard.alive)
+        guard.watch(orphans.mark(second)[0])
+        assert guard.alive
+        assert guard.pid != killed
+        guard.close()
+        assert (child.wait(5), other.wait(5)) == (-signal.SIGTERM, -signal.SIGTERM)
+
+
+def test_ensure_replaces_a_killed_guard_only_if_something_is_watched(guard: Guard) -> None:
+    guard.ensure()
+    assert guard.pid is None
+    guard.watch("UNTILDONE_MARK_x")
+    pid = guard.pid
+    assert pid is not None
+    guard.ensure()
+    assert guard.pid == pid
+    os.kill(pid, signal.SIGKILL)
+    assert until(lambda: not guard.alive)
+    guard.ensure()
+    assert guard.alive
+
+
+def test_what_is_forgotten_is_left_alone(tmp_path: Path, guard: Guard) -> None:
+    name, _ = orphans.mark(str(tmp_path))
+    guard.watch(name)
+    guard.watch("UNTILDONE_MARK_x")
+    guard.forget(name)
+    with start_marked(str(tmp_path), "sleep", "60") as child:
+        guard.close()
+        assert (guard.alive, child.poll()) == (False, None)
+        child.kill()
+
+
+def test_signals_of_the_terminal_do_not_reach_the_guard(guard: Guard) -> None:
+    guard.watch("UNTILDONE_MARK_x")
+    pid = guard.pid
+    assert pid is not None
+    assert os.getsid(pid) == pid
+    ready = Path(f"/proc/{pid}/status")
+    if ready.exists():
+        assert until(lambda: _ignores(ready.read_text()))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(pid, number)
+        assert guard.alive
+
+
+def _ignores(status: str) -> bool:
+    ignored = int(status.split("SigIgn:")[1].split()[0], 16)
+    return all(ignored >> (number - 1) & 1 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+
+
+def test_many_threads_share_one_guard(guard: Guard) -> None:
+    marks = [f"UNTILDONE_MARK_{number}" for number in range(16)]
+    threads = [threading.Thread(target=guard.watch, args=(name,)) for name in marks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    started = [
+        each for each in orphans.scan(set())[0].values() if each.parent == os.getpid() and each.session == each.pid
+    ]
+    assert [each.pid for each in started] == [guard.pid]
+    for name in marks:
+        guard.forget(name)
