@@ -26,6 +26,8 @@ class AwaitPerson:
 
     question: str
     choices: tuple[str, ...] = ()
+    leave: Outcome = Outcome.PAUSED
+    """How the loop rests if nobody answers."""
 
 
 @dataclass(frozen=True, slots=True)

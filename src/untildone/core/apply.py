@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import assert_never
 
 from untildone.core import budget as budgets
-from untildone.core import gates, rounds
+from untildone.core import gates, rounds, tasks
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -17,6 +17,7 @@ from untildone.core.events import (
     Event,
     GatesRan,
     LimitReached,
+    LiveStateSeen,
     LoopCreated,
     MessageSent,
     PauseRequested,
@@ -24,10 +25,10 @@ from untildone.core.events import (
     ResumeRequested,
     RunnerClaimed,
     SessionOpened,
-    SkillStateChanged,
     StartRequested,
     StateRepaired,
     StopRequested,
+    TasksChanged,
     TurnEnded,
     TurnInterrupted,
     TurnRetried,
@@ -71,12 +72,12 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
             return _controlled(loop, event)
-        case MessageSent() | BudgetChanged() | BudgetWarned() | SkillStateChanged():
+        case MessageSent() | BudgetChanged() | BudgetWarned() | TasksChanged() | LiveStateSeen():
             return _told(loop, event)
         case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | SessionOpened() | LimitReached():
             return _turned(loop, event, at)
-        case AnswerRead(claimed=claimed, skill_state=state):
-            return _read(loop, state, claimed=claimed)
+        case AnswerRead():
+            return _read(loop, event)
         case GatesRan():
             return _judged(loop, event)
         case Rested(outcome=outcome, reason=reason):
@@ -111,7 +112,7 @@ def _without_waits(loop: Loop) -> Loop:
     return replace(loop, limits={}, retry=retry)
 
 
-def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | SkillStateChanged) -> Loop:
+def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksChanged | LiveStateSeen) -> Loop:
     match event:
         case MessageSent(text=text):
             return _with_message(loop, text)
@@ -119,11 +120,14 @@ def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | SkillS
             return _with_budget(loop, budgets.changed(loop.budget, limit, amount, add=add))
         case BudgetWarned(limit=limit):
             return replace(loop, warned=(*loop.warned, limit))
-        case SkillStateChanged(skill_state=state):
-            return replace(loop, skill_state=state)
+        case TasksChanged(changes=changes):
+            return replace(loop, tasks=tasks.changed(loop.tasks, changes))
+        case LiveStateSeen(text=text):
+            return replace(loop, live_state=text)
 
 
 def _with_message(loop: Loop, text: str) -> Loop:
+    loop = replace(loop, asks_person=False)
     parsed = rounds.parse(text, budgets.rounds_left(loop.budget, loop.spend))
     if parsed.changed and parsed.remaining is not None:
         iterations = loop.spend.iterations + parsed.remaining
@@ -149,9 +153,9 @@ def _turned(
             return replace(loop, sessions=_with_session(loop, role, profile, session_id))
         case TurnEnded():
             return _ended(loop, event)
-        case TurnInterrupted(seconds=seconds):
+        case TurnInterrupted(seconds=seconds, reason=reason):
             spend = replace(loop.spend, seconds=loop.spend.seconds + seconds)
-            return replace(_given_up(loop), spend=spend)
+            return replace(_given_up(loop), spend=spend, asks_person=reason == "person")
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():
@@ -165,7 +169,10 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
     sessions = loop.sessions
     if event.session is SessionUse.NEW:
         sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
-    return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)
+    claimed = loop.claimed and event.role is Role.SUPERVISOR
+    return replace(
+        loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions, claimed=claimed
+    )
 
 
 def _ended(loop: Loop, event: TurnEnded) -> Loop:
@@ -262,14 +269,16 @@ def _limited(loop: Loop, event: LimitReached) -> Loop:
     return replace(_given_up(loop), limits=limits, spend=replace(loop.spend, iterations=iterations))
 
 
-def _read(loop: Loop, state: Mapping[str, object] | None, *, claimed: bool) -> Loop:
+def _read(loop: Loop, event: AnswerRead) -> Loop:
     return replace(
         loop,
         turn=None,
         answer=None,
-        claimed=claimed,
-        gates=() if claimed else loop.gates,
-        skill_state=loop.skill_state if state is None else state,
+        live_state=None,
+        claimed=event.claimed,
+        gates=() if event.claimed and not loop.claimed else loop.gates,
+        skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
+        tasks=tasks.changed(loop.tasks, event.tasks),
     )
 
 

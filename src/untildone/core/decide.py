@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from untildone.core import budget as budgets
 from untildone.core import failures, review, rounds
 from untildone.core.actions import Action, Ask, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
 from untildone.core.events import (
-    AnswerRead,
     BudgetWarned,
     Event,
     GatesRan,
@@ -17,7 +18,7 @@ from untildone.core.events import (
 )
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
-from untildone.core.model import AgentChoice, Failure, FailureKind, Outcome, Role, SessionUse, Status
+from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Outcome, Role, SessionUse, Status
 
 SAME_AGAIN = 3
 """So many times in a row the same, with nothing changed, is a stall."""
@@ -38,7 +39,12 @@ def decide(loop: Loop, now: float, mode: Mode) -> Action:
         return Rest(loop.outcome)
     if loop.pause is not None:
         return _rest(loop.pause.outcome)
-    return _judge(loop, now) if loop.claimed else _go_on(loop, now, mode)
+    if loop.asks_person:
+        return AwaitPerson("Interrupted. What next?", leave=Outcome.INTERRUPTED)
+    if loop.live_state is not None:
+        return Record((mode.absorb(loop, loop.live_state),))
+    wanted_more = bool(loop.inbox)
+    return _judge(loop, now, mode) if loop.claimed and not wanted_more else _go_on(loop, now, mode)
 
 
 def _rest(outcome: Outcome, reason: str = "") -> Record:
@@ -53,9 +59,16 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
     if answer.failure is not None:
         return Record((_after_failure(loop, turn, answer.failure, now),))
     if loop.claimed:
-        return Record((GatesRan((review.result(loop, answer),)),))
+        return Record((_reviewed(loop, turn, answer, now),))
     read = mode.read(loop, turn.role, answer)
-    return Record((AnswerRead(claimed=True, skill_state=read.skill_state) if loop.settings.once else read,))
+    return Record((replace(read, claimed=True) if loop.settings.once else read,))
+
+
+def _reviewed(loop: Loop, turn: Turn, answer: Answer, now: float) -> Event:
+    """A supervisor who says nothing has not spoken: that is a failure of the call, never agreement."""
+    if not answer.text.strip():
+        return _after_failure(loop, turn, Failure(FailureKind.MALFORMED, "The supervisor said nothing."), now)
+    return GatesRan((review.result(loop, answer),))
 
 
 def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> Event:
@@ -86,14 +99,17 @@ def _failure_sentence(turn: Turn, failure: Failure) -> str:
     return f"{turn.role.value.capitalize()} {turn.profile}: {told}{tries}. hint: {failures.hint(failure.kind, turn.profile)}"
 
 
-def _judge(loop: Loop, now: float) -> Action:
+def _judge(loop: Loop, now: float, mode: Mode) -> Action:
     """The agent claims to be done: nobody is taken at their word."""
     settings, said = loop.settings, {result.gate for result in loop.gates}
     if (settings.checks or settings.require_change) and not said & {"check", "require_change"}:
         return RunGates(settings.checks, settings.check_timeout, settings.require_change)
     if settings.review and "review" not in said:
         return _ask(loop, now, review.ask(loop))
-    return _rest(Outcome.VERIFIED if loop.gates else Outcome.CLAIMED)
+    outcome = Outcome.VERIFIED if loop.gates else Outcome.CLAIMED
+    if settings.interactive and mode.stays_open:
+        return AwaitPerson(f"{outcome.sentence} What next?", leave=outcome)
+    return _rest(outcome)
 
 
 def _go_on(loop: Loop, now: float, mode: Mode) -> Action:

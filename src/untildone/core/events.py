@@ -6,10 +6,11 @@ Numbers in events are absolute ("iteration 3 started"), never "one more": readin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from untildone.core.model import (
+    EMPTY,
     Answer,
     Budget,
     Changes,
@@ -20,6 +21,7 @@ from untildone.core.model import (
     Role,
     SessionUse,
     Status,
+    TaskChange,
     Urgency,
 )
 
@@ -121,7 +123,7 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class TurnInterrupted:
-    """The turn was ended from outside; its iteration stays counted. `reason`: `control`, `timeout`, `budget`, `crash`."""
+    """The turn was ended from outside; its iteration stays counted. `reason`: `control`, `person`, `timeout`, `budget`, `crash`."""
 
     role: Role
     iteration: int
@@ -157,7 +159,12 @@ class AnswerRead:
 
     claimed: bool
     skill_state: Mapping[str, Any] | None = None
+    """The mode's own state from here on; None: as it was."""
     note: str = ""
+    """Something the person should see."""
+    tasks: tuple[TaskChange, ...] = ()
+    documents: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """What the host adds to the loop's documents, by file name: `progress.md`, …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +189,17 @@ class Rested:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillStateChanged:
-    """A person changed the mode's own part: its tasks, its phases."""
+class TasksChanged:
+    """A person changed the loop's tasks."""
 
-    skill_state: Mapping[str, Any]
-    note: str = ""
+    changes: tuple[TaskChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStateSeen:
+    """Somebody, a person or the agent, edited the live state file: this is what it says now."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +229,8 @@ Event = (
     | GatesRan
     | BudgetWarned
     | Rested
-    | SkillStateChanged
+    | TasksChanged
+    | LiveStateSeen
     | StateRepaired
 )
 
@@ -252,7 +266,8 @@ _NAMES: dict[type, str] = {
     AnswerRead: "answer_read",
     GatesRan: "gates_ran",
     BudgetWarned: "budget_warning",
-    SkillStateChanged: "skill_state_changed",
+    TasksChanged: "tasks_changed",
+    LiveStateSeen: "live_state_seen",
     StateRepaired: "state_repaired",
 }
 KINDS: dict[str, type] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from enum import Enum, auto
+from functools import cache
 
 from untildone.core.model import GateResult
 
@@ -83,15 +84,21 @@ class Evidence(Enum):
     SUMMED_UP = auto()
 
 
-_SIGNS = tuple(
-    (runner, evidence, re.compile(pattern))
-    for evidence, table in ((Evidence.ANNOUNCED, _ANNOUNCEMENTS), (Evidence.SUMMED_UP, _SUMMARIES))
-    for runner, pattern in table
-)
-# All in one, without their groups: most lines match none, and this says so at once.
-_ANY_SIGN = re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", sign.pattern) for _, _, sign in _SIGNS))
-_RAN = re.compile(r"(\d+) (?:subtests )?(?:passed|failed|errors?|xfailed|xpassed)\b")
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+# Patterns are compiled when first needed: the stop hook imports this and seldom needs one.
+@cache
+def _signs() -> tuple[tuple[str, Evidence, re.Pattern[str]], ...]:
+    tables = ((Evidence.ANNOUNCED, _ANNOUNCEMENTS), (Evidence.SUMMED_UP, _SUMMARIES))
+    return tuple((runner, evidence, re.compile(text)) for evidence, table in tables for runner, text in table)
+
+
+@cache
+def _any_sign() -> re.Pattern[str]:
+    """All in one, without their groups: most lines match none, and this says so at once."""
+    return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", sign.pattern) for _, _, sign in _signs()))
+
+
+_RAN = r"(\d+) (?:subtests )?(?:passed|failed|errors?|xfailed|xpassed)\b"
+_ANSI = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
 
 
 class Tally:
@@ -101,12 +108,10 @@ class Tally:
         self._counts: dict[tuple[str, Evidence], int] = {}
 
     def feed(self, line: str) -> None:
-        if len(line) > SUMMARY_CHARACTERS:
+        plain = plain_line(line[-4 * SUMMARY_CHARACTERS :])
+        if len(plain) > SUMMARY_CHARACTERS or not _any_sign().match(plain):
             return
-        plain = plain_line(line)
-        if not _ANY_SIGN.match(plain):
-            return
-        for runner, evidence, pattern in _SIGNS:
+        for runner, evidence, pattern in _signs():
             if found := pattern.match(plain):
                 key = (runner, evidence)
                 self._counts[key] = self._counts.get(key, 0) + _counted(found)
@@ -128,7 +133,7 @@ def _counted(found: re.Match[str]) -> int:
     for name, text in found.groupdict().items():
         match name:
             case "outcomes":
-                total += sum(int(number) for number in _RAN.findall(text))
+                total += sum(int(number) for number in re.findall(_RAN, text))
             case "one":
                 total += 1
             case "skipped":
@@ -140,7 +145,7 @@ def _counted(found: re.Match[str]) -> int:
 
 def plain_line(line: str) -> str:
     """The line as a person sees it: without colours, and only what a carriage return left standing."""
-    without_colours = _ANSI.sub("", line) if "\x1b" in line else line
+    without_colours = re.sub(_ANSI, "", line) if "\x1b" in line else line
     return without_colours.rstrip().rsplit("\r", 1)[-1]
 
 
@@ -220,28 +225,28 @@ def _end(text: str, room: int) -> str:
     return "…\n" + (whole_lines if line_end and len(first_line) < room // 2 else kept)
 
 
-_PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?"), "<time>"),
-    (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?\b"), "<time>"),
-    (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<id>"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
-    (re.compile(r"(?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp|/dev/shm)/[^/\s'\":,;)\]]+"), "<tmp>"),
-    (re.compile(r"\bpytest-\d+\b"), "<tmp>"),
-    (re.compile(r"[A-Za-z]:\\[^\s'\":]*?\\Temp\\[^\\\s'\":]+", re.IGNORECASE), "<tmp>"),
-    (re.compile(r"((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):)\d+"), r"\1<port>"),
-    (re.compile(r"\b(seed|pid|process|thread)(\W{1,3}|-seed\W)\d+", re.IGNORECASE), r"\1 <number>"),
-    (re.compile(r"==\d+=="), "<number>"),
-    (re.compile(r"\b\d+(?:\.\d+)?(?: ?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?))\b"), "<duration>"),
-    (re.compile(r"(?:<duration> )+<duration>"), "<duration>"),
-    (re.compile(r"([=\-_~*#.─━])\1{3,}"), r"\1"),
-    (re.compile(r"\s+"), " "),
+_PASSING = (
+    (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?", "<time>"),
+    (r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?\b", "<time>"),
+    (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "<id>"),
+    (r"\b0x[0-9a-fA-F]+\b", "<address>"),
+    (r"(?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp|/dev/shm)/[^/\s'\":,;)\]]+", "<tmp>"),
+    (r"\bpytest-\d+\b", "<tmp>"),
+    (r"(?i)[A-Za-z]:\\[^\s'\":]*?\\Temp\\[^\\\s'\":]+", "<tmp>"),
+    (r"((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):)\d+", r"\1<port>"),
+    (r"(?i)\b(seed|pid|process|thread)(\W{1,3}|-seed\W)\d+", r"\1 <number>"),
+    (r"==\d+==", "<number>"),
+    (r"\b\d+(?:\.\d+)?(?: ?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?))\b", "<duration>"),
+    (r"(?:<duration> )+<duration>", "<duration>"),
+    (r"([=\-_~*#.─━])\1{3,}", r"\1"),
+    (r"\s+", " "),
 )
 
 
 def _normalised(line: str) -> str:
     line = plain_line(line)
     for pattern, replacement in _PASSING:
-        line = pattern.sub(replacement, line)
+        line = re.sub(pattern, replacement, line)
     return line.strip()
 
 

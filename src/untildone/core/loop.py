@@ -20,6 +20,7 @@ from untildone.core.model import (
     SessionUse,
     Spend,
     Status,
+    Task,
     Urgency,
 )
 
@@ -124,6 +125,11 @@ class Loop:
     """What the person said that no prompt has carried yet."""
     asked: tuple[str, ...] = ()
     """Everything the person asked so far, in their own words."""
+    tasks: tuple[Task, ...] = ()
+    live_state: str | None = None
+    """What somebody wrote into the live state file, until the mode has read it."""
+    asks_person: bool = False
+    """The person interrupted a turn to say something: nothing goes on until they did."""
     agent_version: str = ""
     runner: Runner | None = None
     skill_state: Mapping[str, Any] | None = None

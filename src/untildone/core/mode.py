@@ -14,11 +14,36 @@ class Mode(Protocol):
     name: str
     default_iterations: int | None
     """How many iterations a loop may take if nobody said."""
+    reviewed: bool
+    """Whether a supervisor looks at every claim, asked for or not."""
+    stays_open: bool
+    """Whether, with a person there, the loop waits for their next instruction after one is done."""
 
     def next(self, loop: Loop) -> Ask | AwaitPerson:
         """What to ask next."""
         ...
 
+    def absorb(self, loop: Loop, text: str) -> AnswerRead:
+        """What an edit of the live state file means, made while no agent was at work. Modes without such a file never see one."""
+        ...
+
+    def live_state(self, loop: Loop) -> str | None:
+        """What the live state file should say now; None: this mode has no such file."""
+        ...
+
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         """What a successful answer of that role means: is it a claim, and what becomes of the mode's own state?"""
         ...
+
+
+class PlainMode:
+    """What most modes have in common: no live state file, no review unless asked for, done is done."""
+
+    reviewed = False
+    stays_open = False
+
+    def absorb(self, loop: Loop, text: str) -> AnswerRead:
+        return AnswerRead(claimed=loop.claimed)
+
+    def live_state(self, loop: Loop) -> str | None:
+        return None

@@ -86,6 +86,12 @@ class FailureKind(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+class TaskStatus(StrEnum):
+    PENDING = "pending"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
 class Urgency(StrEnum):
     """When a pause or a stop acts."""
 
@@ -174,6 +180,28 @@ class LoopSettings:
         """The agent of a role: the worker's, if no other was chosen."""
         chosen = {Role.INSTRUCTOR: self.instructor, Role.SUPERVISOR: self.supervisor}.get(role)
         return chosen or self.worker
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One item of work that a loop keeps track of: a develop task, a subtask."""
+
+    task_id: str
+    text: str
+    status: TaskStatus = TaskStatus.PENDING
+    depends_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChange:
+    """One change of one task; None leaves a part as it is. A task that is not there yet is added, at `position` or last."""
+
+    task_id: str
+    text: str | None = None
+    status: TaskStatus | None = None
+    depends_on: tuple[str, ...] | None = None
+    position: int | None = None
+    remove: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from untildone.agents import AgentEvent
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
 from untildone.core.decide import decide
 from untildone.core.events import (
+    AnswerRead,
     Entry,
     Event,
     GatesRan,
@@ -141,7 +142,7 @@ class _Drive:
         match action:
             case Record(events=events):
                 self.write(*events, sync=False)
-                self.share_limits(events)
+                self.pass_on(events)
             case AskAgent():
                 self.ask(action)
             case RunGates():
@@ -178,10 +179,14 @@ class _Drive:
             return
         turns.Turn(self.engine, self.journal, self.workspace, self.write, self.wants_out).take(action)
 
-    def share_limits(self, events: tuple[Event, ...]) -> None:
+    def pass_on(self, events: tuple[Event, ...]) -> None:
+        """What an event means beyond the loop: limits that others should know of, documents that people read."""
         for event in events:
             if isinstance(event, LimitReached):
                 self.around.limits.tell(event.profile, Limit(event.until, event.message, event.strikes))
+            if isinstance(event, AnswerRead):
+                for name, text in event.documents.items():
+                    self.engine.store.add_to_document(self.journal.loop.loop_id, name, text)
 
     def run_gates(self, action: RunGates) -> None:
         self.journal.append()
@@ -221,6 +226,6 @@ class _Drive:
         self.journal.append()
         answer = self.engine.person.ask(question, self.journal.loop) if self.engine.person else None
         if answer is None:
-            self.write(Rested(Outcome.PAUSED, question.question))
+            self.write(Rested(question.leave))
         else:
             self.write(MessageSent(answer, "terminal"))

@@ -157,6 +157,7 @@ class ThreadedPipes:
     def __init__(self, child: subprocess.Popen[bytes], stdin: bytes | None) -> None:
         self.exited = False
         self._child = child
+        self._closed = False
         self._arrived: queue.Queue[tuple[Stream, bytes]] = queue.Queue(maxsize=16)
         self._open: set[Stream] = set()
         for stream, pipe in ((Stream.OUTPUT, child.stdout), (Stream.ERRORS, child.stderr)):
@@ -185,11 +186,15 @@ class ThreadedPipes:
         """The writing thread closes it: closing a pipe under a blocked write would block here too."""
 
     def close(self) -> None:
-        """The threads are daemons and own their pipes: they end with the last process that holds the other end."""
+        """The threads own their pipes; they are daemons, and end with the next thing that is printed, which nobody hears."""
+        self._closed = True
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._arrived.get_nowait()
 
     def _pump(self, stream: Stream, pipe: IO[bytes]) -> None:
         with contextlib.suppress(OSError), pipe:
-            while chunk := os.read(pipe.fileno(), CHUNK):
+            while not self._closed and (chunk := os.read(pipe.fileno(), CHUNK)):
                 self._arrived.put((stream, chunk))
         self._arrived.put((stream, b""))
 

@@ -171,7 +171,7 @@ class _Listener:
                 next_look = now + LOOK_EVERY
                 if self.ending is None and not self.pipes.exited:
                     self._look(interrupted, timed_out=now >= deadline)
-                deadline = float("inf") if self.ending else deadline
+                deadline = deadline if now < deadline else float("inf")
 
     def _look(self, interrupted: Callable[[], bool], *, timed_out: bool) -> None:
         if interrupted():
@@ -186,7 +186,8 @@ class _Listener:
 
     def _is_over(self, now: float) -> bool:
         """The child (and, if it is being ended, its tree) is gone, and its output is read or has had its time."""
-        if self.ending.is_alive() if self.ending else not self.pipes.exited:
+        still_there = self.ending.is_alive() if self.ending else not self.pipes.exited
+        if still_there:
             return False
         self.over_since = self.over_since or now
         return self.pipes.all_read or now - self.over_since >= LINGER

@@ -7,10 +7,11 @@ from untildone.core.actions import Ask
 from untildone.core.claims import has_promise
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
+from untildone.core.mode import PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
 
 
-class Ralph:
+class Ralph(PlainMode):
     name = "ralph"
     default_iterations: int | None = 5
 

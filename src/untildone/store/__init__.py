@@ -60,6 +60,10 @@ class Store(Protocol):
         """Where what an agent prints is spooled."""
         ...
 
+    def add_to_document(self, loop_id: str, name: str, text: str) -> None:
+        """Add to one of the documents that people read beside the journal: `progress.md`, …"""
+        ...
+
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
         """Move an ended loop to the history, with its receipt and report."""
         ...

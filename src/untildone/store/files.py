@@ -113,6 +113,11 @@ class FileStore:
     def output(self, loop_id: str, name: str) -> Path:
         return layout.places(self.root, loop_id).output / f"{name}.jsonl"
 
+    def add_to_document(self, loop_id: str, name: str, text: str) -> None:
+        path = self.progress(loop_id) / name
+        with disk.told_as_sentence(path), open(path, "a", encoding="utf-8") as document:
+            document.write(self.redactor.text(text))
+
     def progress(self, loop_id: str) -> Path:
         """The loop's own folder, for what people and agents read."""
         return layout.places(self.root, loop_id).progress

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
@@ -188,9 +189,9 @@ for trap in ("", "trap '' TERM; "):
     return f"{shlex.quote(sys.executable)} -I -S -c {shlex.quote(start)}\n"
 
 
-def _quoted(line: dict[str, object]) -> str:
+def _quoted(line: Mapping[str, object]) -> str:
     """The line as a word of the shell, in which the values that only the call knows are filled in."""
-    word = shlex.quote(json.dumps(line))
+    word = shlex.quote(json.dumps(line, separators=(",", ":")))
     for value, variable in (
         ('"@COST@"', "cost"),
         ('"@IN@"', "tokens_in"),
