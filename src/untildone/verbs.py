@@ -33,7 +33,7 @@ from untildone.core.events import (
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Permissions, Status, Urgency
 from untildone.core.secrets import Redactor
-from untildone.hosts import checks, programs, workspace
+from untildone.hosts import checks, guidance, programs, workspace
 from untildone.hosts.engine import Engine, Observer, Person, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits, default_folder
@@ -90,6 +90,7 @@ def new_id(now: float) -> str:
 def loop_settings(chosen: Settings, folder: str, environment: Mapping[str, str] = os.environ) -> LoopSettings:
     worker = _choice(chosen, chosen.agent, environment, own=True)
     profile = settings.profile(chosen, chosen.agent)
+    reviewed = chosen.review or modes.find(chosen.mode).reviewed
     promise = chosen.promise if profile.completion_promise is None else profile.completion_promise
     return LoopSettings(
         mode=chosen.mode,
@@ -100,7 +101,7 @@ def loop_settings(chosen: Settings, folder: str, environment: Mapping[str, str] 
         fallback=_other(chosen, chosen.fallback_agent, environment),
         checks=chosen.checks,
         check_timeout=chosen.check_timeout,
-        review=chosen.review,
+        review=reviewed,
         require_change=chosen.require_change,
         promise=promise or None,
         marker=chosen.marker,
@@ -110,8 +111,16 @@ def loop_settings(chosen: Settings, folder: str, environment: Mapping[str, str] 
         worktree=chosen.worktree,
         commit=chosen.commit,
         retry_delay=chosen.retry_delay,
-        options={"route": chosen.route},
+        options=_options(chosen, Path(folder), environment, reviewed=reviewed),
     )
+
+
+def _options(chosen: Settings, folder: Path, environment: Mapping[str, str], *, reviewed: bool) -> dict[str, Any]:
+    """What only one mode or gate wants to know, read now so that the loop stays what it was created as."""
+    options: dict[str, Any] = {"route": chosen.route, "actions": guidance.action_texts(folder)}
+    if reviewed:
+        options["supervisor_prompt"] = guidance.supervisor_text(folder, environment)
+    return {**options, "skillpack": guidance.skillpack_loop(folder)}
 
 
 def _loops(chosen: Settings) -> bool:
@@ -184,6 +193,7 @@ def archive(store: FileStore, loop: Loop) -> None:
     files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
     told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
     store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
+    store.live_file(loop.loop_id, place).retire(store.progress(loop.loop_id))
 
 
 def start(store: FileStore, loop_id: str) -> Loop:

@@ -102,7 +102,7 @@ def test_a_secret_stays_out_of_the_result(tmp_path: Path) -> None:
     assert result.tail == "the key is [redacted API_KEY]"
 
 
-PYTEST = f"{PYTHON} -m pytest -p no:cacheprovider"
+PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {PYTHON} -m pytest -p no:cacheprovider"
 TESTS = {
     "one.py": "def test_it(): pass\n",
     "skipped.py": "import pytest\n@pytest.mark.skip\ndef test_it(): pass\n",
@@ -127,6 +127,7 @@ TESTS = {
         (f"{PYTHON} -m unittest unit_skipped.py", "ran no test"),
         (f"{PYTHON} -m unittest empty.py || true", "ran no test"),
     ],
+    ids=lambda value: value.rpartition(" -m ")[2],
 )
 def test_real_runners_are_understood(tmp_path: Path, command: str, reason: str) -> None:
     for name, text in TESTS.items():

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -84,9 +85,14 @@ def noted(notes: Path) -> list[int]:
     return [int(line) for line in notes.read_text().splitlines()] if notes.exists() else []
 
 
-def start_marked(loop_id: str, *argv: str) -> subprocess.Popen[bytes]:
+@contextmanager
+def start_marked(loop_id: str, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
     name, value = orphans.mark(loop_id)
-    return subprocess.Popen(argv, env=os.environ | {name: value}, start_new_session=True)
+    with subprocess.Popen(argv, env=os.environ | {name: value}, start_new_session=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 @pytest.fixture
@@ -105,11 +111,10 @@ def test_marks_of_different_loops_differ() -> None:
 def test_only_processes_with_the_whole_mark_are_found(tmp_path: Path) -> None:
     loop_id = str(tmp_path)
     with start_marked(loop_id + "x", "sleep", "60") as other, start_marked(loop_id, "sleep", "60") as child:
-        assert orphans.find(orphans.mark(loop_id)[0]) == [child.pid]
+        assert until(lambda: orphans.find(orphans.mark(loop_id)[0]) == [child.pid])
         assert orphans.end_all(orphans.mark(loop_id)[0], spare={child.pid}) == 0
         assert orphans.end_all(orphans.mark(loop_id)[0]) == 1
         assert (child.wait(5), other.poll()) == (-signal.SIGTERM, None)
-        other.kill()
 
 
 def test_this_process_and_its_ancestors_are_never_touched(tmp_path: Path) -> None:
@@ -120,6 +125,14 @@ def test_this_process_and_its_ancestors_are_never_touched(tmp_path: Path) -> Non
         ["/bin/sh", "-c", shell], env=os.environ | {name: value}, capture_output=True, text=True, timeout=20
     )
     assert printed.stdout.splitlines() == ["[] 0", "alive"]
+
+
+def test_what_is_only_just_started_is_caught(tmp_path: Path) -> None:
+    name, _ = orphans.mark(str(tmp_path))
+    for _ in range(30):
+        with start_marked(str(tmp_path), "sleep", "60") as child:
+            assert orphans.end_all(name) == 1
+            assert child.wait(5) == -signal.SIGTERM
 
 
 def test_what_forks_without_end_is_caught(tmp_path: Path) -> None:
@@ -180,7 +193,6 @@ def test_what_is_forgotten_is_left_alone(tmp_path: Path, guard: Guard) -> None:
     with start_marked(str(tmp_path), "sleep", "60") as child:
         guard.close()
         assert (guard.alive, child.poll()) == (False, None)
-        child.kill()
 
 
 def test_signals_of_the_terminal_do_not_reach_the_guard(guard: Guard) -> None:

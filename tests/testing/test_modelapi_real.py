@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -131,9 +132,11 @@ def end_group(group: int) -> None:
 
 @pytest.fixture(params=PROGRAMS)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    yield from open_bench(request.param, tmp_path)
+    with open_bench(request.param, tmp_path) as opened:
+        yield opened
 
 
+@contextmanager
 def open_bench(agent: str, folder: Path) -> Iterator[Bench]:
     workspace = folder / "work"
     workspace.mkdir()
@@ -156,33 +159,31 @@ def open_bench(agent: str, folder: Path) -> Iterator[Bench]:
 def test_answers_writes_a_file_and_resumes_its_session(bench: Bench) -> None:
     made = bench.workspace / "made.txt"
     usage = Usage(input_tokens=70, output_tokens=9)
-    bench.api.load(
-        [Step(tools=(bench.program.write_call(made),), usage=usage), Step(text="the first answer", usage=usage)]
-    )
+    bench.api.load([Step(tools=(bench.program.write_call(made),), usage=usage), Step(text="answer one", usage=usage)])
 
     first = bench.ask("please make it")
 
     assert first.exit_code == 0, first.stderr
-    assert "the first answer" in json.dumps(first.lines)
+    assert "answer one" in json.dumps(first.lines)
     assert made.read_text().strip() == MADE.strip()
     assert bench.api.usage_served == usage + usage
     assert ["please make it" in turn.user_text for turn in bench.api.turns] == [True, True]
 
-    bench.api.load([Step(text="the second answer")])
+    bench.api.load([Step(text="answer two")])
     second = bench.ask("go on then", first.first(bench.program.session_key))
 
     assert second.exit_code == 0, second.stderr
-    assert "the second answer" in json.dumps(second.lines)
+    assert "answer two" in json.dumps(second.lines)
     sent = json.dumps(bench.api.turns[0].body)
     assert "please make it" in sent
-    assert "the first answer" in sent
+    assert "answer one" in sent
     assert "go on then" in bench.api.turns[0].user_text
 
 
 @pytest.mark.real_agent
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
 def test_retries_are_bounded_where_the_program_can_be_told(agent: str, tmp_path: Path) -> None:
-    for bench in open_bench(agent, tmp_path):
+    with open_bench(agent, tmp_path) as bench:
         bench.api.load([Step(status=500, repeat="forever")])
         run = bench.ask("fail")
         assert run.exit_code != 0
@@ -194,7 +195,7 @@ def test_retries_are_bounded_where_the_program_can_be_told(agent: str, tmp_path:
 def test_headers_make_a_failure_quick_where_the_program_cannot_be_told(
     agent: str, requests: int, tmp_path: Path
 ) -> None:
-    for bench in open_bench(agent, tmp_path):
+    with open_bench(agent, tmp_path) as bench:
         headers = {"x-should-retry": "false", "retry-after-ms": "10"}
         bench.api.load([Step(status=500, headers=headers, repeat="forever")])
         run = bench.ask("fail")

@@ -20,7 +20,8 @@ _SUMMARY_FIELDS = ("command", "cmd", "file_path", "filePath", "path", "pattern",
 _SIGNALLED = 128
 _LAST_LINES = 6
 _ENDING_SIGNALS = (1, 2, 3, 6, 9, 11, 13, 15)
-_ERROR_LINE = re.compile(r"\W*(?:\w+ )?\w*error\b", re.IGNORECASE)
+_ERROR_LINE = re.compile(r"error\b|\bfailed\b|\bfatal\b", re.IGNORECASE)
+_STACK_LINE = re.compile(r"\s+at |\s*[{}\])]+;?\s*$")
 
 Object = Mapping[str, Any]
 
@@ -129,8 +130,8 @@ def ended_without_answer(program: str, exit_code: int, stderr_tail: str, now: fl
 
 def _last_words(stderr_tail: str) -> str:
     """From the last line that names an error, else the last few lines: warnings come first, and are many."""
-    lines = [line for line in stderr_tail.splitlines() if line.strip()]
-    named = [place for place, line in enumerate(lines) if _ERROR_LINE.match(line)]
+    lines = [line for line in stderr_tail.splitlines() if line.strip() and not _STACK_LINE.match(line)]
+    named = [place for place, line in enumerate(lines) if _ERROR_LINE.search(line)]
     return "\n".join(lines[named[-1] :] if named else lines[-_LAST_LINES:])
 
 

@@ -34,7 +34,7 @@ from untildone.core.model import Answer, Failure, Permissions, SessionUse
 _PERMISSIONS = {
     Permissions.WORK: ("--allow-all",),
     Permissions.EDIT: ("--allow-tool=write",),
-    Permissions.READ: ("--deny-tool=write", "--deny-tool=shell"),
+    Permissions.READ: ("--deny-tool=write",),
 }
 
 
@@ -46,14 +46,13 @@ class Copilot:
 
     def invocation(self, request: Request) -> Invocation:
         prompt = with_system_prompt(request.prompt, request.system_prompt)
-        session_id = _session_id(request)
         argv = (
             self.program,
             "--output-format=json",
             "--no-ask-user",
             "--no-auto-update",
             *_PERMISSIONS[request.permissions],
-            *((f"--session-id={session_id}",) if session_id else ()),
+            *_session_flags(request),
             *((f"--model={request.model}",) if request.model else ()),
             *request.args,
         )
@@ -61,6 +60,13 @@ class Copilot:
 
     def reader(self, request: Request) -> CopilotReader:
         return CopilotReader(_session_id(request))
+
+
+def _session_flags(request: Request) -> tuple[str, ...]:
+    """`--session-id` would start anew, without a word, where the session to resume is gone."""
+    if request.session is SessionUse.NEW:
+        return (f"--session-id={request.fresh_id}",) if request.fresh_id else ()
+    return (f"--resume={request.session_id}",)
 
 
 def _session_id(request: Request) -> str | None:

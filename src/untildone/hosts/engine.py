@@ -18,13 +18,15 @@ from untildone.core.events import (
     Event,
     GatesRan,
     LimitReached,
+    LiveStateSeen,
     MessageSent,
     PauseRequested,
     Rested,
+    TurnInterrupted,
     WorkspaceSeen,
 )
 from untildone.core.loop import Limit, Loop
-from untildone.core.model import GateResult, Outcome, Urgency
+from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.secrets import Redactor
 from untildone.hosts import checks, orphans, turns
 from untildone.hosts.guard import Guard
@@ -92,6 +94,8 @@ class Engine:
         self.observer = observer or NobodyWatches()
         self.person = person
         self._interrupted = threading.Event()
+        self.speaks = threading.Event()
+        """The person wants to say something: the turn ends, and they are asked."""
 
     def interrupt(self) -> None:
         """End the turn at once, save, and rest: what Ctrl-C and a closing server want. Safe in a signal handler."""
@@ -125,6 +129,7 @@ class _Drive:
         self.mode = modes.find(settings.mode)
         self.workspace = Workspace(settings.workspace)
         self.order_given = False
+        self.live = engine.store.live_file(journal.loop.loop_id, settings.workspace)
 
     def until_rest(self) -> Loop:
         if not self.journal.loop.start.fingerprint:
@@ -132,10 +137,14 @@ class _Drive:
         while not isinstance(action := self.next_action(), Rest):
             self.carry_out(action)
         self.journal.append()
+        self.show_live_state()
         return self.journal.loop
 
     def next_action(self) -> Action:
         self.wants_out()
+        if self.engine.speaks.is_set():
+            self.engine.speaks.clear()
+            self.write(TurnInterrupted(Role.WORKER, self.journal.loop.spend.iterations, "person"))
         return decide(self.journal.loop, self.around.clock(), self.mode)
 
     def carry_out(self, action: Action) -> None:
@@ -169,7 +178,7 @@ class _Drive:
         if self.engine.interrupted and not self.order_given:
             self.order_given = True
             self.write(PauseRequested(Urgency.NOW, Outcome.INTERRUPTED))
-        return self.journal.loop.interrupts_now
+        return self.journal.loop.interrupts_now or self.engine.speaks.is_set()
 
     def ask(self, action: AskAgent) -> None:
         profile = action.agent.profile
@@ -177,7 +186,20 @@ class _Drive:
         if known is not None and self.journal.loop.limits.get(profile) != known:
             self.write(LimitReached(profile, known.until, known.message, known.strikes))
             return
-        turns.Turn(self.engine, self.journal, self.workspace, self.write, self.wants_out).take(action)
+        if (edit := self.edit_of_live_state()) is not None:
+            self.write(edit)
+            return
+        self.show_live_state()
+        turns.Turn(self).take(action)
+
+    def edit_of_live_state(self) -> LiveStateSeen | None:
+        text = None if self.mode.live_state(self.journal.loop) is None else self.live.edited()
+        return None if text is None else LiveStateSeen(text)
+
+    def show_live_state(self) -> None:
+        text = self.mode.live_state(self.journal.loop)
+        if text is not None:
+            self.live.write(text)
 
     def pass_on(self, events: tuple[Event, ...]) -> None:
         """What an event means beyond the loop: limits that others should know of, documents that people read."""
@@ -196,7 +218,7 @@ class _Drive:
             results.append(checks.require_change(loop.start, loop.changes))
         for command in action.checks:
             results.append(self.run_check(command, action.timeout))
-            if self.journal.loop.interrupts_now:
+            if self.wants_out():
                 return
         self.write(GatesRan(tuple(results), time.monotonic() - started), sync=False)
 

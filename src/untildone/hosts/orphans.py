@@ -16,7 +16,12 @@ GRACE = 0.5
 """How long, in seconds, processes may take to end by themselves before they are killed."""
 KILL_WITHIN = 5.0
 """How long, in seconds, killing is tried again while new processes appear."""
+SURE, VANISHED, STARTING = 1, 3, 8
+"""The doubt after a scan: none; a process vanished, maybe after a fork; one is so new that its environment is not there yet."""
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+
+KERNEL_THREADS = 2
+"""The parent of all threads of the kernel, which have no environment."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,13 +102,13 @@ class _Hunt:
 
     def goes_on(self) -> bool:
         """Scan. What forks quickly can slip through one scan: so nothing is left only if several find nothing."""
-        seen, complete = scan(self._marks)
+        seen, doubt = scan(self._marks)
         protected = self._spare | _self_and_ancestors(seen)
         self._doomed = _belonging(seen, self._groups, protected)
         others = {process.group for pid, process in seen.items() if pid not in self._doomed}
         self._groups = (self._groups | {process.group for process in self._doomed.values()}) - others - {0}
         self._empty_scans = 0 if self._doomed else self._empty_scans + 1
-        return self._empty_scans < (3 if self.ended or not complete else 1)
+        return self._empty_scans < max(doubt, VANISHED if self.ended else SURE)
 
     def terminate(self) -> None:
         """Once only: what a process starts in order to tidy up after itself is left in peace until it is killed."""
@@ -173,32 +178,41 @@ def _signal_process(process: Process, number: int) -> None:
             os.close(handle)
 
 
-def scan(marks: Set[str]) -> tuple[dict[int, Process], bool]:
-    """All running processes, and whether none of them vanished while looking."""
+def scan(marks: Set[str]) -> tuple[dict[int, Process], int]:
+    """All running processes, and the doubt that is left: how many such scans must find nothing before that is believed."""
     return _scan_proc(marks) if HAS_PROC else _scan_elsewhere(marks)
 
 
 HAS_PROC = os.path.exists("/proc/self/environ")
 
 
-def _scan_proc(marks: Set[str]) -> tuple[dict[int, Process], bool]:
+def _scan_proc(marks: Set[str]) -> tuple[dict[int, Process], int]:
     needles = [f"\0{name}=".encode() for name in marks]
     seen: dict[int, Process] = {}
-    complete = True
+    doubt = SURE
     # The newest first: one that forks, and is gone, and forks again, is caught before it moves on.
     for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
         try:
             state, parent, group, session, start = _read_stat(pid)
-            environ = b"\0" + _read(f"/proc/{pid}/environ") if state not in b"ZX" and needles else b""
+            if state in b"ZX":
+                continue
+            environ = b"\0" + _read(f"/proc/{pid}/environ") if needles else b""
         except PermissionError:
             environ = b""
         except OSError:
-            complete = False
+            doubt = max(doubt, VANISHED)
             continue
-        if state not in b"ZX":
-            marked = any(needle in environ for needle in needles)
-            seen[pid] = Process(pid, parent, group, session, start, marked=marked)
-    return seen, complete
+        if environ == b"\0" and parent != KERNEL_THREADS and _is_new(start):
+            doubt = STARTING
+        marked = any(needle in environ for needle in needles)
+        seen[pid] = Process(pid, parent, group, session, start, marked=marked)
+    return seen, doubt
+
+
+def _is_new(start: float) -> bool:
+    """Started within the last second."""
+    uptime = float(_read("/proc/uptime").split()[0])
+    return uptime - start / os.sysconf("SC_CLK_TCK") < 1
 
 
 def _read_stat(pid: int) -> tuple[bytes, int, int, int, float]:
@@ -229,10 +243,10 @@ def _start_of(pid: int) -> float:
         raise ProcessLookupError(pid) from error
 
 
-def _scan_elsewhere(marks: Set[str]) -> tuple[dict[int, Process], bool]:
+def _scan_elsewhere(marks: Set[str]) -> tuple[dict[int, Process], int]:
     psutil = _psutil()
     seen: dict[int, Process] = {}
-    complete = True
+    doubt = SURE
     for process in psutil.process_iter():
         try:
             if process.status() == psutil.STATUS_ZOMBIE:
@@ -243,8 +257,8 @@ def _scan_elsewhere(marks: Set[str]) -> tuple[dict[int, Process], bool]:
                 process.pid, process.ppid(), group, session, process.create_time(), marked=marked
             )
         except (psutil.Error, OSError):
-            complete = False
-    return seen, complete
+            doubt = VANISHED
+    return seen, doubt
 
 
 def _psutil() -> Any:

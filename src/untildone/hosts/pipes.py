@@ -186,7 +186,7 @@ class ThreadedPipes:
         """The writing thread closes it: closing a pipe under a blocked write would block here too."""
 
     def close(self) -> None:
-        """The threads own their pipes; they are daemons, and end with the next thing that is printed, which nobody hears."""
+        """The threads own their pipes; they are daemons, and end with the next thing that is printed."""
         self._closed = True
         with contextlib.suppress(queue.Empty):
             while True:

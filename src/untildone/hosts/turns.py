@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from untildone import agents
 from untildone.agents import AgentEvent, Reader, Request, SessionKnown
 from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, UsageError
-from untildone.core.events import SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.events import Event, LiveStateSeen, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role
 from untildone.hosts import orphans, process, workspace
 from untildone.hosts.process import Cause, Ended, Spawn
@@ -27,20 +27,26 @@ PRIVATE = ("UNTILDONE_TOKEN",)
 """Variables that are untildone's own business, not the agent's."""
 
 
+class Drive(Protocol):
+    """The drive that a turn is part of."""
+
+    engine: Engine
+    journal: Journal
+    workspace: Workspace
+
+    def write(self, *events: Event, sync: bool = True) -> None: ...
+
+    def wants_out(self) -> bool: ...
+
+    def edit_of_live_state(self) -> LiveStateSeen | None: ...
+
+
 class Turn:
-    def __init__(
-        self,
-        engine: Engine,
-        journal: Journal,
-        workspace: Workspace,
-        write: Callable[..., None],
-        wants_out: Callable[[], bool],
-    ) -> None:
-        self.engine = engine
-        self.journal = journal
-        self.workspace = workspace
-        self.write = write
-        self.wants_out = wants_out
+    def __init__(self, drive: Drive) -> None:
+        self.drive = drive
+        self.engine = drive.engine
+        self.journal = drive.journal
+        self.write = drive.write
 
     def take(self, action: AskAgent) -> None:
         request = self._request(action)
@@ -89,7 +95,7 @@ class Turn:
             redactor=self.engine.around.redactor,
         )
         self.engine.around.guard.ensure()
-        return process.run(spawn, lambda line: self._take_line(action, reader, line), self.wants_out)
+        return process.run(spawn, lambda line: self._take_line(action, reader, line), self.drive.wants_out)
 
     def _take_line(self, action: AskAgent, reader: Reader, line: bytes) -> None:
         for event in reader.feed(line):
@@ -106,10 +112,15 @@ class Turn:
     def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
         answer = reader.finish(ended.exit_code, ended.stderr_tail, self.engine.around.clock())
         if ended.cause is Cause.INTERRUPTED or (ended.cause is Cause.TIMED_OUT and answer.failure is not None):
-            reason = "control" if ended.cause is Cause.INTERRUPTED else self._why_timed_out(action)
+            reason = self._why_interrupted() if ended.cause is Cause.INTERRUPTED else self._why_timed_out(action)
             self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds), sync=False)
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
+
+    def _why_interrupted(self) -> str:
+        person = self.engine.speaks.is_set() and not self.journal.loop.interrupts_now
+        self.engine.speaks.clear()
+        return "person" if person else "control"
 
     def _why_timed_out(self, action: AskAgent) -> str:
         own = self.journal.loop.budget.iteration_timeout
@@ -117,13 +128,15 @@ class Turn:
 
     def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
         changes = self._look(action) if action.ask.role is Role.WORKER else None
-        self.write(TurnEnded(action.ask.role, action.iteration, answer, seconds, changes), sync=False)
+        edit = self.drive.edit_of_live_state()
+        ended = TurnEnded(action.ask.role, action.iteration, answer, seconds, changes)
+        self.write(*([edit] if edit else []), ended, sync=False)
 
     def _look(self, action: AskAgent) -> Changes:
         loop = self.journal.loop
         if loop.settings.commit:
             workspace.commit(loop.settings.workspace, f"Round {action.iteration}: {loop.title}")
-        return self.workspace.look(loop.changes)
+        return self.drive.workspace.look(loop.changes)
 
 
 def _started(action: AskAgent, request: Request) -> TurnStarted:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.loop import Loop
+from untildone.store.live import LiveFile
 
 
 class Journal(Protocol):
@@ -62,6 +63,10 @@ class Store(Protocol):
 
     def add_to_document(self, loop_id: str, name: str, text: str) -> None:
         """Add to one of the documents that people read beside the journal: `progress.md`, …"""
+        ...
+
+    def live_file(self, loop_id: str, workspace: str) -> LiveFile:
+        """The live state file of a loop whose mode has one."""
         ...
 
     def archive(self, loop_id: str, receipt: str, report: str) -> None:

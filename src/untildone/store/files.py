@@ -19,6 +19,7 @@ from untildone.core.secrets import Redactor
 from untildone.store import Clock, checkpoint, disk, layout, locks
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
+from untildone.store.live import LiveFile
 
 _CHUNK = 1 << 20
 
@@ -117,6 +118,9 @@ class FileStore:
         path = self.progress(loop_id) / name
         with disk.told_as_sentence(path), open(path, "a", encoding="utf-8") as document:
             document.write(self.redactor.text(text))
+
+    def live_file(self, loop_id: str, workspace: str) -> LiveFile:
+        return LiveFile(workspace, self.progress(loop_id), loop_id)
 
     def progress(self, loop_id: str) -> Path:
         """The loop's own folder, for what people and agents read."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from untildone.core.errors import UsageError
 from untildone.testing.modelapi.routing import MODEL
+from untildone.testing.modelapi.steps import Json
 
 KEY = "test-key"
 GEMINI_MODEL = "gemini-2.5-flash"
@@ -29,10 +29,11 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
-    """An agent's variables, and the files that it wants in its home."""
+    """An agent's variables, and the file that it wants in its home: a text, or settings to be merged into what is there."""
 
     variables: Mapping[str, str]
-    files: Mapping[str, str] = field(default_factory=dict)
+    file: str
+    content: str | Json
 
 
 def environment(
@@ -57,8 +58,7 @@ def environment(
     trusted = tuple(str(folder.resolve()) for folder in workspaces)
     setup = _SETUPS[agent](_Plan(url.rstrip("/"), home, retries, trusted, package_cache))
     (home / "tmp").mkdir(parents=True, exist_ok=True)
-    for name, content in setup.files.items():
-        _write(home / name, content)
+    _write(home / setup.file, setup.content)
     return _common(home, path) | dict(setup.variables)
 
 
@@ -72,15 +72,32 @@ def _common(home: Path, path: str | None) -> dict[str, str]:
     }
 
 
-def _write(file: Path, content: str) -> None:
-    """A file that is there stays: the program may have written its own state into it."""
+def _write(file: Path, content: str | Json) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    if not file.exists():
-        file.write_text(content, encoding="utf-8")
+    text = content if isinstance(content, str) else json.dumps(_merged(_settings(file), content), indent=2)
+    file.write_text(text, encoding="utf-8")
+
+
+def _settings(file: Path) -> Json:
+    """What the program itself has written meanwhile."""
+    try:
+        there = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return there if isinstance(there, dict) else {}
+
+
+def _merged(there: Json, ours: Json) -> Json:
+    both = {name: _merged(there[name], ours[name]) for name in ours if _are_settings(there.get(name), ours[name])}
+    return {**there, **ours, **both}
+
+
+def _are_settings(*values: object) -> bool:
+    return all(isinstance(value, Mapping) for value in values)
 
 
 def _claude(plan: _Plan) -> _Setup:
-    answered: dict[str, Any] = {
+    answered = {
         "hasCompletedOnboarding": True,
         "bypassPermissionsModeAccepted": True,
         "customApiKeyResponses": {"approved": [KEY], "rejected": []},
@@ -95,7 +112,7 @@ def _claude(plan: _Plan) -> _Setup:
         "DISABLE_AUTOUPDATER": "1",
         "DISABLE_ERROR_REPORTING": "1",
     }
-    return _Setup(variables, {".claude.json": json.dumps(answered)})
+    return _Setup(variables, ".claude.json", answered)
 
 
 def _codex(plan: _Plan) -> _Setup:
@@ -117,7 +134,7 @@ unbounded_connection_retries = false
 """
     trusted = "".join(f'\n[projects.{json.dumps(folder)}]\ntrust_level = "trusted"\n' for folder in plan.workspaces)
     variables = {"SCRIPTED_API_KEY": KEY, "CODEX_HOME": str(plan.home / ".codex")}
-    return _Setup(variables, {".codex/config.toml": config + trusted})
+    return _Setup(variables, ".codex/config.toml", config + trusted)
 
 
 def _gemini(plan: _Plan) -> _Setup:
@@ -133,7 +150,7 @@ def _gemini(plan: _Plan) -> _Setup:
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "GEMINI_CLI_NO_RELAUNCH": "true",
     }
-    return _Setup(variables, {".gemini/settings.json": json.dumps(settings)})
+    return _Setup(variables, ".gemini/settings.json", settings)
 
 
 def _copilot(plan: _Plan) -> _Setup:
@@ -146,7 +163,7 @@ def _copilot(plan: _Plan) -> _Setup:
     }
     if plan.package_cache is not None:
         variables["COPILOT_PKG_CACHE_HOME"] = str(plan.package_cache.resolve())
-    return _Setup(variables, {".copilot/settings.json": json.dumps({"trustedFolders": list(plan.workspaces)})})
+    return _Setup(variables, ".copilot/settings.json", {"trustedFolders": list(plan.workspaces)})
 
 
 def _opencode(plan: _Plan) -> _Setup:
@@ -164,7 +181,7 @@ def _opencode(plan: _Plan) -> _Setup:
         "provider": {"scripted": provider},
     }
     variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    return _Setup(variables, {".config/opencode/opencode.json": json.dumps(config)})
+    return _Setup(variables, ".config/opencode/opencode.json", config)
 
 
 _SETUPS: Mapping[str, Callable[[_Plan], _Setup]] = {

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from untildone.testing.modelapi.steps import Json, Step
 
-
 _PREFACE = re.compile(
     r"\A(?:\s*<(system-reminder|session_context|environment_context|current_datetime)>.*?</\1>\s*)+", re.DOTALL
 )

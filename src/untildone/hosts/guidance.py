@@ -1,0 +1,72 @@
+"""Texts and numbers that a project or a person keeps in files of their own, read when a loop is created."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from untildone.core.errors import UsageError
+
+SUPERVISOR_FILE = "SUPERVISOR.md"
+ACTIONS_FOLDER = Path(".loop") / "actions"
+SKILLPACK_FILE = ".skillpackrc"
+
+
+def supervisor_places(workspace: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
+    """The project's own file first, then the person's global one."""
+    home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".config")
+    return workspace / SUPERVISOR_FILE, Path(home) / "untildone" / SUPERVISOR_FILE
+
+
+def supervisor_text(workspace: Path, environment: Mapping[str, str]) -> str:
+    for path in supervisor_places(workspace, environment):
+        text = _read(path)
+        if text is None:
+            continue
+        if not text.strip():
+            raise UsageError(f"{path} is empty.", "say in it what the supervisor should look at, or delete it")
+        return text
+    raise UsageError(
+        f"There is no {SUPERVISOR_FILE} in {workspace}, and no global one.",
+        "`untildone supervisor init` writes a good starter",
+    )
+
+
+def action_texts(workspace: Path) -> dict[str, str]:
+    """Instructions of a project that replace the package's, by action."""
+    folder = workspace / ACTIONS_FOLDER
+    found = {path.stem: _read(path) for path in sorted(folder.glob("*.md"))}
+    return {name: text for name, text in found.items() if text and text.strip()}
+
+
+def skillpack_loop(workspace: Path) -> dict[str, Any]:
+    """The `loop` block of `.skillpackrc`: whole numbers by name."""
+    path = workspace / SKILLPACK_FILE
+    text = _read(path)
+    if text is None:
+        return {}
+    try:
+        block = json.loads(text).get("loop", {})
+        return {name: _number(path, name, value) for name, value in block.items() if name in SKILLPACK_NAMES}
+    except (ValueError, AttributeError) as problem:
+        raise UsageError(f"Cannot read {path}: {problem}.", "it must be a JSON object; mend or remove it") from None
+
+
+SKILLPACK_NAMES = ("max_iterations", "warning_threshold", "auto_checkpoint_interval", "timeout_per_iteration_minutes")
+
+
+def _number(path: Path, name: str, value: Any) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise UsageError(f"'loop.{name}' in {path} is {value!r}.", "give a number above zero")
+    return value
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise UsageError(f"Cannot read {path}: {problem.strerror}.", "make it readable, or remove it") from None
