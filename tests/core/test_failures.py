@@ -30,23 +30,43 @@ def at(day: int, hour: int, minute: int = 0, month: int = 11) -> float:
         ("API rate limit exceeded for user", 403, FailureKind.LIMIT),
         ("RESOURCE_EXHAUSTED", None, FailureKind.LIMIT),
         ("Invalid API key · Fix external API key", 401, FailureKind.AUTH),
-        ("unexpected status 401 Unauthorized: Incorrect API key provided, url: http://127.0.0.1/v1", None, FailureKind.AUTH),
-        ('[API Error: {"error":{"code":401,"message":"API key not valid","status":"UNAUTHENTICATED"}}]', None, FailureKind.AUTH),
+        (
+            "unexpected status 401 Unauthorized: Incorrect API key provided, url: http://127.0.0.1/v1",
+            None,
+            FailureKind.AUTH,
+        ),
+        (
+            '[API Error: {"error":{"code":401,"message":"API key not valid","status":"UNAUTHENTICATED"}}]',
+            None,
+            FailureKind.AUTH,
+        ),
         ("nope", 403, FailureKind.AUTH),
         ("Not logged in · Please run /login", None, FailureKind.AUTH),
         ("Error: No authentication information found.", None, FailureKind.AUTH),
         ("API Error: 500 oops. This is a server-side issue, usually temporary", None, FailureKind.OVERLOADED),
         ("Overloaded", 529, FailureKind.OVERLOADED),
         ("We’re currently experiencing high demand, which may cause temporary errors.", None, FailureKind.OVERLOADED),
-        ("API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)", None, FailureKind.OVERLOADED),
+        (
+            "API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)",
+            None,
+            FailureKind.OVERLOADED,
+        ),
         ("API Error: Connection dropped (ECONNRESET). Check the gateway", None, FailureKind.OVERLOADED),
-        ("stream disconnected before completion: stream closed before response.completed", None, FailureKind.OVERLOADED),
+        (
+            "stream disconnected before completion: stream closed before response.completed",
+            None,
+            FailureKind.OVERLOADED,
+        ),
         ("[API Error: terminated]", None, FailureKind.OVERLOADED),
         ("Prompt is too long · the request is ~1200000 tokens (limit 1000000)", 400, FailureKind.CONTEXT_FULL),
         ("Request too large (max 32MB).", 413, FailureKind.CONTEXT_FULL),
         ("Codex ran out of room in the model's context window.", None, FailureKind.CONTEXT_FULL),
         ("This model's maximum context length is 128000 tokens", 400, FailureKind.CONTEXT_FULL),
-        ("Claude Code is unable to respond to this request, which appears to violate our Usage Policy", None, FailureKind.REFUSED),
+        (
+            "Claude Code is unable to respond to this request, which appears to violate our Usage Policy",
+            None,
+            FailureKind.REFUSED,
+        ),
         ("Request timed out", None, FailureKind.TIMEOUT),
         ("API returned an empty or malformed response (HTTP 200)", None, FailureKind.MALFORMED),
         ("There's an issue with the selected model (x). It may not exist", 404, FailureKind.UNAVAILABLE),
@@ -163,7 +183,13 @@ def test_a_text_about_limits_is_not_a_limit(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "status"),
-    [("unexpected status 503", 503), ('{"statusCode":429}', 429), ("HTTP 502 from proxy", 502), ("port 4040 and 500 files", None), ("", None)],
+    [
+        ("unexpected status 503", 503),
+        ('{"statusCode":429}', 429),
+        ("HTTP 502 from proxy", 502),
+        ("port 4040 and 500 files", None),
+        ("", None),
+    ],
 )
 def test_a_status_is_found_in_words(text: str, status: int | None) -> None:
     assert status_in(text) == status

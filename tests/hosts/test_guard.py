@@ -152,7 +152,7 @@ def test_no_process_survives_a_killed_runner(tmp_path: Path) -> None:
         runner.kill()
         runner.wait()
     pids = [pid for each in notes for pid in noted(each)]
-    assert until(lambda: not any(map(lives, pids)), seconds=2.0)
+    assert until(lambda: not any(map(lives, pids)))
     assert [orphans.find(orphans.mark(str(each))[0]) for each in notes] == [[], []]
 
 

@@ -98,12 +98,12 @@ def test_output_is_framed_into_lines(script: str, lines: list[bytes]) -> None:
     assert run_shell(script)[0] == lines
 
 
-def test_a_line_arrives_while_the_program_still_runs() -> None:
-    seen_after: list[float] = []
-    started = time.monotonic()
-    spawn = Spawn(("/bin/sh", "-c", "echo now; sleep 1"), dict(os.environ), "/", redactor=Redactor({"KEY": "nowadays"}))
-    process.run(spawn, lambda _: seen_after.append(time.monotonic() - started), lambda: False)
-    assert seen_after[0] < 0.9
+def test_a_line_arrives_while_the_program_still_runs(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    script = f"echo now; while [ ! -e '{heard}' ]; do sleep 0.01; done"
+    redactor = Redactor({"KEY": "now-and-then"})
+    spawn = Spawn(("/bin/sh", "-c", script), dict(os.environ), "/", timeout=20, redactor=redactor)
+    assert process.run(spawn, lambda _: heard.touch(), lambda: False).cause is Cause.EXITED
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9)])
@@ -191,7 +191,7 @@ def test_a_line_that_is_too_long_is_cut_and_says_so() -> None:
 def test_a_timeout_ends_the_program() -> None:
     lines, ended = run_shell("echo begun; sleep 60", timeout=0.3)
     assert (lines, ended.cause, ended.exit_code) == ([b"begun"], Cause.TIMED_OUT, -15)
-    assert 0.3 <= ended.seconds < 2
+    assert 0.3 <= ended.seconds < 10
 
 
 @pytest.mark.usefixtures("system")
@@ -199,7 +199,7 @@ def test_an_interrupt_is_noticed_while_nothing_is_printed() -> None:
     started = time.monotonic()
     _, ended = run_shell("exec sleep 60", interrupted=lambda: time.monotonic() > started + 0.2)
     assert (ended.cause, ended.exit_code) == (Cause.INTERRUPTED, -15)
-    assert ended.seconds < 1
+    assert ended.seconds < 10
 
 
 def test_an_interrupt_is_noticed_while_output_floods() -> None:
@@ -235,7 +235,7 @@ def test_a_stubborn_tree_is_ended_as_a_whole(tmp_path: Path, monkeypatch: pytest
 def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:
     lines, ended = run_shell("echo answer; sleep 60 & exit 4")
     assert (lines, ended.exit_code, ended.cause) == ([b"answer"], 4, Cause.EXITED)
-    assert ended.seconds < 2
+    assert ended.seconds < 10
     assert ended.leftover_group is not None
     assert orphans.end_marked(set(), groups={ended.leftover_group}) == 1
 
@@ -243,7 +243,7 @@ def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:
 def test_a_child_that_floods_the_pipe_does_not_hold_us() -> None:
     _, ended = run_shell("yes & exit 0")
     assert (ended.exit_code, ended.cause) == (0, Cause.EXITED)
-    assert ended.seconds < 2
+    assert ended.seconds < 10
 
 
 def test_an_error_of_the_listener_ends_the_program() -> None:

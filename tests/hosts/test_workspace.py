@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,9 @@ def _no_configuration_of_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def git(folder: Path, *arguments: str) -> str:
     identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "protocol.file.allow=always")
-    ended = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, errors="replace", timeout=60
+    )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -118,8 +120,9 @@ def commit_it(folder: Path) -> None:
         (commit_it, (1, 1, 1)),
     ],
 )
-def test_changes_are_seen_and_counted(repository: Path, change: object, expected: tuple[int, int, int]) -> None:
-    assert callable(change)
+def test_changes_are_seen_and_counted(
+    repository: Path, change: Callable[[Path], None], expected: tuple[int, int, int]
+) -> None:
     looker = Workspace(str(repository))
     before = looker.look()
     change(repository)
@@ -298,11 +301,11 @@ def test_a_file_that_may_not_be_read_does_not_hide_the_others(
 
 
 def test_thousands_of_new_files(repository: Path) -> None:
-    for number in range(3000):
+    for number in range(1200):
         (repository / f"{number}.txt").write_text(f"{number}\n")
     looker = Workspace(str(repository))
-    assert looker.look().files == 3000
-    assert looker.look().files == 3000
+    assert looker.look().files == 1200
+    assert looker.look().files == 1200
 
 
 def break_head(folder: Path) -> None:
@@ -352,8 +355,7 @@ def belong_to_another(folder: Path) -> None:
         ),
     ],
 )
-def test_when_git_cannot_tell_the_files_do(repository: Path, break_it: object) -> None:
-    assert callable(break_it)
+def test_when_git_cannot_tell_the_files_do(repository: Path, break_it: Callable[[Path], None]) -> None:
     break_it(repository)
     looker = Workspace(str(repository))
     before = looker.look()
@@ -480,11 +482,12 @@ def test_diff_from_what_is_no_snapshot(repository: Path, start: str) -> None:
 
 
 def test_without_a_repository_the_rest_says_so(tmp_path: Path) -> None:
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: workspace.diff(str(tmp_path), "HEAD"),
         lambda: workspace.commit(str(tmp_path), "x"),
         lambda: workspace.create_worktree(str(tmp_path), "L1", tmp_path / "tree"),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(UsageError, match="is not in a git repository"):
             attempt()
     assert workspace.describe(str(tmp_path)) == workspace.Description()

@@ -336,6 +336,7 @@ def test_the_last_user_text_is_what_the_person_said(path: str, body: object) -> 
         assert api.turns[0].user_text == "the task"
 
 
+TITLE_SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 SCHEMA = {
     "type": "OBJECT",
     "required": ["model", "score"],
@@ -349,6 +350,7 @@ SCHEMA = {
         ("/v1/messages", {"max_tokens": 1, "tools": [TOOL], "messages": []}, "title"),
         ("/v1/messages", {"system": [{"type": "text", "text": "Generate a concise title."}], "messages": []}, "title"),
         ("/v1/responses", {"instructions": "You write a short title for it", "input": "hi"}, "title"),
+        ("/v1/responses", {"input": "hi", "text": {"format": {"schema": TITLE_SCHEMA}}, "tools": []}, "title"),
         ("/v1/chat/completions", {"messages": [{"role": "system", "content": "You are a title generator"}]}, "title"),
         ("/v1beta/models/g:generateContent", {"contents": []}, "summary"),
         ("/v1beta/models/g:generateContent", {"generationConfig": {"responseSchema": SCHEMA}}, "flash"),
@@ -426,12 +428,23 @@ def test_a_bad_body_is_refused(body: bytes, headers: Mapping[str, str], status: 
         assert api.steps_left == 1
 
 
-@pytest.mark.parametrize(
-    "body", [[], "text", 7, {"messages": "odd", "tools": [1]}, {"messages": [None, {"role": "user"}]}]
-)
-def test_a_body_of_odd_shape_is_answered(body: object) -> None:
+ODD_VALUES = [
+    None,
+    7,
+    "odd",
+    [None, 7],
+    {"odd": 7},
+    [{"role": "user"}],
+    [{"role": "user", "content": [7], "parts": {}}],
+]
+FIELDS = ["messages", "input", "contents", "system", "tools", "text", "generationConfig", "max_tokens", "stream"]
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES)
+def test_a_body_of_odd_shape_is_answered(speaker: Speaker, odd: object) -> None:
     with ModelAPI() as api:
-        assert request(api, "POST", "/v1/messages", body).status == 200
+        bodies = [odd, *({name: odd} for name in FIELDS)]
+        assert {request(api, "POST", speaker.path(False), body).status for body in bodies} == {200}
 
 
 def test_control_plane_loads_a_script_and_shows_log_and_state() -> None:

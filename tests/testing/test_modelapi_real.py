@@ -201,3 +201,12 @@ def test_headers_make_a_failure_quick_where_the_program_cannot_be_told(
         run = bench.ask("fail")
         assert run.exit_code != 0
         assert len(bench.api.turns) == requests
+
+
+@pytest.mark.real_agent
+def test_the_first_example_of_the_documentation_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+    example: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], example)
+    monkeypatch.setenv("PATH", f"{bin_folder('claude')}:{os.environ['PATH']}")
+    example["test_claude_writes_the_file"](tmp_path)

@@ -8,15 +8,27 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from untildone.agents import AgentEvent, Notice
-from untildone.core.failures import classify
-from untildone.core.model import EMPTY, Failure, FailureKind
+from untildone.agents import Notice, Request
+from untildone.core.errors import UsageError
+from untildone.core.failures import classify, plain
+from untildone.core.model import EMPTY, Failure, FailureKind, SessionUse
 
 LONGEST_ARGUMENT = 100_000
 """Linux refuses a single argument of 128 KiB and more."""
 _WIDTH = 160
 _MOST_STRAY_LINES = 3
-_SUMMARY_FIELDS = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description", "prompt", "dir_path")
+_SUMMARY_FIELDS = (
+    "command",
+    "cmd",
+    "file_path",
+    "filePath",
+    "path",
+    "pattern",
+    "query",
+    "url",
+    "description",
+    "prompt",
+)
 _SIGNALLED = 128
 _LAST_LINES = 6
 _ENDING_SIGNALS = (1, 2, 3, 6, 9, 11, 13, 15)
@@ -70,7 +82,7 @@ def token_sum(source: Object, *names: str) -> int:
 
 def first_line(text: str) -> str:
     """One line to show: the first that is not blank, shortened."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = next((line.strip() for line in plain(text).splitlines() if line.strip()), "")
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
@@ -86,6 +98,20 @@ def with_system_prompt(prompt: str, system_prompt: str | None) -> str:
     if not system_prompt:
         return prompt
     return f"<instructions>\n{system_prompt.strip()}\n</instructions>\n\n{prompt}"
+
+
+def session_to_use(request: Request) -> tuple[SessionUse, str]:
+    """What to do with which session: nothing can be resumed or forked that has no id."""
+    if request.session is SessionUse.NEW or not request.session_id:
+        return SessionUse.NEW, request.fresh_id
+    return request.session, request.session_id
+
+
+def resumable_session(request: Request, program: str) -> tuple[SessionUse, str]:
+    """The same for a program that cannot fork: to resume instead would change the original."""
+    if request.session is SessionUse.FORK:
+        raise UsageError(f"{program} cannot fork a session.", "use an agent that can (untildone agents)")
+    return session_to_use(request)
 
 
 class ObjectLines:
@@ -110,10 +136,6 @@ class ObjectLines:
         what = "a broken line" if told.startswith("{") else "a line that is no event"
         more = "; further ones are not shown" if self.stray == _MOST_STRAY_LINES else ""
         return Notice(f"{self._program} printed {what}{more}: {first_line(told)}")
-
-
-def events(*parts: AgentEvent | None) -> tuple[AgentEvent, ...]:
-    return tuple(part for part in parts if part is not None)
 
 
 def ended_without_answer(program: str, exit_code: int, stderr_tail: str, now: float, *, stray: int = 0) -> Failure:

@@ -23,10 +23,10 @@ from untildone.agents._lines import (
     Object,
     ObjectLines,
     ended_without_answer,
-    field,
     first_line,
     object_field,
     objects_field,
+    session_to_use,
     text_field,
     token_sum,
     tool_summary,
@@ -41,7 +41,7 @@ _SANDBOX = {
     Permissions.READ: "read-only",
 }
 _BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
-"""Without these it fetches plugins at every start, waits without end for a network that is gone, and lingers at its end."""
+"""Without these it fetches plugins at each start, waits without end for a network that is gone, and ends late."""
 
 
 class Codex:
@@ -52,10 +52,11 @@ class Codex:
 
     def invocation(self, request: Request) -> Invocation:
         system_prompt, prompt = _system_and_prompt(request)
+        use, session_id = session_to_use(request)
         argv = (
             self.program,
             "exec",
-            *_session_words(request),
+            *((use.value,) if use is not SessionUse.NEW else ()),
             "--json",
             "--skip-git-repo-check",
             *_BOUNDED,
@@ -64,23 +65,23 @@ class Codex:
             *((f"--model={request.model}",) if request.model else ()),
             *((f"--config=developer_instructions={_toml_text(system_prompt)}",) if system_prompt else ()),
             *request.args,
-            *((str(request.session_id),) if request.session is not SessionUse.NEW else ()),
+            *((session_id,) if use is not SessionUse.NEW else ()),
             "-",
         )
         return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
 
-    def reader(self, request: Request) -> CodexReader:  # noqa: ARG002 - the contract of an agent
+    def reader(self, request: Request) -> CodexReader:
         return CodexReader()
-
-
-def _session_words(request: Request) -> tuple[str, ...]:
-    return () if request.session is SessionUse.NEW else (request.session.value,)
 
 
 def _system_and_prompt(request: Request) -> tuple[str | None, str]:
     """A session that exists takes no new instructions, and an argument has its bounds: then the prompt carries them."""
     told = request.system_prompt
-    if told and request.session is SessionUse.NEW and len(_toml_text(told).encode("utf-8", "replace")) <= LONGEST_ARGUMENT:
+    if (
+        told
+        and request.session is SessionUse.NEW
+        and len(_toml_text(told).encode("utf-8", "replace")) <= LONGEST_ARGUMENT
+    ):
         return told, request.prompt
     return None, with_system_prompt(request.prompt, told)
 
@@ -95,6 +96,7 @@ class CodexReader:
         self._session: str | None = None
         self._text = ""
         self._total: Usage | None = None
+        self._started: set[str] = set()
         self._failed = ""
         self._trouble = ""
         self._completed = False
@@ -111,7 +113,7 @@ class CodexReader:
                 self._session = text_field(told, "thread_id") or None
                 yield SessionKnown(self._session or "")
             case "item.started":
-                yield from _tool_started(object_field(told, "item"))
+                yield from self._take_tool_start(object_field(told, "item"))
             case "item.completed":
                 yield from self._take_item(object_field(told, "item"))
             case "turn.completed":
@@ -133,11 +135,16 @@ class CodexReader:
                 yield Thought(text_field(item, "text"))
             case "error":
                 yield Notice(first_line(text_field(item, "message")))
-            case "file_change":
-                yield ToolStarted("edit", _changed_files(item))
-                yield _tool_ended(item, "edit")
             case kind if kind in _TOOLS:
+                yield from self._take_tool_start(item)
                 yield _tool_ended(item, _TOOLS[kind])
+
+    def _take_tool_start(self, item: Object) -> Iterator[AgentEvent]:
+        """Some tools tell both their start and their end, others the end alone."""
+        kind, item_id = text_field(item, "type"), text_field(item, "id")
+        if kind in _TOOLS and item_id not in self._started:
+            self._started.add(item_id)
+            yield ToolStarted(_TOOLS[kind], _summary(item))
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         failure = self._failure(exit_code, stderr_tail, now)
@@ -158,13 +165,13 @@ class CodexReader:
         return ended_without_answer("codex", exit_code, told, now, stray=self._lines.stray)
 
 
-_TOOLS = {"command_execution": "shell", "mcp_tool_call": "mcp", "web_search": "web search", "collab_tool_call": "agent"}
-
-
-def _tool_started(item: Object) -> Iterator[AgentEvent]:
-    kind = text_field(item, "type")
-    if kind in _TOOLS:
-        yield ToolStarted(_TOOLS[kind], _summary(item))
+_TOOLS = {
+    "command_execution": "shell",
+    "file_change": "edit",
+    "mcp_tool_call": "mcp",
+    "web_search": "web search",
+    "collab_tool_call": "agent",
+}
 
 
 def _tool_ended(item: Object, tool: str) -> ToolEnded:
@@ -176,7 +183,7 @@ def _tool_ended(item: Object, tool: str) -> ToolEnded:
 def _summary(item: Object) -> str:
     if text_field(item, "type") == "mcp_tool_call":
         return f"{text_field(item, 'server')}.{text_field(item, 'tool')}"
-    return first_line(_bare_command(text_field(item, "command"))) or tool_summary(item)
+    return first_line(_bare_command(text_field(item, "command"))) or _changed_files(item) or tool_summary(item)
 
 
 def _bare_command(command: str) -> str:

@@ -61,7 +61,8 @@ def _split(command: str | None) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(command or ""))
     except ValueError as reason:
-        raise UsageError(f"The command {command!r} cannot be split into words: {reason}.", "close every quote in --command") from None
+        sentence = f"The command {command!r} cannot be split into words: {reason}."
+        raise UsageError(sentence, "close every quote in --command") from None
     if not words or not words[0]:
         raise UsageError("The agent 'command' needs a program to run.", 'name it with --command "PROGRAM ARGS"')
     return words

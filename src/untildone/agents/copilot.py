@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: `copilot` with JSON lines. The caller chooses the session's id, so that it survives a killed run."""
+"""GitHub Copilot CLI, with JSON lines. The caller chooses the session's id, so that it survives a killed run."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from untildone.agents._lines import (
     field,
     first_line,
     object_field,
+    resumable_session,
+    session_to_use,
     status_field,
     text_field,
     tool_summary,
@@ -59,18 +61,15 @@ class Copilot:
         return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
 
     def reader(self, request: Request) -> CopilotReader:
-        return CopilotReader(_session_id(request))
+        return CopilotReader(session_to_use(request)[1] or None)
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:
     """`--session-id` would start anew, without a word, where the session to resume is gone."""
-    if request.session is SessionUse.NEW:
-        return (f"--session-id={request.fresh_id}",) if request.fresh_id else ()
-    return (f"--resume={request.session_id}",)
-
-
-def _session_id(request: Request) -> str | None:
-    return request.fresh_id or None if request.session is SessionUse.NEW else request.session_id
+    use, session_id = resumable_session(request, "copilot")
+    if use is SessionUse.RESUME:
+        return (f"--resume={session_id}",)
+    return (f"--session-id={session_id}",) if session_id else ()
 
 
 class CopilotReader:

@@ -22,6 +22,7 @@ from untildone.agents._lines import (
     first_line,
     number_field,
     object_field,
+    resumable_session,
     text_field,
     tool_summary,
     with_system_prompt,
@@ -53,14 +54,15 @@ class Gemini:
         env = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
         return Invocation(argv, env, prompt.encode("utf-8", "replace"))
 
-    def reader(self, request: Request) -> GeminiReader:  # noqa: ARG002 - the contract of an agent
+    def reader(self, request: Request) -> GeminiReader:
         return GeminiReader()
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:
-    if request.session is SessionUse.NEW:
-        return (f"--session-id={request.fresh_id}",) if request.fresh_id else ()
-    return (f"--resume={request.session_id}",)
+    use, session_id = resumable_session(request, "gemini")
+    if use is SessionUse.RESUME:
+        return (f"--resume={session_id}",)
+    return (f"--session-id={session_id}",) if session_id else ()
 
 
 class GeminiReader:

@@ -1,8 +1,9 @@
-"""opencode: `opencode run --format json`. It prints no result: a run is over when its last step stopped and it exits."""
+"""opencode: `opencode run --format json`. It prints no result: a run is over when its last step stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from untildone.agents import (
     AgentEvent,
@@ -23,6 +24,7 @@ from untildone.agents._lines import (
     first_line,
     number_field,
     object_field,
+    session_to_use,
     status_field,
     text_field,
     token_sum,
@@ -59,18 +61,21 @@ class OpenCode:
         )
         return Invocation(argv, {"OPENCODE_PERMISSION": denied} if denied else EMPTY, prompt.encode("utf-8", "replace"))
 
-    def reader(self, request: Request) -> OpenCodeReader:  # noqa: ARG002 - the contract of an agent
+    def reader(self, request: Request) -> OpenCodeReader:
         return OpenCodeReader()
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:
-    match request.session:
+    use, session_id = session_to_use(request)
+    match use:
         case SessionUse.NEW:
             return ()
         case SessionUse.RESUME:
-            return (f"--session={request.session_id}",)
+            return (f"--session={session_id}",)
         case SessionUse.FORK:
-            return (f"--session={request.session_id}", "--fork")
+            return (f"--session={session_id}", "--fork")
+        case _:
+            assert_never(use)
 
 
 class OpenCodeReader:
@@ -117,8 +122,9 @@ class OpenCodeReader:
         tool, state = text_field(part, "tool"), object_field(part, "state")
         summary = tool_summary(object_field(state, "input"))
         told = text_field(state, "output") or text_field(state, "error")
+        went_well = text_field(state, "status") == "completed" and not number_field(state, "metadata", "exit")
         yield ToolStarted(tool, summary)
-        yield ToolEnded(tool, text_field(state, "status") == "completed", first_line(told))
+        yield ToolEnded(tool, went_well, first_line(told))
 
     def _take_step(self, part: Object) -> None:
         self._steps += 1

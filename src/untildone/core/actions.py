@@ -16,8 +16,18 @@ class Ask:
     prompt: str
     session: SessionUse = SessionUse.RESUME
     system_prompt: str | None = None
+    prompt_if_new: str = ""
+    """What to say instead to an agent that has no session to go on in: it must be told everything."""
+    label: str = ""
+    """What the turn is for, in a word: an action, a phase."""
     show_diff: bool = False
-    """The host adds what changed in the workspace since the loop began."""
+    """Such an agent is also shown what changed in the workspace since the loop began; the host adds it."""
+    carries_messages: bool | None = None
+    """Whether the prompt holds what the person said since. None: the worker's does, no other."""
+
+    @property
+    def hears_person(self) -> bool:
+        return self.role is Role.WORKER if self.carries_messages is None else self.carries_messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +38,8 @@ class AwaitPerson:
     choices: tuple[str, ...] = ()
     leave: Outcome = Outcome.PAUSED
     """How the loop rests if nobody answers."""
+    reason: str = ""
+    """And why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, Stall, Turn, session_key
-from untildone.core.model import Budget, Role, Session, SessionUse, Spend, Status, Usage
+from untildone.core.model import Budget, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
 
 KEPT_ANSWER = 20_000
 
@@ -82,7 +82,13 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             return _judged(loop, event)
         case Rested(outcome=outcome, reason=reason):
             return replace(
-                loop, status=outcome.status, outcome=outcome, reason=reason, pause=None, stop=None, runner=None
+                _given_up(loop),
+                status=outcome.status,
+                outcome=outcome,
+                reason=reason,
+                pause=None,
+                stop=None,
+                runner=None,
             )
         case RunnerClaimed(token=token, pid=pid, machine=machine):
             return replace(loop, runner=Runner(token, pid, machine))
@@ -99,12 +105,19 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
         case StartRequested():
             return replace(loop, status=Status.RUNNING) if loop.status is Status.CREATED else loop
         case PauseRequested(urgency=urgency, outcome=outcome):
-            return replace(loop, pause=PauseOrder(urgency, outcome)) if loop.status is Status.RUNNING else loop
+            order = _order(loop.pause, urgency, outcome)
+            return replace(loop, pause=order) if loop.status is Status.RUNNING else loop
         case StopRequested(urgency=urgency, outcome=outcome):
-            return replace(loop, stop=PauseOrder(urgency, outcome))
+            return replace(loop, stop=_order(loop.stop, urgency, outcome))
         case ResumeRequested(skip_wait=skip_wait):
             resumed = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall())
+            resumed = replace(resumed, asks_person=False, consultations=0)
             return _without_waits(resumed) if skip_wait else resumed
+
+
+def _order(before: PauseOrder | None, urgency: Urgency, outcome: Outcome) -> PauseOrder:
+    """Said again, less urgently, it stays as urgent as it was."""
+    return PauseOrder(before.urgency if before and before.urgency is Urgency.NOW else urgency, outcome)
 
 
 def _without_waits(loop: Loop) -> Loop:
@@ -127,13 +140,13 @@ def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksC
 
 
 def _with_message(loop: Loop, text: str) -> Loop:
-    loop = replace(loop, asks_person=False)
     parsed = rounds.parse(text, budgets.rounds_left(loop.budget, loop.spend))
     if parsed.changed and parsed.remaining is not None:
         iterations = loop.spend.iterations + parsed.remaining
         loop = _with_budget(loop, replace(loop.budget, iterations=iterations))
-    if not parsed.rest:
+    if not parsed.rest.strip():
         return loop
+    loop = replace(loop, asks_person=False, consultations=0, stall=Stall())
     return replace(loop, inbox=(*loop.inbox, parsed.rest), asked=(*loop.asked, parsed.rest))
 
 
@@ -164,15 +177,15 @@ def _turned(
 
 def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
     carried, waiting = loop.inbox[: event.messages], loop.inbox[event.messages :]
-    turn = Turn(event.role, event.iteration, event.attempt, event.profile, event.session, at, carried)
-    spend = replace(loop.spend, iterations=event.iteration) if event.role is Role.WORKER else loop.spend
+    turn = Turn(event.role, event.iteration, event.attempt, event.profile, event.session, at, carried, event.label)
+    worker = event.role is Role.WORKER
+    spend = replace(loop.spend, iterations=event.iteration) if worker else loop.spend
     sessions = loop.sessions
     if event.session is SessionUse.NEW:
         sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
     claimed = loop.claimed and event.role is Role.SUPERVISOR
-    return replace(
-        loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions, claimed=claimed
-    )
+    loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed)
+    return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)
 
 
 def _ended(loop: Loop, event: TurnEnded) -> Loop:
@@ -185,15 +198,23 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
         tokens=loop.spend.tokens + (usage.tokens or 0),
     )
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
-    if turn is not None and answer.session_id is not None:
-        loop = replace(
-            loop, sessions=_with_session(loop, event.role, turn.profile, answer.session_id, answer.session_total)
-        )
+    session_id = answer.session_id or _session_at_work(loop)
+    if turn is not None and session_id is not None:
+        loop = replace(loop, sessions=_with_session(loop, event.role, turn.profile, session_id, answer.session_total))
+    if event.role is not Role.WORKER and answer.failure is None:
+        loop = replace(loop, consultations=loop.consultations + 1)
     if event.role is Role.WORKER and answer.failure is None:
         loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:])
     if turn is not None and answer.failure is None:
         loop = replace(loop, limits={name: limit for name, limit in loop.limits.items() if name != turn.profile})
     return loop if event.changes is None else replace(loop, changes=event.changes)
+
+
+def _session_at_work(loop: Loop) -> str | None:
+    """The session that the turn resumed, or opened, for an answer that does not name it."""
+    turn = loop.turn
+    known = None if turn is None or turn.session is SessionUse.FORK else loop.session_of(turn.role, turn.profile)
+    return known.session_id if known else None
 
 
 def _usage(loop: Loop, event: TurnEnded) -> Usage:
@@ -229,7 +250,7 @@ def _with_session(
 
 
 def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
-    answer = sha256(event.answer.text.strip().encode()).hexdigest()[:16]
+    answer = sha256(event.answer.text.strip().encode("utf-8", "replace")).hexdigest()[:16]
     unchanged = event.changes is None or event.changes.fingerprint == loop.changes.fingerprint
     again = unchanged and answer == loop.stall.answer
     checks = loop.stall.checks if unchanged else 0
@@ -238,7 +259,7 @@ def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
         stall=replace(
             loop.stall,
             answer=answer,
-            answers=loop.stall.answers + 1 if again else 1,
+            answers=loop.stall.answers + 1 if again else int(unchanged),
             checks=checks,
             unchanged=unchanged,
         ),
@@ -291,4 +312,5 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
         return loop
     check = gates.signature(failed)
     again = loop.stall.unchanged and check == loop.stall.check
-    return replace(loop, stall=replace(loop.stall, check=check, checks=loop.stall.checks + 1 if again else 1))
+    checks = loop.stall.checks + 1 if again else int(loop.stall.unchanged)
+    return replace(loop, stall=replace(loop.stall, check=check, checks=checks))

@@ -17,17 +17,22 @@ class CodecError(ValueError):
     """A record does not have the shape that its type asks for."""
 
 
-def to_json(value: Any) -> Any:
-    """The JSON form of a value; mappings and tuples become plain dicts and lists."""
-    if value is None or (isinstance(value, str | int | float) and not isinstance(value, Enum)):
-        return value
+def to_json(value: Any, text: Callable[[str], str] = str) -> Any:
+    """The JSON form of a value; mappings and tuples become plain dicts and lists.
+
+    `text` goes over everything that is free text, and over nothing that has a fixed form: names of fields and of enum members.
+    """
     if isinstance(value, Enum):
         return value.name.lower()
+    if isinstance(value, str):
+        return text(value)
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, tuple | list):
-        return [to_json(item) for item in value]
+        return [to_json(item, text) for item in value]
     if isinstance(value, Mapping):
-        return {str(to_json(key)): to_json(item) for key, item in value.items()}
-    return {name: to_json(getattr(value, name)) for name in _field_names(value.__class__)}
+        return {text(str(to_json(key))): to_json(item, text) for key, item in value.items()}
+    return {name: to_json(getattr(value, name), text) for name in _field_names(value.__class__)}
 
 
 def from_json(kind: type[T], data: Any) -> T:
@@ -69,7 +74,7 @@ def _plain(kind: Any) -> Callable[[Any], Any]:
     if kind is Any:
         return lambda data: data
     if kind is float:
-        return lambda data: float(_need((int, float), data))
+        return _number
     if isinstance(kind, type) and issubclass(kind, Enum):
         return lambda data: _member(kind, data)
     if dataclasses.is_dataclass(kind):
@@ -85,7 +90,7 @@ def _union(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 def _record(kind: Any) -> Callable[[Any], Any]:
     hints = get_type_hints(kind)
-    decoders = {field.name: _decoder(hints[field.name]) for field in dataclasses.fields(kind)}
+    decoders = {field.name: _field(field.name, hints[field.name]) for field in dataclasses.fields(kind)}
 
     def decode(data: Any) -> Any:
         known = {name: decoders[name](entry) for name, entry in _need(dict, data).items() if name in decoders}
@@ -97,14 +102,35 @@ def _record(kind: Any) -> Callable[[Any], Any]:
     return decode
 
 
+def _field(name: str, kind: Any) -> Callable[[Any], Any]:
+    inner = _decoder(kind)
+
+    def decode(data: Any) -> Any:
+        try:
+            return inner(data)
+        except CodecError as problem:
+            raise CodecError(f"{name}: {problem}") from None
+
+    return decode
+
+
 def _member(kind: type[Enum], data: Any) -> Enum:
-    member = kind.__members__.get(str(data).upper())
+    member = kind.__members__.get(_need(str, data).upper())
     if member is None:
         raise CodecError(f"{data!r} is no {kind.__name__}")
     return member
 
 
-def _need(kind: Any, data: Any) -> Any:
+def _number(data: Any) -> float:
+    if isinstance(data, bool) or not isinstance(data, int | float):
+        raise CodecError(f"{type(data).__name__} where a number belongs")
+    try:
+        return float(data)
+    except OverflowError:
+        raise CodecError("the number is too large") from None
+
+
+def _need(kind: type, data: Any) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise CodecError(f"{type(data).__name__} where {kind} belongs")
+        raise CodecError(f"{type(data).__name__} where {kind.__name__} belongs")
     return data

@@ -18,13 +18,15 @@ from untildone.core.events import (
 )
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
-from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Outcome, Role, SessionUse, Status
+from untildone.core.model import AgentChoice, Failure, FailureKind, Outcome, Role, SessionUse, Status
 
 SAME_AGAIN = 3
 """So many times in a row the same, with nothing changed, is a stall."""
 ATTEMPTS = {FailureKind.OVERLOADED: 8}
 USUAL_ATTEMPTS = 4
 LONGEST_RETRY_DELAY = 60.0
+MOST_CONSULTATIONS = 10
+"""So many answers of other roles in a row, with nothing for the worker to do, lead nowhere."""
 FIRST_LIMIT_WAIT, LONGEST_LIMIT_WAIT = 60.0, 1800.0
 
 
@@ -57,25 +59,36 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
     if answer is None:
         return Record((TurnInterrupted(turn.role, turn.iteration, "crash"),))
     if answer.failure is not None:
+        if answer.failure.kind is FailureKind.UNAVAILABLE and turn.session is SessionUse.NEW and mode.works_by_hand:
+            return _by_hand(loop, turn, answer.failure)
         return Record((_after_failure(loop, turn, answer.failure, now),))
+    if turn.role is not Role.WORKER and not answer.text.strip():
+        return Record((_said_nothing(loop, turn, now),))
     if loop.claimed:
-        return Record((_reviewed(loop, turn, answer, now),))
+        return Record((GatesRan((review.result(loop, answer),)),))
     read = mode.read(loop, turn.role, answer)
-    return Record((replace(read, claimed=True) if loop.settings.once else read,))
+    once = loop.settings.once and turn.role is Role.WORKER
+    end = (Rested(Outcome.FAILED, read.gives_up),) if read.gives_up else ()
+    return Record((replace(read, claimed=True) if once else read, *end))
 
 
-def _reviewed(loop: Loop, turn: Turn, answer: Answer, now: float) -> Event:
-    """A supervisor who says nothing has not spoken: that is a failure of the call, never agreement."""
-    if not answer.text.strip():
-        return _after_failure(loop, turn, Failure(FailureKind.MALFORMED, "The supervisor said nothing."), now)
-    return GatesRan((review.result(loop, answer),))
+def _by_hand(loop: Loop, turn: Turn, failure: Failure) -> Record:
+    """The agent program cannot be run: a person may do the work and go on."""
+    interrupted = TurnInterrupted(turn.role, turn.iteration, "person" if loop.settings.interactive else "control")
+    rested = Rested(Outcome.PAUSED, f"{failure.message} Work by hand, then `untildone resume` goes on.")
+    return Record((interrupted,) if loop.settings.interactive else (interrupted, rested))
+
+
+def _said_nothing(loop: Loop, turn: Turn, now: float) -> Event:
+    """A supervisor or instructor who says nothing has not spoken: a failure of the call, never agreement."""
+    return _after_failure(loop, turn, Failure(FailureKind.MALFORMED, f"The {turn.role.value} said nothing."), now)
 
 
 def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> Event:
     kind = failure.kind
     if kind is FailureKind.LIMIT:
         return _limit(loop, turn, failure, now)
-    if turn.session is not SessionUse.NEW and kind in (FailureKind.CONTEXT_FULL, FailureKind.UNAVAILABLE):
+    if turn.session is not SessionUse.NEW and kind in review.SESSION_IS_OF_NO_USE:
         return TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True)
     retried = kind in (FailureKind.OVERLOADED, FailureKind.CRASHED, FailureKind.TIMEOUT, FailureKind.MALFORMED)
     if retried and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
@@ -105,22 +118,41 @@ def _judge(loop: Loop, now: float, mode: Mode) -> Action:
     if (settings.checks or settings.require_change) and not said & {"check", "require_change"}:
         return RunGates(settings.checks, settings.check_timeout, settings.require_change)
     if settings.review and "review" not in said:
-        return _ask(loop, now, review.ask(loop))
+        reviewer = _available(loop, Role.SUPERVISOR, now)
+        return _ask(loop, now, review.ask(loop, None if isinstance(reviewer, Wait) else reviewer))
     outcome = Outcome.VERIFIED if loop.gates else Outcome.CLAIMED
-    if settings.interactive and mode.stays_open:
+    if _has_company(loop, mode):
         return AwaitPerson(f"{outcome.sentence} What next?", leave=outcome)
     return _rest(outcome)
 
 
 def _go_on(loop: Loop, now: float, mode: Mode) -> Action:
     wish = mode.next(loop)
-    return wish if isinstance(wish, AwaitPerson) else _ask(loop, now, wish)
+    if isinstance(wish, AwaitPerson):
+        return wish
+    return (_more_rounds(loop, wish) if _has_company(loop, mode) else None) or _ask(loop, now, wish)
+
+
+def _has_company(loop: Loop, mode: Mode) -> bool:
+    """Whether a person is there who gives one instruction after the other."""
+    return loop.settings.interactive and mode.stays_open
+
+
+def _more_rounds(loop: Loop, wish: Ask) -> AwaitPerson | None:
+    """Where a person is there, used-up rounds are a question to them, not an end."""
+    takes_one = wish.role is Role.WORKER and (loop.retry is None or loop.retry.role is not Role.WORKER)
+    held_back = budgets.used_up(loop.budget, loop.spend, before_worker_turn=takes_one)
+    if held_back is None or held_back.limit != "iterations":
+        return None
+    question = f"{rounds.NO_ROUNDS}\n{rounds.NO_ROUNDS_HINT}"
+    return AwaitPerson(question, leave=Outcome.BUDGET, reason=_used_up(held_back))
 
 
 def _ask(loop: Loop, now: float, wish: Ask) -> Action:
     worker = wish.role is Role.WORKER
     retry = loop.retry if loop.retry is not None and loop.retry.role is wish.role else None
-    held_back = _budget(loop, before_worker_turn=worker and retry is None) or (_stalled(loop) if worker else None)
+    held_back = _budget(loop, before_worker_turn=worker and retry is None)
+    held_back = held_back or (_stalled(loop) if worker else _talks_in_circles(loop))
     if held_back is not None:
         return held_back
     if retry is not None and now < retry.not_before:
@@ -134,12 +166,24 @@ def _ask(loop: Loop, now: float, wish: Ask) -> Action:
 def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
     gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=before_worker_turn)
     if gauge is not None:
-        told = f"{rounds.NO_ROUNDS} " if gauge.limit == "iterations" else ""
-        return _rest(Outcome.BUDGET, f"{told}{gauge.sentence()}.")
+        return _rest(Outcome.BUDGET, _used_up(gauge))
     for gauge in budgets.gauges(loop.budget, loop.spend):
         if gauge.share >= budgets.WARN_AT and gauge.limit not in loop.warned:
             return Record((BudgetWarned(gauge.limit, gauge.used, gauge.allowed),))
     return None
+
+
+def _used_up(gauge: budgets.Gauge) -> str:
+    told = f"{rounds.NO_ROUNDS} " if gauge.limit == "iterations" else ""
+    return f"{told}{gauge.sentence()}."
+
+
+def _talks_in_circles(loop: Loop) -> Record | None:
+    """Only the worker's turns are iterations: other roles must not talk for ever without giving it something to do."""
+    if loop.consultations < MOST_CONSULTATIONS:
+        return None
+    told = f"{loop.consultations} answers in a row by other roles, and none gave the worker something to do."
+    return _rest(Outcome.STALLED, told)
 
 
 def _stalled(loop: Loop) -> Record | None:
@@ -172,6 +216,8 @@ def _available(loop: Loop, role: Role, now: float) -> AgentChoice | Wait:
 
 def _turn(loop: Loop, wish: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
     session, session_id = _session(loop, wish, agent)
+    if session is SessionUse.NEW and wish.prompt_if_new:
+        wish = replace(wish, prompt=wish.prompt_if_new)
     left = None if loop.budget.cost_usd is None else max(0.0, loop.budget.cost_usd - loop.spend.cost_usd)
     return AskAgent(
         ask=wish,
@@ -180,7 +226,7 @@ def _turn(loop: Loop, wish: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         attempt=attempt,
         session=session,
         session_id=session_id,
-        messages=len(loop.inbox) if wish.role is Role.WORKER else 0,
+        messages=len(loop.inbox) if wish.hears_person else 0,
         timeout=budgets.turn_timeout(loop.budget, loop.spend),
         max_cost_usd=left,
     )
@@ -189,7 +235,7 @@ def _turn(loop: Loop, wish: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
 def _session(loop: Loop, wish: Ask, agent: AgentChoice) -> tuple[SessionUse, str | None]:
     """What was wished for, as far as the agent can do it and there is something to go on from."""
     needs = {SessionUse.RESUME: wish.role, SessionUse.FORK: Role.WORKER}
-    if wish.session not in needs or wish.session.value not in agent.abilities:
+    if wish.session not in needs or wish.session.value not in agent.abilities or review.wants_fresh(loop, wish.role):
         return SessionUse.NEW, None
     session = loop.session_of(needs[wish.session], agent.profile)
     return (wish.session, session.session_id) if session else (SessionUse.NEW, None)

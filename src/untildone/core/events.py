@@ -101,6 +101,7 @@ class TurnStarted:
     messages: int = 0
     """How many messages of the inbox the prompt carries."""
     session_id: str | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,8 @@ class AnswerRead:
     note: str = ""
     """Something the person should see."""
     tasks: tuple[TaskChange, ...] = ()
+    gives_up: str = ""
+    """Why the mode sees no way on; the loop fails with this sentence."""
     documents: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """What the host adds to the loop's documents, by file name: `progress.md`, …"""
 

@@ -12,12 +12,13 @@ from untildone.core.model import Failure, FailureKind
 from untildone.core.reset_times import reset_time
 
 LONGEST_MESSAGE = 600
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0e-\x1f\x7f]")
 
 _STATUS = re.compile(
     r"""(?ix)
     (?: \b(?:status(?:code)?|code|error|http(?:/\d(?:\.\d)?)?) ["'\s:=(]{1,4} (?:code["'\s:=(]{0,4})? ([45]\d\d) \b
       | \( ([45]\d\d) \)
-      | \b ([45]\d\d) \s+ (?:unauthorized|forbidden|not\ found|payload|too\ many|internal|bad\ gateway|service|gateway) )
+      | \b ([45]\d\d) \s+ (?:unauthorized|forbidden|not\ found|payload|too\ many|internal|bad|service|gateway)\b )
     """
 )
 
@@ -29,57 +30,63 @@ _BY_STATUS = {
     429: FailureKind.LIMIT,
 }
 
-_WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
+_CONTEXT_FULL = (
+    "prompt is too long|prompt too long|input is too long|request too large|context[ _-]?(?:window|length)"
+    "|maximum context|too many (?:input )?tokens|input token count.{0,40}exceeds|out of room"
+)
+_LIMIT = (
+    "rate[ _-]?limit|(?:usage|session|weekly|daily|hourly|monthly|spending|opus|sonnet) limit"
+    "|limit (?:was |is )?reached|(?:hit|reached|exceeded) your .{0,40}(?:limit|quota)|quota|too many requests"
+    "|resource[ _]?exhausted|credit balance|billing|insufficient (?:credit|funds|balance)"
+    "|out of (?:extra )?(?:usage|credits)"
+)
+_AUTH = (
+    "unauthori[sz]ed|unauthenticated|authenticat|(?:invalid|incorrect|missing|bad|no)[ _]api[ _-]?key"
+    "|api[ _-]?key (?:is )?(?:not valid|invalid|missing|expired|required|not found)|not logged in"
+    "|log ?in (?:again|first|required)|please run /login|permission_error|forbidden|set an auth method"
+    "|(?:token|credentials?) (?:has |have |is |are )?expired|invalid.{0,10}credentials"
+)
+_UNAVAILABLE = (
+    "no conversation found|no (?:rollout|thread|session)s? found|(?:session|thread|conversation) .{0,80}not found"
+    "|session not found|no (?:saved )?session|invalid session identifier|model_not_found|unknown model"
+    "|model.{0,80}(?:not found|not exist|not supported|not available|unknown)|issue with the selected model"
+    "|command not found|no such file or directory|cannot execute|not_found_error"
+)
+_REFUSED = (
+    "usage polic|content polic|policy violation|violates? .{0,40}polic|content[ _]filter|blocked by safety"
+    "|prohibited_content|refused to (?:answer|respond)"
+)
+_TIMEOUT = r"timed? ?out\b|deadline exceeded|etimedout"
+_MALFORMED = (
+    "malformed|unexpected end of json|invalid json|not valid json|unexpected token .{0,40}json|json parse"
+    "|failed to parse"
+)
+_OVERLOADED = (
+    "overloaded|high demand|server[ _-]error|internal error|service unavailable|bad gateway|temporarily unavailable"
+    "|connection (?:was )?(?:refused|reset|closed|dropped|failed|error|terminated|lost)|econn(?:refused|reset|aborted)"
+    "|enotfound|eai_again|epipe|socket hang ?up|fetch failed|network error|(?:unable to|could not) connect"
+    r"|stream (?:was )?(?:disconnected|closed|cut|error|ended)|error sending request|\bterminated\b|premature close"
+    "|upstream|request ended without|response was interrupted|unexpected eof|error reading a body"
+)
+_WORDS = tuple(
     (kind, re.compile(words, re.IGNORECASE))
     for kind, words in (
-        (
-            FailureKind.CONTEXT_FULL,
-            r"prompt is too long|prompt too long|input is too long|request too large|context[ _-]?(?:window|length)"
-            r"|maximum context|too many (?:input )?tokens|input token count.{0,40}exceeds|out of room",
-        ),
-        (
-            FailureKind.LIMIT,
-            r"rate[ _-]?limit|(?:usage|session|weekly|daily|hourly|monthly|spending|opus|sonnet) limit|limit (?:was |is )?reached"
-            r"|(?:hit|reached|exceeded) your .{0,40}(?:limit|quota)|quota|too many requests|resource[ _]?exhausted"
-            r"|credit balance|billing|insufficient (?:credit|funds|balance)|out of (?:extra )?(?:usage|credits)",
-        ),
-        (
-            FailureKind.AUTH,
-            r"unauthori[sz]ed|unauthenticated|authenticat|(?:invalid|incorrect|missing|bad|no)[ _]api[ _-]?key"
-            r"|api[ _-]?key (?:is )?(?:not valid|invalid|missing|expired|required|not found)"
-            r"|not logged in|log ?in (?:again|first|required)|please run /login|\blogin required|permission_error|forbidden"
-            r"|set an auth method|(?:token|session|credentials?) (?:has |have |is |are )?expired|invalid.{0,10}credentials",
-        ),
-        (
-            FailureKind.UNAVAILABLE,
-            r"no conversation found|no (?:rollout|thread|session)s? found|(?:session|thread|conversation) .{0,80}not found"
-            r"|no (?:saved )?session|(?:session|resume) .{0,60}(?:does not exist|no match)|invalid session identifier"
-            r"|model.{0,80}(?:not found|not exist|not supported|not available|unknown)|unknown model|model_not_found"
-            r"|issue with the selected model|command not found|no such file or directory|cannot execute|not_found_error",
-        ),
-        (
-            FailureKind.REFUSED,
-            r"usage polic|content polic|policy violation|violates? .{0,40}polic|content[ _]filter|blocked by safety|safety_block"
-            r"|prohibited_content|refused to (?:answer|respond)",
-        ),
-        (FailureKind.TIMEOUT, r"timed? ?out\b|deadline exceeded|etimedout"),
-        (
-            FailureKind.MALFORMED,
-            r"malformed|unexpected end of json|invalid json|not valid json|unexpected token .{0,40}json|json parse|failed to parse",
-        ),
-        (
-            FailureKind.OVERLOADED,
-            r"overloaded|high demand|server[ _-]error|internal error|service unavailable|bad gateway|temporarily unavailable"
-            r"|connection (?:was )?(?:refused|reset|closed|dropped|failed|error|terminated|lost)|econn(?:refused|reset|aborted)|enotfound"
-            r"|eai_again|epipe|socket hang ?up|fetch failed|stream (?:was )?(?:disconnected|closed|cut|error|ended)|network error"
-            r"|unable to connect|error sending request|\bterminated\b|premature close|upstream",
-        ),
+        (FailureKind.CONTEXT_FULL, _CONTEXT_FULL),
+        (FailureKind.LIMIT, _LIMIT),
+        (FailureKind.AUTH, _AUTH),
+        (FailureKind.UNAVAILABLE, _UNAVAILABLE),
+        (FailureKind.REFUSED, _REFUSED),
+        (FailureKind.TIMEOUT, _TIMEOUT),
+        (FailureKind.MALFORMED, _MALFORMED),
+        (FailureKind.OVERLOADED, _OVERLOADED),
     )
 )
+"""The first kind whose words occur is the kind of a failure that has no telling status."""
 
 _LIMIT_SENTENCE = re.compile(
     r"""(?ix) ^ (?:\W{0,3}error:\s*)?
-    (?: (?:claude\ (?:ai\ |code\ )?|codex\ |gemini\ |copilot\ )? (?:\w+[\ -]){0,2}? limit\ (?:was\ )?(?:reached|exceeded)
+    (?: (?:claude\ (?:ai\ |code\ )?|codex\ |gemini\ |copilot\ )?
+        (?:\w+[\ -]){0,2}? limit\ (?:was\ )?(?:reached|exceeded)
       | you(?:'|’)?(?:ve|\ have)?\ (?:now\ )?(?:hit|reached|exceeded)\ your\ (?:[\w-]+\ ){0,4}? (?:limit|quota)
       | (?:\w+\ ){0,2}? quota\ (?:was\ )?(?:reached|exceeded)
       | you(?:'|’)?(?:re|\ are)\ out\ of\ (?:extra\ )?(?:usage|credits)
@@ -93,7 +100,8 @@ _LIMIT_SENTENCE = re.compile(
 _ADVICE = re.compile(
     r"""(?ix) ^ [\s.!,;:|·∙•()\-–—]*
     (?: $ | \d{10,13}\W*$ | resets?\b | (?:your|the)\ (?:\w+\ )?limit\ (?:will\ )?resets? | it\ (?:will\ )?resets?
-      | (?:please\ )?(?:try|wait|retry)\b | upgrade\b | /upgrade | to\ get\ more | please\ (?:check|upgrade|visit) | visit\ | contact\ )
+      | (?:please\ )?(?:try|wait|retry)\b | upgrade\b | /upgrade | to\ get\ more | please\ (?:check|upgrade|visit)
+      | visit\ | contact\ )
     """
 )
 _LONGEST_SENTENCE = 400
@@ -143,7 +151,7 @@ def hint(kind: FailureKind, program: str) -> str:
         case FailureKind.TIMEOUT:
             return "give it more time with --iteration-timeout, or make the task smaller"
         case FailureKind.MALFORMED:
-            return f"check that this version of {program} is supported (untildone agents), and that no proxy is in between"
+            return f"check that this version of {program} is supported (untildone agents), and for a proxy in between"
         case FailureKind.UNAVAILABLE:
             return f"check that {program}, the model and the session exist (untildone agents)"
         case _:
@@ -163,6 +171,11 @@ def _kind(text: str, status: int | None) -> FailureKind:
     return by_words or FailureKind.CRASHED
 
 
+def plain(text: str) -> str:
+    """Without what colours a terminal."""
+    return _ESCAPE.sub("", text)
+
+
 def _shortened(text: str) -> str:
-    told = " ".join(text.split())
+    told = " ".join(plain(text).split())
     return told if len(told) <= LONGEST_MESSAGE else told[: LONGEST_MESSAGE - 1] + "…"

@@ -37,6 +37,8 @@ class Turn:
     started_at: float
     messages: tuple[str, ...] = ()
     """What the person said that went into this prompt; it returns to the inbox if the turn comes to nothing."""
+    label: str = ""
+    """What the turn is for, in a word: an action, a phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ class Loop:
     tasks: tuple[Task, ...] = ()
     live_state: str | None = None
     """What somebody wrote into the live state file, until the mode has read it."""
+    consultations: int = 0
+    """How often other roles have answered since the worker's last turn, or the person's last word."""
     asks_person: bool = False
     """The person interrupted a turn to say something: nothing goes on until they did."""
     agent_version: str = ""

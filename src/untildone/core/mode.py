@@ -16,6 +16,8 @@ class Mode(Protocol):
     """How many iterations a loop may take if nobody said."""
     reviewed: bool
     """Whether a supervisor looks at every claim, asked for or not."""
+    works_by_hand: bool
+    """Whether a person can go on where the agent program cannot be run: the loop pauses instead of failing."""
     stays_open: bool
     """Whether, with a person there, the loop waits for their next instruction after one is done."""
 
@@ -40,6 +42,7 @@ class PlainMode:
     """What most modes have in common: no live state file, no review unless asked for, done is done."""
 
     reviewed = False
+    works_by_hand = False
     stays_open = False
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:

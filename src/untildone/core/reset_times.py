@@ -1,4 +1,4 @@
-"""When a limit lifts, read from a program's words: an epoch, a duration, an ISO time, a clock time, or a day's quota."""
+"""When a limit lifts, read from a program's words: an epoch, a duration, an ISO or clock time, a daily quota."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ _JUST_PASSED = 10 * MINUTE
 """A clock time that passed so lately means now, not tomorrow."""
 _FARTHEST = 40 * DAY
 
-_AGAIN = r"\b(?:try(?:ing)?\ again|retry(?:ing)?|resets?|resetting|wait|available|renews?|lifts?|until|refresh(?:es)?)\b"
+_AGAIN = r"\b(?:try(?:ing)?\ again|retry(?:ing)?|resets?|resetting|wait|available|renews?|lifts?|until|refreshes)\b"
 _NUMBER = r"\d+(?:\.\d+)?"
-_UNIT = r"(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)(?![a-z])"
+_UNIT = r"(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)"
 _SECONDS = {"s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
 _EPOCH = re.compile(r"(?:\||\breset[a-z_-]*[\"']?\s*[:=]\s*[\"']?)\s*(\d{10})(?:\d{3})?\b", re.IGNORECASE)
 _RETRY_AFTER = re.compile(
-    rf"(?:retry[-_ ]?(?:after|delay)|resets?_(?:in|after)_seconds)(_?-?ms)?[\"']?\s*[:=]?\s*[\"']?({_NUMBER})(?![\d:])\s*({_UNIT})?",
+    r"(?:retry[-_ ]?(?:after|delay)|resets?_(?:in|after)_seconds)(_?-?ms)?[\"']?\s*[:=]?\s*[\"']?"
+    rf"({_NUMBER})(?![\d:])\s*({_UNIT}(?![a-z]))?",
     re.IGNORECASE,
 )
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|[+-]\d\d:?\d\d)?", re.IGNORECASE)
-_DURATION = re.compile(rf"{_AGAIN}[^.\n\d]{{0,40}}((?:{_NUMBER}\s*{_UNIT.replace('(?![a-z])', '')}(?:,|\sand)?\s*)+)(?![a-z\d:])", re.IGNORECASE)
+_DURATION = re.compile(rf"{_AGAIN}(?:(?!\btime\b)[^.\n\d]){{0,40}}((?:{_NUMBER}\s*{_UNIT}(?:,|\sand)?\s*)+)(?![a-z\d:])", re.IGNORECASE)
 _PART = re.compile(rf"({_NUMBER})\s*([a-z]+)", re.IGNORECASE)
 _CLOCK = re.compile(
     rf"""{_AGAIN} [^\d\n]{{0,25}}? \b
@@ -38,16 +39,15 @@ _CLOCK = re.compile(
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAILY = re.compile(r"per[ _]?day|daily", re.IGNORECASE)
 _DAILY_RESET_HOUR_UTC = 8
-"""Midnight of the Pacific winter, when the daily quotas that tell no time are renewed: in summer an hour late, never early."""
-_ZONE_HOURS = {"UTC": 0.0, "GMT": 0.0, "Z": 0.0, "EST": -5.0, "EDT": -4.0, "CST": -6.0, "CDT": -5.0, "MST": -7.0, "MDT": -6.0}
-_ZONE_HOURS |= {"PST": -8.0, "PDT": -7.0, "BST": 1.0, "CET": 1.0, "CEST": 2.0, "EET": 2.0, "EEST": 3.0, "JST": 9.0, "KST": 9.0}
+"""Midnight of the Pacific winter, when daily quotas that tell no time renew: in summer an hour late, never early."""
+_ZONE_HOURS = {"UTC": 0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8}
+_ZONE_HOURS |= {"PDT": -7, "BST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "JST": 9, "KST": 9}
 
 
 def reset_time(text: str, now: float, utc_offset: float = 0.0) -> float | None:
-    """When it lifts (epoch seconds), if told. A clock time without a zone is read as `utc_offset` seconds ahead of UTC."""
-    readings: tuple[Callable[[str, float, tzinfo], float | None], ...] = (_epoch, _retry_after, _iso, _duration, _clock, _daily)
+    """When it lifts (epoch seconds), if told. A clock time without a zone is `utc_offset` seconds ahead of UTC."""
     local = timezone(timedelta(seconds=utc_offset))
-    for reading in readings:
+    for reading in (_epoch, _retry_after, _iso, _duration, _clock, _daily):
         told = reading(text, now, local)
         if told is not None and now - _JUST_PASSED <= told <= now + _FARTHEST:
             return told
@@ -83,7 +83,7 @@ def _clock(text: str, now: float, local: tzinfo) -> float | None:
         return None
     zone = _zone(found["zone"], local)
     today = datetime.fromtimestamp(now, zone)
-    told = _moment(lambda: _on_the_day(found, today).replace(hour=_hour(found), minute=int(found["minute"] or found["minute24"] or 0)), zone)
+    told = _moment(lambda: _on_the_day(found, today).replace(hour=_hour(found), minute=_minute(found)), zone)
     if told is not None and found["month"] is None and told < now - _JUST_PASSED:
         return told + DAY
     return told
@@ -92,7 +92,8 @@ def _clock(text: str, now: float, local: tzinfo) -> float | None:
 def _daily(text: str, now: float, _local: tzinfo) -> float | None:
     if not _DAILY.search(text):
         return None
-    reset = datetime.fromtimestamp(now, UTC).replace(hour=_DAILY_RESET_HOUR_UTC, minute=0, second=0, microsecond=0).timestamp()
+    today = datetime.fromtimestamp(now, UTC)
+    reset = today.replace(hour=_DAILY_RESET_HOUR_UTC, minute=0, second=0, microsecond=0).timestamp()
     return reset if reset > now else reset + DAY
 
 
@@ -112,6 +113,10 @@ def _hour(found: re.Match[str]) -> int:
     if not 1 <= hour <= 12:
         raise ValueError(f"{hour} is no hour of a twelve-hour clock")
     return hour % 12 + (12 if found["half"].lower() == "p" else 0)
+
+
+def _minute(found: re.Match[str]) -> int:
+    return int(found["minute"] or found["minute24"] or 0)
 
 
 def _zone(name: str | None, local: tzinfo) -> tzinfo:

@@ -248,6 +248,6 @@ class _Drive:
         self.journal.append()
         answer = self.engine.person.ask(question, self.journal.loop) if self.engine.person else None
         if answer is None:
-            self.write(Rested(question.leave))
+            self.write(Rested(question.leave, question.reason))
         else:
             self.write(MessageSent(answer, "terminal"))

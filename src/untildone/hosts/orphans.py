@@ -17,7 +17,7 @@ GRACE = 0.5
 KILL_WITHIN = 5.0
 """How long, in seconds, killing is tried again while new processes appear."""
 SURE, VANISHED, STARTING = 1, 3, 8
-"""The doubt after a scan: none; a process vanished, maybe after a fork; one is so new that its environment is not there yet."""
+"""The doubt after a scan: none; a process vanished, maybe after a fork; one is too new to have an environment."""
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 KERNEL_THREADS = 2
@@ -179,7 +179,7 @@ def _signal_process(process: Process, number: int) -> None:
 
 
 def scan(marks: Set[str]) -> tuple[dict[int, Process], int]:
-    """All running processes, and the doubt that is left: how many such scans must find nothing before that is believed."""
+    """All running processes, and the doubt left: how many such scans must find nothing before that is believed."""
     return _scan_proc(marks) if HAS_PROC else _scan_elsewhere(marks)
 
 

@@ -149,6 +149,7 @@ def _started(action: AskAgent, request: Request) -> TurnStarted:
         prompt=request.prompt,
         messages=action.messages,
         session_id=action.session_id,
+        label=action.ask.label,
     )
 
 

@@ -20,9 +20,12 @@ from time import time_ns
 
 from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY, Changes
+from untildone.core.receipt import FileChange
 
 GIT_SECONDS = 300.0
 MOST_FILES_WALKED = 200_000
+MANY_FILES = 1000
+"""From so many changed files on, git writes them into one pack: a file for each would take ten times as long."""
 MOST_WORKSPACES = 64
 BIG_FILE = 64 * 1024 * 1024
 """A file from this size on is not copied into git's object store for a snapshot; its size and times stand for it."""
@@ -134,11 +137,13 @@ def _git_folder(root: str) -> str:
 
 
 def _add_all(
-    root: str, left_out: Iterable[bytes], *options: str, env: Mapping[str, str] = EMPTY, fine: tuple[int, ...] = (0,)
+    root: str, status: _Status, *options: str, left_out: Iterable[bytes] = (), env: Mapping[str, str] = EMPTY
 ) -> None:
-    wanted = [b".", *map(os.fsencode, OURS), *(b":(exclude,literal)" + path for path in left_out)]
-    from_stdin = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    _git(root, "add", "--all", *options, *from_stdin, env=env, stdin=b"\0".join(wanted), fine=fine)
+    left_out = (b":(exclude,literal)" + path for path in (*status.foreign, *left_out))
+    wanted = b"\0".join((b".", *map(os.fsencode, OURS), *left_out))
+    in_one_pack = ("-c", "core.bigFileThreshold=1") if len(status.entries) >= MANY_FILES else ()
+    command = (*in_one_pack, "add", "--all", *options, "--pathspec-from-file=-", "--pathspec-file-nul")
+    _git(root, *command, env=env, stdin=wanted, fine=(0, 1) if "--ignore-errors" in options else (0,))
 
 
 Stamp = tuple[int, ...]
@@ -159,13 +164,13 @@ class _OwnIndex:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._copied: tuple[str, Stamp | None] | None = None
 
-    def write_tree(self, root: str, left_out: list[bytes]) -> tuple[str, bool]:
+    def write_tree(self, root: str, status: _Status, left_out: Iterable[bytes]) -> tuple[str, bool]:
         """The work tree as a git tree, and whether every file could be read."""
         env, complete = {"GIT_INDEX_FILE": self._prepared(root)}, True
         try:
-            _add_all(root, left_out, env=env)
+            _add_all(root, status, left_out=left_out, env=env)
         except _GitFailed:
-            _add_all(root, left_out, "--ignore-errors", env=env, fine=(0, 1))
+            _add_all(root, status, "--ignore-errors", left_out=left_out, env=env)
             complete = False
         return _line(_git(root, "write-tree", "--missing-ok", env=env)), complete
 
@@ -253,7 +258,7 @@ class Workspace:
             return _Facts(status.head, _line(_git(root, "rev-parse", f"{status.head}^{{tree}}")), clean=True)
         stamped = zip(status.entries, cheap.stamps, strict=True)
         too_big = {entry.path: stamp for entry, stamp in stamped if stamp and stamp[0] >= BIG_FILE}
-        tree, complete = self._index.write_tree(root, [*status.foreign, *too_big])
+        tree, complete = self._index.write_tree(root, status, too_big)
         beside = (cheap.nested, tuple(too_big.items()), () if complete else cheap.stamps)
         mark = hashlib.sha256(repr(beside).encode()).hexdigest()[:16] if any(beside) else ""
         return _Facts(status.head, tree, clean=False, beside=mark)
@@ -366,6 +371,24 @@ def diff(path: str, start_tree: str, end_tree: str | None = None, *, stat: bool 
     return shown.decode(errors="replace")
 
 
+def changed_files(path: str, start_tree: str | None, end_tree: str | None) -> tuple[FileChange, ...]:
+    """The files that differ between two snapshots; none where there are no snapshots."""
+    root = _root_of(path)
+    if root is None or not start_tree or not end_tree:
+        return ()
+    try:
+        listed = _git(root, "diff-tree", "-r", "--numstat", "-z", "--no-renames", start_tree, end_tree)
+    except _GitFailed:
+        return ()
+    rows = (row.split("\t", 2) for row in listed.decode(errors="replace").split("\0") if row)
+    return tuple(FileChange(name, _lines(added), _lines(removed)) for added, removed, name in rows)
+
+
+def _lines(told: str) -> int:
+    """Git says `-` for a binary file."""
+    return int(told) if told.isdigit() else 0
+
+
 def commit(path: str, message: str) -> str | None:
     """Commit all that changed and is not ignored. None: nothing to commit, or a merge or rebase is not finished."""
     root = _repository(path)
@@ -379,7 +402,7 @@ def _commit(root: str, status: _Status, message: str) -> str | None:
     state = _git_folder(root)
     if not status.entries or any(os.path.exists(os.path.join(state, name)) for name in _UNFINISHED):
         return None
-    _add_all(root, status.foreign)
+    _add_all(root, status)
     if not _git(root, "diff", "--cached", "--name-only", "--no-ext-diff"):
         return None
     options = ("--quiet", "--no-verify", "--allow-empty-message", "--cleanup=verbatim", "--file=-")

@@ -21,7 +21,7 @@ class Ralph(PlainMode):
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         promise = loop.settings.promise
-        return AnswerRead(claimed=promise is not None and has_promise(answer.text, promise, loop.description))
+        return AnswerRead(claimed=promise is not None and has_promise(answer.text, promise, _told_so_far(loop)))
 
 
 def _prompt(loop: Loop) -> str:
@@ -29,6 +29,11 @@ def _prompt(loop: Loop) -> str:
     if loop.next_iteration > 1:
         parts += [_where_it_stands(loop), gates.failure_report(loop.failed_gates)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _told_so_far(loop: Loop) -> str:
+    """Everything in the prompts that may speak of the promise: repeating it is no claim."""
+    return "\n\n".join((*loop.asked, _how_to_claim(loop)))
 
 
 def _how_to_claim(loop: Loop) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -26,14 +29,11 @@ class Checkpoint:
     """Where in the journal the entries begin that are not in the loop yet."""
 
 
-def as_fields(loop: Loop) -> dict[str, object]:
-    """The checkpoint as programs see it."""
-    fields = to_json(loop)
+def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]:
+    """The checkpoint as programs see it. `text` goes over everything that is free text."""
+    fields = to_json(loop, text)
     return {
-        "loop_id": loop.loop_id,
-        "title": loop.title,
-        "description": loop.description,
-        "status": loop.status.value,
+        **{name: fields[name] for name in ("loop_id", "title", "description", "status")},
         "max_iterations": loop.budget.iterations,
         "current_iteration": loop.spend.iterations,
         **fields,
@@ -43,13 +43,11 @@ def as_fields(loop: Loop) -> dict[str, object]:
 
 
 def write(path: Path, checkpoint: Checkpoint, redactor: Redactor) -> None:
-    fields = {**as_fields(checkpoint.loop), "journal_offset": checkpoint.offset, "version": VERSION}
-    content = sealed(redactor.text(compact(fields)))
-    _keep_backups(path)
-    disk.replace_file(path, content)
-    digest = sha256(content).hexdigest()
-    with disk.told_as_sentence(path):
-        _checksum_path(path).write_text(f"{digest}  {path.name}\n")
+    """The file that was there stays until the new one takes its name: whoever reads finds one or the other."""
+    fields = as_fields(checkpoint.loop, redactor.text)
+    content = sealed(compact({**fields, "journal_offset": checkpoint.offset, "version": VERSION}))
+    disk.replace_file(path, content, before=lambda: _keep_backups(path))
+    disk.replace_file(_checksum_path(path), _checksum(path, content), sync=False)
 
 
 def read(path: Path) -> tuple[Checkpoint | None, str]:
@@ -59,7 +57,8 @@ def read(path: Path) -> tuple[Checkpoint | None, str]:
         try:
             return _read_one(candidate, checked=candidate == path), "; ".join(problems)
         except FileNotFoundError:
-            continue
+            if candidate == path:
+                problems.append(f"{path.name}: it is missing")
         except (OSError, DamagedLine) as problem:
             problems.append(f"{candidate.name}: {problem}")
     return None, "; ".join(problems)
@@ -69,38 +68,70 @@ def backups(path: Path) -> tuple[Path, ...]:
     return tuple(path.with_name(f"{path.name}.backup.{number}") for number in range(1, BACKUPS + 1))
 
 
+def remove_drafts(path: Path) -> None:
+    """What a writer left behind that died while it wrote."""
+    for draft in path.parent.glob(f"{path.name}.*tmp"):
+        with suppress(OSError):
+            draft.unlink()
+
+
 def _checksum_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
+def _checksum(path: Path, content: bytes) -> bytes:
+    return f"{sha256(content).hexdigest()}  {path.name}\n".encode()
+
+
 def _read_one(path: Path, *, checked: bool) -> Checkpoint:
     content = path.read_bytes()
-    if checked and _checksum_path(path).read_text(errors="replace").split(" ")[0] != sha256(content).hexdigest():
-        raise DamagedLine("the checksum file does not match")
+    if checked:
+        _compare(path, content)
     fields = unsealed(content)
     try:
         fields["created_at"], fields["updated_at"] = epoch(fields["created_at"]), epoch(fields["updated_at"])
-        return Checkpoint(from_json(Loop, fields), int(fields["journal_offset"]))
+        return Checkpoint(from_json(Loop, fields), from_json(int, fields["journal_offset"]))
     except (KeyError, TypeError, ValueError, CodecError) as problem:
         raise DamagedLine(str(problem)) from None
 
 
+def _compare(path: Path, content: bytes) -> None:
+    try:
+        told = _checksum_path(path).read_bytes()
+    except FileNotFoundError:
+        raise DamagedLine("its checksum file is missing") from None
+    if told != _checksum(path, content):
+        raise DamagedLine("the checksum file does not match")
+
+
 def _keep_backups(path: Path) -> None:
-    newest, *older = backups(path)
-    chain = [newest, *older]
+    chain = backups(path)
     for old, new in zip(reversed(chain[:-1]), reversed(chain[1:]), strict=True):
         if old.exists():
             os.replace(old, new)
     if path.exists():
-        os.replace(path, newest)
+        _copy(path, chain[0])
+
+
+def _copy(path: Path, copy: Path) -> None:
+    try:
+        os.link(path, copy)
+    except OSError:
+        # Not every file system has hard links.
+        copy.write_bytes(path.read_bytes())
 
 
 class CheckpointWriter:
-    """Writes checkpoints behind the runner's back: the journal is already on disk, so only the newest one matters."""
+    """Writes checkpoints behind the runner's back: the journal is already on disk, so only the newest one matters.
 
-    def __init__(self, path: Path, redactor: Redactor) -> None:
+    Not one after each entry, as its sync would compete with the journal's: a moment passes between two.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor, pause: float = 0.25) -> None:
         self.path = path
         self._redactor = redactor
+        self._pause = pause
+        self._not_before = 0.0
         self._newest: Checkpoint | None = None
         self._wake = threading.Condition()
         self._closed = False
@@ -121,8 +152,6 @@ class CheckpointWriter:
             self._wake.notify()
         if self._thread is not None:
             self._thread.join()
-        if self._newest is not None:
-            self._write(self._newest)
 
     def _work(self) -> None:
         while (checkpoint := self._next()) is not None:
@@ -131,12 +160,12 @@ class CheckpointWriter:
     def _next(self) -> Checkpoint | None:
         with self._wake:
             self._wake.wait_for(lambda: self._newest is not None or self._closed)
+            self._wake.wait_for(lambda: self._closed, timeout=max(0.0, self._not_before - time.monotonic()))
             newest, self._newest = self._newest, None
             return newest
 
     def _write(self, checkpoint: Checkpoint) -> None:
-        try:
+        # The journal has everything: a checkpoint that cannot be written now costs only time at the next load.
+        with suppress(StoreError):
             write(self.path, checkpoint, self._redactor)
-        except StoreError:
-            # The journal has everything: a checkpoint that cannot be written now costs only time at the next load.
-            return
+        self._not_before = time.monotonic() + self._pause

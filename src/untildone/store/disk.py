@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.core.errors import StoreError
@@ -30,23 +30,26 @@ def store_error(problem: OSError, path: Path) -> StoreError:
     return StoreError(f"Cannot use {path}: {problem.strerror}.", "look at the folder and its disk, then try again")
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """All of the new content or all of the old, whatever happens."""
+def replace_file(path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True) -> None:
+    """All of the new content or all of the old, whatever happens. `before` runs when the new is ready, the old still there."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with told_as_sentence(path):
         try:
-            _write_synced(draft, content)
+            _write(draft, content, sync=sync)
+            if before is not None:
+                before()
             os.replace(draft, path)
         except OSError:
             draft.unlink(missing_ok=True)
             raise
 
 
-def _write_synced(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes, *, sync: bool) -> None:
     with open(path, "wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            os.fsync(file.fileno())
 
 
 def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> None:
@@ -59,8 +62,14 @@ def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> 
         if sync:
             sync_content(descriptor)
     except OSError as problem:
-        os.ftruncate(descriptor, size)
+        with suppress(OSError):
+            os.ftruncate(descriptor, size)
         raise store_error(problem, path) from problem
+
+
+def read_at(descriptor: int, start: int, count: int) -> bytes:
+    os.lseek(descriptor, start, os.SEEK_SET)
+    return os.read(descriptor, count)
 
 
 def sync_content(descriptor: int) -> None:
@@ -71,8 +80,9 @@ def sync_folder(path: Path) -> None:
     """Make a rename or a new name in a folder last."""
     if os.name == "nt":
         return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with told_as_sentence(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

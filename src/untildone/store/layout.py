@@ -1,15 +1,16 @@
-"""Where things lie under `.loop/`, and which names are allowed there."""
+"""Where things lie under `.loop/`."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from untildone.core.errors import LoopNotFound, UsageError
+from untildone.core.errors import LoopNotFound
+from untildone.store import disk
+from untildone.store.names import checked_id, is_id
 
 FOLDER = ".loop"
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
+JOURNAL = "execution.log.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Places:
 
     @property
     def journal(self) -> Path:
-        return self.progress / "execution.log.jsonl"
+        return self.progress / JOURNAL
 
     @property
     def lock(self) -> Path:
@@ -32,37 +33,42 @@ class Places:
         return self.progress / "output"
 
 
-def checked_id(loop_id: str) -> str:
-    """An id that cannot leave its folder."""
-    if not _ID.match(loop_id):
-        raise UsageError(
-            f"'{loop_id}' is not a loop id.", "ids are letters, digits, '-' and '_'; `untildone list` shows them"
-        )
-    return loop_id
+def live(root: Path, loop_id: str) -> Places:
+    """Where a loop's files are until it is archived."""
+    return Places(root / f"{checked_id(loop_id)}.json", root / f"{loop_id}.progress")
 
 
 def places(root: Path, loop_id: str) -> Places:
     """Where a loop's files are now. Between the two moves of archiving, one part may already be in the history."""
-    live = Places(root / f"{checked_id(loop_id)}.json", root / f"{loop_id}.progress")
-    if live.progress.is_dir():
-        return live
+    unmoved = live(root, loop_id)
+    if unmoved.progress.is_dir():
+        return unmoved
     archived = archive_of(root, loop_id)
     if archived is None:
-        if live.checkpoint.exists():
-            return live
+        if any(root.glob(f"{loop_id}.json*")):
+            return unmoved
         raise LoopNotFound(f"There is no loop '{loop_id}' in {root}.", "`untildone list` shows the loops there are")
-    moved = archived / live.checkpoint.name
-    return Places(moved if moved.exists() else live.checkpoint, archived)
+    moved = archived / unmoved.checkpoint.name
+    return Places(moved if moved.exists() else unmoved.checkpoint, archived)
+
+
+def begin_journal(progress: Path) -> None:
+    """An empty journal, where there is none."""
+    path = progress / JOURNAL
+    with disk.told_as_sentence(path):
+        progress.mkdir(exist_ok=True)
+        path.touch()
 
 
 def archive_of(root: Path, loop_id: str) -> Path | None:
-    return next(iter(sorted((root / "history").glob(f"*_{loop_id}"))), None)
+    return next(iter(sorted((root / "history").glob(f"????-??-??_{checked_id(loop_id)}"))), None)
 
 
 def ids(root: Path) -> tuple[str, ...]:
     live = (path.name.removesuffix(".progress") for path in root.glob("*.progress"))
+    checkpoints = (path.name.removesuffix(".json.sha256") for path in root.glob("*.json.sha256"))
     ended = (path.name.partition("_")[2] for path in (root / "history").glob("*_*"))
-    return tuple(sorted({name for name in (*live, *ended) if _ID.match(name)}))
+    return tuple(sorted({name for name in (*live, *checkpoints, *ended) if is_id(name)}))
 
 
 def find_root(start: Path) -> Path:

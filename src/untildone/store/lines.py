@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
@@ -16,23 +17,25 @@ class DamagedLine(ValueError):
     """A line of the journal is not what was written."""
 
 
-def as_fields(entry: Entry, loop_id: str) -> dict[str, Any]:
-    """An entry as programs see it, in the journal and with --json."""
+def as_fields(entry: Entry, loop_id: str, text: Callable[[str], str] = str) -> dict[str, Any]:
+    """An entry as programs see it, in the journal and with --json. `text` goes over everything that is free text."""
     return {
         "seq": entry.seq,
         "ts": timestamp(entry.at),
         "level": level_of(entry.event),
         "event": name_of(entry.event),
         "loop_id": loop_id,
-        **to_json(entry.event),
+        **to_json(entry.event, text),
     }
 
 
 def entry_of(fields: dict[str, Any]) -> Entry:
     try:
         event: Event = from_json(KINDS[fields["event"]], fields)
-        return Entry(fields["seq"], epoch(fields["ts"]), event)
-    except (KeyError, TypeError, ValueError, CodecError) as problem:
+        return Entry(from_json(int, fields["seq"]), epoch(fields["ts"]), event)
+    except KeyError as problem:
+        raise DamagedLine(f"{problem} is missing or unknown") from None
+    except (TypeError, ValueError, CodecError) as problem:
         raise DamagedLine(str(problem)) from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from untildone.core.secrets import Redactor
 from untildone.store import disk
 
 FOLDER = ".claude"
@@ -17,7 +18,8 @@ _LIVE = re.compile(r"^- Status: *IN_PROGRESS *$", re.MULTILINE)
 class LiveFile:
     """One loop's live file. What was written last is kept beside the journal, so that an edit shows."""
 
-    def __init__(self, workspace: str, progress: Path, loop_id: str) -> None:
+    def __init__(self, workspace: str, progress: Path, loop_id: str, redactor: Redactor) -> None:
+        self._redactor = redactor
         self._folder = Path(workspace) / FOLDER
         self._copy = progress / "live.md"
         self._loop_id = loop_id
@@ -44,15 +46,18 @@ class LiveFile:
         """The file first: after a crash between the two, it looks edited and is read again, which changes nothing."""
         with disk.told_as_sentence(self.path):
             self._folder.mkdir(parents=True, exist_ok=True)
-        disk.replace_file(self.path, text.encode())
-        disk.replace_file(self._copy, text.encode())
+        disk.replace_file(self.path, self._written(text))
+        disk.replace_file(self._copy, self._written(text))
+
+    def _written(self, text: str) -> bytes:
+        return self._redactor.text(text).encode("utf-8", "replace")
 
     def retire(self, archive: Path) -> None:
         """The loop has ended: the file goes to its history."""
         text = _text(self.path)
         owner = _OWNER.search(text or "")
         if text is not None and owner is not None and owner[1] == self._loop_id:
-            disk.replace_file(archive / "ralph-delta.state.md", text.encode())
+            disk.replace_file(archive / "ralph-delta.state.md", self._written(text))
             self.path.unlink(missing_ok=True)
 
 

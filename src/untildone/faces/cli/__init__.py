@@ -1,0 +1,12 @@
+"""The command line: a file a command, or a small group of them. `commands` lists them all."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """The program `untildone`."""
+    from untildone.faces.cli.entry import enter
+
+    enter()

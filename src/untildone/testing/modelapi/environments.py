@@ -163,7 +163,7 @@ def _copilot(plan: _Plan) -> _Setup:
     }
     if plan.package_cache is not None:
         variables["COPILOT_PKG_CACHE_HOME"] = str(plan.package_cache.resolve())
-    return _Setup(variables, ".copilot/settings.json", {"trustedFolders": list(plan.workspaces)})
+    return _Setup(variables, ".copilot/config.json", {"trustedFolders": list(plan.workspaces)})
 
 
 def _opencode(plan: _Plan) -> _Setup:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from untildone.testing.modelapi.steps import Json, Step, Usage
@@ -26,8 +26,9 @@ class Gemini:
         return not call.body.get("tools")
 
     def side_text(self, call: Call) -> str:
-        config = call.body.get("generationConfig") or {}
-        schema = config.get("responseJsonSchema") or config.get("responseSchema")
+        config = call.body.get("generationConfig")
+        asked = [config.get("responseJsonSchema"), config.get("responseSchema")] if isinstance(config, Mapping) else []
+        schema = next((one for one in asked if isinstance(one, Mapping)), None)
         return json.dumps(smallest(schema)) if schema else "A scripted summary"
 
     def user_text(self, call: Call) -> str:

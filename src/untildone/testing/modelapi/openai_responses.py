@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
 from untildone.testing.modelapi.openai_chat import openai_error_body
 from untildone.testing.modelapi.steps import Json, Step, ToolCall, Usage
-from untildone.testing.modelapi.wire import Call, Event, asks_for_title, fresh_id, last_words, pieces
+from untildone.testing.modelapi.wire import Call, Event, asks_for_title, fresh_id, last_words, pieces, smallest
 
 Item = dict[str, Any]
 
@@ -25,10 +25,13 @@ class OpenAIResponses:
         return method == "POST" and path.endswith("/responses")
 
     def is_side_request(self, call: Call) -> bool:
-        return asks_for_title(call.body, call.body.get("instructions"))
+        """Codex at a terminal names its conversation with a schema that has nothing but a title."""
+        only_title = not call.body.get("tools") and set(_answer_schema(call).get("properties", ())) == {"title"}
+        return only_title or asks_for_title(call.body, call.body.get("instructions"))
 
     def side_text(self, call: Call) -> str:
-        return "A scripted title"
+        schema = _answer_schema(call)
+        return json.dumps(smallest(schema)) if schema else "A scripted title"
 
     def user_text(self, call: Call) -> str:
         given = call.body.get("input")
@@ -55,6 +58,13 @@ class OpenAIResponses:
         return _numbered(
             iter([_event("response.created", response=started), _event("response.failed", response=failed)])
         )
+
+
+def _answer_schema(call: Call) -> Json:
+    text = call.body.get("text")
+    wanted = text.get("format") if isinstance(text, Mapping) else None
+    schema = wanted.get("schema") if isinstance(wanted, Mapping) else None
+    return schema if isinstance(schema, Mapping) else {}
 
 
 def _envelope(call: Call, status: str) -> Item:

@@ -1,0 +1,124 @@
+"""Driving a loop from this process until it rests: what `run`, `resume` and the background runner share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from untildone import verbs
+from untildone.core.errors import LoopBusy, UntilDoneError
+from untildone.core.loop import Loop
+from untildone.faces.cli import ending, streams, telling
+from untildone.faces.cli.interrupting import interrupted_by_signals
+from untildone.faces.cli.recording import JsonLines, RecordingView
+from untildone.faces.cli.watching import PlainView
+from untildone.hosts.engine import Engine, Person, Surroundings
+from untildone.settings import Settings
+from untildone.store.files import FileStore
+
+TRY_AGAIN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """How the person or program wants to see it."""
+
+    as_json: bool = False
+    plain: bool = False
+    ask: bool = True
+    """Whether a person may be asked, if there is one at a terminal."""
+
+
+class Driver:
+    """Drives loops of one store. Made by `driver`, so that signals are caught before anything is created."""
+
+    def __init__(self, store: FileStore, around: Surroundings, show: Show) -> None:
+        self._store = store
+        self._around = around
+        self._show = show
+        self._data = streams.data()
+        self._lines: JsonLines | None = None
+        self.view = _view(store, around, show)
+        self._engine = Engine(store, around, self.view, self._person())
+
+    def interrupt(self) -> None:
+        self._engine.interrupt()
+
+    def watch(self, loop_id: str, *, from_start: bool) -> None:
+        """Tell programs about the loop from here on, or from its first entry."""
+        if self._show.as_json:
+            self._lines = JsonLines(self._store, loop_id, self._data, from_start=from_start)
+            self._engine.observer = RecordingView(self.view, self._lines)
+
+    def introduce(self, loop_id: str) -> None:
+        for line in telling.introduction(self._store.load(loop_id)):
+            self.view.line(line)
+
+    def drive(self, loop_id: str, *, patience: float = 0.0) -> int:
+        """Drive it until it rests, and tell how; the exit code. A runner that is just leaving is given some time."""
+        try:
+            with self.view:
+                loop = self._drive_when_free(loop_id, time.monotonic() + patience)
+        except LoopBusy:
+            raise
+        except UntilDoneError as error:
+            self._tell_programs(self._store.load(loop_id), error.exit_code, error)
+            raise
+        exit_code = loop.outcome.exit_code if loop.outcome else 0
+        for line in ending.lines(loop, self._store.root):
+            self.view.line(line)
+        self._tell_programs(loop, exit_code, None)
+        return exit_code
+
+    def _drive_when_free(self, loop_id: str, deadline: float) -> Loop:
+        while True:
+            try:
+                return verbs.drive_with(self._engine, self._store, loop_id)
+            except LoopBusy:
+                if time.monotonic() > deadline or self._engine.interrupted:
+                    raise
+                time.sleep(TRY_AGAIN)
+
+    def _tell_programs(self, loop: Loop, exit_code: int, error: UntilDoneError | None) -> None:
+        if self._lines is None:
+            if error is None and not self._show.as_json:
+                self._data.line(f"{loop.loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
+            return
+        self._lines.close()
+        told = ending.fields(loop, exit_code, time.time())
+        self._data.record(told if error is None else {**told, "error": error.sentence})
+
+    def _person(self) -> Person | None:
+        if not self._show.ask or self._show.as_json or not (sys.stdin and sys.stdin.isatty()):
+            return None
+        if not streams.talk().is_terminal:
+            return None
+        from untildone.faces.cli.person import TerminalPerson
+
+        return TerminalPerson(self.view)
+
+
+def _view(store: FileStore, around: Surroundings, show: Show) -> PlainView:
+    talk = streams.talk()
+    if show.plain or show.as_json or not talk.is_terminal or os.environ.get("TERM", "dumb") == "dumb":
+        return PlainView(talk, around.redactor)
+    from untildone.faces.cli.live import LiveView
+
+    return LiveView(talk, around.redactor)
+
+
+@contextmanager
+def driver(store: FileStore, chosen: Settings, show: Show) -> Iterator[Driver]:
+    around = verbs.surroundings(os.environ, chosen)
+    drives = Driver(store, around, show)
+    try:
+        with interrupted_by_signals(drives.interrupt):
+            yield drives
+    finally:
+        around.guard.close()
+
+

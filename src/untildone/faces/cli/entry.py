@@ -1,0 +1,78 @@
+"""The way in and out: runs a command, turns every error into one sentence with a hint, and exits with its code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from untildone.core.errors import UntilDoneError
+from untildone.faces.cli import streams
+from untildone.faces.cli.commands import program
+
+DEFECT, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def enter(arguments: Sequence[str] | None = None) -> NoReturn:
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    streams.close_quietly()
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and tell what went wrong; its exit code."""
+    try:
+        code = program.main(list(arguments), prog_name="untildone", standalone_mode=False)
+    except UntilDoneError as error:
+        streams.tell_error(error.sentence, error.hint)
+        return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        streams.talk().line(error.format_message())
+        return USAGE
+    except click.ClickException as error:
+        return _usage(error)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 0
+    except Exception as error:
+        return _defect(error)
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: click.ClickException) -> int:
+    """Click's own complaints, in our form."""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "untildone"
+    streams.tell_error(" ".join(error.format_message().split()), f"`{where} --help` says what there is")
+    return USAGE
+
+
+def _defect(error: Exception) -> int:
+    told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    sentence = f"This is a defect of untildone, not of what you asked for: {told}"
+    try:
+        streams.tell_error(sentence, f"please report it with the details in {_saved_traceback(error)}")
+    except OSError:
+        streams.tell_error(sentence, "the details could not be saved: no folder can be written")
+    return DEFECT
+
+
+def _saved_traceback(error: Exception) -> Path:
+    from untildone.core.secrets import Redactor
+
+    details = "".join(traceback.format_exception(error))
+    content = Redactor.from_environment(os.environ).text(f"untildone {sys.argv[1:2]}\n{details}")
+    name = f"defect-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    for folder in (Path.cwd() / ".loop", Path(tempfile.gettempdir())):
+        if folder.is_dir() and os.access(folder, os.W_OK):
+            (folder / name).write_text(content, errors="replace")
+            return folder / name
+    raise OSError

@@ -1,0 +1,107 @@
+"""`untildone list`: the loops of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from untildone import verbs
+from untildone.core.errors import UntilDoneError
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+from untildone.faces.cli import parameters, streams, summaries
+from untildone.faces.cli.telling import one_line
+from untildone.store.files import FileStore
+
+ENDED_SHOWN = 10
+COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A loop of the list; one whose state cannot be read has a problem instead."""
+
+    loop_id: str
+    loop: Loop | None = None
+    driven: bool = False
+    problem: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        if self.loop is None:
+            return (self.loop_id, "damaged", "", "", "", "", one_line(self.problem))
+        loop = self.loop
+        return (
+            loop.loop_id,
+            summaries.status(loop, driven=self.driven),
+            loop.settings.mode,
+            summaries.rounds(loop),
+            loop.outcome.word if loop.outcome else "",
+            summaries.age(loop.created_at),
+            one_line(loop.title),
+        )
+
+
+@click.command()
+@click.option("--status", "wanted", type=click.Choice([status.value for status in Status]), help="Only those of this status.")
+@click.option("--all", "everything", is_flag=True, help=f"All that ended as well, not only the last {ENDED_SHOWN}.")
+@parameters.folder
+@parameters.as_json
+def command(wanted: str | None, everything: bool, folder: str, as_json: bool) -> int:
+    """The loops of this folder, newest first: those that can go on, and the last that ended."""
+    store = verbs.store_of(Path(folder))
+    rows = list(_chosen(_rows(store), wanted, everything=everything or wanted is not None))
+    data = streams.data()
+    if as_json:
+        for row in rows:
+            data.record(_fields(row))
+    elif data.is_terminal:
+        _table(rows)
+    else:
+        for row in rows:
+            data.line("\t".join(row.cells()))
+    if not rows:
+        streams.talk().line(f"There are no loops in {store.root.parent}{' with that status' if wanted else ''}.")
+    return 0
+
+
+def _rows(store: FileStore) -> Iterator[Row]:
+    for loop_id in reversed(store.ids()):
+        try:
+            loop = store.load(loop_id)
+            yield Row(loop_id, loop, driven=not loop.status.ended and store.is_driven(loop_id))
+        except UntilDoneError as problem:
+            yield Row(loop_id, problem=problem.sentence)
+
+
+def _chosen(rows: Iterator[Row], wanted: str | None, *, everything: bool) -> Iterator[Row]:
+    ended = 0
+    for row in rows:
+        if wanted is not None and (row.loop is None or row.loop.status.value != wanted):
+            continue
+        ended += row.loop is not None and row.loop.status.ended
+        if everything or row.loop is None or not row.loop.status.ended or ended <= ENDED_SHOWN:
+            yield row
+
+
+def _fields(row: Row) -> dict[str, object]:
+    if row.loop is None:
+        return {"loop_id": row.loop_id, "status": "damaged", "problem": row.problem}
+    return summaries.fields(row.loop, driven=row.driven)
+
+
+def _table(rows: list[Row]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, no_wrap=column == "LOOP", overflow="ellipsis" if column == "TITLE" else "fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row.cells()))
+    if rows:
+        Console().print(table)

@@ -1,0 +1,90 @@
+"""`untildone log`: what happened in a loop, or what its agent printed in a round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from untildone import agents, verbs
+from untildone.agents import Request, Said, Thought
+from untildone.core.apply import apply
+from untildone.core.errors import UsageError
+from untildone.core.events import Entry
+from untildone.core.loop import Loop
+from untildone.core.model import Role
+from untildone.faces.cli import parameters, streams, telling
+from untildone.faces.cli.parameters import Amount
+from untildone.hosts.turns import output_name
+from untildone.store.files import FileStore
+from untildone.store.lines import as_fields, compact
+
+
+@click.command()
+@parameters.loop_or_last
+@click.option("-f", "--follow", is_flag=True, help="Go on showing what happens until the loop rests.")
+@click.option("--output", "iteration", metavar="N", type=Amount("rounds", whole=True), help="What the agent printed in round N; with --json, as it printed it.")
+@click.option("--role", type=click.Choice([role.value for role in Role]), default=Role.WORKER.value, help="Whose output.")
+@parameters.folder
+@parameters.as_json
+def command(name: str, follow: bool, iteration: int | None, role: str, folder: str, as_json: bool) -> int:
+    """What happened in a loop, a line each."""
+    store = verbs.store_of(Path(folder))
+    loop_id = store.find(name)
+    if iteration is not None:
+        return _show_output(store, store.load(loop_id), Role(role), iteration, raw=as_json)
+    data = streams.data()
+    loop: Loop | None = None
+    for entry in _fresh(verbs.follow(store, loop_id, to_rest=follow)):
+        loop = apply(loop, entry)
+        if as_json:
+            data.json(compact(as_fields(entry, loop_id)))
+        else:
+            _tell(data, entry, loop)
+        if data.gone:
+            break
+    return 0
+
+
+def _fresh(entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Each entry once, whoever wrote while the journal was being opened."""
+    seen = 0
+    for entry in entries:
+        if entry.seq > seen:
+            seen = entry.seq
+            yield entry
+
+
+def _tell(data: streams.Output, entry: Entry, loop: Loop) -> None:
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
+    for line in telling.of_entry(entry, loop, live=False):
+        data.line(f"{at}  {line.text}")
+
+
+def _show_output(store: FileStore, loop: Loop, role: Role, iteration: int, *, raw: bool) -> int:
+    path = store.output(loop.loop_id, output_name(role, iteration))
+    agent = agents.find(loop.settings.agent_for(role).agent)
+    reader = agent.reader(Request(prompt="", command=loop.settings.agent_for(role).command))
+    data = streams.data()
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                if raw:
+                    data.raw(line)
+                else:
+                    _tell_events(data, reader.feed(line.rstrip(b"\r\n")))
+                if data.gone:
+                    break
+    except FileNotFoundError:
+        raise UsageError(f"Loop {loop.loop_id} has no output of round {iteration}.", f"it took {loop.spend.iterations} rounds") from None
+    return 0
+
+
+def _tell_events(data: streams.Output, events: tuple[agents.AgentEvent, ...]) -> None:
+    for event in events:
+        if isinstance(event, Said):
+            data.line(event.text)
+        elif not isinstance(event, Thought) and (line := telling.of_agent(event)) is not None:
+            data.line(line.text)

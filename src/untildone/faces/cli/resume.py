@@ -1,0 +1,80 @@
+"""`untildone resume`: go on with a loop, here or in the background."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from untildone import settings, verbs
+from untildone.core import moves
+from untildone.core.errors import LoopBusy
+from untildone.core.events import BudgetChanged
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+from untildone.faces.cli import parameters, streams, summaries
+from untildone.faces.cli.driving import Show, driver
+from untildone.faces.cli.parameters import AmountChange, Change
+from untildone.store.files import FileStore
+
+LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
+"""Seconds in which a runner whose loop rests is gone, and after which one whose loop runs is there to stay."""
+
+
+@click.command()
+@parameters.loop_or_last
+@click.option("-r", "--rounds", "--max-iterations", "--max-rounds", "rounds", metavar="+5|10", type=AmountChange("rounds", whole=True, unlimited=True), help="+5: five rounds more; 10: ten are left; none: no limit.")
+@click.option("--now", "skip_wait", is_flag=True, help="Do not wait for a usage limit or a retry.")
+@click.option("--detach", is_flag=True, help="Go on in the background.")
+@click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
+@parameters.folder
+@parameters.as_json
+def command(name: str, rounds: Change | None, skip_wait: bool, detach: bool, plain: bool, folder: str, as_json: bool) -> int:
+    """Go on with a loop where it was, in this terminal."""
+    store = verbs.store_of(Path(folder))
+    loop_id = store.find(name)
+    before = store.load(loop_id)
+    moves.check(before, "resume")
+    chosen = settings.load(store.root.parent, {})
+    with driver(store, chosen, Show(as_json=as_json and not detach, plain=plain)) as drives:
+        drives.watch(loop_id, from_start=False)
+        _request(store, before, rounds, skip_wait=skip_wait)
+        try:
+            if detach:
+                return _detached(store, loop_id, as_json=as_json)
+            running = before.status is Status.RUNNING
+            return drives.drive(loop_id, patience=STILL_THERE_AFTER if running else LEAVING_WITHIN)
+        except LoopBusy as busy:
+            return _already_running(store.load(loop_id), busy, as_json=as_json)
+
+
+def _request(store: FileStore, before: Loop, rounds: Change | None, *, skip_wait: bool) -> None:
+    if rounds is not None:
+        verbs.budget(store, before.loop_id, *_budget(before, rounds))
+    verbs.resume(store, before.loop_id, skip_wait=skip_wait)
+
+
+def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
+    """`+5` adds to the limit; `10` makes it so that ten are left."""
+    if rounds.add and loop.budget.iterations is None:
+        streams.talk().line(f"No limit of rounds is set, so +{rounds.amount:g} changes nothing.")
+        return ()
+    if rounds.add or rounds.amount is None:
+        return (BudgetChanged("iterations", rounds.amount, add=rounds.add),)
+    return (BudgetChanged("iterations", loop.spend.iterations + rounds.amount),)
+
+
+def _detached(store: FileStore, loop_id: str, *, as_json: bool) -> int:
+    from untildone.faces.cli.background import detached
+
+    if store.is_driven(loop_id) and store.load(loop_id).status is Status.RUNNING:
+        raise LoopBusy(f"Loop {loop_id} is running already.")
+    return detached(store, loop_id, as_json=as_json)
+
+
+def _already_running(loop: Loop, busy: LoopBusy, *, as_json: bool) -> int:
+    summaries.answer(loop, driven=True, as_json=as_json)
+    streams.talk().line(f"{busy.sentence} It goes on there.")
+    if busy.hint:
+        streams.talk().line(f"hint: {busy.hint}")
+    return 0

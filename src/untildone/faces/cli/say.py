@@ -1,0 +1,50 @@
+"""`untildone say`: a message to a loop, with round control at its start."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from untildone import verbs
+from untildone.core.errors import UsageError
+from untildone.faces.cli import parameters, streams, summaries
+from untildone.hosts import detach
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@parameters.loop_name
+@click.argument("words", metavar="TEXT | -", nargs=-1)
+@parameters.folder
+@parameters.as_json
+def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
+    """Tell a loop something: it is part of its next prompt.
+
+    [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds goes on.
+    """
+    store = verbs.store_of(Path(folder))
+    loop_id = store.find(name)
+    heard = verbs.say(store, loop_id, _text(words), "terminal")
+    pid = detach.start_runner(store, loop_id) if heard.goes_on and not store.is_driven(loop_id) else None
+    if as_json:
+        told = summaries.fields(heard.loop, driven=store.is_driven(loop_id))
+        streams.data().record({**told, "notices": list(heard.notices), "goes_on": heard.goes_on})
+    else:
+        for notice in heard.notices:
+            streams.data().line(notice)
+    if pid is not None:
+        streams.talk().line(f"Loop {loop_id} goes on in the background (process {pid}).")
+    elif not as_json and not heard.notices:
+        streams.talk().line(f"Loop {loop_id} will hear it with its next prompt.")
+    return 0
+
+
+def _text(words: Sequence[str]) -> str:
+    text = sys.stdin.read() if list(words) == ["-"] and sys.stdin else " ".join(words)
+    if not text.strip():
+        raise UsageError("There is no message.", 'say something: untildone say LOOP "mind the tests"')
+    if "\0" in text:
+        raise UsageError("The message has a NUL character.", "remove it: agents take text")
+    return text.encode("utf-8", "replace").decode()

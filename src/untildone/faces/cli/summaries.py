@@ -1,0 +1,57 @@
+"""A loop in one line, for the list and for what controls answer."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from untildone.core.codec import timestamp
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+from untildone.faces.cli.streams import data
+
+NO_RUNNER = "running (no runner: resume goes on)"
+
+
+def status(loop: Loop, *, driven: bool) -> str:
+    return NO_RUNNER if loop.status is Status.RUNNING and not driven else loop.status.value
+
+
+def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
+    return {
+        "loop_id": loop.loop_id,
+        "status": loop.status.value,
+        "driven": driven,
+        "outcome": loop.outcome.word if loop.outcome else None,
+        "mode": loop.settings.mode,
+        "current_iteration": loop.spend.iterations,
+        "max_iterations": loop.budget.iterations,
+        "created_at": timestamp(loop.created_at),
+        "updated_at": timestamp(loop.updated_at),
+        "title": loop.title,
+    }
+
+
+def answer(loop: Loop, *, driven: bool, as_json: bool) -> None:
+    """What a control tells on standard output: the loop as it is now."""
+    if as_json:
+        data().record(fields(loop, driven=driven))
+    else:
+        data().line(f"{loop.loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
+
+
+def rounds(loop: Loop) -> str:
+    most = "∞" if loop.budget.iterations is None else str(loop.budget.iterations)
+    return f"{loop.spend.iterations}/{most}"
+
+
+def age(at: float, now: float | None = None) -> str:
+    """20 s, 3m, 5h, 12d."""
+    seconds = max(0.0, (time.time() if now is None else now) - at)
+    if seconds < 60:
+        return f"{int(seconds)} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)}m"
+    return f"{int(seconds // 3600)}h" if seconds < 2 * 86400 else f"{int(seconds // 86400)}d"
+
+

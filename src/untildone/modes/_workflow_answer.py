@@ -1,0 +1,132 @@
+"""Reading the JSON that an action answers with: found tolerantly, checked strictly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from untildone.core.model import EMPTY, Task, TaskChange, TaskStatus
+
+LARGEST = 1_000_000
+MOST_TASKS = 200
+MOST_HYPOTHESES = 20
+LONGEST_TEXT = 2_000
+
+
+class NotTheAnswer(ValueError):
+    """The answer is not the JSON that was asked for; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionAnswer:
+    message: str = ""
+    goes_on: bool = True
+    tasks: tuple[TaskChange, ...] = ()
+    debug: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    passed: bool | None = None
+    failures: tuple[str, ...] = ()
+
+
+def parse(text: str, tasks: tuple[Task, ...]) -> ActionAnswer:
+    """The last JSON object in the text that looks like an answer, whatever stands around it."""
+    if len(text) > LARGEST:
+        raise NotTheAnswer(f"the answer has {len(text):,} characters, more than {LARGEST:,}")
+    found = next((each for each in _objects(text) if _NAMES & each.keys()), None)
+    if found is None:
+        raise NotTheAnswer("there is no JSON object with skillStateUpdates, continue or message in it")
+    updates = _typed(found, "skillStateUpdates", dict, {})
+    debug, validate = (_typed(updates, name, dict, {}) for name in ("debug", "validate"))
+    return ActionAnswer(
+        message=_typed(found, "message", str, "")[:LONGEST_TEXT],
+        goes_on=_typed(found, "continue", bool, default=True),
+        tasks=tuple(_task_changes(_typed(updates, "develop", dict, {}), tasks)),
+        debug=_debug(debug),
+        passed=_typed(validate, "passed", bool, None),
+        failures=tuple(_texts(validate, "failures")),
+    )
+
+
+_NAMES = {"skillStateUpdates", "continue", "message"}
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a text, the last one first; an object inside another one does not count on its own."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    found: list[dict[str, Any]] = []
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            found.append(value)
+        at = text.find("{", end)
+    return reversed(found)
+
+
+def _typed(holder: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    value = holder.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, kind):
+        raise NotTheAnswer(f"'{name}' is {_kind(value)} where {_KINDS[kind]} belongs")
+    return value
+
+
+_KINDS = {dict: "an object", str: "a text", bool: "true or false", list: "a list"}
+
+
+def _kind(value: Any) -> str:
+    return next((word for kind, word in _KINDS.items() if isinstance(value, kind)), "a number")
+
+
+def _texts(holder: Mapping[str, Any], name: str) -> Iterator[str]:
+    for value in _typed(holder, name, list, [])[:MOST_TASKS]:
+        if not isinstance(value, str):
+            raise NotTheAnswer(f"'{name}' holds {_kind(value)} where a text belongs")
+        yield value[:LONGEST_TEXT]
+
+
+def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> Iterator[TaskChange]:
+    wanted = _typed(develop, "tasks", list, [])
+    known = {task.task_id: task for task in tasks}
+    if len(wanted) > MOST_TASKS:
+        raise NotTheAnswer(f"{len(wanted)} tasks are more than {MOST_TASKS}")
+    for number, each in enumerate(wanted, len(tasks) + 1):
+        if not isinstance(each, dict):
+            raise NotTheAnswer(f"a task is {_kind(each)} where an object belongs")
+        yield _task_change(each, known, number)
+
+
+def _task_change(told: Mapping[str, Any], known: Mapping[str, Task], number: int) -> TaskChange:
+    name = str(told["id"])[:60] if isinstance(told.get("id"), str | int) else ""
+    text = _typed(told, "text", str) or _typed(told, "description", str) or _typed(told, "title", str)
+    if not name:
+        name = next((task.task_id for task in known.values() if task.text == text), f"t{number}")
+    if name not in known and not text:
+        raise NotTheAnswer(f"task '{name}' is new and has no text")
+    return TaskChange(name, text=text and text[:LONGEST_TEXT], status=_status(_typed(told, "status", str)))
+
+
+def _status(word: str | None) -> TaskStatus | None:
+    if word is None:
+        return None
+    plain = {"done": "completed", "in_progress": "pending", "todo": "pending"}.get(word.lower(), word.lower())
+    if plain not in TaskStatus.__members__.values():
+        raise NotTheAnswer(f"'{word}' is no status of a task: pending, completed or failed")
+    return TaskStatus(plain)
+
+
+def _debug(told: Mapping[str, Any]) -> dict[str, Any]:
+    hypotheses = [_hypothesis(each) for each in _typed(told, "hypotheses", list, [])[-MOST_HYPOTHESES:]]
+    confirmed = _typed(told, "confirmed_hypothesis", str)
+    named = {"hypotheses": hypotheses} if hypotheses else {}
+    return {**named, "confirmed_hypothesis": confirmed[:LONGEST_TEXT]} if confirmed else named
+
+
+def _hypothesis(told: Any) -> dict[str, str]:
+    if not isinstance(told, dict):
+        raise NotTheAnswer(f"a hypothesis is {_kind(told)} where an object belongs")
+    return {name: _typed(told, name, str, "")[:LONGEST_TEXT] for name in ("text", "status", "evidence")}

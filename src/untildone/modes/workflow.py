@@ -1,0 +1,195 @@
+"""workflow: a state machine over files: init, develop, debug, validate, complete."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from untildone.core import gates
+from untildone.core.actions import Ask, AwaitPerson
+from untildone.core.events import AnswerRead
+from untildone.core.loop import Loop
+from untildone.core.mode import PlainMode
+from untildone.core.model import EMPTY, Answer, Context, Role, SessionUse, Task, TaskChange, TaskStatus
+from untildone.modes import _workflow_texts as texts
+from untildone.modes._workflow_answer import ActionAnswer, NotTheAnswer, parse
+
+FAILURES_IN_A_ROW = 3
+KEPT = 10
+MENU = ("develop", "debug", "validate", "status", "complete", "exit")
+DOCUMENTS = {"init": "progress.md", "develop": "progress.md", "debug": "understanding.md", "validate": "validation.md"}
+_NUMBERED = dict(zip("123456", MENU, strict=True))
+
+
+class Workflow(PlainMode):
+    name = "workflow"
+    default_iterations: int | None = 10
+    works_by_hand = True
+
+    def next(self, loop: Loop) -> Ask | AwaitPerson:
+        state = loop.skill_state or EMPTY
+        if state.get("wants_person"):
+            return AwaitPerson(str(state["wants_person"]), MENU if loop.settings.interactive else ())
+        action = choose(loop)
+        if action is None:
+            return AwaitPerson(menu_text(loop), MENU)
+        session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
+        return Ask(Role.WORKER, prompt(loop, action), session, label=action)
+
+    def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
+        action = loop.turn.label if loop.turn else "develop"
+        try:
+            told = parse(answer.text, loop.tasks)
+            if action == "validate" and told.passed is None:
+                raise NotTheAnswer("a validation must say whether it passed")
+        except NotTheAnswer as problem:
+            return _failed(loop, action, str(problem))
+        return _understood(loop, action, told)
+
+
+def choose(loop: Loop) -> str | None:
+    """The next action: the first rule that fits. None: a person chooses from the menu."""
+    state = loop.skill_state or EMPTY
+    if not state.get("initialised"):
+        return "init"
+    wanted = _chosen_by_person(loop.inbox)
+    if wanted:
+        return wanted
+    return None if loop.settings.interactive and not _said(loop) else _automatic(loop, state)
+
+
+def _chosen_by_person(messages: tuple[str, ...]) -> str | None:
+    """The last menu choice among what the person said; anything else is for the worker."""
+    words = [_NUMBERED.get(message.strip(), message.strip().lower()) for message in messages]
+    return next((word for word in reversed(words) if word in texts.INSTRUCTIONS), None)
+
+
+def _said(loop: Loop) -> list[str]:
+    """What the person said that is not a choice from the menu."""
+    return [
+        message for message in loop.inbox if message.strip().lower() not in MENU and message.strip() not in _NUMBERED
+    ]
+
+
+def _automatic(loop: Loop, state: Mapping[str, Any]) -> str:
+    last, validate = state.get("last_action"), state.get("validate") or EMPTY
+    statuses = [task.status for task in loop.tasks]
+    if TaskStatus.PENDING in statuses or _said(loop):
+        return "develop"
+    if last == "develop" and TaskStatus.FAILED in statuses:
+        return "debug"
+    if last in ("develop", "debug") or state.get("confirmed_since_validation"):
+        return "validate"
+    if last == "complete" or (last == "validate" and not validate.get("passed")):
+        return "develop"
+    return "complete" if validate.get("passed") else "develop"
+
+
+def prompt(loop: Loop, action: str) -> str:
+    instructions = dict(loop.settings.options.get("actions", {})).get(action) or texts.INSTRUCTIONS[action]
+    sections = {
+        "LOOP CONTEXT": f"Loop ID: {loop.loop_id}\nState File: .loop/{loop.loop_id}.json\n"
+        f"Progress Dir: .loop/{loop.loop_id}.progress\nIteration: {loop.next_iteration}",
+        "CURRENT STATE": json.dumps(shown_state(loop), ensure_ascii=False, indent=2),
+        "ACTION INSTRUCTIONS": instructions,
+        "TASK": f"You are executing {action} for loop: {loop.description}",
+        "MESSAGE FROM THE PERSON": "\n\n".join(_said(loop)),
+        "WHAT FAILED": gates.failure_report(loop.failed_gates),
+        "CONTROL SIGNALS": texts.CONTROL,
+        "RETURN": texts.RETURN,
+    }
+    return "\n\n".join(f"[{title}]\n{text}" for title, text in sections.items() if text)
+
+
+def shown_state(loop: Loop) -> dict[str, Any]:
+    """The state as the agent sees it."""
+    state = {name: value for name, value in (loop.skill_state or EMPTY).items() if name != "wants_person"}
+    done = sum(task.status is TaskStatus.COMPLETED for task in loop.tasks)
+    listed = [{"id": task.task_id, "text": task.text, "status": task.status.value} for task in loop.tasks]
+    develop = {"tasks": listed, "completed": done, "total": len(listed)}
+    return {"status": loop.status.value, "title": loop.title, **state, "develop": develop}
+
+
+def menu_text(loop: Loop) -> str:
+    """The current state, as it stands above the menu."""
+    state = loop.skill_state or EMPTY
+    done = sum(task.status is TaskStatus.COMPLETED for task in loop.tasks)
+    validated = state.get("validate") or EMPTY
+    verdict = "not yet" if "passed" not in validated else "passed" if validated["passed"] else "failed"
+    last = state.get("last_action") or "none"
+    return f"Tasks: {done} of {len(loop.tasks)} done. Last action: {last}. Validation: {verdict}. What next?"
+
+
+def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
+    state = dict(loop.skill_state or EMPTY)
+    confirmed = told.debug.get("confirmed_hypothesis")
+    state |= {
+        "initialised": True,
+        "last_action": action,
+        "completed_actions": [*state.get("completed_actions", []), action][-KEPT:],
+        "failures_in_a_row": 0,
+        "wants_person": None
+        if told.goes_on or action == "complete"
+        else told.message or "The agent asks for a person.",
+    }
+    if told.debug:
+        state["debug"] = {**(state.get("debug") or EMPTY), **told.debug}
+    if action == "validate":
+        state |= {
+            "validate": {"passed": told.passed, "failures": list(told.failures)},
+            "confirmed_since_validation": False,
+        }
+    elif confirmed:
+        state["confirmed_since_validation"] = True
+    tasks = (*told.tasks, *(_mending_tasks(loop, told) if action == "validate" else ()))
+    documents = _documents(loop, action, told, tasks)
+    return AnswerRead(
+        claimed=action == "complete", skill_state=state, note=told.message, tasks=tasks, documents=documents
+    )
+
+
+def _mending_tasks(loop: Loop, told: ActionAnswer) -> tuple[TaskChange, ...]:
+    """What failed in a validation becomes tasks."""
+    if told.passed:
+        return ()
+    wrong = told.failures or ("Mend what the validation found.",)
+    return tuple(
+        TaskChange(f"fix-{loop.spend.iterations}-{number}", text=text, status=TaskStatus.PENDING)
+        for number, text in enumerate(wrong, 1)
+    )
+
+
+def _documents(loop: Loop, action: str, told: ActionAnswer, tasks: tuple[TaskChange, ...]) -> dict[str, str]:
+    if action not in DOCUMENTS:
+        return {}
+    known = {task.task_id: task for task in loop.tasks}
+    lines = [f"\n## Round {loop.spend.iterations}: {action}\n", told.message, ""]
+    lines += [_checkbox(change, known.get(change.task_id)) for change in tasks]
+    lines += [f"- {each['status']}: {each['text']} ({each['evidence']})" for each in told.debug.get("hypotheses", [])]
+    lines += [f"- failed: {failure}" for failure in told.failures]
+    return {DOCUMENTS[action]: "\n".join(lines) + "\n"}
+
+
+def _checkbox(change: TaskChange, known: Task | None) -> str:
+    status = change.status or (known.status if known else TaskStatus.PENDING)
+    mark = {TaskStatus.COMPLETED: "x", TaskStatus.FAILED: "!", TaskStatus.PENDING: " "}[status]
+    text = change.text or (known.text if known else "")
+    return f"- [{mark}] {change.task_id}: {text}"
+
+
+def _failed(loop: Loop, action: str, problem: str) -> AnswerRead:
+    state = dict(loop.skill_state or EMPTY)
+    in_a_row = int(state.get("failures_in_a_row", 0)) + 1
+    error = {"action": action, "message": problem, "iteration": loop.spend.iterations}
+    state |= {
+        "errors": [*state.get("errors", []), error][-KEPT:],
+        "error_count": int(state.get("error_count", 0)) + 1,
+        "failures_in_a_row": in_a_row,
+    }
+    note = f"The answer to {action} could not be used: {problem}"
+    end = f"{in_a_row} actions in a row failed; the last: {problem}." if in_a_row >= FAILURES_IN_A_ROW else ""
+    return AnswerRead(claimed=False, skill_state=state, note=note, gives_up=end)
+
+
+MODE = Workflow()

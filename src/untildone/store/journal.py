@@ -1,0 +1,224 @@
+"""One loop's journal file: read and folded line by line, appended to under its lock."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from untildone.core.apply import apply
+from untildone.core.codec import epoch, timestamp
+from untildone.core.errors import DamagedState, StoreError
+from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
+from untildone.core.loop import Loop
+from untildone.core.secrets import Redactor
+from untildone.store import Clock, checkpoint, disk, layout, locks
+from untildone.store.checkpoint import Checkpoint, CheckpointWriter
+from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
+
+_CHUNK = 1 << 20
+_MOST_NOTES = 20
+_OPEN = os.O_APPEND | getattr(os, "O_BINARY", 0)
+_UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+"""What a line that is not an entry of this journal may raise while it is read or folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What goes into every line that is written."""
+
+    loop_id: str
+    redactor: Redactor
+    clock: Clock
+
+
+class FileJournal:
+    """Every writer appends under the file's lock, after reading what others wrote."""
+
+    def __init__(self, writing: Writing, places: layout.Places, start: Checkpoint | None = None) -> None:
+        self.repairs: list[str] = []
+        """What was found damaged, in words."""
+        self._writing = writing
+        self._places = places
+        self._descriptor, self._refusal = _opened(places.journal)
+        self._folded: Loop | None = start.loop if start else None
+        self._offset = start.offset if start else 0
+        self._line_seq = start.loop.seq if start else 0
+        self._repairs_told = 0
+        self._writer: CheckpointWriter | None = None
+        if start is not None and not self._goes_on_from(start):
+            self._begin_again()
+
+    @property
+    def loop(self) -> Loop:
+        if self._folded is None:
+            found = "; ".join(self.repairs[:3]) or "it is empty"
+            raise DamagedState(
+                f"The state of loop {self._writing.loop_id} cannot be read: {found}.", f"look at {self._places.journal}"
+            )
+        return self._folded
+
+    def _goes_on_from(self, start: Checkpoint) -> bool:
+        """Whether the line at the checkpoint's place is the entry after it: else the file was cut or exchanged."""
+        size = os.fstat(self._descriptor).st_size
+        if size < start.offset:
+            return False
+        _, line = next(_whole_lines(self._descriptor, start.offset, size), (0, None))
+        try:
+            return line is None or entry_of(unsealed(line)).seq == start.loop.seq + 1
+        except DamagedLine:
+            return False
+
+    def _begin_again(self) -> None:
+        """Read the whole file, over what is known: entries that were seen already change nothing."""
+        size = os.fstat(self._descriptor).st_size
+        if size < self._offset:
+            self._note(f": only {size} of {self._offset} bytes are left")
+        self._offset = self._line_seq = 0
+
+    def catch_up(self) -> tuple[Entry, ...]:
+        fresh, all_fit = self._read(stop_at_damage=True)
+        if all_fit:
+            return fresh
+        # What looks damaged may be a torn line that a writer is just replacing: under the lock, nobody is.
+        with locks.locked(self._descriptor):
+            more, _ = self._read(stop_at_damage=False)
+        return (*fresh, *more)
+
+    def _read(self, *, stop_at_damage: bool) -> tuple[tuple[Entry, ...], bool]:
+        """Fold the whole lines that are new. A last line without its end is still being written, or was torn by a crash."""
+        size = os.fstat(self._descriptor).st_size
+        if size < self._offset:
+            self._begin_again()
+        fresh: list[Entry] = []
+        for end, line in _whole_lines(self._descriptor, self._offset, size):
+            try:
+                fresh += self._fold(entry_of(unsealed(line)))
+            except _UNFIT as problem:
+                if stop_at_damage:
+                    return tuple(fresh), False
+                self._note(f", line before byte {end}: {problem}")
+                self._line_seq += 1
+            self._offset = end
+        return tuple(fresh), True
+
+    def _fold(self, entry: Entry) -> tuple[Entry, ...]:
+        last, known = self._last_seq, self._folded
+        self._folded = apply(known, entry)
+        self._line_seq = entry.seq
+        if known is not None and entry.seq <= known.seq:
+            return ()
+        if entry.seq > last + 1:
+            self._note(f": entries {last + 1} to {entry.seq - 1} are missing")
+        return (entry,)
+
+    def _note(self, problem: str) -> None:
+        """The first problems are worth telling; a file full of them is one more."""
+        if len(self.repairs) < _MOST_NOTES:
+            self.repairs.append(f"{self._places.journal.name}{problem}")
+        elif len(self.repairs) == _MOST_NOTES:
+            self.repairs.append(f"{self._places.journal.name}: and more")
+
+    @property
+    def _last_seq(self) -> int:
+        """The last number taken. A damaged line keeps its own, which somebody may have read before the damage."""
+        return max(self._line_seq, self._folded.seq if self._folded else 0)
+
+    def append(self, *events: Event, sync: bool = True) -> tuple[Entry, ...]:
+        if not events:
+            with disk.told_as_sentence(self._places.journal):
+                disk.sync_content(self._descriptor)
+            return ()
+        if self._refusal is not None:
+            raise self._refusal
+        with locks.locked(self._descriptor):
+            theirs, _ = self._read(stop_at_damage=False)
+            ours = self._numbered((*events, *self._repairs_to_tell()))
+            self._write(ours, sync=sync)
+        if self._writer is not None:
+            self._writer.submit(self.checkpoint())
+        return (*theirs, *ours)
+
+    def _numbered(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
+        now = epoch(timestamp(self._writing.clock()))
+        return tuple(Entry(seq, now, event) for seq, event in enumerate(events, self._last_seq + 1))
+
+    def _repairs_to_tell(self) -> tuple[Event, ...]:
+        """The runner writes down what was damaged."""
+        return tuple(map(StateRepaired, self.repairs[self._repairs_told :])) if self._writer is not None else ()
+
+    def _write(self, entries: tuple[Entry, ...], *, sync: bool) -> None:
+        """Folded first: an entry that cannot be folded must not get into the file."""
+        folded = self._folded
+        for entry in entries:
+            folded = apply(folded, entry)
+        content = b"".join(map(self._line, entries))
+        with disk.told_as_sentence(self._places.journal):
+            self._drop_torn_tail()
+        disk.append_whole(self._descriptor, content, self._places.journal, sync=sync)
+        self._offset += len(content)
+        self._folded = folded
+        if self._writer is not None:
+            self._repairs_told = len(self.repairs)
+
+    def _drop_torn_tail(self) -> None:
+        if os.fstat(self._descriptor).st_size > self._offset:
+            os.ftruncate(self._descriptor, self._offset)
+
+    def _line(self, entry: Entry) -> bytes:
+        return sealed(compact(as_fields(entry, self._writing.loop_id, self._writing.redactor.text))) + b"\n"
+
+    def become_runner(self) -> None:
+        checkpoint.remove_drafts(self._places.checkpoint)
+        self._writer = CheckpointWriter(self._places.checkpoint, self._writing.redactor)
+        token = f"{self._writing.clock():.6f}-{secrets.token_hex(4)}"
+        self.append(RunnerClaimed(token, os.getpid(), socket.gethostname()))
+
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.loop, self._offset)
+
+    def entries(self) -> Iterator[Entry]:
+        last = 0
+        for _, line in _whole_lines(self._descriptor, 0, self._offset):
+            try:
+                entry = entry_of(unsealed(line))
+            except DamagedLine:
+                continue
+            if entry.seq > last:
+                last = entry.seq
+                yield entry
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _opened(path: Path) -> tuple[int, StoreError | None]:
+    """The open file, and why it cannot be written to if it can only be read."""
+    with disk.told_as_sentence(path):
+        try:
+            return os.open(path, os.O_RDWR | _OPEN), None
+        except OSError as problem:
+            if problem.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            return os.open(path, os.O_RDONLY | _OPEN), disk.store_error(problem, path)
+
+
+def _whole_lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Each line that ends between two places of a file, with where it ends."""
+    position, begun = start, b""
+    while position < end and (chunk := disk.read_at(descriptor, position, min(_CHUNK, end - position))):
+        at = position - len(begun)
+        position += len(chunk)
+        *lines, begun = (begun + chunk).split(b"\n")
+        for line in lines:
+            at += len(line) + 1
+            yield at, line

@@ -1,0 +1,42 @@
+"""Which names a loop may have, and which loop a person means by one."""
+
+from __future__ import annotations
+
+import re
+
+from untildone.core.errors import LoopNotFound, UsageError
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
+_SHOWN = 60
+
+
+def is_id(name: str) -> bool:
+    return _ID.match(name) is not None
+
+
+def checked_id(loop_id: str) -> str:
+    """An id that cannot leave its folder."""
+    if not is_id(loop_id):
+        raise UsageError(
+            f"{_shown(loop_id)} is not a loop id.",
+            "ids are up to 100 letters, digits, '-' and '_', the first a letter or digit; `untildone list` shows them",
+        )
+    return loop_id
+
+
+def meant(name: str, known: tuple[str, ...], where: str) -> str:
+    """The id that a person means: an id, a unique part of one, or `last`. `known` has the oldest first."""
+    if name in known:
+        return name
+    matches = known[-1:] if name == "last" else tuple(each for each in known if name and name in each)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise LoopNotFound(
+            f"{_shown(name)} fits {len(matches)} loops {where}.", f"say more of the id: {', '.join(matches[:5])}"
+        )
+    raise LoopNotFound(f"There is no loop {_shown(name)} {where}.", "`untildone list` shows the loops there are")
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")

@@ -1,0 +1,88 @@
+"""The receipt and the report of an ended loop: what was asked, spent and changed, and who vouches for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from untildone.core.model import Answer, Budget, Changes, GateResult, Usage
+from untildone.core.receipt import FileChange, duration, receipt, report
+from untildone.testing.driver import Driver, Reply, looping
+
+FILES = (FileChange("src/a.py", 10, 2), FileChange("README.md", 1, 0))
+DONE = "<promise>COMPLETE</promise>"
+
+
+def verified() -> Driver:
+    working = Reply(Answer("Half way.", usage=Usage(0.25, 1000)), 60.0, Changes("one", head="aaa", tree="t1"))
+    done = Reply(Answer(DONE, usage=Usage(0.5, 2500), agent_version="9.9"), 90.0, Changes("two", head="bbb", tree="t2"))
+
+    def check(command: str, _loop: object) -> GateResult:
+        return GateResult("check", command, passed=True, tail="3 passed", exit_code=0, seconds=1.5, output_sha256="abc")
+
+    driver = looping([working, done], Budget(iterations=5), check, checks=("pytest -q",), task="Fix the bug\nin a.py")
+    driver.run()
+    return driver
+
+
+def test_a_receipt_tells_what_was_asked_spent_and_changed() -> None:
+    loop = verified().loop
+    told = receipt(loop, FILES, loop.agent_version)
+    assert told["task"] == "Fix the bug\nin a.py"
+    assert told["agent"] == {"name": "scripted", "profile": "worker", "model": None, "version": "9.9"}
+    assert (told["status"], told["outcome"], told["iterations"]) == ("completed", "verified", 2)
+    assert told["spend"] == {"iterations": 2, "seconds": 150.5, "cost_usd": 0.75, "tokens": 3500}
+    assert (told["commit_before"], told["commit_after"]) == (None, "bbb")
+    assert [change["path"] for change in told["files_changed"]] == ["src/a.py", "README.md"]
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_a_receipt_names_each_gate_with_its_command_exit_code_and_hash() -> None:
+    (gate,) = receipt(verified().loop, FILES, "")["gates"]
+    assert gate == {
+        "gate": "check",
+        "command": "pytest -q",
+        "passed": True,
+        "exit_code": 0,
+        "reason": "",
+        "seconds": 1.5,
+        "output_sha256": "abc",
+    }
+
+
+def test_times_are_rfc_3339_in_utc_and_the_end_is_after_the_start() -> None:
+    told = receipt(verified().loop, FILES, "")
+    assert told["started"] == "2026-01-01T12:00:00.000000Z"
+    assert told["ended"] > told["started"]
+
+
+def test_the_report_says_the_same_for_people() -> None:
+    loop = verified().loop
+    text = report(loop, receipt(loop, FILES, "9.9"))
+    for words in (
+        "**verified**: Done, and every gate agrees.",
+        "- Iterations: 2",
+        "- Spend: $0.7500, 3,500 tokens",
+        "- Files changed: 2",
+        "  - src/a.py (+10 −2)",
+        "- check `pytest -q`: passed",
+        "Fix the bug\nin a.py",
+    ):
+        assert words in text
+
+
+def test_without_a_gate_the_report_says_that_nothing_verified_it() -> None:
+    driver = looping([DONE])
+    loop = driver.run()
+    text = report(loop, receipt(loop, (), ""))
+    assert "**claimed**" in text
+    assert "None: nothing verified the agent's word." in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0 s"), (12.4, "12 s"), (59.6, "1m 0s"), (200, "3m 20s"), (3600, "1h 0m"), (4800, "1h 20m"), (90_000, "25h 0m")],
+)
+def test_durations_as_people_read_them(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
