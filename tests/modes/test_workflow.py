@@ -268,7 +268,6 @@ def test_a_program_that_cannot_be_run_pauses_for_work_by_hand() -> None:
 def test_instructions_can_be_replaced() -> None:
     ran = working(tasks("pending"), said(), options={"actions": {"init": "Only count the files."}})
     ran.step()
-    ran.run(3)
     assert "[ACTION INSTRUCTIONS]\nOnly count the files." in ran.calls()[0].ask.prompt
 
 

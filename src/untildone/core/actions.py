@@ -21,7 +21,7 @@ class Ask:
     label: str = ""
     """What the turn is for, in a word: an action, a phase."""
     show_diff: bool = False
-    """Such an agent is also shown what changed in the workspace since the loop began; the host adds it."""
+    """The host adds what changed in the workspace since the loop began."""
     carries_messages: bool | None = None
     """Whether the prompt holds what the person said since. None: the worker's does, no other."""
 

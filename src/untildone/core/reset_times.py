@@ -24,7 +24,9 @@ _RETRY_AFTER = re.compile(
     re.IGNORECASE,
 )
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|[+-]\d\d:?\d\d)?", re.IGNORECASE)
-_DURATION = re.compile(rf"{_AGAIN}(?:(?!\btime\b)[^.\n\d]){{0,40}}((?:{_NUMBER}\s*{_UNIT}(?:,|\sand)?\s*)+)(?![a-z\d:])", re.IGNORECASE)
+_DURATION = re.compile(
+    rf"{_AGAIN}(?:(?!\btime\b)[^.\n\d]){{0,40}}((?:{_NUMBER}\s*{_UNIT}(?:,|\sand)?\s*)+)(?![a-z\d:])", re.IGNORECASE
+)
 _PART = re.compile(rf"({_NUMBER})\s*([a-z]+)", re.IGNORECASE)
 _CLOCK = re.compile(
     rf"""{_AGAIN} [^\d\n]{{0,25}}? \b

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from untildone.core.actions import Ask
 from untildone.core.claims import has_marker
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, session_key
 from untildone.core.model import AgentChoice, Answer, FailureKind, GateResult, Role, SessionUse
 
 SESSION_IS_OF_NO_USE = (FailureKind.CONTEXT_FULL, FailureKind.UNAVAILABLE)
 """After these, going on in the same session, or in a copy of it, would only fail again."""
+LONGEST_FEEDBACK = 20_000
+
+_ROLE = """\
+You are the supervisor: you judge the work of a coding agent that says it is done. {where}
+Look at the files, and at what was asked; do not take the agent's word for anything. You judge and change nothing: no \
+file is yours to edit."""
+_IN_COPY = "The conversation so far is that agent's; you look from a copy of it."
+_FROM_OUTSIDE = "You see what the person asked, the agent's last message and what changed in the workspace."
+_VERDICT = """\
+If everything that the person asked for is done and done well, answer with this line, with nothing else on it:
+{marker}{with_message}
+If not, leave that line out. Whatever you write instead is sent to the agent, word for word, as its next message: so \
+write to the agent, and say what is missing or wrong and what to do about it."""
+_WITH_MESSAGE = "\nor, to add a word for the person, with this one:\n{stem}: your message]"
 
 
 def wants_fresh(loop: Loop, role: Role) -> bool:
@@ -18,17 +32,28 @@ def wants_fresh(loop: Loop, role: Role) -> bool:
 
 def ask(loop: Loop, reviewer: AgentChoice | None = None) -> Ask:
     """A fork of the worker's session looks, if the agent can fork; else a fresh reviewer who is shown everything."""
-    guidance = str(loop.settings.options.get("supervisor_prompt", ""))
-    words = "\n\n".join(loop.asked)
+    asked = "What the person asked:\n" + "\n\n".join(loop.asked)
     if _can_fork(loop, reviewer or loop.settings.agent_for(Role.SUPERVISOR)):
-        return Ask(Role.SUPERVISOR, f"What the person asked:\n{words}", SessionUse.FORK, guidance)
-    prompt = f"What the person asked:\n{words}\n\nThe agent's last message:\n{loop.last_answer}"
-    return Ask(Role.SUPERVISOR, prompt, SessionUse.NEW, guidance, show_diff=True)
+        return Ask(Role.SUPERVISOR, asked, SessionUse.FORK, system_prompt(loop, _IN_COPY))
+    prompt = f"{asked}\n\nThe agent's last message:\n{loop.last_answer}"
+    return Ask(Role.SUPERVISOR, prompt, SessionUse.NEW, system_prompt(loop, _FROM_OUTSIDE), show_diff=True)
 
 
 def _can_fork(loop: Loop, reviewer: AgentChoice) -> bool:
-    has_session = loop.session_of(Role.WORKER, reviewer.profile) is not None
-    return "fork" in reviewer.abilities and has_session and not wants_fresh(loop, Role.SUPERVISOR)
+    """A copy of the worker's session is worth looking from only if all of the work happened there."""
+    at_work = [key for key in loop.sessions if key.startswith(session_key(Role.WORKER, ""))]
+    there = at_work == [session_key(Role.WORKER, reviewer.profile)]
+    return there and "fork" in reviewer.abilities and not wants_fresh(loop, Role.SUPERVISOR)
+
+
+def system_prompt(loop: Loop, where: str) -> str:
+    """The person's guidance, then what every supervisor must know: how to agree, and where disagreement goes."""
+    guidance = str(loop.settings.options.get("supervisor_prompt", "")).strip()
+    marker = loop.settings.marker.strip()
+    bracketed = len(marker) > 2 and marker.startswith("[") and marker.endswith("]")
+    with_message = _WITH_MESSAGE.format(stem=marker[:-1]) if bracketed else ""
+    parts = (guidance, _ROLE.format(where=where), _VERDICT.format(marker=marker, with_message=with_message))
+    return "\n\n".join(part for part in parts if part)
 
 
 def result(loop: Loop, answer: Answer) -> GateResult:
@@ -36,5 +61,7 @@ def result(loop: Loop, answer: Answer) -> GateResult:
     agreed = has_marker(answer.text, loop.settings.marker)
     if agreed is not None:
         return GateResult("review", "", passed=True, tail=agreed.message or "")
-    feedback = answer.text.strip() or "The supervisor said nothing."
+    feedback = answer.text.strip()
+    if len(feedback) > LONGEST_FEEDBACK:
+        feedback = feedback[:LONGEST_FEEDBACK].rstrip() + " …"
     return GateResult("review", "", passed=False, tail=feedback, reason="the supervisor asks for more")

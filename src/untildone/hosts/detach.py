@@ -12,7 +12,8 @@ from typing import Any
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerClaimed
 from untildone.core.loop import Loop
-from untildone.store.files import FileJournal, FileStore
+from untildone.store import Journal
+from untildone.store.files import FileStore
 
 LOG = "runner.log"
 PROGRAM = ("-P", "-m", "untildone.faces.cli", "_drive")
@@ -50,11 +51,12 @@ def _spawn(store: FileStore, loop_id: str, log: Path) -> subprocess.Popen[bytes]
             os.close(descriptor)
     except OSError as problem:
         raise UntilDoneError(
-            f"The runner of loop {loop_id} cannot be started: {problem.strerror}.", "free some memory, processes or disk"
+            f"The runner of loop {loop_id} cannot be started: {problem.strerror}.",
+            "free some memory, processes or disk",
         ) from None
 
 
-def _claims(journal: FileJournal, child: subprocess.Popen[bytes], deadline: float) -> bool:
+def _claims(journal: Journal, child: subprocess.Popen[bytes], deadline: float) -> bool:
     """Whether a runner claims the loop in time. One that has ended already may have done all its work."""
     while True:
         ended = child.poll() is not None

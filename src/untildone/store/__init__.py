@@ -30,7 +30,7 @@ class Journal(Protocol):
         ...
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry from the beginning."""
+        """Every entry from the beginning up to the last one in `loop`: what comes after is for `catch_up`."""
         ...
 
     def close(self) -> None: ...
@@ -41,6 +41,10 @@ class Store(Protocol):
 
     def ids(self) -> tuple[str, ...]:
         """Every loop there is, oldest first."""
+        ...
+
+    def find(self, name: str) -> str:
+        """The id that a person means: an id, a unique part of one, or `last`; LoopNotFound if that is none, or several."""
         ...
 
     def load(self, loop_id: str) -> Loop: ...

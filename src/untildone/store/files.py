@@ -56,7 +56,8 @@ class FileStore:
             journal.append(event)
             disk.sync_folder(draft)
             self._take_name(event.loop_id, draft, live.progress)
-            checkpoint.write(live.checkpoint, journal.checkpoint(), self.redactor)
+            with suppress(StoreError):
+                checkpoint.write(live.checkpoint, journal.checkpoint(), self.redactor)
         finally:
             journal.close()
         disk.sync_folder(self.root)

@@ -17,11 +17,22 @@ from untildone.faces.cli.parameters import AmountChange, Change
 
 @click.command()
 @parameters.loop_name
-@click.option("--iterations", "--rounds", "iterations", metavar="+5|=10|none", type=AmountChange("rounds", whole=True, unlimited=True))
+@click.option(
+    "--iterations",
+    "--rounds",
+    "iterations",
+    metavar="+5|=10|none",
+    type=AmountChange("rounds", whole=True, unlimited=True),
+)
 @click.option("--minutes", metavar="+30|=60|none", type=AmountChange("minutes", unlimited=True))
 @click.option("--cost", metavar="+5|=10|none", type=AmountChange("dollars", unlimited=True), help="Dollars.")
 @click.option("--tokens", metavar="+N|=N|none", type=AmountChange("tokens", whole=True, unlimited=True))
-@click.option("--iteration-timeout", metavar="+S|=S|none", type=AmountChange("seconds", unlimited=True), help="Seconds a round may take.")
+@click.option(
+    "--iteration-timeout",
+    metavar="+S|=S|none",
+    type=AmountChange("seconds", unlimited=True),
+    help="Seconds a round may take.",
+)
 @parameters.folder
 @parameters.as_json
 def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> int:
@@ -37,7 +48,9 @@ def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> i
     loop = verbs.budget(store, loop_id, *events) if events else before
     for limit, change in changes.items():
         if change.add and limit_of(before, limit) is None:
-            streams.talk().line(f"No limit of {limit.replace('_', ' ')} is set, so +{change.amount:g} changes nothing; ={change.amount:g} sets one.")
+            streams.talk().line(
+                f"No limit of {limit.replace('_', ' ')} is set, so +{change.amount:g} changes nothing; ={change.amount:g} sets one."
+            )
     _tell(loop, driven=store.is_driven(loop_id), as_json=as_json)
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from untildone import verbs
-from untildone.core.errors import LoopBusy, UntilDoneError
+from untildone.core.errors import LoopBusy
 from untildone.core.loop import Loop
 from untildone.faces.cli import ending, streams, telling
 from untildone.faces.cli.interrupting import interrupted_by_signals
@@ -42,11 +43,17 @@ class Driver:
         self._show = show
         self._data = streams.data()
         self._lines: JsonLines | None = None
-        self.view = _view(store, around, show)
+        self.view = _view(around, show)
         self._engine = Engine(store, around, self.view, self._person())
+        self._talks = False
 
-    def interrupt(self) -> None:
+    def interrupt(self, number: int) -> bool:
+        """A signal came; whether it ends the drive. Where a person is asked between steps, the first Ctrl-C gives them the word."""
+        if self._talks and number == signal.SIGINT and not self._engine.speaks.is_set():
+            self._engine.speaks.set()
+            return False
         self._engine.interrupt()
+        return True
 
     def watch(self, loop_id: str, *, from_start: bool) -> None:
         """Tell programs about the loop from here on, or from its first entry."""
@@ -60,13 +67,14 @@ class Driver:
 
     def drive(self, loop_id: str, *, patience: float = 0.0) -> int:
         """Drive it until it rests, and tell how; the exit code. A runner that is just leaving is given some time."""
+        self._talks = self._engine.person is not None and self._store.load(loop_id).settings.interactive
         try:
             with self.view:
                 loop = self._drive_when_free(loop_id, time.monotonic() + patience)
         except LoopBusy:
             raise
-        except UntilDoneError as error:
-            self._tell_programs(self._store.load(loop_id), error.exit_code, error)
+        except Exception as error:
+            self._tell_programs(self._store.load(loop_id), getattr(error, "exit_code", 1), error)
             raise
         exit_code = loop.outcome.exit_code if loop.outcome else 0
         for line in ending.lines(loop, self._store.root):
@@ -83,14 +91,14 @@ class Driver:
                     raise
                 time.sleep(TRY_AGAIN)
 
-    def _tell_programs(self, loop: Loop, exit_code: int, error: UntilDoneError | None) -> None:
+    def _tell_programs(self, loop: Loop, exit_code: int, error: Exception | None) -> None:
         if self._lines is None:
             if error is None and not self._show.as_json:
                 self._data.line(f"{loop.loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
             return
         self._lines.close()
         told = ending.fields(loop, exit_code, time.time())
-        self._data.record(told if error is None else {**told, "error": error.sentence})
+        self._data.record(told if error is None else {**told, "error": str(error)})
 
     def _person(self) -> Person | None:
         if not self._show.ask or self._show.as_json or not (sys.stdin and sys.stdin.isatty()):
@@ -102,7 +110,7 @@ class Driver:
         return TerminalPerson(self.view)
 
 
-def _view(store: FileStore, around: Surroundings, show: Show) -> PlainView:
+def _view(around: Surroundings, show: Show) -> PlainView:
     talk = streams.talk()
     if show.plain or show.as_json or not talk.is_terminal or os.environ.get("TERM", "dumb") == "dumb":
         return PlainView(talk, around.redactor)
@@ -120,5 +128,3 @@ def driver(store: FileStore, chosen: Settings, show: Show) -> Iterator[Driver]:
             yield drives
     finally:
         around.guard.close()
-
-

@@ -46,7 +46,10 @@ def lines(loop: Loop, root: Path) -> tuple[Line, ...]:
 
 def _used(loop: Loop) -> str:
     spend = loop.spend
-    parts = [f"{spend.iterations} {'round' if spend.iterations == 1 else 'rounds'}", f"{duration(spend.seconds)} at work"]
+    parts = [
+        f"{spend.iterations} {'round' if spend.iterations == 1 else 'rounds'}",
+        f"{duration(spend.seconds)} at work",
+    ]
     parts += [f"${spend.cost_usd:.4f}"] if spend.cost_usd else []
     parts += [f"{spend.tokens:,} tokens"] if spend.tokens else []
     return ", ".join(parts)

@@ -45,7 +45,9 @@ class Row:
 
 
 @click.command()
-@click.option("--status", "wanted", type=click.Choice([status.value for status in Status]), help="Only those of this status.")
+@click.option(
+    "--status", "wanted", type=click.Choice([status.value for status in Status]), help="Only those of this status."
+)
 @click.option("--all", "everything", is_flag=True, help=f"All that ended as well, not only the last {ENDED_SHOWN}.")
 @parameters.folder
 @parameters.as_json

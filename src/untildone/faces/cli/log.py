@@ -25,8 +25,16 @@ from untildone.store.lines import as_fields, compact
 @click.command()
 @parameters.loop_or_last
 @click.option("-f", "--follow", is_flag=True, help="Go on showing what happens until the loop rests.")
-@click.option("--output", "iteration", metavar="N", type=Amount("rounds", whole=True), help="What the agent printed in round N; with --json, as it printed it.")
-@click.option("--role", type=click.Choice([role.value for role in Role]), default=Role.WORKER.value, help="Whose output.")
+@click.option(
+    "--output",
+    "iteration",
+    metavar="N",
+    type=Amount("rounds", whole=True),
+    help="What the agent printed in round N; with --json, as it printed it.",
+)
+@click.option(
+    "--role", type=click.Choice([role.value for role in Role]), default=Role.WORKER.value, help="Whose output."
+)
 @parameters.folder
 @parameters.as_json
 def command(name: str, follow: bool, iteration: int | None, role: str, folder: str, as_json: bool) -> int:
@@ -78,7 +86,9 @@ def _show_output(store: FileStore, loop: Loop, role: Role, iteration: int, *, ra
                 if data.gone:
                     break
     except FileNotFoundError:
-        raise UsageError(f"Loop {loop.loop_id} has no output of round {iteration}.", f"it took {loop.spend.iterations} rounds") from None
+        raise UsageError(
+            f"Loop {loop.loop_id} has no output of round {iteration}.", f"it took {loop.spend.iterations} rounds"
+        ) from None
     return 0
 
 

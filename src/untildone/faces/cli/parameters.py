@@ -51,7 +51,7 @@ class Change:
     add: bool
 
 
-class Amount(click.ParamType):
+class Amount(click.ParamType[Any]):
     """A number above zero; with `unlimited`, also the word `none`."""
 
     name = "amount"

@@ -23,13 +23,24 @@ LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
 
 @click.command()
 @parameters.loop_or_last
-@click.option("-r", "--rounds", "--max-iterations", "--max-rounds", "rounds", metavar="+5|10", type=AmountChange("rounds", whole=True, unlimited=True), help="+5: five rounds more; 10: ten are left; none: no limit.")
+@click.option(
+    "-r",
+    "--rounds",
+    "--max-iterations",
+    "--max-rounds",
+    "rounds",
+    metavar="+5|10",
+    type=AmountChange("rounds", whole=True, unlimited=True),
+    help="+5: five rounds more; 10: ten are left; none: no limit.",
+)
 @click.option("--now", "skip_wait", is_flag=True, help="Do not wait for a usage limit or a retry.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
 @parameters.folder
 @parameters.as_json
-def command(name: str, rounds: Change | None, skip_wait: bool, detach: bool, plain: bool, folder: str, as_json: bool) -> int:
+def command(
+    name: str, rounds: Change | None, skip_wait: bool, detach: bool, plain: bool, folder: str, as_json: bool
+) -> int:
     """Go on with a loop where it was, in this terminal."""
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
+
+if TYPE_CHECKING:
+    from untildone.settings import Settings
+    from untildone.store.files import FileStore
 
 EXTRA = "untildone.extra_arguments"
 LONGEST_TASK = 10_000_000
@@ -33,28 +37,52 @@ class TakesExtraArguments(click.Command):
 @click.argument("task", metavar="TASK | --file F | -", nargs=-1)
 @click.option("--file", "task_file", metavar="F", help="Read the task from a file.")
 @click.option("--mode", metavar="MODE", help="ralph (default), supervise, instruct, workflow or phases.")
-@click.option("--route", type=click.Choice(["direct", "planned", "ralph", "architect", "ui_flow", "auto"]), help="For the mode phases.")
+@click.option(
+    "--route",
+    type=click.Choice(["direct", "planned", "ralph", "architect", "ui_flow", "auto"]),
+    help="For the mode phases.",
+)
 @click.option("--quick", "route", flag_value="direct", type=str, help="Short for --mode phases --route direct.")
 @click.option("--deep", "route", flag_value="ralph", type=str, help="Short for --mode phases --route ralph.")
-@click.option("--agent", metavar="NAME", help="claude, codex, copilot, gemini, opencode, command, scripted, or a profile.")
+@click.option(
+    "--agent", metavar="NAME", help="claude, codex, copilot, gemini, opencode, command, scripted, or a profile."
+)
 @click.option("--command", "program", metavar="WORDS", help="For --agent command: prompt on stdin, answer on stdout.")
 @click.option("--instructor", metavar="NAME", help="Another agent as instructor.")
 @click.option("--supervisor", metavar="NAME", help="Another agent as supervisor.")
 @click.option("--fallback-agent", metavar="NAME", help="Carries on while the agent is at its usage limit.")
 @click.option("--model", metavar="M", help="Handed to the agent as it is, like everything after --.")
 @click.option("--permissions", type=click.Choice(["work", "edit", "read"]), help="How freely the agent may act.")
-@click.option("--check", "checks", metavar="CMD", multiple=True, help="Must pass before a claim is believed; repeatable.")
+@click.option(
+    "--check", "checks", metavar="CMD", multiple=True, help="Must pass before a claim is believed; repeatable."
+)
 @click.option("--check-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a check may take (600).")
 @click.option("--review/--no-review", default=None, help="A supervisor must agree as well.")
-@click.option("--require-change/--no-require-change", default=None, help="A claim with nothing changed is not believed.")
-@click.option("-r", "--max-iterations", "--max-rounds", "max_iterations", metavar="N", type=Amount("rounds", whole=True, unlimited=True), help="Rounds at most; none: no limit.")
+@click.option(
+    "--require-change/--no-require-change", default=None, help="A claim with nothing changed is not believed."
+)
+@click.option(
+    "-r",
+    "--max-iterations",
+    "--max-rounds",
+    "max_iterations",
+    metavar="N",
+    type=Amount("rounds", whole=True, unlimited=True),
+    help="Rounds at most; none: no limit.",
+)
 @click.option("--max-minutes", metavar="M", type=Amount("minutes"), help="Minutes of work, all rounds together.")
 @click.option("--max-cost", metavar="USD", type=Amount("dollars"), help="Dollars, as far as the agent tells them.")
-@click.option("--max-tokens", metavar="N", type=Amount("tokens", whole=True), help="Tokens, as far as the agent tells them.")
+@click.option(
+    "--max-tokens", metavar="N", type=Amount("tokens", whole=True), help="Tokens, as far as the agent tells them."
+)
 @click.option("--iteration-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a round may take.")
 @click.option("--promise", metavar="TEXT", help='What claims the end; "": nothing does, all rounds are used.')
 @click.option("--marker", metavar="TEXT", help="What the supervisor or instructor ends with.")
-@click.option("--context", type=click.Choice(["continue", "fresh"]), help="Go on in the agent's session, or in a new one each round.")
+@click.option(
+    "--context",
+    type=click.Choice(["continue", "fresh"]),
+    help="Go on in the agent's session, or in a new one each round.",
+)
 @click.option("--interactive/--auto", default=None, help="Ask the person between steps, or never.")
 @click.option("--once", is_flag=True, help="One ordinary run, no loop.")
 @parameters.folder
@@ -64,7 +92,17 @@ class TakesExtraArguments(click.Command):
 @click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
 @parameters.as_json
 @click.pass_context
-def command(ctx: click.Context, task: Sequence[str], task_file: str | None, folder: str, detach: bool, plain: bool, as_json: bool, **flags: Any) -> int:
+def command(
+    ctx: click.Context,
+    /,
+    task: Sequence[str],
+    task_file: str | None,
+    folder: str,
+    detach: bool,
+    plain: bool,
+    as_json: bool,
+    **flags: Any,
+) -> int:
     """Keep an agent at work on a task, round after round, until it is verified done.
 
     TASK is in your words, in a file (--file), or on standard input (-). What follows -- goes to the agent as it is.
@@ -103,7 +141,9 @@ def _content(file: str) -> bytes:
             return opened.read(LONGEST_TASK + 1)
     except (OSError, ValueError) as problem:
         told = getattr(problem, "strerror", None) or problem
-        raise UsageError(f"Cannot read the task from {streams.printable(file)}: {told}.", "give a readable file with --file") from None
+        raise UsageError(
+            f"Cannot read the task from {streams.printable(file)}: {told}.", "give a readable file with --file"
+        ) from None
 
 
 def _decoded(content: bytes, what: str) -> str:
@@ -119,7 +159,9 @@ def _sound(task: str, what: str) -> str:
     if "\0" in task:
         raise UsageError(f"{what} has a NUL character.", "remove it: agents take text")
     if len(task) > LONGEST_TASK:
-        raise UsageError(f"{what} is longer than {LONGEST_TASK:,} characters.", "put the details into files that it names")
+        raise UsageError(
+            f"{what} is longer than {LONGEST_TASK:,} characters.", "put the details into files that it names"
+        )
     return task.encode("utf-8", "replace").decode()
 
 
@@ -155,7 +197,7 @@ def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain
         return drives.drive(loop_id)
 
 
-def _create(store: Any, task: str, chosen: Any, place: Path) -> str:
+def _create(store: FileStore, task: str, chosen: Settings, place: Path) -> str:
     from untildone import verbs
 
     try:
@@ -165,9 +207,11 @@ def _create(store: Any, task: str, chosen: Any, place: Path) -> str:
     return verbs.start(store, loop.loop_id).loop_id
 
 
-def for_terminal(chosen: Any, *, asking: bool) -> Any:
+def for_terminal(chosen: Settings, *, asking: bool) -> Settings:
     """An instructor at a terminal works with a person: no limit of rounds, and a question when it is done."""
     if chosen.mode != "instruct" or not asking or not (sys.stdin and sys.stdin.isatty()):
         return chosen
     usual = {"max_iterations": "none", "interactive": True}
-    return chosen.model_copy(update={name: value for name, value in usual.items() if name not in chosen.model_fields_set})
+    return chosen.model_copy(
+        update={name: value for name, value in usual.items() if name not in chosen.model_fields_set}
+    )

@@ -60,7 +60,10 @@ def _facts(store: FileStore, loop: Loop, *, driven: bool, now: float) -> Iterato
     if loop.outcome:
         yield "outcome", f"{loop.outcome.word}: {loop.outcome.sentence} {one_line(loop.reason, 1000)}".rstrip()
     yield "mode", settings.mode
-    yield "agent", " ".join(word for word in (settings.worker.profile, settings.worker.model, loop.agent_version) if word)
+    yield (
+        "agent",
+        " ".join(word for word in (settings.worker.profile, settings.worker.model, loop.agent_version) if word),
+    )
     yield "round", summaries.rounds(loop)
     for gauge in budgets.gauges(loop.budget, loop.spend):
         yield "budget", gauge.sentence()

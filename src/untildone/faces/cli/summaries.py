@@ -53,5 +53,3 @@ def age(at: float, now: float | None = None) -> str:
     if seconds < 3600:
         return f"{int(seconds // 60)}m"
     return f"{int(seconds // 3600)}h" if seconds < 2 * 86400 else f"{int(seconds // 86400)}d"
-
-

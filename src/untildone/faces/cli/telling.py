@@ -122,7 +122,7 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
         case StartRequested() | ResumeRequested() | PauseRequested() | StopRequested():
             return _controlled(entry.event, live=live)
         case MessageSent() | BudgetChanged() | BudgetWarned():
-            return _told(entry.event, loop)
+            return _told(entry.event)
         case TurnStarted():
             return _started(entry.event, loop)
         case TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
@@ -135,6 +135,14 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return tuple(line for result in shown for line in of_gate(result))
         case Rested(outcome=outcome, reason=reason):
             return () if live else (_rested(outcome, reason),)
+        case _:
+            return _beside(entry.event, live=live)
+
+
+def _beside(
+    event: StateRepaired | RunnerClaimed | TasksChanged | LiveStateSeen | WorkspaceSeen | SessionOpened, *, live: bool
+) -> tuple[Line, ...]:
+    match event:
         case StateRepaired(detail=detail):
             return (Line(f"repaired: {one_line(detail)}", Kind.WARNING),)
         case RunnerClaimed(pid=pid, machine=machine):
@@ -146,7 +154,7 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
         case WorkspaceSeen() | SessionOpened():
             return ()
         case _:
-            assert_never(entry.event)
+            assert_never(event)
 
 
 def introduction(loop: Loop) -> tuple[Line, ...]:
@@ -182,7 +190,7 @@ def _when(urgency: Urgency) -> str:
     return "now" if urgency is Urgency.NOW else "after this round"
 
 
-def _told(event: MessageSent | BudgetChanged | BudgetWarned, loop: Loop) -> tuple[Line, ...]:
+def _told(event: MessageSent | BudgetChanged | BudgetWarned) -> tuple[Line, ...]:
     match event:
         case MessageSent(text=text, source=source):
             return (Line(f"message ({source}): {one_line(text)}"),)

@@ -15,7 +15,9 @@ from untildone.faces.cli.parameters import Amount
 
 @click.command()
 @parameters.loop_or_last
-@click.option("--timeout", metavar="S", type=Amount("seconds"), help="Seconds to wait at most; then the exit code is 2.")
+@click.option(
+    "--timeout", metavar="S", type=Amount("seconds"), help="Seconds to wait at most; then the exit code is 2."
+)
 @parameters.folder
 @parameters.as_json
 def command(name: str, timeout: float | None, folder: str, as_json: bool) -> int:

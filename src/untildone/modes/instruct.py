@@ -1,0 +1,113 @@
+"""instruct: an instructor turns what the person wants into one instruction after the other for the worker."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from untildone.core import gates
+from untildone.core.actions import Ask
+from untildone.core.claims import has_marker
+from untildone.core.events import AnswerRead
+from untildone.core.loop import Loop
+from untildone.core.mode import PlainMode
+from untildone.core.model import EMPTY, Answer, Role
+from untildone.modes import _instruct_texts as texts
+
+LONGEST_INSTRUCTION = 60_000
+SHOWN_ANSWER = 16_000
+
+
+class Stage(StrEnum):
+    """Where the two stand; kept in the loop's `skill_state`."""
+
+    BEGIN = "begin"
+    WORK = "work"
+    """The worker has an instruction that it has not answered."""
+    ANSWERED = "answered"
+    CLAIMED = "claimed"
+    """The instructor said that everything is done."""
+
+
+class Instruct(PlainMode):
+    name = "instruct"
+    default_iterations: int | None = 20
+    stays_open = True
+
+    def next(self, loop: Loop) -> Ask:
+        if _stage(loop) is Stage.WORK and not loop.inbox and not _was_cut_short(loop):
+            return Ask(Role.WORKER, _instruction(loop))
+        role = texts.ROLE.format(marker=loop.settings.marker.strip())
+        news, everything = _joined(*_news(loop)), _joined(*_history(loop), *_news(loop))
+        return Ask(Role.INSTRUCTOR, news, system_prompt=role, prompt_if_new=everything, carries_messages=True)
+
+    def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
+        if role is Role.WORKER:
+            return _read(loop, Stage.ANSWERED, _instruction(loop))
+        done = has_marker(answer.text, loop.settings.marker)
+        if done is not None:
+            return _read(loop, Stage.CLAIMED, "", note=done.message or "")
+        return _read(loop, Stage.WORK, answer.text.strip()[:LONGEST_INSTRUCTION])
+
+
+def _read(loop: Loop, stage: Stage, instruction: str, note: str = "") -> AnswerRead:
+    state = {"stage": stage.value, "instruction": instruction, "round": loop.spend.iterations}
+    return AnswerRead(claimed=stage is Stage.CLAIMED, skill_state=state, note=note)
+
+
+def _stage(loop: Loop) -> Stage:
+    return Stage((loop.skill_state or EMPTY).get("stage", Stage.BEGIN))
+
+
+def _instruction(loop: Loop) -> str:
+    return str((loop.skill_state or EMPTY).get("instruction", ""))
+
+
+def _was_cut_short(loop: Loop) -> bool:
+    """The worker's round was taken, and came to nothing: that is news for the instructor, unless it is tried again."""
+    given_at = int((loop.skill_state or EMPTY).get("round", 0))
+    tried_again = loop.retry is not None and loop.retry.role is Role.WORKER
+    return _stage(loop) is Stage.WORK and loop.spend.iterations > given_at and not tried_again
+
+
+def _news(loop: Loop) -> list[str]:
+    """What the instructor has not heard yet."""
+    match _stage(loop):
+        case Stage.BEGIN:
+            news = [texts.TASK.format(text=loop.description)]
+        case Stage.WORK:
+            news = [texts.CUT_SHORT if _was_cut_short(loop) else texts.NOT_CARRIED_OUT]
+        case Stage.ANSWERED:
+            news = [_worker_answered(loop)]
+        case Stage.CLAIMED:
+            report = gates.failure_report(loop.failed_gates)
+            news = [texts.NOT_DONE_YET.format(report=report)] if report else []
+    news += [texts.FROM_PERSON.format(text=text) for text in loop.inbox]
+    return news or [texts.GO_ON]
+
+
+def _worker_answered(loop: Loop) -> str:
+    text = loop.last_answer.strip()
+    if not text:
+        return texts.WORKER_SAID_NOTHING
+    too_much = len(text) - SHOWN_ANSWER
+    if too_much > 0:
+        half = SHOWN_ANSWER // 2
+        text = f"{text[:half]}\n{texts.LEFT_OUT.format(number=too_much)}\n{text[-half:]}"
+    return texts.WORKER_ANSWERED.format(text=text)
+
+
+def _history(loop: Loop) -> list[str]:
+    """What an instructor without a session must be told first: everything the person asked, and where it stands."""
+    if _stage(loop) is Stage.BEGIN:
+        return []
+    first, *later = (text for text in loop.asked if text not in loop.inbox)
+    told = [texts.TASK.format(text=first), *(texts.FROM_PERSON.format(text=text) for text in later)]
+    given = _instruction(loop)
+    return [*told, texts.TAKEN_OVER.format(text=given)] if given else told
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+MODE = Instruct()

@@ -1,0 +1,62 @@
+"""supervise: each stop of the worker is a claim, and a supervisor decides whether it may."""
+
+from __future__ import annotations
+
+from untildone.core import gates
+from untildone.core.actions import Ask
+from untildone.core.events import AnswerRead
+from untildone.core.loop import Loop
+from untildone.core.mode import PlainMode
+from untildone.core.model import Answer, Context, Role, SessionUse
+from untildone.modes import _supervise_texts as texts
+
+SHOWN_ANSWER = 8_000
+
+
+class Supervise(PlainMode):
+    name = "supervise"
+    default_iterations: int | None = 20
+    reviewed = True
+
+    def next(self, loop: Loop) -> Ask:
+        session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
+        return Ask(Role.WORKER, _next_message(loop), session, prompt_if_new=_everything(loop))
+
+    def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
+        return AnswerRead(claimed=True)
+
+
+def _next_message(loop: Loop) -> str:
+    """In the worker's own session: the feedback as it is, or the check that failed, and what the person said since."""
+    parts = [_feedback(loop) or gates.failure_report(loop.failed_gates), *_said(loop)]
+    return "\n\n".join(part for part in parts if part) or f"{texts.CUT_SHORT}\n\n{loop.description}"
+
+
+def _everything(loop: Loop) -> str:
+    """For a worker without a session to go on in. At first that is the task alone."""
+    if loop.next_iteration == 1:
+        return "\n\n".join((loop.description, *_said(loop)))
+    earlier = [text for text in loop.asked if text not in loop.inbox and text != loop.description]
+    feedback = _feedback(loop)
+    parts = [
+        loop.description,
+        *(texts.FROM_PERSON.format(text=text) for text in earlier),
+        texts.ALREADY_UNDER_WAY,
+        loop.last_answer and texts.LAST_ANSWER.format(text=loop.last_answer[-SHOWN_ANSWER:]),
+        texts.FEEDBACK.format(text=feedback) if feedback else gates.failure_report(loop.failed_gates),
+        *_said(loop),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _said(loop: Loop) -> tuple[str, ...]:
+    return tuple(texts.FROM_PERSON.format(text=text) for text in loop.inbox)
+
+
+def _feedback(loop: Loop) -> str:
+    """What the supervisor said, if nothing but the review failed."""
+    failed = loop.failed_gates
+    return failed[0].tail if len(failed) == 1 and failed[0].gate == "review" else ""
+
+
+MODE = Supervise()

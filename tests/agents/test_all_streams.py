@@ -1,0 +1,164 @@
+"""What holds for every agent and every recorded stream: no line is lost on us, and no damage to one breaks us."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untildone.agents import Invocation, Notice, Request, SessionKnown, ToolEnded, ToolStarted, find, names
+from untildone.core.model import Permissions, SessionUse
+
+STREAMS = sorted((Path(__file__).parent / "streams").glob("*/*.jsonl"))
+RECORDED = ("claude", "codex", "copilot", "gemini", "opencode")
+MOST_NOTICES = 10
+NOW = 1794765000.0
+
+every_stream = pytest.mark.parametrize("path", STREAMS, ids=[f"{path.parent.name}-{path.stem}" for path in STREAMS])
+every_agent = pytest.mark.parametrize("name", [*RECORDED, "command"])
+
+
+def request(**changes: Any) -> Request:
+    return Request(
+        **{"prompt": "do it", "command": "cat", "fresh_id": "0b5c7e0e-3d43-4c1a-9d0e-111111111111"} | changes
+    )
+
+
+def test_there_are_streams_of_every_program() -> None:
+    assert {path.parent.name for path in STREAMS} == set(RECORDED)
+
+
+@every_stream
+def test_every_line_is_understood(path: Path) -> None:
+    reader = find(path.parent.name).reader(request())
+    events = [event for line in path.read_bytes().splitlines() for event in reader.feed(line)]
+    kinds = Counter(type(event) for event in events)
+    assert not [event for event in events if isinstance(event, Notice) and " printed a" in event.text]
+    assert kinds[Notice] <= MOST_NOTICES
+    assert kinds[ToolEnded] <= kinds[ToolStarted]
+    assert all("\n" not in event.summary for event in events if isinstance(event, ToolStarted | ToolEnded))
+
+
+@every_stream
+def test_a_stream_that_is_cut_anywhere_has_no_answer_before_its_end(path: Path) -> None:
+    lines = path.read_bytes().splitlines()
+    for length in range(len(lines)):
+        reader = find(path.parent.name).reader(request())
+        for line in lines[:length]:
+            reader.feed(line)
+        answer = reader.finish(-9, "", NOW)
+        assert answer.failure or answer.text or length, "an empty stream is a failure"
+        assert answer.exit_code == -9
+
+
+@every_stream
+def test_a_damaged_line_gives_a_notice_and_no_exception(path: Path) -> None:
+    reader = find(path.parent.name).reader(request())
+    notices = 0
+    for line in path.read_bytes().splitlines():
+        notices += sum(isinstance(event, Notice) for event in reader.feed(line[: len(line) // 2]))
+    assert 1 <= notices <= MOST_NOTICES
+    assert reader.finish(0, "", NOW).failure is not None
+
+
+@every_stream
+def test_fields_of_the_wrong_type_break_nothing(path: Path) -> None:
+    for wrong in (None, 7, "text", [], {}, [[1]], True, 1e999, "\ud800"):
+        reader = find(path.parent.name).reader(request())
+        for line in path.read_bytes().splitlines():
+            told = json.loads(line)
+            for name in told:
+                events = reader.feed(json.dumps(told | {name: wrong}).encode())
+                assert "\ud800" not in repr(events)
+        reader.finish(0, "", NOW)
+
+
+@every_agent
+@pytest.mark.parametrize(
+    "line", [b"", b"   ", b"\xff\xfe", b"[1, 2]", b"null", b"{", b"[" * 100_000, b"9" * 5000, b'{"type": "news"}']
+)
+def test_any_line_is_survived(name: str, line: bytes) -> None:
+    reader = find(name).reader(request())
+    reader.feed(line)
+    assert reader.finish(1, "", NOW).failure is not None
+
+
+@every_agent
+def test_a_flood_of_stray_lines_is_no_flood_of_notices(name: str) -> None:
+    reader = find(name).reader(request())
+    events = [event for _ in range(1000) for event in reader.feed(b"(node:1) Warning: something")]
+    assert sum(isinstance(event, Notice) for event in events) <= MOST_NOTICES
+
+
+@every_agent
+@pytest.mark.parametrize("prompt", ["--help", "-", "/clear", "$(touch x); `id`", "é\n😀\x00", "x" * 300_000, "\ud800"])
+@pytest.mark.parametrize("permissions", Permissions)
+def test_the_prompt_goes_to_standard_input_and_never_to_the_command_line(
+    name: str, prompt: str, permissions: Permissions
+) -> None:
+    invocation = find(name).invocation(request(prompt=prompt, permissions=permissions))
+    assert prompt.encode("utf-8", "replace") in (invocation.stdin or b"")
+    assert not [word for word in invocation.argv if prompt != "-" and prompt in word]
+
+
+@every_agent
+def test_a_huge_system_prompt_stays_within_the_bounds_of_an_argument(name: str) -> None:
+    invocation = find(name).invocation(request(system_prompt="be good\n" * 20_000))
+    assert max(len(word.encode()) for word in invocation.argv) < 128 * 1024
+    assert b"be good" in (invocation.stdin or b"")
+
+
+@every_agent
+def test_a_system_prompt_always_reaches_the_agent(name: str) -> None:
+    for session in (SessionUse.NEW, SessionUse.RESUME):
+        invocation = find(name).invocation(request(system_prompt="BE GOOD", session=session, session_id="s1"))
+        assert "BE GOOD" in told(invocation)
+
+
+@every_agent
+def test_model_and_extra_arguments_are_handed_on(name: str) -> None:
+    invocation = find(name).invocation(request(model="m1", args=("--extra", "two words")))
+    assert "--extra" in invocation.argv
+    assert "two words" in invocation.argv
+    assert name == "command" or "--model=m1" in invocation.argv
+
+
+@every_agent
+def test_what_an_agent_can_do_is_what_its_command_line_says(name: str) -> None:
+    agent = find(name)
+    if agent.capabilities.resume:
+        assert "s1" in told(agent.invocation(request(session=SessionUse.RESUME, session_id="s1")))
+    if agent.capabilities.fork:
+        resumed = agent.invocation(request(session=SessionUse.RESUME, session_id="s1"))
+        assert agent.invocation(request(session=SessionUse.FORK, session_id="s1")) != resumed
+    assert agent.install
+
+
+@every_agent
+def test_a_session_without_an_id_is_a_new_one(name: str) -> None:
+    agent = find(name)
+    assert agent.invocation(request(session=SessionUse.RESUME)) == agent.invocation(request())
+
+
+def test_the_programs_are_all_there() -> None:
+    assert {*RECORDED, "command"} <= set(names())
+
+
+@every_stream
+def test_the_session_is_told_once_and_before_the_end(path: Path) -> None:
+    reader = find(path.parent.name).reader(Request("go"))
+    sessions = [
+        event.session_id
+        for line in path.read_bytes().splitlines()
+        for event in reader.feed(line)
+        if isinstance(event, SessionKnown)
+    ]
+    assert len(sessions) == len(set(sessions)) <= 1
+    assert reader.finish(0, "", NOW).session_id == (sessions[0] if sessions else None)
+
+
+def told(invocation: Invocation) -> str:
+    return "\n".join(invocation.argv) + (invocation.stdin or b"").decode()

@@ -1,0 +1,17 @@
+"""The file store is held to what every store must do."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from untildone.store.files import FileStore
+from untildone.testing.store_conformance import StoreConformance, StoreFactory
+
+
+class TestFileStore(StoreConformance):
+    @pytest.fixture
+    def factory(self, tmp_path: Path) -> StoreFactory:
+        return partial(FileStore, tmp_path / ".loop")
