@@ -15,7 +15,7 @@ from typing import Any
 
 from untildone import agents, modes, settings
 from untildone.core import budget as budgets
-from untildone.core import moves, receipt, rounds
+from untildone.core import moves, rounds
 from untildone.core.actions import Record
 from untildone.core.decide import decide
 from untildone.core.errors import AgentMissing, LoopBusy, UsageError
@@ -33,7 +33,8 @@ from untildone.core.events import (
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Permissions, Status, Urgency
 from untildone.core.secrets import Redactor
-from untildone.hosts import checks, guidance, programs, workspace
+from untildone.hosts import checks, guidance, workspace
+from untildone.hosts.archiving import archive
 from untildone.hosts.engine import Engine, Observer, Person, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits, default_folder
@@ -69,17 +70,27 @@ def create(
     store: FileStore, task: str, chosen: Settings, folder: Path, environment: Mapping[str, str] = os.environ
 ) -> Loop:
     """A new loop, not started yet. Everything that cannot work is said now, before anything is written."""
-    if not task.strip():
-        raise UsageError("The task is empty.", "say what is to be done, in quotes")
+    words = opening(task, chosen)
     if not os.access(folder, os.W_OK):
         raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
+    tidy(store)
     loop_id = new_id(time.time())
     wanted = loop_settings(chosen, str(folder), environment)
     if wanted.worktree:
         place = workspace.create_worktree(str(folder), loop_id, store.root / "worktrees" / loop_id)
         wanted = replace(wanted, workspace=place)
-    title = " ".join(task.split())[:TITLE_LENGTH]
-    return store.create(LoopCreated(loop_id, title, task, wanted, loop_budget(chosen)))
+    title = " ".join(words.rest.split())[:TITLE_LENGTH]
+    budget = replace(loop_budget(chosen), iterations=words.remaining)
+    return store.create(LoopCreated(loop_id, title, words.rest, wanted, budget))
+
+
+def opening(task: str, chosen: Settings) -> rounds.Parsed:
+    """The task without the round controls at its start, and what these came to."""
+    words = rounds.parse(task, loop_budget(chosen).iterations)
+    if not words.rest.strip():
+        sentence = f"{rounds.NO_INSTRUCTION}." if words.changes else "The task is empty."
+        raise UsageError(sentence, "say what is to be done, in quotes")
+    return words
 
 
 def new_id(now: float) -> str:
@@ -178,22 +189,15 @@ def drive(
     store: FileStore, loop_id: str, around: Surroundings, observer: Observer | None = None, person: Person | None = None
 ) -> Loop:
     """Drive a loop until it rests; an ended one is archived with its receipt."""
-    return drive_with(Engine(store, around, observer, person), store, loop_id)
+    return Engine(store, around, observer, person).drive(loop_id)
 
 
-def drive_with(engine: Engine, store: FileStore, loop_id: str) -> Loop:
-    loop = engine.drive(loop_id)
-    if loop.status.ended:
-        archive(store, loop)
-    return loop
-
-
-def archive(store: FileStore, loop: Loop) -> None:
-    place = loop.settings.workspace
-    files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
-    told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
-    store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
-    store.live_file(loop.loop_id, place).retire(store.progress(loop.loop_id))
+def tidy(store: FileStore) -> None:
+    """Archive what ended while its runner died."""
+    for loop_id in store.live_ids():
+        loop = store.load(loop_id)
+        if loop.status.ended and not store.is_driven(loop_id):
+            archive(store, loop)
 
 
 def start(store: FileStore, loop_id: str) -> Loop:

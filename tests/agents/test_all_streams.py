@@ -14,6 +14,8 @@ from untildone.core.model import Permissions, SessionUse
 
 STREAMS = sorted((Path(__file__).parent / "streams").glob("*/*.jsonl"))
 RECORDED = ("claude", "codex", "copilot", "gemini", "opencode")
+LAST_WORDS = ("result", "turn.completed", "turn.failed", "step_finish")
+WRONG: tuple[Any, ...] = (None, 7, "text", [], {}, [[1]], True, 1e999, "\ud800")
 MOST_NOTICES = 10
 NOW = 1794765000.0
 
@@ -43,15 +45,15 @@ def test_every_line_is_understood(path: Path) -> None:
 
 
 @every_stream
-def test_a_stream_that_is_cut_anywhere_has_no_answer_before_its_end(path: Path) -> None:
-    lines = path.read_bytes().splitlines()
-    for length in range(len(lines)):
-        reader = find(path.parent.name).reader(request())
-        for line in lines[:length]:
-            reader.feed(line)
-        answer = reader.finish(-9, "", NOW)
-        assert answer.failure or answer.text or length, "an empty stream is a failure"
-        assert answer.exit_code == -9
+def test_a_stream_that_is_cut_before_its_last_word_is_a_failure(path: Path) -> None:
+    reader = find(path.parent.name).reader(request())
+    for line in path.read_bytes().splitlines():
+        if json.loads(line)["type"] in LAST_WORDS:
+            break
+        reader.feed(line)
+    answer = reader.finish(-9, "", NOW)
+    assert answer.failure is not None
+    assert (answer.text, answer.exit_code) == ("", -9)
 
 
 @every_stream
@@ -66,7 +68,7 @@ def test_a_damaged_line_gives_a_notice_and_no_exception(path: Path) -> None:
 
 @every_stream
 def test_fields_of_the_wrong_type_break_nothing(path: Path) -> None:
-    for wrong in (None, 7, "text", [], {}, [[1]], True, 1e999, "\ud800"):
+    for wrong in WRONG:
         reader = find(path.parent.name).reader(request())
         for line in path.read_bytes().splitlines():
             told = json.loads(line)
@@ -116,6 +118,13 @@ def test_a_system_prompt_always_reaches_the_agent(name: str) -> None:
     for session in (SessionUse.NEW, SessionUse.RESUME):
         invocation = find(name).invocation(request(system_prompt="BE GOOD", session=session, session_id="s1"))
         assert "BE GOOD" in told(invocation)
+
+
+@every_agent
+def test_the_operating_system_takes_the_command_line(name: str) -> None:
+    argv = find(name).invocation(request(system_prompt="a\0b \ud800 😀")).argv
+    assert not [word for word in argv if "\0" in word]
+    assert [word.encode() for word in argv]
 
 
 @every_agent

@@ -417,7 +417,9 @@ def test_totals_that_were_counted_anew_are_not_negative() -> None:
 
 def test_a_total_told_without_a_session_id_is_not_counted_twice() -> None:
     first = after(begins(), ends("a", session_id="s1", session_total=Usage(tokens=100)), of=RUNNING)
-    unnamed = after(begins(2, session=SessionUse.RESUME), ends(failure=CRASHED, session_total=Usage(tokens=150)), of=first)
+    unnamed = after(
+        begins(2, session=SessionUse.RESUME), ends(failure=CRASHED, session_total=Usage(tokens=150)), of=first
+    )
     again = after(begins(2, attempt=2, session=SessionUse.RESUME), of=unnamed)
     done = after(ends("b", session_id="s1", session_total=Usage(tokens=170)), of=again)
     assert (unnamed.spend.tokens, done.spend.tokens) == (150, 170)
@@ -447,7 +449,9 @@ def test_plain_usage_adds_up_and_silence_costs_nothing() -> None:
 def answers(*turns: tuple[str, str], of: Loop = RUNNING) -> Loop:
     for text, fingerprint in turns:
         loop = after(begins(), of=of)
-        of = after(TurnEnded(Role.WORKER, 1, Answer(text), 1.0, Changes(fingerprint)), AnswerRead(claimed=False), of=loop)
+        of = after(
+            TurnEnded(Role.WORKER, 1, Answer(text), 1.0, Changes(fingerprint)), AnswerRead(claimed=False), of=loop
+        )
     return of
 
 

@@ -60,9 +60,7 @@ def test_a_gauge_tells_its_share_and_its_sentence(gauge: budgets.Gauge, share: f
     assert gauge.sentence() == sentence
 
 
-@pytest.mark.parametrize(
-    ("iterations", "spent", "left"), [(None, 3, None), (5, 0, 5), (5, 5, 0), (2, 5, 0)], ids=str
-)
+@pytest.mark.parametrize(("iterations", "spent", "left"), [(None, 3, None), (5, 0, 5), (5, 5, 0), (2, 5, 0)], ids=str)
 def test_rounds_left(iterations: int | None, spent: int, left: int | None) -> None:
     assert budgets.rounds_left(Budget(iterations=iterations), Spend(iterations=spent)) == left
 

@@ -568,7 +568,12 @@ def test_resume_gives_a_stalled_loop_three_more() -> None:
 
 
 def test_an_answer_to_its_question_saves_a_loop_from_a_stall() -> None:
-    replies = ["Which port?", "Which port?", Reply(Answer("Which port?"), meanwhile=(MessageSent("5433"),)), DONE]
+    replies: list[Reply | str] = [
+        "Which port?",
+        "Which port?",
+        Reply(Answer("Which port?"), meanwhile=(MessageSent("5433"),)),
+        DONE,
+    ]
     driver = looping(replies, Budget(iterations=20))
     assert driver.run().outcome is Outcome.CLAIMED
     assert "5433" in driver.calls()[3].ask.prompt

@@ -82,7 +82,15 @@ def test_without_a_gate_the_report_says_that_nothing_verified_it() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0 s"), (12.4, "12 s"), (59.6, "1m 0s"), (200, "3m 20s"), (3600, "1h 0m"), (4800, "1h 20m"), (90_000, "25h 0m")],
+    [
+        (0, "0 s"),
+        (12.4, "12 s"),
+        (59.6, "1m 0s"),
+        (200, "3m 20s"),
+        (3600, "1h 0m"),
+        (4800, "1h 20m"),
+        (90_000, "25h 0m"),
+    ],
 )
 def test_durations_as_people_read_them(seconds: float, words: str) -> None:
     assert duration(seconds) == words

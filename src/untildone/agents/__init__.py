@@ -128,6 +128,10 @@ class Agent(Protocol):
 
     def reader(self, request: Request) -> Reader: ...
 
+    def hand_back(self, session_id: str) -> tuple[str, ...] | None:
+        """The command that opens a session for a person at a terminal; None: this agent has no such thing."""
+        ...
+
 
 @cache
 def names() -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from untildone.agents import (
     ToolStarted,
 )
 from untildone.agents._lines import (
+    ClosingText,
     Object,
     ObjectLines,
     ended_without_answer,
@@ -53,8 +54,9 @@ class ClaudeReader:
         self._version: str | None = None
         self._model: str | None = None
         self._tools: dict[str, str] = {}
-        self._closing: list[str] = []
-        self._message_tokens: dict[str, int] = {}
+        self._closing = ClosingText()
+        self._message = ("", 0)
+        self._tokens = 0
         self._error = ""
         self._trouble = ""
         self._limit_resets_at: float | None = None
@@ -116,7 +118,7 @@ class ClaudeReader:
     def _take_block(self, block: Object, *, by_subagent: bool) -> Iterator[AgentEvent]:
         match text_field(block, "type"):
             case "text" if not by_subagent:
-                self._closing.append(text_field(block, "text"))
+                self._closing.add(text_field(block, "text"))
                 yield Said(text_field(block, "text"))
             case "thinking" if not by_subagent:
                 yield Thought(text_field(block, "thinking"))
@@ -149,15 +151,18 @@ class ClaudeReader:
             yield Notice(first_line(_errors(told)))
 
     def _count_tokens(self, message: Object) -> None:
-        """Each block of a message repeats the message's usage: kept by id, for a run that is cut before its result."""
-        self._message_tokens[text_field(message, "id")] = token_sum(object_field(message, "usage"), *_RUN_TOKENS)
+        """Each block of a message repeats the message's usage: counted once, for a run that is cut before its result."""
+        known, counted = self._message
+        tokens = token_sum(object_field(message, "usage"), *_RUN_TOKENS)
+        self._tokens += tokens - counted if text_field(message, "id") == known else tokens
+        self._message = (text_field(message, "id"), tokens)
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         if self._result is None:
             return self._unfinished(exit_code, self._trouble or stderr_tail, now)
         failure = self._failure(self._result, stderr_tail, now)
         cut_short = text_field(self._result, "subtype") in _CUT_SHORT
-        text = "\n\n".join(self._closing) if cut_short else text_field(self._result, "result")
+        text = self._closing.joined("\n\n") if cut_short else text_field(self._result, "result")
         return Answer(
             text="" if failure else text,
             session_id=self._session,
@@ -172,7 +177,7 @@ class ClaudeReader:
     def _unfinished(self, exit_code: int, last_words: str, now: float) -> Answer:
         return Answer(
             session_id=self._session,
-            usage=Usage(tokens=sum(self._message_tokens.values()) or None),
+            usage=Usage(tokens=self._tokens or None),
             failure=ended_without_answer("claude", exit_code, last_words, now, stray=self._lines.stray),
             exit_code=exit_code,
             agent_version=self._version,

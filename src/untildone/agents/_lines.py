@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from untildone.core.failures import classify, plain
 from untildone.core.model import EMPTY, Failure, FailureKind, SessionUse
 
 LONGEST_ARGUMENT = 100_000
+LONGEST_CLOSING = 256 * 1024
 """Linux refuses a single argument of 128 KiB and more."""
 _WIDTH = 160
 _MOST_STRAY_LINES = 3
@@ -91,6 +93,11 @@ def tool_summary(arguments: Object) -> str:
     named = (text_field(arguments, name) for name in _SUMMARY_FIELDS)
     other = (_clean(value) for value in arguments.values() if isinstance(value, str))
     return first_line(next((told for told in (*named, *other) if told.strip()), ""))
+
+
+def argument(text: str) -> str:
+    """A text that the operating system takes on a command line."""
+    return _clean(text.replace("\0", ""))
 
 
 def with_system_prompt(prompt: str, system_prompt: str | None) -> str:
@@ -173,3 +180,24 @@ def _parsed(told: str) -> Any:
 def _clean(text: str) -> str:
     """Without lone surrogates, which JSON can carry and no file can."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+class ClosingText:
+    """What the agent said since it last did something: the end of it, however much it says."""
+
+    def __init__(self) -> None:
+        self._parts: deque[str] = deque()
+        self._size = 0
+
+    def add(self, part: str) -> None:
+        self._parts.append(part[-LONGEST_CLOSING:])
+        self._size += len(self._parts[-1])
+        while self._size - len(self._parts[0]) >= LONGEST_CLOSING:
+            self._size -= len(self._parts.popleft())
+
+    def clear(self) -> None:
+        self._parts.clear()
+        self._size = 0
+
+    def joined(self, between: str) -> str:
+        return between.join(self._parts)

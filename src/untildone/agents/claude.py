@@ -6,7 +6,7 @@ from typing import assert_never
 
 from untildone.agents import Capabilities, Invocation, Request
 from untildone.agents._claude_stream import ClaudeReader
-from untildone.agents._lines import LONGEST_ARGUMENT, session_to_use, with_system_prompt
+from untildone.agents._lines import LONGEST_ARGUMENT, argument, session_to_use, with_system_prompt
 from untildone.core.model import Permissions, SessionUse
 
 _WORK_TOOLS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch,Task,Skill"
@@ -45,6 +45,9 @@ class Claude:
     def reader(self, request: Request) -> ClaudeReader:
         return ClaudeReader()
 
+    def hand_back(self, session_id: str) -> tuple[str, ...]:
+        return (self.program, "--resume", session_id)
+
 
 def _session_flags(request: Request) -> tuple[str, ...]:
     use, session_id = session_to_use(request)
@@ -75,7 +78,7 @@ def _system_prompt_flags(system_prompt: str | None, session: SessionUse) -> tupl
     if not system_prompt:
         return ()
     unfrozen = ("--system-prompt-snapshot=off",) if session is not SessionUse.NEW else ()
-    return (f"--system-prompt={system_prompt}", *unfrozen)
+    return (f"--system-prompt={argument(system_prompt)}", *unfrozen)
 
 
 AGENT = Claude()

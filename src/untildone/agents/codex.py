@@ -22,6 +22,7 @@ from untildone.agents._lines import (
     LONGEST_ARGUMENT,
     Object,
     ObjectLines,
+    argument,
     ended_without_answer,
     first_line,
     object_field,
@@ -73,6 +74,9 @@ class Codex:
     def reader(self, request: Request) -> CodexReader:
         return CodexReader()
 
+    def hand_back(self, session_id: str) -> tuple[str, ...]:
+        return (self.program, "resume", session_id)
+
 
 def _system_and_prompt(request: Request) -> tuple[str | None, str]:
     """A session that exists takes no new instructions, and an argument has its bounds: then the prompt carries them."""
@@ -87,7 +91,7 @@ def _system_and_prompt(request: Request) -> tuple[str | None, str]:
 
 
 def _toml_text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(argument(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 class CodexReader:

@@ -28,6 +28,9 @@ class Command:
     def reader(self, request: Request) -> CommandReader:
         return CommandReader(_split(request.command)[0])
 
+    def hand_back(self, session_id: str) -> None:
+        return None
+
 
 class CommandReader:
     def __init__(self, program: str) -> None:

@@ -63,6 +63,9 @@ class Copilot:
     def reader(self, request: Request) -> CopilotReader:
         return CopilotReader(session_to_use(request)[1] or None)
 
+    def hand_back(self, session_id: str) -> tuple[str, ...]:
+        return (self.program, "--resume", session_id)
+
 
 def _session_flags(request: Request) -> tuple[str, ...]:
     """`--session-id` would start anew, without a word, where the session to resume is gone."""
@@ -145,7 +148,7 @@ class CopilotReader:
         self._result_code = status_field(line, "exitCode")
         session = text_field(line, "sessionId")
         if session and session != self._session:
-            self._session = session
+            self._session, self._told_session = session, True
             yield SessionKnown(session)
 
     def _retry_sentence(self, told: Object) -> str:

@@ -16,6 +16,7 @@ from untildone.agents import (
     ToolStarted,
 )
 from untildone.agents._lines import (
+    ClosingText,
     Object,
     ObjectLines,
     ended_without_answer,
@@ -57,6 +58,9 @@ class Gemini:
     def reader(self, request: Request) -> GeminiReader:
         return GeminiReader()
 
+    def hand_back(self, session_id: str) -> tuple[str, ...]:
+        return (self.program, "--resume", session_id)
+
 
 def _session_flags(request: Request) -> tuple[str, ...]:
     use, session_id = resumable_session(request, "gemini")
@@ -70,7 +74,7 @@ class GeminiReader:
         self._lines = ObjectLines("gemini")
         self._session: str | None = None
         self._model: str | None = None
-        self._saying = ""
+        self._saying = ClosingText()
         self._text = ""
         self._tools: dict[str, str] = {}
         self._result: Object | None = None
@@ -84,7 +88,7 @@ class GeminiReader:
     def _take(self, told: Object) -> Iterator[AgentEvent]:
         kind = text_field(told, "type")
         if kind == "message" and text_field(told, "role") == "assistant":
-            self._saying += text_field(told, "content")
+            self._saying.add(text_field(told, "content"))
             return
         yield from self._said()
         match kind:
@@ -102,9 +106,11 @@ class GeminiReader:
 
     def _said(self) -> Iterator[AgentEvent]:
         """The text comes in pieces: it is said when something else follows."""
-        if self._saying:
-            self._text, self._saying = self._saying, ""
-            yield Said(self._text)
+        said = self._saying.joined("")
+        if said:
+            self._text = said
+            self._saying.clear()
+            yield Said(said)
 
     def _take_init(self, told: Object) -> Iterator[AgentEvent]:
         self._session = text_field(told, "session_id") or None

@@ -18,6 +18,7 @@ from untildone.agents import (
     ToolStarted,
 )
 from untildone.agents._lines import (
+    ClosingText,
     Object,
     ObjectLines,
     ended_without_answer,
@@ -64,6 +65,9 @@ class OpenCode:
     def reader(self, request: Request) -> OpenCodeReader:
         return OpenCodeReader()
 
+    def hand_back(self, session_id: str) -> tuple[str, ...]:
+        return (self.program, "--session", session_id)
+
 
 def _session_flags(request: Request) -> tuple[str, ...]:
     use, session_id = session_to_use(request)
@@ -82,7 +86,7 @@ class OpenCodeReader:
     def __init__(self) -> None:
         self._lines = ObjectLines("opencode")
         self._session: str | None = None
-        self._closing: list[str] = []
+        self._closing = ClosingText()
         self._tokens = 0
         self._cost = 0.0
         self._steps = 0
@@ -105,7 +109,7 @@ class OpenCodeReader:
         part = object_field(told, "part")
         match text_field(told, "type"):
             case "text":
-                self._closing.append(text_field(part, "text"))
+                self._closing.add(text_field(part, "text"))
                 yield Said(text_field(part, "text"))
             case "reasoning":
                 yield Thought(text_field(part, "text"))
@@ -136,7 +140,7 @@ class OpenCodeReader:
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         failure = self._failure(exit_code, stderr_tail, now)
         return Answer(
-            text="" if failure else "\n\n".join(self._closing),
+            text="" if failure else self._closing.joined("\n\n"),
             session_id=self._session,
             usage=Usage(self._cost, self._tokens) if self._steps else Usage(),
             failure=failure,
@@ -149,7 +153,7 @@ class OpenCodeReader:
         if self._stop_reason == "content-filter":
             return Failure(FailureKind.REFUSED, "the model refused to answer (content filter)")
         if exit_code == 0 and self._stop_reason not in ("", "tool-calls"):
-            return limit_in_answer("\n\n".join(self._closing), now)
+            return limit_in_answer(self._closing.joined("\n\n"), now)
         return ended_without_answer("opencode", exit_code, stderr_tail, now, stray=self._lines.stray)
 
 

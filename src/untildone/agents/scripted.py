@@ -60,6 +60,9 @@ class Scripted:
     def reader(self, request: Request) -> ScriptedReader:
         return ScriptedReader()
 
+    def hand_back(self, session_id: str) -> None:
+        return None
+
 
 def _session_flags(request: Request) -> tuple[str, ...]:
     fresh = (f"--session={request.fresh_id}",) if request.fresh_id else ()

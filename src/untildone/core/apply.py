@@ -135,8 +135,15 @@ def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksC
             return replace(loop, warned=(*loop.warned, limit))
         case TasksChanged(changes=changes):
             return replace(loop, tasks=tasks.changed(loop.tasks, changes))
-        case LiveStateSeen(text=text):
-            return replace(loop, live_state=text)
+        case LiveStateSeen():
+            return _edited(loop, event)
+
+
+def _edited(loop: Loop, event: LiveStateSeen) -> Loop:
+    """An edit on top of one that was not read yet is one edit, of what the file said before the first."""
+    before = event.before if loop.live_state is None else loop.live_before
+    in_turn = loop.live_in_turn or loop.turn is not None
+    return replace(loop, live_state=event.text, live_before=before, live_in_turn=in_turn)
 
 
 def _with_message(loop: Loop, text: str) -> Loop:
@@ -152,7 +159,8 @@ def _with_message(loop: Loop, text: str) -> Loop:
 
 def _with_budget(loop: Loop, budget: Budget) -> Loop:
     """With a new budget, a warning already given holds only while it is still due."""
-    due = {gauge.limit for gauge in budgets.gauges(budget, loop.spend) if gauge.share >= budgets.WARN_AT}
+    warn_from = loop.settings.warn_from
+    due = {gauge.limit for gauge in budgets.gauges(budget, loop.spend) if gauge.is_nearly_used(warn_from)}
     return replace(loop, budget=budget, warned=tuple(limit for limit in loop.warned if limit in due))
 
 
@@ -296,6 +304,8 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         turn=None,
         answer=None,
         live_state=None,
+        live_before="",
+        live_in_turn=False,
         claimed=event.claimed,
         gates=() if event.claimed and not loop.claimed else loop.gates,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,

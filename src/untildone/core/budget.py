@@ -28,6 +28,12 @@ class Gauge:
     def used_up(self) -> bool:
         return self.used >= self.allowed
 
+    def is_nearly_used(self, warn_from: int | None = None) -> bool:
+        """Whether to warn: at three quarters, or from as many iterations as were named."""
+        if self.limit == "iterations" and warn_from is not None:
+            return self.used >= warn_from
+        return self.share >= WARN_AT
+
     def sentence(self) -> str:
         unit = {"iterations": "iterations", "minutes": "minutes", "cost": "dollars", "tokens": "tokens"}[self.limit]
         return f"{_number(self.used)} of {_number(self.allowed)} {unit} used"

@@ -8,6 +8,8 @@ from untildone.core import budget as budgets
 from untildone.core import failures, review, rounds
 from untildone.core.actions import Action, Ask, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
 from untildone.core.events import (
+    AnswerRead,
+    BudgetChanged,
     BudgetWarned,
     Event,
     GatesRan,
@@ -44,7 +46,7 @@ def decide(loop: Loop, now: float, mode: Mode) -> Action:
     if loop.asks_person:
         return AwaitPerson("Interrupted. What next?", leave=Outcome.INTERRUPTED)
     if loop.live_state is not None:
-        return Record((mode.absorb(loop, loop.live_state),))
+        return _take_in(mode.absorb(loop, loop.live_state))
     wanted_more = bool(loop.inbox)
     return _judge(loop, now, mode) if loop.claimed and not wanted_more else _go_on(loop, now, mode)
 
@@ -68,8 +70,14 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
         return Record((GatesRan((review.result(loop, answer),)),))
     read = mode.read(loop, turn.role, answer)
     once = loop.settings.once and turn.role is Role.WORKER
-    end = (Rested(Outcome.FAILED, read.gives_up),) if read.gives_up else ()
-    return Record((replace(read, claimed=True) if once else read, *end))
+    return _take_in(replace(read, claimed=True) if once else read)
+
+
+def _take_in(read: AnswerRead) -> Record:
+    """What the mode understood, with what follows from it."""
+    budget = () if read.max_iterations is None else (BudgetChanged("iterations", read.max_iterations),)
+    end = (Rested(read.gives_up_as, read.gives_up),) if read.gives_up else ()
+    return Record((*budget, read, *end))
 
 
 def _by_hand(loop: Loop, turn: Turn, failure: Failure) -> Record:
@@ -168,7 +176,7 @@ def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
     if gauge is not None:
         return _rest(Outcome.BUDGET, _used_up(gauge))
     for gauge in budgets.gauges(loop.budget, loop.spend):
-        if gauge.share >= budgets.WARN_AT and gauge.limit not in loop.warned:
+        if gauge.is_nearly_used(loop.settings.warn_from) and gauge.limit not in loop.warned:
             return Record((BudgetWarned(gauge.limit, gauge.used, gauge.allowed),))
     return None
 

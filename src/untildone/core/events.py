@@ -165,7 +165,12 @@ class AnswerRead:
     """Something the person should see."""
     tasks: tuple[TaskChange, ...] = ()
     gives_up: str = ""
-    """Why the mode sees no way on; the loop fails with this sentence."""
+    """Why the mode sees no way on; the loop comes to rest with this sentence."""
+    gives_up_as: Outcome = Outcome.FAILED
+    max_iterations: int | None = None
+    """What a person wrote into the live state file as the most iterations; `decide` makes it a change of the budget."""
+    keep_checkpoint: bool = False
+    """The host keeps a full copy of the state as of here."""
     documents: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """What the host adds to the loop's documents, by file name: `progress.md`, …"""
 
@@ -200,9 +205,10 @@ class TasksChanged:
 
 @dataclass(frozen=True, slots=True)
 class LiveStateSeen:
-    """Somebody, a person or the agent, edited the live state file: this is what it says now."""
+    """Somebody, a person or the agent, edited the live state file: this is what it says now, and what it said before."""
 
     text: str
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)

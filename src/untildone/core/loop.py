@@ -130,6 +130,10 @@ class Loop:
     tasks: tuple[Task, ...] = ()
     live_state: str | None = None
     """What somebody wrote into the live state file, until the mode has read it."""
+    live_before: str = ""
+    """What the file had said before that."""
+    live_in_turn: bool = False
+    """An agent was at work meanwhile: it may have been the agent who wrote it."""
     consultations: int = 0
     """How often other roles have answered since the worker's last turn, or the person's last word."""
     asks_person: bool = False

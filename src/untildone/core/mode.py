@@ -14,6 +14,8 @@ class Mode(Protocol):
     name: str
     default_iterations: int | None
     """How many iterations a loop may take if nobody said."""
+    default_iteration_timeout: float | None
+    """How many seconds an iteration may take if nobody said."""
     reviewed: bool
     """Whether a supervisor looks at every claim, asked for or not."""
     works_by_hand: bool
@@ -41,6 +43,7 @@ class Mode(Protocol):
 class PlainMode:
     """What most modes have in common: no live state file, no review unless asked for, done is done."""
 
+    default_iteration_timeout: float | None = None
     reviewed = False
     works_by_hand = False
     stays_open = False

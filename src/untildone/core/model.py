@@ -173,6 +173,8 @@ class LoopSettings:
     commit: bool = False
     retry_delay: float = 2.0
     """Seconds before the first retry of a turn that failed in passing; each further one waits twice as long."""
+    warn_from: int | None = None
+    """The iteration from which the person is warned, if not at three quarters of the budget."""
     options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     """What only one mode knows: `route`, `supervisor_prompt`, …"""
 

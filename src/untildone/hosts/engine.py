@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from untildone import modes
 from untildone.agents import AgentEvent
+from untildone.core import budget as budgets
+from untildone.core import rounds
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
 from untildone.core.decide import decide
 from untildone.core.events import (
@@ -29,6 +31,7 @@ from untildone.core.loop import Limit, Loop
 from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.secrets import Redactor
 from untildone.hosts import checks, orphans, turns
+from untildone.hosts.archiving import archive
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
 from untildone.hosts.workspace import Workspace
@@ -54,8 +57,12 @@ class Observer(Protocol):
 class Person(Protocol):
     """Somebody at the terminal who can be asked."""
 
-    def ask(self, question: AwaitPerson, loop: Loop) -> str | None:
-        """Their answer; None if they want to leave."""
+    def ask(self, question: AwaitPerson, loop: Loop, moved_on: Callable[[], bool]) -> str | None:
+        """Their answer; None if they want to leave; empty if `moved_on`, asked now and then, says it is too late."""
+        ...
+
+    def tell(self, notice: str) -> None:
+        """What became of their answer."""
         ...
 
 
@@ -107,11 +114,15 @@ class Engine:
         with self.store.claim(loop_id) as journal:
             orphans.end_all(mark)
             self.around.guard.watch(mark)
+            drive = _Drive(self, journal)
             try:
-                return _Drive(self, journal).until_rest()
+                loop = drive.until_rest()
             finally:
-                orphans.end_all(mark)
+                orphans.end_all(mark, groups=frozenset(drive.groups))
                 self.around.guard.forget(mark)
+        if loop.status.ended:
+            archive(self.store, loop)
+        return loop
 
     @property
     def interrupted(self) -> bool:
@@ -129,6 +140,8 @@ class _Drive:
         self.mode = modes.find(settings.mode)
         self.workspace = Workspace(settings.workspace)
         self.order_given = False
+        self.groups: set[int] = set()
+        """Process groups in which something outlived its turn; it ends with the loop."""
         self.live = engine.store.live_file(journal.loop.loop_id, settings.workspace)
 
     def until_rest(self) -> Loop:
@@ -142,9 +155,12 @@ class _Drive:
 
     def next_action(self) -> Action:
         self.wants_out()
-        if self.engine.speaks.is_set():
+        if self.engine.speaks.is_set() and self.journal.loop.turn is None:
             self.engine.speaks.clear()
             self.write(TurnInterrupted(Role.WORKER, self.journal.loop.spend.iterations, "person"))
+        return self.decided()
+
+    def decided(self) -> Action:
         return decide(self.journal.loop, self.around.clock(), self.mode)
 
     def carry_out(self, action: Action) -> None:
@@ -240,14 +256,33 @@ class _Drive:
         self.journal.append()
         self.engine.observer.waiting(until, reason, self.journal.loop)
         seq = self.journal.loop.seq
-        while self.around.clock() < until and self.journal.loop.seq == seq:
+        while self.around.clock() < until and not self.wants_out() and self.journal.loop.seq == seq:
             time.sleep(max(0.0, min(LOOK_EVERY, until - self.around.clock())))
-            self.wants_out()
 
     def await_person(self, question: AwaitPerson) -> None:
+        """Until they say something or leave, or somebody else does something that makes the question idle."""
         self.journal.append()
-        answer = self.engine.person.ask(question, self.journal.loop) if self.engine.person else None
-        if answer is None:
-            self.write(Rested(question.leave, question.reason))
-        else:
-            self.write(MessageSent(answer, "terminal"))
+        standing: Action = question
+        while (answer := self.answer_of_person(question, standing)) is not None:
+            if not answer or self.hear(answer):
+                return
+            standing = self.decided()
+            question = replace(standing, question="") if isinstance(standing, AwaitPerson) else AwaitPerson("")
+        self.write(Rested(question.leave, question.reason))
+
+    def answer_of_person(self, question: AwaitPerson, standing: Action) -> str | None:
+        def moved_on() -> bool:
+            return self.wants_out() or self.decided() != standing
+
+        person = self.engine.person
+        return None if person is None else person.ask(question, self.journal.loop, moved_on)
+
+    def hear(self, answer: str) -> bool:
+        """Write down what they said, and say what became of it; whether it was more than round control."""
+        loop = self.journal.loop
+        parsed = rounds.parse(answer, budgets.rounds_left(loop.budget, loop.spend))
+        self.write(MessageSent(answer, "terminal"))
+        for notice in parsed.notices:
+            if self.engine.person is not None:
+                self.engine.person.tell(notice)
+        return bool(parsed.rest.strip())

@@ -33,6 +33,7 @@ class Drive(Protocol):
     engine: Engine
     journal: Journal
     workspace: Workspace
+    groups: set[int]
 
     def write(self, *events: Event, sync: bool = True) -> None: ...
 
@@ -95,7 +96,10 @@ class Turn:
             redactor=self.engine.around.redactor,
         )
         self.engine.around.guard.ensure()
-        return process.run(spawn, lambda line: self._take_line(action, reader, line), self.drive.wants_out)
+        ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.drive.wants_out)
+        if ended.leftover_group is not None:
+            self.drive.groups.add(ended.leftover_group)
+        return ended
 
     def _take_line(self, action: AskAgent, reader: Reader, line: bytes) -> None:
         for event in reader.feed(line):
@@ -111,11 +115,25 @@ class Turn:
 
     def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
         answer = reader.finish(ended.exit_code, ended.stderr_tail, self.engine.around.clock())
-        if ended.cause is Cause.INTERRUPTED or (ended.cause is Cause.TIMED_OUT and answer.failure is not None):
-            reason = self._why_interrupted() if ended.cause is Cause.INTERRUPTED else self._why_timed_out(action)
+        reason = self._cut_short(action, ended, answer)
+        if reason == "timeout" and action.ask.role is not Role.WORKER:
+            # No iteration is counted for it: unlike a worker's turn, it may not be taken again without end.
+            failure = Failure(FailureKind.TIMEOUT, f"no answer within {action.timeout:g} s")
+            self._finish(action, replace(answer, failure=failure), ended.seconds)
+        elif reason:
             self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds), sync=False)
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
+
+    def _cut_short(self, action: AskAgent, ended: Ended, answer: Answer) -> str:
+        """Why the turn was ended from outside; empty if it was not, or had said everything."""
+        match ended.cause:
+            case Cause.INTERRUPTED:
+                return self._why_interrupted()
+            case Cause.TIMED_OUT if answer.failure is not None:
+                return self._why_timed_out(action)
+            case _:
+                return ""
 
     def _why_interrupted(self) -> str:
         person = self.engine.speaks.is_set() and not self.journal.loop.interrupts_now

@@ -51,7 +51,7 @@ def parse(text: str, tasks: tuple[Task, ...]) -> ActionAnswer:
 _NAMES = {"skillStateUpdates", "continue", "message"}
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _objects(text: str) -> list[dict[str, Any]]:
     """The JSON objects of a text, the last one first; an object inside another one does not count on its own."""
     decoder, at = json.JSONDecoder(), text.find("{")
     found: list[dict[str, Any]] = []
@@ -63,7 +63,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         else:
             found.append(value)
         at = text.find("{", end)
-    return reversed(found)
+    return found[::-1]
 
 
 def _typed(holder: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:

@@ -10,7 +10,7 @@ from untildone.core.claims import has_marker
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import PlainMode
-from untildone.core.model import EMPTY, Answer, Role
+from untildone.core.model import EMPTY, Answer, Context, Role, SessionUse
 from untildone.modes import _instruct_texts as texts
 
 LONGEST_INSTRUCTION = 60_000
@@ -35,8 +35,9 @@ class Instruct(PlainMode):
 
     def next(self, loop: Loop) -> Ask:
         if _stage(loop) is Stage.WORK and not loop.inbox and not _was_cut_short(loop):
-            return Ask(Role.WORKER, _instruction(loop))
-        role = texts.ROLE.format(marker=loop.settings.marker.strip())
+            return Ask(Role.WORKER, _instruction(loop), SessionUse.RESUME if _remembers(loop) else SessionUse.NEW)
+        memory = texts.REMEMBERS if _remembers(loop) else texts.FORGETS
+        role = texts.ROLE.format(marker=loop.settings.marker.strip(), memory=memory)
         news, everything = _joined(*_news(loop)), _joined(*_history(loop), *_news(loop))
         return Ask(Role.INSTRUCTOR, news, system_prompt=role, prompt_if_new=everything, carries_messages=True)
 
@@ -60,6 +61,11 @@ def _stage(loop: Loop) -> Stage:
 
 def _instruction(loop: Loop) -> str:
     return str((loop.skill_state or EMPTY).get("instruction", ""))
+
+
+def _remembers(loop: Loop) -> bool:
+    """Whether the worker goes on in its session."""
+    return loop.settings.context is Context.CONTINUE and "resume" in loop.settings.worker.abilities
 
 
 def _was_cut_short(loop: Loop) -> bool:
@@ -100,7 +106,7 @@ def _history(loop: Loop) -> list[str]:
     """What an instructor without a session must be told first: everything the person asked, and where it stands."""
     if _stage(loop) is Stage.BEGIN:
         return []
-    first, *later = (text for text in loop.asked if text not in loop.inbox)
+    first, *later = loop.asked[: len(loop.asked) - len(loop.inbox)]
     told = [texts.TASK.format(text=first), *(texts.FROM_PERSON.format(text=text) for text in later)]
     given = _instruction(loop)
     return [*told, texts.TAKEN_OVER.format(text=given)] if given else told

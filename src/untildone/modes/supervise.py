@@ -36,7 +36,7 @@ def _everything(loop: Loop) -> str:
     """For a worker without a session to go on in. At first that is the task alone."""
     if loop.next_iteration == 1:
         return "\n\n".join((loop.description, *_said(loop)))
-    earlier = [text for text in loop.asked if text not in loop.inbox and text != loop.description]
+    earlier = loop.asked[1 : len(loop.asked) - len(loop.inbox)]
     feedback = _feedback(loop)
     parts = [
         loop.description,

@@ -73,6 +73,10 @@ class Store(Protocol):
         """The live state file of a loop whose mode has one."""
         ...
 
+    def progress(self, loop_id: str) -> Path:
+        """The loop's own folder, for what people and agents read."""
+        ...
+
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
         """Move an ended loop to the history, with its receipt and report."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,7 +33,7 @@ def store_error(problem: OSError, path: Path) -> StoreError:
 
 def replace_file(path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True) -> None:
     """All of the new content or all of the old, whatever happens. `before` runs when the new is ready, the old still there."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    draft = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     with told_as_sentence(path):
         try:
             _write(draft, content, sync=sync)

@@ -75,6 +75,10 @@ class FileStore:
     def ids(self) -> tuple[str, ...]:
         return layout.ids(self.root)
 
+    def live_ids(self) -> tuple[str, ...]:
+        """The loops that are not in the history."""
+        return layout.live_ids(self.root)
+
     def find(self, name: str) -> str:
         return meant(name, self.ids(), f"in {self.root}")
 

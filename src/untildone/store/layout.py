@@ -65,10 +65,15 @@ def archive_of(root: Path, loop_id: str) -> Path | None:
 
 
 def ids(root: Path) -> tuple[str, ...]:
-    live = (path.name.removesuffix(".progress") for path in root.glob("*.progress"))
-    checkpoints = (path.name.removesuffix(".json.sha256") for path in root.glob("*.json.sha256"))
     ended = (path.name.partition("_")[2] for path in (root / "history").glob("*_*"))
-    return tuple(sorted({name for name in (*live, *checkpoints, *ended) if is_id(name)}))
+    return tuple(sorted({*live_ids(root), *(name for name in ended if is_id(name))}))
+
+
+def live_ids(root: Path) -> tuple[str, ...]:
+    """The loops that are not, or not wholly, in the history."""
+    folders = (path.name.removesuffix(".progress") for path in root.glob("*.progress"))
+    checkpoints = (path.name.removesuffix(".json.sha256") for path in root.glob("*.json.sha256"))
+    return tuple(sorted({name for name in (*folders, *checkpoints) if is_id(name)}))
 
 
 def find_root(start: Path) -> Path:

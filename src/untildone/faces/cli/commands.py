@@ -35,6 +35,7 @@ COMMANDS = {
     "diff": Place("diff:command", "What a loop changed in its workspace."),
     "agents": Place("agents:command", "The agents: which are installed, and what they can do."),
     "config": Place("config:command", "The settings in effect, and where each comes from."),
+    "supervisor": Place("supervisor:command", "`supervisor init` writes a starter SUPERVISOR.md."),
     "demo": Place("demo:command", "Watch a loop catch an agent that lies."),
     "completion": Place("completion:command", "Print the completion script of a shell."),
     "_drive": Place("background:command", "Drive a loop; --detach starts this.", hidden=True),

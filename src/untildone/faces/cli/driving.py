@@ -7,19 +7,23 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from untildone import verbs
 from untildone.core.errors import LoopBusy
 from untildone.core.loop import Loop
-from untildone.faces.cli import ending, streams, telling
+from untildone.faces.cli import ending, handing_back, streams, telling
 from untildone.faces.cli.interrupting import interrupted_by_signals
 from untildone.faces.cli.recording import JsonLines, RecordingView
 from untildone.faces.cli.watching import PlainView
-from untildone.hosts.engine import Engine, Person, Surroundings
+from untildone.hosts.engine import Engine, Surroundings
 from untildone.settings import Settings
 from untildone.store.files import FileStore
+
+if TYPE_CHECKING:
+    from untildone.faces.cli.person import TerminalPerson
 
 TRY_AGAIN = 0.05
 
@@ -44,8 +48,10 @@ class Driver:
         self._data = streams.data()
         self._lines: JsonLines | None = None
         self.view = _view(around, show)
-        self._engine = Engine(store, around, self.view, self._person())
+        self._at_terminal = self._person()
+        self._engine = Engine(store, around, self.view, self._at_terminal)
         self._talks = False
+        self._rested: Loop | None = None
 
     def interrupt(self, number: int) -> bool:
         """A signal came; whether it ends the drive. Where a person is asked between steps, the first Ctrl-C gives them the word."""
@@ -69,23 +75,32 @@ class Driver:
         """Drive it until it rests, and tell how; the exit code. A runner that is just leaving is given some time."""
         self._talks = self._engine.person is not None and self._store.load(loop_id).settings.interactive
         try:
-            with self.view:
+            with self.view, self._keys():
                 loop = self._drive_when_free(loop_id, time.monotonic() + patience)
         except LoopBusy:
             raise
         except Exception as error:
             self._tell_programs(self._store.load(loop_id), getattr(error, "exit_code", 1), error)
             raise
+        self._rested = loop
         exit_code = loop.outcome.exit_code if loop.outcome else 0
         for line in ending.lines(loop, self._store.root):
             self.view.line(line)
         self._tell_programs(loop, exit_code, None)
         return exit_code
 
+    def _keys(self) -> AbstractContextManager[object]:
+        return self._at_terminal.keys if self._at_terminal is not None and self._talks else nullcontext()
+
+    def hand_back(self) -> None:
+        """A person at the terminal goes on in the agent's own session, where the mode is one that gives it back."""
+        if self._at_terminal is not None and self._rested is not None:
+            handing_back.hand_back(self._rested)
+
     def _drive_when_free(self, loop_id: str, deadline: float) -> Loop:
         while True:
             try:
-                return verbs.drive_with(self._engine, self._store, loop_id)
+                return self._engine.drive(loop_id)
             except LoopBusy:
                 if time.monotonic() > deadline or self._engine.interrupted:
                     raise
@@ -100,14 +115,14 @@ class Driver:
         told = ending.fields(loop, exit_code, time.time())
         self._data.record(told if error is None else {**told, "error": str(error)})
 
-    def _person(self) -> Person | None:
+    def _person(self) -> TerminalPerson | None:
         if not self._show.ask or self._show.as_json or not (sys.stdin and sys.stdin.isatty()):
             return None
         if not streams.talk().is_terminal:
             return None
         from untildone.faces.cli.person import TerminalPerson
 
-        return TerminalPerson(self.view)
+        return TerminalPerson(self.view, lambda: self._engine.interrupt(), lambda: self._engine.speaks.set())
 
 
 def _view(around: Surroundings, show: Show) -> PlainView:
@@ -128,3 +143,4 @@ def driver(store: FileStore, chosen: Settings, show: Show) -> Iterator[Driver]:
             yield drives
     finally:
         around.guard.close()
+    drives.hand_back()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.rule import Rule
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +23,7 @@ from untildone.core import budget as budgets
 from untildone.core import rounds
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult
+from untildone.core.model import GateResult, Spend
 from untildone.core.receipt import duration
 from untildone.core.secrets import Redactor
 from untildone.faces.cli import telling
@@ -57,48 +59,75 @@ class LiveView(PlainView):
     def __init__(self, talk: Output, redactor: Redactor) -> None:
         super().__init__(talk, redactor)
         self._console = Console(stderr=True, highlight=False)
-        self._live = Live(
-            console=self._console,
-            get_renderable=self._panel,
-            refresh_per_second=FRAMES_A_SECOND,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._ticker: threading.Thread | None = None
         self._started = time.monotonic()
         self._loop: Loop | None = None
         self._now: deque[Line] = deque(maxlen=RECENT)
         self._gates: dict[str, GateResult | None] = {}
         self._waiting: Waiting | None = None
         self._spinner = Spinner("dots")
+        self._live = self._new_live()
 
     def __enter__(self) -> LiveView:
-        self._live.start()
+        self._resume()
         return self
+
+    def _new_live(self) -> Live:
+        return Live(
+            console=self._console,
+            get_renderable=self._panel,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def _resume(self) -> None:
+        # One that is started again would draw over as many lines as it had when it was stopped.
+        self._live = self._new_live()
+        self._over.clear()
+        self._draw(self._live.start)
+        self._ticker = threading.Thread(target=self._tick, name="live view", daemon=True)
+        self._ticker.start()
+
+    def _suspend(self) -> None:
+        self._over.set()
+        if self._ticker is not None:
+            self._ticker.join()
+        self._draw(self._live.stop)
+
+    def _tick(self) -> None:
+        while not self._over.wait(1 / FRAMES_A_SECOND):
+            self._draw(self._live.refresh)
+
+    def _draw(self, step: Callable[[], None]) -> None:
+        """One at a time: two threads that move the cursor would overwrite each other's lines."""
+        with self._lock:
+            if self._talk.gone:
+                return
+            try:
+                step()
+            except (OSError, ValueError):
+                self._talk.gone = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            self._live.stop()
-        except OSError:
-            self._talk.gone = True
+        self._suspend()
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        self._live.stop()
+        self._suspend()
         try:
             yield
         finally:
-            self._live.start()
+            self._resume()
 
     def line(self, line: Line) -> None:
-        if self._talk.gone:
-            return
-        try:
-            self._console.print(_text(Line(self._redactor.text(line.text), line.kind)), overflow="fold")
-        except (OSError, ValueError):
-            self._talk.gone = True
+        text = _text(Line(self._redactor.text(line.text), line.kind))
+        self._draw(lambda: self._console.print(text, overflow="fold"))
 
     def entry(self, entry: Entry, loop: Loop) -> None:
         self._loop = loop
@@ -124,14 +153,13 @@ class LiveView(PlainView):
 
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         self._waiting = Waiting(until, reason, loop.seq)
-        super().waiting(until, reason, loop)
 
     def _panel(self) -> RenderableType:
         loop = self._loop
         if loop is None:
             return Text("starting …", style="dim")
         room = max(4, self._console.height - 2)
-        rows = [self._head(loop), *self._doing(loop), *self._gate_rows(loop), *self._bars(loop)]
+        rows = [Rule(style="dim"), self._head(loop), *self._doing(loop), *self._gate_rows(loop), *self._bars(loop)]
         return Group(*rows[:room])
 
     def _head(self, loop: Loop) -> RenderableType:
@@ -164,7 +192,7 @@ class LiveView(PlainView):
     def _bars(self, loop: Loop) -> list[RenderableType]:
         table = Table.grid(padding=(0, 1))
         width = max(6, min(BAR_WIDTH, self._console.width - 36))
-        for gauge in budgets.gauges(loop.budget, loop.spend):
+        for gauge in budgets.gauges(loop.budget, _spend_now(loop)):
             style = "red" if gauge.used_up else "yellow" if gauge.share >= budgets.WARN_AT else "green"
             bar = ProgressBar(total=1.0, completed=gauge.share, width=width, complete_style=style, finished_style=style)
             used = gauge.sentence().split(" of ")[0]
@@ -172,6 +200,12 @@ class LiveView(PlainView):
                 Text(UNITS[gauge.limit], style="dim"), bar, Text(f"{used} of {gauge.allowed:,.10g}", style="dim")
             )
         return [table] if table.row_count else []
+
+
+def _spend_now(loop: Loop) -> Spend:
+    """With the time of the turn that is being taken."""
+    running = max(0.0, time.time() - loop.turn.started_at) if loop.turn is not None and loop.answer is None else 0.0
+    return replace(loop.spend, seconds=loop.spend.seconds + running)
 
 
 def _gate(command: str, gates: dict[str, GateResult | None], loop: Loop) -> Text:

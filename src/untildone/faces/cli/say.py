@@ -24,9 +24,10 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
 
     [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds goes on.
     """
+    text = _text(words)
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)
-    heard = verbs.say(store, loop_id, _text(words), "terminal")
+    heard = verbs.say(store, loop_id, text)
     pid = detach.start_runner(store, loop_id) if heard.goes_on and not store.is_driven(loop_id) else None
     if as_json:
         told = summaries.fields(heard.loop, driven=store.is_driven(loop_id))

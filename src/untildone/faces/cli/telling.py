@@ -37,7 +37,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult, Outcome, Role, Urgency
+from untildone.core.model import FailureKind, GateResult, Outcome, Role, Urgency
 from untildone.core.receipt import duration
 
 LONGEST_LINE = 300
@@ -121,6 +121,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return introduction(loop)
         case StartRequested() | ResumeRequested() | PauseRequested() | StopRequested():
             return _controlled(entry.event, live=live)
+        case MessageSent(source="terminal") if live:
+            return ()
         case MessageSent() | BudgetChanged() | BudgetWarned():
             return _told(entry.event)
         case TurnStarted():
@@ -202,17 +204,23 @@ def _told(event: MessageSent | BudgetChanged | BudgetWarned) -> tuple[Line, ...]
 
 
 def _started(event: TurnStarted, loop: Loop) -> tuple[Line, ...]:
-    if event.role is not Role.WORKER:
-        return (Line(f"── {event.role.value} ({event.profile})", Kind.HEADER),)
-    if event.attempt > 1:
-        return (Line(f"Round {event.iteration}, attempt {event.attempt} ({event.profile})", Kind.QUIET),)
+    who = Line(f"── {event.role.value} ({event.profile})", Kind.HEADER)
+    led = loop.settings.mode == "instruct"
     most = loop.budget.iterations
     left = None if most is None else max(0, most - event.iteration)
+    if led and event.role is Role.INSTRUCTOR and event.attempt == 1:
+        return (Line(rounds.header(event.iteration + 1, left), Kind.HEADER), who)
+    if led or event.role is not Role.WORKER:
+        return (who,)
+    if event.attempt > 1:
+        return (Line(f"Round {event.iteration}, attempt {event.attempt} ({event.profile})", Kind.QUIET),)
     return (Line(rounds.header(event.iteration, left), Kind.HEADER),)
 
 
 def _ended(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float) -> tuple[Line, ...]:
     match event:
+        case TurnEnded(answer=answer) if answer.failure is not None and answer.failure.kind is FailureKind.LIMIT:
+            return ()
         case TurnEnded(answer=answer) if answer.failure is not None:
             kind = answer.failure.kind.value.replace("_", " ")
             return (Line(f"{_turn(event)} failed ({kind}): {one_line(answer.failure.message)}", Kind.BAD),)
@@ -235,7 +243,7 @@ def _turn(event: TurnEnded | TurnInterrupted | TurnRetried) -> str:
 def _summary(event: TurnEnded) -> str:
     usage, changes = event.answer.usage, event.changes
     parts = [duration(event.seconds)]
-    parts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd is not None else []
+    parts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd else []
     parts += [f"{usage.tokens:,} tokens"] if usage.tokens is not None else []
     if changes is not None and changes.files:
         files = "1 file" if changes.files == 1 else f"{changes.files} files"

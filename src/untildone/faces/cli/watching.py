@@ -52,6 +52,7 @@ class PlainView:
         self._talk = talk
         self._redactor = redactor
         self._throttle = Throttle()
+        self._held: list[Line] | None = None
 
     def __enter__(self) -> PlainView:
         return self
@@ -66,6 +67,25 @@ class PlainView:
         """While a person is asked something."""
         yield
 
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """While a person writes: what happens is not written over their words, but kept for `release`."""
+        self._held = []
+        try:
+            yield
+        finally:
+            self.release()
+            self._held = None
+
+    @property
+    def holds_lines(self) -> bool:
+        return bool(self._held)
+
+    def release(self) -> None:
+        held, self._held = self._held or [], []
+        for line in held:
+            self.line(line)
+
     def line(self, line: Line) -> None:
         self._talk.line(self._redactor.text(line.text))
 
@@ -73,7 +93,10 @@ class PlainView:
         if isinstance(entry.event, TurnEnded | TurnInterrupted):
             self._tell_left_out()
         for line in telling.of_entry(entry, loop, live=True):
-            self.line(line)
+            if self._held is None:
+                self.line(line)
+            else:
+                self._held.append(line)
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:
         if self._throttle.admits() and (line := telling.of_agent(event)) is not None:

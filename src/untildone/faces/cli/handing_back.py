@@ -1,0 +1,35 @@
+"""After a supervised loop is done, the person goes on in the agent's own session."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from untildone import agents
+from untildone.core.loop import Loop, session_key
+from untildone.core.model import Role
+from untildone.faces.cli import streams
+
+
+def command_of(loop: Loop) -> tuple[str, ...] | None:
+    """What opens the worker's last session, for a supervised loop that is done; None: there is nothing to open."""
+    if loop.settings.mode != "supervise" or loop.outcome is None or loop.outcome.exit_code != 0:
+        return None
+    worker = loop.settings.worker
+    session = loop.sessions.get(session_key(Role.WORKER, worker.profile))
+    return agents.find(worker.agent).hand_back(session.session_id) if session else None
+
+
+def hand_back(loop: Loop) -> None:
+    """Become the agent, in the workspace, if there is a terminal to talk to it; else do nothing."""
+    argv = command_of(loop)
+    if argv is None or not (sys.stdin and sys.stdin.isatty() and streams.data().is_terminal):
+        return
+    streams.talk().line(f"Your session: {shlex.join(argv)}")
+    streams.close_quietly()
+    try:
+        os.chdir(loop.settings.workspace)
+        os.execvp(argv[0], argv)
+    except OSError as problem:
+        streams.tell_error(f"The session could not be opened: {problem.strerror}.", f"`{shlex.join(argv)}` opens it")

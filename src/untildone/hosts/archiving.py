@@ -1,0 +1,19 @@
+"""The end of a loop: its receipt, its report, its place in the history."""
+
+from __future__ import annotations
+
+import json
+
+from untildone.core import receipt
+from untildone.core.loop import Loop
+from untildone.hosts import programs, workspace
+from untildone.store import Store
+
+
+def archive(store: Store, loop: Loop) -> None:
+    """Write receipt and report, and move the loop to the history. Doing it again changes nothing."""
+    place = loop.settings.workspace
+    files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
+    told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
+    store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
+    store.live_file(loop.loop_id, place).retire(store.progress(loop.loop_id))

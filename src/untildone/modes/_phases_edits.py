@@ -1,0 +1,204 @@
+"""What an edit of the live state file means: only what differs from what was written there counts.
+
+Taken: ticked and unticked boxes, reworded and new subtasks, completed phases, summaries, the review score, the promise, the
+route while none is chosen, and USER_ABORT. The most iterations are taken only if no agent was at work meanwhile: no agent raises
+its own budget. Everything else that was changed is said back, and stays as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from untildone.core.budget import MOST_ITERATIONS
+from untildone.core.loop import Loop
+from untildone.core.model import Task, TaskChange, TaskStatus
+from untildone.modes import _phases_file as live
+from untildone.modes._phases_file import Box, Seen
+from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
+from untildone.modes._phases_state import ROUTES, current_phase, done_phases, route_of
+
+_WHOLE = re.compile(r"\d{1,9}")
+_RANGE = re.compile(r"(\d{1,3})(?:\s*[-–~]\s*(\d{1,3}))?")
+_SCORE = re.compile(r"\d{1,3}(?:\.\d{1,3})?")
+LONGEST_SHOWN = 60
+
+
+def news_of(loop: Loop, text: str) -> News:
+    """What the file says now, against what was written there before the edit."""
+    before, now = live.parse(loop.live_before or live.render(loop)), live.parse(text)
+    edits = _Edits(loop, before, now)
+    return edits.news()
+
+
+class _Edits:
+    """One edit, on its way to becoming news."""
+
+    def __init__(self, loop: Loop, before: Seen, now: Seen) -> None:
+        self.loop = loop
+        self.before = before
+        self.now = now
+        self.problems: list[str] = []
+
+    def news(self) -> News:
+        if not self.now.is_ours and not self.now.boxes:
+            self.problems.append("nothing in the live state file can be read; it is written anew")
+        if self.now.cut:
+            self.problems.append(f"the live state file has more than {live.MOST_LINES:,} lines; the rest was not read")
+        return News(
+            phases=self._phases(),
+            route=self._route(),
+            summaries=dict(self._summaries()),
+            tasks=tuple(self._tasks()),
+            score=self._score(),
+            promised=self.now.promised and not self.before.promised,
+            aborted=self._aborted(),
+            max_iterations=self._max_iterations(),
+            problems=tuple(self.problems),
+        )
+
+    def _changed(self, name: str) -> str | None:
+        """The new text of a field, if it has one that is not the old one."""
+        text = self.now.fields.get(name)
+        return None if text is None or text == self.before.fields.get(name) else text
+
+    def _say(self, what: str, text: str, why: str) -> None:
+        self.problems.append(f"{what} '{text[:LONGEST_SHOWN]}' in the live state file {why}")
+
+    def _aborted(self) -> bool:
+        status = self._changed("status")
+        if status is None:
+            return False
+        if status.upper() == "USER_ABORT":
+            return True
+        self._say("Status", status, "changes nothing: only USER_ABORT can be written there")
+        return False
+
+    def _max_iterations(self) -> int | None:
+        text = self._changed("max")
+        if text is None:
+            return None
+        number = _WHOLE.match(text)
+        if number is None or not 1 <= int(number[0]) <= MOST_ITERATIONS:
+            self._say("Max Allowed", text, f"is no number from 1 to {MOST_ITERATIONS:,}")
+            return None
+        if self.loop.live_in_turn or self.loop.turn is not None:
+            self._say(
+                "Max Allowed",
+                text,
+                "was changed while the agent was at work and does not count; use `untildone budget`",
+            )
+            return None
+        return int(number[0])
+
+    def _route(self) -> str:
+        text = self._changed("route")
+        if text is None:
+            return ""
+        name = text.strip().lower().replace("-", "_").replace(" ", "_")
+        if route_of(self.loop) is None and name in ROUTES:
+            return name
+        self._say(
+            "Route", text, "changes nothing: " + ("the route is chosen" if name in ROUTES else "there is no such route")
+        )
+        return ""
+
+    def _score(self) -> float | None:
+        text = self._changed("score")
+        if text is None:
+            return None
+        number = _SCORE.match(text)
+        if number is None or float(number[0]) > 100:
+            self._say("Review Score", text, "is no number from 0 to 100")
+            return None
+        return float(number[0])
+
+    def _phases(self) -> tuple[int, ...]:
+        route = route_of(self.loop)
+        count = len(route.phases) if route else 0
+        told = self._listed_phases(count)
+        if (text := self._changed("current_phase")) is not None:
+            number = _WHOLE.match(text)
+            if number is None or not 1 <= int(number[0]) <= count:
+                self._say("Current Phase", text, f"is no number from 1 to {count}")
+            else:
+                told |= set(range(1, int(number[0])))
+        return tuple(sorted(told - set(done_phases(self.loop))))
+
+    def _listed_phases(self, count: int) -> set[int]:
+        text = self._changed("completed_phases")
+        if text is None:
+            return set()
+        told = _numbers(text, count)
+        if not told and text.strip("[] \t"):
+            self._say("Completed Phases", text, f"holds no number from 1 to {count}")
+        if lost := set(done_phases(self.loop)) - told:
+            self._say("Completed Phases", text, f"lacks {', '.join(map(str, sorted(lost)))}, which stays done")
+        return told
+
+    def _summaries(self) -> Iterator[tuple[int, str]]:
+        for number, lines in self.now.summaries.items():
+            if lines != self.before.summaries.get(number):
+                yield number or current_phase(self.loop) or 0, "\n".join(lines)[:LONGEST_SUMMARY]
+
+    def _tasks(self) -> Iterator[TaskChange]:
+        by_text = {_key(live.shown(task.text)): task for task in self.loop.tasks}
+        by_number = {box.number: by_text.get(_key(box.text)) for box in self.before.boxes if box.number is not None}
+        ticked_before = {_key(box.text): box.ticked for box in self.before.boxes}
+        added: dict[str, TaskChange] = {}
+        for box in self.now.boxes:
+            task = by_text.get(_key(box.text)) or by_number.get(box.number or 0)
+            if task is None:
+                self._add(box, added)
+            else:
+                yield from _box_change(box, task, ticked_before)
+        for line in () if self.loop.turn or self.loop.live_in_turn else self.now.pending:
+            if _key(line) not in by_text and line not in self.before.pending and not live.is_phase(line):
+                self._add(Box(ticked=False, text=line, is_subtask=True), added)
+        yield from added.values()
+
+    def _add(self, box: Box, added: dict[str, TaskChange]) -> None:
+        """A box that no task stands for: a new subtask, unless it is only a note of something done."""
+        if (box.ticked and not box.is_subtask) or _key(box.text) in added or live.is_phase(box.text):
+            return
+        if len(self.loop.tasks) + len(added) >= MOST_TASKS:
+            self.problems.append(f"more than {MOST_TASKS} subtasks; the rest was not taken")
+            return
+        name = _free_name(self.loop, added)
+        status = TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
+        needs = tuple(_named(self.loop, need) for need in box.after)
+        added[_key(box.text)] = TaskChange(name, box.text[:LONGEST_TEXT], status, needs)
+
+
+def _box_change(box: Box, task: Task, ticked_before: dict[str, bool]) -> Iterator[TaskChange]:
+    was_ticked = ticked_before.get(_key(live.shown(task.text)), task.status is TaskStatus.COMPLETED)
+    reworded = None if _key(box.text) == _key(live.shown(task.text)) else box.text[:LONGEST_TEXT]
+    status = None if box.ticked == was_ticked else TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
+    if reworded or status:
+        yield TaskChange(task.task_id, text=reworded, status=status)
+
+
+def _numbers(text: str, count: int) -> set[int]:
+    """The phases that a list names: `[1, 2]`, `1-3`."""
+    found = set[int]()
+    for pair in _RANGE.finditer(text[:1000]):
+        found |= set(range(int(pair[1]), int(pair[2] or pair[1]) + 1))
+    return {number for number in found if 1 <= number <= count}
+
+
+def _key(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _free_name(loop: Loop, added: dict[str, TaskChange]) -> str:
+    taken = {task.task_id for task in loop.tasks} | {change.task_id for change in added.values()}
+    number = len(taken) + 1
+    while f"s{number}" in taken:
+        number += 1
+    return f"s{number}"
+
+
+def _named(loop: Loop, need: str) -> str:
+    """The id of a subtask that the file calls by its number."""
+    place = int(need) if need.isdecimal() and len(need) < 5 else 0
+    return loop.tasks[place - 1].task_id if 1 <= place <= len(loop.tasks) else need

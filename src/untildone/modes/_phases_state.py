@@ -1,0 +1,136 @@
+"""Where a loop in phases stands: its route, the phases that are done, its subtasks, its review. Derived from the loop alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from untildone.core.codec import from_json, to_json
+from untildone.core.loop import Loop
+from untildone.core.model import EMPTY, Task, TaskStatus
+
+PASSING_SCORE = 80.0
+CHECKPOINT_EVERY = 3
+
+
+class Phase(StrEnum):
+    EXECUTION = "execution"
+    DESIGN = "design"
+    ARCHITECTURE = "architecture"
+    ANALYSIS = "analysis"
+    PLAN = "plan"
+    IMPLEMENTATION = "implementation"
+    SUBTASKS = "subtasks"
+    REVIEW = "review"
+    PREVIEW = "preview"
+
+
+WORK = (Phase.EXECUTION, Phase.IMPLEMENTATION, Phase.SUBTASKS)
+"""The phases in which subtasks are done; a route has one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    name: str
+    phases: tuple[Phase, ...]
+    loops: bool = False
+    """Whether it loops until the review passes; else its phases follow each other once."""
+
+    @property
+    def work(self) -> int:
+        """The number of the phase in which subtasks are done."""
+        return next(number for number, phase in enumerate(self.phases, 1) if phase in WORK)
+
+
+ROUTES = {
+    route.name: route
+    for route in (
+        Route("direct", (Phase.EXECUTION,)),
+        Route("planned", (Phase.PLAN, Phase.IMPLEMENTATION, Phase.REVIEW)),
+        Route("ui_flow", (Phase.DESIGN, Phase.IMPLEMENTATION, Phase.PREVIEW)),
+        Route("ralph", (Phase.ANALYSIS, Phase.PLAN, Phase.SUBTASKS, Phase.REVIEW), loops=True),
+        Route("architect", (Phase.ARCHITECTURE, Phase.ANALYSIS, Phase.PLAN, Phase.SUBTASKS, Phase.REVIEW), loops=True),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The mode's own part of a loop."""
+
+    route: str = ""
+    """Empty: not chosen yet."""
+    completed: tuple[int, ...] = ()
+    summaries: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """What was done in a phase, by its number."""
+    score: float | None = None
+    """Of the last review."""
+    told_of_circle: bool = False
+    """The agent was asked to mend subtasks that wait for each other."""
+
+    def as_json(self) -> dict[str, Any]:
+        fields: dict[str, Any] = to_json(self)
+        return fields
+
+
+def state_of(loop: Loop) -> State:
+    return from_json(State, dict(loop.skill_state or EMPTY))
+
+
+def route_of(loop: Loop) -> Route | None:
+    """The route; None where the first turn still has to choose one."""
+    return ROUTES.get(state_of(loop).route or str(loop.settings.options.get("route", "")))
+
+
+def is_done(task: Task) -> bool:
+    return task.status is TaskStatus.COMPLETED
+
+
+def done_phases(loop: Loop) -> tuple[int, ...]:
+    """While a subtask is not done, neither is the phase that it belongs to, nor any after that."""
+    route, completed = route_of(loop), state_of(loop).completed
+    if route is None:
+        return ()
+    end = len(route.phases) if all(map(is_done, loop.tasks)) else route.work - 1
+    return tuple(number for number in range(1, end + 1) if number in completed)
+
+
+def current_phase(loop: Loop) -> int | None:
+    """The number of the first phase that is not done; None: all are, or there is no route yet."""
+    route, done = route_of(loop), done_phases(loop)
+    numbers = range(1, len(route.phases) + 1) if route else ()
+    return next((number for number in numbers if number not in done), None)
+
+
+def phase_of(loop: Loop) -> Phase | None:
+    route, number = route_of(loop), current_phase(loop)
+    return route.phases[number - 1] if route and number else None
+
+
+def is_finished(loop: Loop) -> bool:
+    return route_of(loop) is not None and current_phase(loop) is None
+
+
+def passing_score(loop: Loop) -> float:
+    return float(loop.settings.options.get("review_threshold") or PASSING_SCORE)
+
+
+def checkpoint_every(loop: Loop) -> int:
+    block = loop.settings.options.get("skillpack") or EMPTY
+    return max(1, int(block.get("auto_checkpoint_interval", CHECKPOINT_EVERY)))
+
+
+def stuck_task(tasks: tuple[Task, ...], stuck: tuple[str, ...]) -> Task:
+    """Of tasks that can never be done in order, one to begin with: on a circle, or waiting for a task that is not there."""
+    waiting = {task.task_id: task for task in tasks if task.task_id in stuck}
+    done = {task.task_id for task in tasks if is_done(task)}
+    task, seen = waiting[stuck[0]], set[str]()
+    while task.task_id not in seen:
+        seen.add(task.task_id)
+        needed = next(name for name in task.depends_on if name not in done)
+        if needed not in waiting:
+            return task
+        task = waiting[needed]
+    return task

@@ -1,0 +1,268 @@
+"""From what an answer or an edit tells to what becomes of a loop in phases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+
+from untildone.core import tasks
+from untildone.core.events import AnswerRead
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome, Task, TaskChange, TaskStatus
+from untildone.modes import _phases_answer as answers
+from untildone.modes import _phases_file as live
+from untildone.modes import _phases_texts as texts
+from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, News
+from untildone.modes._phases_state import (
+    Phase,
+    State,
+    checkpoint_every,
+    current_phase,
+    is_done,
+    is_finished,
+    passing_score,
+    phase_of,
+    route_of,
+    state_of,
+    stuck_task,
+)
+
+UNREADABLE_ROUTE = "ralph"
+"""The route where none can be read from the first answer: the one that does not end before the work is done."""
+
+
+class Understanding:
+    """From news to what becomes of the loop. `loop` is as it was asked; `after` is what it comes to, step by step."""
+
+    def __init__(self, loop: Loop, news: News, text: str = "") -> None:
+        self.loop = loop
+        self.after = loop
+        self.news = news
+        self.text = text
+        self.in_turn = loop.turn is not None
+        self.of_person = not self.in_turn and not loop.live_in_turn
+        self.changes: list[TaskChange] = []
+        self.notes = list(news.problems)
+
+    def of_turn(self) -> AnswerRead:
+        self._choose_route()
+        self._take_tasks()
+        self._take_phases()
+        self._loosen_circle()
+        finished = is_finished(self.after)
+        if self.news.promised and not finished:
+            self.notes.append(f"The promise is set, but {texts.unfinished(self.after)}.")
+        return self._result(claimed=finished and self.news.done is not False)
+
+    def of_edit(self) -> AnswerRead:
+        self._choose_route()
+        self._take_tasks()
+        self._take_phases()
+        was_finished, finished = is_finished(self.loop), is_finished(self.after)
+        if self.news.promised and not finished:
+            self.notes.append(f"The promise is set, but {texts.unfinished(self.after)}.")
+        return self._result(claimed=finished and (self.loop.claimed or not was_finished))
+
+    def _result(self, *, claimed: bool) -> AnswerRead:
+        state = state_of(self.after)
+        due = self.in_turn and self.loop.spend.iterations % checkpoint_every(self.loop) == 0
+        return AnswerRead(
+            claimed=claimed,
+            skill_state=state.as_json(),
+            note=" ".join(_sentence(note) for note in self.notes),
+            tasks=tuple(self.changes),
+            gives_up=self._gives_up(),
+            gives_up_as=Outcome.ABANDONED if self.of_person else Outcome.PAUSED,
+            max_iterations=self.news.max_iterations,
+            documents=self._documents() if self.in_turn else {},
+            keep_checkpoint=due,
+        )
+
+    def _gives_up(self) -> str:
+        if not self.news.aborted:
+            return ""
+        if self.of_person:
+            return "The live state file says USER_ABORT."
+        return (
+            "The live state file was set to USER_ABORT while the agent was at work. hint: `untildone resume` goes on, "
+            "`untildone stop --abandon` gives up"
+        )
+
+    def _set(self, state: State) -> None:
+        self.after = replace(self.after, skill_state=state.as_json())
+
+    def _change(self, *changes: TaskChange) -> None:
+        self.changes += changes
+        self.after = replace(self.after, tasks=tasks.changed(self.after.tasks, changes))
+
+    def _choose_route(self) -> None:
+        state = state_of(self.loop)
+        if state.route:
+            return
+        known = route_of(self.loop)
+        name = known.name if known else self.news.route or answers.route_in(self.text)
+        if not name and self.in_turn:
+            name = UNREADABLE_ROUTE
+            self.notes.append(f"No route can be read from the answer; it is {name}.")
+        elif name and known is None:
+            self.notes.append(f"The route is {name}.")
+        self._set(replace(state, route=name))
+
+    def _take_tasks(self) -> None:
+        self._change(*self.news.tasks)
+        self._drop()
+        if not self.of_person:
+            self._keep_in_order()
+
+    def _drop(self) -> None:
+        """Only a person may make the task smaller: an agent drops subtasks in the turn that carries their word."""
+        heard = self.loop.turn is not None and self.loop.turn.messages
+        known = {task.task_id for task in self.loop.tasks if not is_done(task)}
+        wanted = [name for name in self.news.dropped if name in known]
+        if heard:
+            self._change(*(TaskChange(name, remove=True) for name in wanted))
+        elif wanted:
+            self.notes.append(f"Only a person can drop subtasks: {', '.join(wanted[:10])} stay.")
+
+    def _keep_in_order(self) -> None:
+        """A subtask counts as done only after those that it depends on."""
+        before = {task.task_id for task in self.loop.tasks if is_done(task)}
+        early: list[str] = []
+        while task := _done_too_early(self.after.tasks, before):
+            early.append(task.task_id)
+            self._change(TaskChange(task.task_id, status=TaskStatus.PENDING))
+        if early:
+            self.notes.append(
+                f"Not counted as done, since they depend on others that are not: {', '.join(early[:10])}."
+            )
+
+    def _take_phases(self) -> None:
+        self._take_summaries()
+        asked = phase_of(self.loop)
+        route, number = route_of(self.loop), current_phase(self.loop)
+        said = set(self.news.phases)
+        if number is not None and self.news.done is not False:
+            linear = route is not None and not route.loops and self.in_turn
+            said |= {number} if self.news.done or linear else set()
+        if asked is None and route is None and self.news.done and state_of(self.after).route == "direct":
+            said.add(1)
+        if asked is Phase.REVIEW and self.news.score is not None:
+            self._take_review(self.news.score)
+        for phase in sorted(said):
+            self._complete(phase)
+        self._complete_subtasks()
+
+    def _take_summaries(self) -> None:
+        state, number = state_of(self.after), current_phase(self.loop)
+        summaries = dict(state.summaries)
+        for phase, text in self.news.summaries.items():
+            if (place := phase or number) and text.strip():
+                summaries[str(place)] = text.strip()[:LONGEST_SUMMARY]
+        route = route_of(self.after)
+        kept = {
+            name: text
+            for name, text in summaries.items()
+            if route and name.isdecimal() and int(name) <= len(route.phases)
+        }
+        self._set(replace(state, summaries=kept))
+
+    def _take_review(self, score: float) -> None:
+        self._set(replace(state_of(self.after), score=score))
+        needed = passing_score(self.loop)
+        route = route_of(self.loop)
+        if route is None or not route.loops or score >= needed:
+            return
+        found = self.news.findings or (f"Mend what the review found: {self.news.summaries.get(0, 'see its answer')}",)
+        self.notes.append(f"The review gave {score:g} of 100; {needed:g} are needed.")
+        self._change(
+            *(
+                TaskChange(
+                    f"fix-{self.loop.spend.iterations}-{place}", text=text[:LONGEST_TEXT], status=TaskStatus.PENDING
+                )
+                for place, text in enumerate(found, 1)
+            )
+        )
+
+    def _complete(self, number: int) -> None:
+        route, state = route_of(self.after), state_of(self.after)
+        if route is None or not 1 <= number <= len(route.phases) or number in state.completed:
+            return
+        phase = route.phases[number - 1]
+        if phase is Phase.REVIEW and route.loops and not self._passed():
+            return
+        if number == route.work and not all(map(is_done, self.after.tasks)):
+            left = [task.task_id for task in self.after.tasks if not is_done(task)]
+            self.notes.append(f"Phase {number} is not done while subtasks are not: {', '.join(left[:10])}.")
+            return
+        self._set(replace(state, completed=tuple(sorted({*state.completed, number}))))
+
+    def _passed(self) -> bool:
+        """Whether this turn was the review, and it passed."""
+        score = self.news.score if phase_of(self.loop) is Phase.REVIEW else None
+        if phase_of(self.loop) is Phase.REVIEW and score is None:
+            self.notes.append("The review gave no score.")
+        return score is not None and score >= passing_score(self.loop)
+
+    def _complete_subtasks(self) -> None:
+        """All subtasks done is their phase done, said or not; a new subtask opens it and what follows again."""
+        route, state = route_of(self.after), state_of(self.after)
+        if route is None or not self.after.tasks:
+            return
+        if not all(map(is_done, self.after.tasks)):
+            kept = tuple(number for number in state.completed if number < route.work)
+            self._set(replace(state, completed=kept))
+        elif current_phase(self.after) == route.work and route.loops:
+            self._complete(route.work)
+
+    def _loosen_circle(self) -> None:
+        """Subtasks that wait for each other: the agent is asked once to mend that; then one of them is begun all the same."""
+        stuck = tasks.circle(self.after.tasks)
+        state = state_of(self.after)
+        route = route_of(self.after)
+        if (
+            not stuck
+            or tasks.ready(self.after.tasks) is not None
+            or route is None
+            or current_phase(self.after) != route.work
+        ):
+            self._set(replace(state, told_of_circle=False))
+        elif not state.told_of_circle:
+            self.notes.append(
+                f"These subtasks wait for each other, or for one that is not there: {', '.join(stuck[:10])}."
+            )
+            self._set(replace(state, told_of_circle=True))
+        else:
+            first = stuck_task(self.after.tasks, stuck)
+            done = {task.task_id for task in self.after.tasks if is_done(task)}
+            self._change(TaskChange(first.task_id, depends_on=tuple(need for need in first.depends_on if need in done)))
+            self.notes.append(f"Subtask {first.task_id} is begun without those that it waits for.")
+            self._set(replace(state, told_of_circle=False))
+
+    def _documents(self) -> dict[str, str]:
+        phase, number = phase_of(self.loop), current_phase(self.loop)
+        title = (
+            f"phase {number}, {live.TITLES[phase]}"
+            if phase
+            else "the route"
+            if route_of(self.loop) is None
+            else "mending"
+        )
+        told = self.news.summaries.get(0, "")
+        boxes = [
+            f"- {change.task_id}: {(change.status or TaskStatus.PENDING).value}"
+            for change in self.changes
+            if not change.remove
+        ]
+        lines = chain((f"\n## Round {self.loop.spend.iterations}: {title}\n",), [told] if told else [], boxes)
+        return {"progress.md": "\n".join(lines) + "\n"}
+
+
+def _done_too_early(listed: tuple[Task, ...], done_before: set[str]) -> Task | None:
+    done = {task.task_id for task in listed if is_done(task)}
+    fresh = (task for task in listed if is_done(task) and task.task_id not in done_before)
+    return next((task for task in fresh if not done.issuperset(task.depends_on)), None)
+
+
+def _sentence(note: str) -> str:
+    note = note[:1].upper() + note[1:]
+    return note if note.endswith((".", "!", "?")) else f"{note}."

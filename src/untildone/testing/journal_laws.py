@@ -1,0 +1,140 @@
+"""What holds of every journal, whatever the mode, the agents and the people did: used by the suites that drive loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from untildone.core import budget as budgets
+from untildone.core.apply import apply
+from untildone.core.events import (
+    AnswerRead,
+    Entry,
+    Event,
+    GatesRan,
+    LimitReached,
+    Rested,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+)
+from untildone.core.loop import Loop
+from untildone.core.model import GateResult, Outcome, Role, Spend, Status, Usage
+from untildone.store.lines import as_fields, compact, entry_of, sealed, unsealed
+from untildone.testing.driver import Driver, fold
+
+LEGAL_MOVES = {
+    (Status.CREATED, Status.RUNNING),
+    (Status.CREATED, Status.FAILED),
+    (Status.RUNNING, Status.PAUSED),
+    (Status.RUNNING, Status.COMPLETED),
+    (Status.RUNNING, Status.FAILED),
+    (Status.PAUSED, Status.RUNNING),
+    (Status.PAUSED, Status.FAILED),
+}
+
+
+def through_the_journal(entry: Entry) -> Entry:
+    """The entry as it is after it was written to a file and read again."""
+    return entry_of(unsealed(sealed(compact(as_fields(entry, "loop-1")))))
+
+
+class Laws:
+    """Reads a journal entry by entry and insists on what holds of every loop."""
+
+    def __init__(self) -> None:
+        self.loop: Loop | None = None
+        self.iterations = 0
+        self.spend = Spend()
+        self.since_claim: list[GateResult] = []
+
+    def read(self, entries: Iterable[Entry]) -> Loop:
+        for entry in entries:
+            self.read_one(entry)
+        assert self.loop is not None
+        return self.loop
+
+    def read_one(self, entry: Entry) -> None:
+        kept = through_the_journal(entry)
+        assert kept == entry, "an entry is read as it was written"
+        before = self.loop
+        assert entry.seq == (before.seq + 1 if before else 1), "no entry is lost, none comes twice"
+        self.loop = apply(before, kept)
+        if before is None or before.status.ended:
+            return
+        self._check(before, self.loop, entry.event)
+
+    def _check(self, before: Loop, after: Loop, event: Event) -> None:
+        self._count(before, event)
+        assert after.spend == replace(self.spend, iterations=self.iterations), "the spend is the sum of what was used"
+        if before.status is not after.status:
+            assert (before.status, after.status) in LEGAL_MOVES, f"{before.status} does not become {after.status}"
+        match event:
+            case TurnStarted():
+                self._may_start(before, event)
+            case TurnEnded():
+                assert before.turn is not None, "only a turn that was taken ends"
+                assert before.answer is None, "a turn ends once"
+            case Rested(outcome=outcome) if outcome.status is Status.COMPLETED:
+                self._may_complete(before, outcome)
+            case _:
+                return
+
+    def _count(self, before: Loop, event: Event) -> None:
+        match event:
+            case TurnStarted(role=Role.WORKER, attempt=1):
+                self.iterations += 1
+            case LimitReached(profile=profile) if before.turn and before.turn.profile == profile:
+                self.iterations -= before.turn.role is Role.WORKER
+            case TurnEnded(answer=answer, seconds=seconds) if answer.session_total is None:
+                self._add(seconds, answer.usage)
+            case TurnInterrupted(seconds=seconds) | GatesRan(seconds=seconds):
+                self._add(seconds, Usage())
+            case _:
+                pass
+        self._note_gates(before, event)
+
+    def _add(self, seconds: float, usage: Usage) -> None:
+        self.spend = replace(
+            self.spend,
+            seconds=self.spend.seconds + seconds,
+            cost_usd=self.spend.cost_usd + (usage.cost_usd or 0.0),
+            tokens=self.spend.tokens + (usage.tokens or 0),
+        )
+
+    def _note_gates(self, before: Loop, event: Event) -> None:
+        match event:
+            case AnswerRead(claimed=True) if not before.claimed:
+                self.since_claim = []
+            case GatesRan(results=results):
+                self.since_claim += results
+            case _:
+                pass
+
+    def _may_start(self, before: Loop, event: TurnStarted) -> None:
+        assert before.status is Status.RUNNING, "only a running loop asks an agent"
+        assert before.turn is None, "one turn at a time"
+        assert before.pause is None, "a pause is obeyed before the next turn"
+        assert before.stop is None, "a stop is obeyed before the next turn"
+        worker = event.role is Role.WORKER
+        assert not worker or event.iteration == self.iterations, "iterations are counted one by one"
+        used_up = budgets.used_up(before.budget, before.spend, before_worker_turn=worker and event.attempt == 1)
+        assert used_up is None, f"nothing is asked once the budget is used up: {used_up}"
+
+    def _may_complete(self, before: Loop, outcome: Outcome) -> None:
+        assert before.claimed, "only a claim can be believed"
+        assert not before.inbox, "what the person said is heard before the loop is done"
+        wanted = [("check", command) for command in before.settings.checks]
+        wanted += [("require_change", "")] if before.settings.require_change else []
+        wanted += [("review", "")] if before.settings.review else []
+        passed = [(result.gate, result.command) for result in self.since_claim if result.passed]
+        assert sorted(passed) == sorted(wanted), "every gate has agreed since the claim"
+        assert len(passed) == len(self.since_claim), "no gate has disagreed since the claim"
+        assert outcome is (Outcome.VERIFIED if wanted else Outcome.CLAIMED), "claimed is not verified"
+
+
+def check_laws(driver: Driver) -> Loop:
+    """The journal obeys the laws, and what it folds to is what the host has in its hands."""
+    loop = Laws().read(driver.entries)
+    assert loop == driver.loop == fold(driver.entries), "the loop is what its journal says"
+    return loop

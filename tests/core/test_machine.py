@@ -1,0 +1,247 @@
+"""A loop under arbitrary agents, gates, people, clocks and crashes: the laws of its journal hold at every moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from untildone.core.actions import AskAgent, RunGates, Wait
+from untildone.core.errors import WrongMove
+from untildone.core.events import (
+    BudgetChanged,
+    Event,
+    MessageSent,
+    PauseRequested,
+    ResumeRequested,
+    StartRequested,
+    StopRequested,
+    TurnStarted,
+)
+from untildone.core.loop import Loop
+from untildone.core.model import (
+    AgentChoice,
+    Answer,
+    Budget,
+    Changes,
+    Context,
+    Failure,
+    FailureKind,
+    GateResult,
+    LoopSettings,
+    Outcome,
+    Role,
+    Status,
+    Urgency,
+    Usage,
+)
+from untildone.testing.driver import NOON, Crash, Driver, Reply, fails, passes
+from untildone.testing.journal_laws import Laws, check_laws
+
+PROMISE = "<promise>COMPLETE</promise>"
+TEXTS = (
+    "I am still at it.",
+    "Still at it, differently.",
+    "",
+    f"All of it.\n{PROMISE}",
+    f"I will say `{PROMISE}` when it is done.",
+    "[TASK_COMPLETED]",
+    "The docs are missing.",
+)
+CONTROL = (StartRequested, PauseRequested, ResumeRequested, StopRequested, MessageSent, BudgetChanged)
+
+agents = st.sampled_from([(), ("resume",), ("resume", "fork")])
+budgets = st.builds(
+    Budget,
+    iterations=st.none() | st.integers(0, 6),
+    minutes=st.none() | st.floats(0.1, 5),
+    cost_usd=st.none() | st.floats(0.1, 2),
+    tokens=st.none() | st.integers(1, 2000),
+)
+failures = st.builds(
+    Failure,
+    kind=st.sampled_from(FailureKind),
+    message=st.just("it failed"),
+    reset_at=st.none() | st.floats(NOON - 100, NOON + 10_000),
+)
+replies = st.builds(
+    Reply,
+    answer=st.builds(
+        Answer,
+        text=st.sampled_from(TEXTS) | st.text(max_size=30),
+        session_id=st.sampled_from([None, "s1", "s2"]),
+        usage=st.builds(Usage, st.none() | st.floats(0, 0.5), st.none() | st.integers(0, 500)),
+        failure=st.none() | st.none() | failures,
+    ),
+    seconds=st.sampled_from([0.0, 1.5, 60.0]),
+    changes=st.none() | st.builds(Changes, fingerprint=st.sampled_from(["a", "b", "c"])),
+    session_id=st.sampled_from([None, "s1", "s2"]),
+    interrupted=st.sampled_from([None, None, None, "timeout", "budget", "person"]),
+)
+urgencies = st.sampled_from(Urgency)
+controls = st.one_of(
+    st.builds(PauseRequested, urgencies),
+    st.builds(ResumeRequested, st.booleans()),
+    st.builds(StopRequested, urgencies, st.sampled_from([Outcome.STOPPED, Outcome.ABANDONED])),
+    st.builds(BudgetChanged, st.sampled_from(["iterations", "minutes", "cost", "tokens"]), st.integers(0, 5), st.booleans()),
+)
+round_controls = st.sampled_from(["", "[r+1] ", "[r=0]", "[r=2][R+1] ", " [r+2]"])
+
+
+class LoopMachine(RuleBasedStateMachine):
+    """The driver asks an agent, runs a gate or records something; people say what they like in between; it dies at will."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reply = Reply()
+        self.gates: list[bool] = []
+        self.driver = Driver(lambda _action, _loop: self.reply, self.gate)
+        self.laws = Laws()
+        self.sent: list[Event] = []
+        self.notes: list[str] = []
+
+    def gate(self, command: str, _loop: Loop) -> GateResult:
+        return (passes if self.gates.pop() else fails)(command)
+
+    @initialize(
+        abilities=agents,
+        budget=budgets,
+        checks=st.sampled_from([(), ("make",), ("make", "make lint")]),
+        flags=st.fixed_dictionaries({"review": st.booleans(), "require_change": st.booleans(), "once": st.booleans()}),
+        promise=st.sampled_from([PROMISE, PROMISE, None]),
+        context=st.sampled_from(Context),
+        fallback=st.booleans(),
+    )
+    def create(
+        self,
+        abilities: tuple[str, ...],
+        budget: Budget,
+        checks: tuple[str, ...],
+        flags: dict[str, bool],
+        promise: str | None,
+        context: Context,
+        fallback: bool,
+    ) -> None:
+        worker = AgentChoice("worker", "scripted", abilities=abilities)
+        chosen: dict[str, Any] = {**flags, "checks": checks, "promise": promise, "context": context}
+        spare = replace(worker, profile="spare") if fallback else None
+        self.driver.create(LoopSettings("ralph", worker, "/workspace", fallback=spare, **chosen), budget)
+        self.say("start", StartRequested())
+        self.driver.claim()
+
+    def say(self, verb: str, event: Event) -> None:
+        try:
+            self.driver.tell(verb, event)
+        except WrongMove:
+            assert self.driver.loop.status.ended or verb in ("pause", "start")
+            return
+        if not self.driver.loop.status.ended:
+            self.sent.append(event)
+
+    @rule(reply=replies, gates=st.tuples(st.booleans(), st.booleans()), meanwhile=st.none() | st.none() | controls)
+    def step(self, reply: Reply, gates: tuple[bool, bool], meanwhile: Event | None) -> None:
+        """One action; if it asks an agent, this is what comes of it, and what somebody says meanwhile."""
+        self.gates = list(gates)
+        self.reply = replace(reply, meanwhile=(meanwhile,) if meanwhile else ())
+        asked = len(self.driver.asked)
+        action = self.driver.step()
+        assert len(self.driver.asked) - asked == isinstance(action, AskAgent)
+        assert isinstance(action, RunGates) or self.gates == list(gates)
+        if meanwhile is not None and isinstance(action, AskAgent):
+            self.sent.append(meanwhile)
+
+    @rule(reply=replies, steps=st.integers(1, 3), ahead=st.integers(1, 3), before=st.booleans())
+    def die(self, reply: Reply, steps: int, ahead: int, before: bool) -> None:
+        """The process dies at a boundary of the journal: after the agent has worked, or before it was even called."""
+        self.gates, self.reply = [True] * 6, reply
+        seq = len(self.driver.entries) + ahead
+        setattr(self.driver.journal, "dies_before" if before else "dies_after", seq)
+        try:
+            for _ in range(steps):
+                self.driver.step()
+        except Crash:
+            assert len(self.driver.entries) == seq - before
+        self.driver.crash()
+        self.driver.claim()
+
+    @rule(event=controls)
+    def control(self, event: Event) -> None:
+        words = {PauseRequested: "pause", ResumeRequested: "resume", StopRequested: "stop", BudgetChanged: "budget"}
+        self.say(words[type(event)], event)
+
+    @rule(control=round_controls)
+    def message(self, control: str) -> None:
+        note = f"note {len(self.notes)} of the person"
+        self.say("say", MessageSent(f"{control}{note}"))
+        if not self.driver.loop.status.ended:
+            self.notes.append(note)
+
+    @precondition(lambda self: self.driver.loop.status is Status.PAUSED)
+    @rule()
+    def resume(self) -> None:
+        self.say("resume", ResumeRequested())
+
+    @rule(seconds=st.sampled_from([-3600.0, 1.0, 61.0, 7200.0]))
+    def clock_jumps(self, seconds: float) -> None:
+        self.driver.clock.advance(seconds)
+
+    @invariant()
+    def obeys_the_laws(self) -> None:
+        """Every new entry is as lawful as the ones before; what they fold to is what the host holds."""
+        seen = self.laws.loop.seq if self.laws.loop else 0
+        if len(self.driver.entries) > seen:
+            assert self.laws.read(self.driver.entries[seen:]) == self.driver.loop
+
+    @invariant()
+    def no_word_is_lost(self) -> None:
+        assert [event for event in self.driver.events(*CONTROL)] == self.sent
+        waiting = (*self.driver.loop.inbox, *(self.driver.loop.turn.messages if self.driver.loop.turn else ()))
+        prompts = [event.prompt for event in self.driver.events(TurnStarted) if isinstance(event, TurnStarted)]
+        assert all(note in waiting or any(note in prompt for prompt in prompts) for note in self.notes)
+
+    def teardown(self) -> None:
+        """Left to a good agent, with two rounds more, it comes to rest, lawfully."""
+        driver = self.driver
+        if not driver.journal.entries:
+            return
+        self.reply = Reply(Answer(f"[TASK_COMPLETED]\n{PROMISE}"), changes=Changes("good"))
+        driver.gates = passes
+        if not driver.loop.status.ended:
+            driver.journal.append(ResumeRequested(skip_wait=True))
+            for limit in ("minutes", "cost", "tokens"):
+                driver.journal.append(BudgetChanged(limit, None))
+            driver.journal.append(BudgetChanged("iterations", driver.loop.spend.iterations + 2))
+        loop = driver.run(most_steps=60)
+        check_laws(driver)
+        assert loop.outcome is not None
+        assert loop.status is loop.outcome.status
+        assert len(driver.calls()) <= sum(event.role is Role.WORKER for event in self.starts())
+
+    def starts(self) -> list[TurnStarted]:
+        return [event for event in self.driver.events(TurnStarted) if isinstance(event, TurnStarted)]
+
+
+TestLoopMachine = pytest.mark.timeout(100)(LoopMachine.TestCase)
+TestLoopMachine.settings = settings(
+    max_examples=120,
+    stateful_step_count=35,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+def test_a_wait_is_over_when_its_time_has_come() -> None:
+    limited = Answer(failure=Failure(FailureKind.LIMIT, "limit", NOON + 60))
+    given = iter([limited, Answer(PROMISE)])
+    driver = Driver(lambda _action, _loop: next(given))
+    driver.create(LoopSettings("ralph", AgentChoice("worker", "scripted"), "/workspace"), Budget(iterations=1)).start()
+    driver.claim()
+    while not isinstance(driver.step(), Wait):
+        pass
+    assert isinstance(driver.step(), Wait)
+    driver.clock.now = NOON + 60
+    assert isinstance(driver.step(), AskAgent)

@@ -1,0 +1,159 @@
+"""Checkpoints: seldom enough, there at any moment, no larger after many iterations, and a quick way in."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from untildone.core.codec import epoch
+from untildone.core.events import StartRequested
+from untildone.core.loop import Loop
+from untildone.core.secrets import Redactor
+from untildone.store import checkpoint
+from untildone.store.checkpoint import Checkpoint, CheckpointWriter
+from untildone.store.files import FileStore
+from untildone.testing.store_conformance import iteration, loop_created
+
+NAME = "loop-1"
+NO_SECRETS = Redactor({})
+COUNTED = Path("/proc/self/io")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path / ".loop")
+
+
+def numbered(loop: Loop, count: int) -> list[Checkpoint]:
+    return [Checkpoint(loop, offset) for offset in range(count)]
+
+
+def offset_in(path: Path) -> int:
+    return int(json.loads(path.read_bytes())["journal_offset"])
+
+
+def test_the_file_has_what_programs_rely_on(store: FileStore) -> None:
+    store.create(loop_created(NAME, "Mend the roof."))
+    with store.claim(NAME) as journal:
+        journal.append(StartRequested(), *iteration(1), *iteration(2))
+        loop = journal.loop
+    path = store.root / f"{NAME}.json"
+    fields = json.loads(path.read_text())
+    assert list(fields)[:6] == ["loop_id", "title", "description", "status", "max_iterations", "current_iteration"]
+    assert (fields["loop_id"], fields["description"], fields["status"]) == (NAME, "Mend the roof.", "running")
+    assert (fields["max_iterations"], fields["current_iteration"]) == (10_000, 2)
+    assert (epoch(fields["created_at"]), epoch(fields["updated_at"])) == (loop.created_at, loop.updated_at)
+    assert "skill_state" in fields
+    digest, name = path.with_name(f"{path.name}.sha256").read_text().split()
+    assert (digest, name) == (sha256(path.read_bytes()).hexdigest(), path.name)
+
+
+def test_what_comes_too_quickly_is_written_once(store: FileStore, tmp_path: Path) -> None:
+    path = tmp_path / "loop.json"
+    first, second, third = numbered(store.create(loop_created(NAME)), 3)
+    writer = CheckpointWriter(path, NO_SECRETS, pause=600)
+    writer.submit(first)
+    wait_for(path)
+    writer.submit(second)
+    writer.submit(third)
+    writer.close()
+    assert [offset_in(path), offset_in(checkpoint.backups(path)[0])] == [2, 0]
+    assert checkpoint.read(path) == (third, "")
+
+
+def wait_for(path: Path) -> None:
+    appeared = threading.Event()
+    for _ in range(3000):
+        if path.with_name(f"{path.name}.sha256").exists():
+            return
+        appeared.wait(0.01)
+    raise AssertionError(f"{path} was never written")
+
+
+def test_a_writer_that_was_given_nothing_writes_nothing(tmp_path: Path) -> None:
+    CheckpointWriter(tmp_path / "loop.json", NO_SECRETS).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_loop(store: FileStore) -> None:
+    store.create(loop_created(NAME))
+    for path in store.root.glob(f"{NAME}.json*"):
+        path.unlink()
+    (store.root / f"{NAME}.json").mkdir()
+    with store.claim(NAME) as journal:
+        journal.append(StartRequested(), *iteration(1))
+        loop = journal.loop
+    assert store.load(NAME) == loop
+
+
+def test_whoever_reads_while_it_is_written_finds_a_whole_one(store: FileStore, tmp_path: Path) -> None:
+    path = tmp_path / "loop.json"
+    checkpoints = numbered(store.create(loop_created(NAME)), 80)
+    checkpoint.write(path, checkpoints[0], NO_SECRETS)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(lambda: [checkpoint.write(path, each, NO_SECRETS) for each in checkpoints[1:]])
+        seen = [offset_in(path)]
+        while not writing.done():
+            seen.append(offset_in(path))
+        writing.result()
+    assert seen == sorted(seen)
+    assert [offset_in(backup) for backup in checkpoint.backups(path)] == [78, 77, 76]
+
+
+def counted() -> dict[str, int]:
+    """Bytes that this process has read and written so far, wherever to."""
+    return {name: int(count) for name, count in (line.split(": ") for line in COUNTED.read_text().splitlines())}
+
+
+def cost_of_iteration(store: FileStore, number: int) -> dict[str, int]:
+    """What one more run with one iteration reads and writes, from claim to release, and then a load."""
+    before = counted() if COUNTED.exists() else {}
+    with store.claim(NAME) as journal:
+        journal.append(*iteration(number))
+    assert store.load(NAME).spend.iterations == number
+    after = counted() if COUNTED.exists() else {}
+    return {name: after[name] - before[name] for name in before if name in ("rchar", "wchar")}
+
+
+def sizes(store: FileStore) -> dict[str, int]:
+    journal = store.root / f"{NAME}.progress" / "execution.log.jsonl"
+    return {"checkpoint": (store.root / f"{NAME}.json").stat().st_size, "journal": journal.stat().st_size}
+
+
+def test_the_cost_of_an_iteration_does_not_grow_with_those_before_it(store: FileStore) -> None:
+    store.create(loop_created(NAME))
+    with store.claim(NAME) as journal:
+        journal.append(StartRequested(), *(event for number in range(1, 10) for event in iteration(number)))
+    early_cost, early = cost_of_iteration(store, 10), sizes(store)
+    with store.claim(NAME) as journal:
+        for number in range(11, 5000):
+            journal.append(*iteration(number), sync=False)
+    before = sizes(store)
+    late_cost, late = cost_of_iteration(store, 5000), sizes(store)
+    digits = 40
+    assert late["checkpoint"] <= early["checkpoint"] + digits
+    assert late["journal"] - before["journal"] < early["journal"] / 5
+    # One checkpoint more or fewer may be written, as time would have it; the journal is hundreds of times as large.
+    most = 4 * late["checkpoint"] + early["journal"]
+    assert all(cost < most for cost in (*early_cost.values(), *late_cost.values())), (early_cost, late_cost)
+    assert late["journal"] > 100 * most
+
+
+def test_what_follows_the_last_checkpoint_is_all_that_is_folded(store: FileStore) -> None:
+    """A runner that died left some entries after its last checkpoint."""
+    store.create(loop_created(NAME))
+    with store.claim(NAME) as journal:
+        for number in range(1, 200):
+            journal.append(*iteration(number), sync=False)
+    older = {path: path.read_bytes() for path in store.root.glob(f"{NAME}.json*")}
+    with store.claim(NAME) as journal:
+        journal.append(*iteration(200), *iteration(201))
+        truth = journal.loop
+    for path, content in older.items():
+        path.write_bytes(content)
+    assert store.load(NAME) == truth
