@@ -1,23 +1,25 @@
 """The documentation does what it says: its examples are run, its links lead somewhere, its command page is current.
 
-An example is a block under `<!-- run -->`. The marked blocks of a section (a heading of one or two #) run in order, in one
-shell, in a new empty folder, with an empty home. In a ```sh block every command must succeed. In a ```console block,
-`$ ` begins a command, `> ` continues it, and what follows is all that it prints: `…` stands for any text, alone on a line
-for any lines. A command must succeed unless the next one is `echo $?`.
+An example is a block under `<!-- run -->`. The marked blocks of a section (a heading of one or two #) run in order, in
+one shell, in a new empty folder, with an empty home. In a ```sh block every command must succeed. In a ```console
+block, `$ ` begins a command, `> ` continues it, and what follows is all that it prints: `…` stands for any text, alone
+on a line for any lines. A command must succeed unless the next one is `echo $?`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from untildone.hosts import orphans
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -88,8 +90,11 @@ def pattern_of(printed: str) -> re.Pattern[str]:
 
 
 @pytest.fixture
-def surroundings(tmp_path: Path) -> dict[str, str]:
-    """A home with nothing in it, and a PATH on which `untildone` and `python` are the ones under test."""
+def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A home with nothing in it, and a PATH on which `untildone` and `python` are the ones under test.
+
+    All that an example started, in the background too, ends with it.
+    """
     programs, home, temporary = (tmp_path / name for name in ("bin", "home", "tmp"))
     for folder in (programs, home, temporary):
         folder.mkdir()
@@ -97,7 +102,9 @@ def surroundings(tmp_path: Path) -> dict[str, str]:
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         program.chmod(0o755)
-    return {
+    mark, value = orphans.mark(f"docs-{uuid.uuid4()}")
+    yield {
+        mark: value,
         "PYTHONPATH": str(ROOT / "src"),
         "PATH": f"{programs}:{os.environ['PATH']}",
         "HOME": str(home),
@@ -106,25 +113,16 @@ def surroundings(tmp_path: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
     }
+    orphans.end_all(mark)
 
 
 def acted_out(script: str, folder: Path, env: dict[str, str]) -> str:
-    """What the shell printed. All that it started ends with it."""
-    shell = subprocess.Popen(
-        ["bash", "--norc", "-c", script],
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        return shell.communicate(timeout=WITHIN)[0]
-    finally:
-        if shell.poll() is None:
-            os.killpg(shell.pid, signal.SIGKILL)
-            shell.wait()
+    """What the shell printed, to a file: what goes on in the background must not keep anybody waiting."""
+    told = folder.parent / "told.txt"
+    with told.open("wb") as output:
+        command = ["bash", "--norc", "-c", script]
+        subprocess.run(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=output, timeout=WITHIN)
+    return told.read_text(encoding="utf-8", errors="replace")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the examples are written for a POSIX shell")

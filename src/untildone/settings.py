@@ -81,6 +81,9 @@ class Settings(BaseModel):
     review: bool = Field(
         default=False, title="Review", description="A supervisor must agree before a claim is believed"
     )
+    review_threshold: int = Field(
+        80, ge=0, le=100, title="Review threshold", description="For the mode `phases`: the score that a review must reach"
+    )
     require_change: bool = Field(
         default=False, title="Require change", description="A claim with nothing changed is not believed"
     )

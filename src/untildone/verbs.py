@@ -18,7 +18,7 @@ from untildone.core import budget as budgets
 from untildone.core import moves, rounds
 from untildone.core.actions import Record
 from untildone.core.decide import decide
-from untildone.core.errors import AgentMissing, LoopBusy, UsageError
+from untildone.core.errors import AgentMissing, LoopBusy, UntilDoneError, UsageError
 from untildone.core.events import (
     BudgetChanged,
     Entry,
@@ -70,7 +70,7 @@ def create(
     store: FileStore, task: str, chosen: Settings, folder: Path, environment: Mapping[str, str] = os.environ
 ) -> Loop:
     """A new loop, not started yet. Everything that cannot work is said now, before anything is written."""
-    words = opening(task, chosen)
+    words = opening(task, chosen, folder)
     if not os.access(folder, os.W_OK):
         raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
     tidy(store)
@@ -80,13 +80,13 @@ def create(
         place = workspace.create_worktree(str(folder), loop_id, store.root / "worktrees" / loop_id)
         wanted = replace(wanted, workspace=place)
     title = " ".join(words.rest.split())[:TITLE_LENGTH]
-    budget = replace(loop_budget(chosen), iterations=words.remaining)
+    budget = replace(loop_budget(chosen, folder), iterations=words.remaining)
     return store.create(LoopCreated(loop_id, title, words.rest, wanted, budget))
 
 
-def opening(task: str, chosen: Settings) -> rounds.Parsed:
+def opening(task: str, chosen: Settings, folder: Path) -> rounds.Parsed:
     """The task without the round controls at its start, and what these came to."""
-    words = rounds.parse(task, loop_budget(chosen).iterations)
+    words = rounds.parse(task, loop_budget(chosen, folder).iterations)
     if not words.rest.strip():
         sentence = f"{rounds.NO_INSTRUCTION}." if words.changes else "The task is empty."
         raise UsageError(sentence, "say what is to be done, in quotes")
@@ -122,16 +122,23 @@ def loop_settings(chosen: Settings, folder: str, environment: Mapping[str, str] 
         worktree=chosen.worktree,
         commit=chosen.commit,
         retry_delay=chosen.retry_delay,
+        warn_from=_skillpack(chosen, Path(folder)).get("warning_threshold"),
         options=_options(chosen, Path(folder), environment, reviewed=reviewed),
     )
 
 
 def _options(chosen: Settings, folder: Path, environment: Mapping[str, str], *, reviewed: bool) -> dict[str, Any]:
     """What only one mode or gate wants to know, read now so that the loop stays what it was created as."""
-    options: dict[str, Any] = {"route": chosen.route, "actions": guidance.action_texts(folder)}
+    options: dict[str, Any] = {"route": chosen.route, "review_threshold": chosen.review_threshold}
+    options["actions"] = guidance.action_texts(folder)
     if reviewed:
         options["supervisor_prompt"] = guidance.supervisor_text(folder, environment)
-    return {**options, "skillpack": guidance.skillpack_loop(folder)}
+    return {**options, "skillpack": _skillpack(chosen, folder)}
+
+
+def _skillpack(chosen: Settings, folder: Path) -> dict[str, int]:
+    """The `loop` block of `.skillpackrc`, which is for loops in phases."""
+    return guidance.skillpack_loop(folder) if chosen.mode == "phases" else {}
 
 
 def _loops(chosen: Settings) -> bool:
@@ -139,23 +146,27 @@ def _loops(chosen: Settings) -> bool:
     return chosen.loop_enabled and own is not False
 
 
-def loop_budget(chosen: Settings) -> Budget:
+def loop_budget(chosen: Settings, folder: Path) -> Budget:
+    """What was said with flags, in settings or in `.skillpackrc`; else what the mode usually takes."""
+    minutes = _skillpack(chosen, folder).get("timeout_per_iteration_minutes")
+    usual = minutes * 60.0 if minutes else modes.find(chosen.mode).default_iteration_timeout
     return Budget(
-        iterations=_iterations(chosen),
+        iterations=_iterations(chosen, folder),
         minutes=chosen.max_minutes,
         cost_usd=chosen.max_cost,
         tokens=chosen.max_tokens,
-        iteration_timeout=chosen.iteration_timeout,
+        iteration_timeout=chosen.iteration_timeout or usual,
     )
 
 
-def _iterations(chosen: Settings) -> int | None:
+def _iterations(chosen: Settings, folder: Path) -> int | None:
     if not _loops(chosen):
         return 1
     if chosen.max_iterations == "none":
         return None
-    own = settings.profile(chosen, chosen.agent).max_iterations
-    return chosen.max_iterations or own or modes.find(chosen.mode).default_iterations
+    own = chosen.max_iterations or settings.profile(chosen, chosen.agent).max_iterations
+    usual = modes.find(chosen.mode).default_iterations
+    return own or _skillpack(chosen, folder).get("max_iterations") or usual
 
 
 def _other(chosen: Settings, name: str | None, environment: Mapping[str, str]) -> AgentChoice | None:
@@ -276,7 +287,7 @@ def load_all(store: FileStore) -> Iterator[Loop]:
     for loop_id in store.ids():
         try:
             yield store.load(loop_id)
-        except UsageError:
+        except UntilDoneError:
             continue
 
 

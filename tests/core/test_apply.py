@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +52,7 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
+from untildone.core.value import replace
 from untildone.testing.driver import NOON, WORKER
 
 SETTINGS = LoopSettings(mode="ralph", worker=WORKER, workspace="/workspace")

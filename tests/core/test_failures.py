@@ -71,6 +71,7 @@ def at(day: int, hour: int, minute: int = 0, month: int = 11) -> float:
         ("API returned an empty or malformed response (HTTP 200)", None, FailureKind.MALFORMED),
         ("There's an issue with the selected model (x). It may not exist", 404, FailureKind.UNAVAILABLE),
         ("No conversation found with session ID: 0b5c", None, FailureKind.UNAVAILABLE),
+        ("Error resuming session: No previous sessions found for this project.", None, FailureKind.UNAVAILABLE),
         ("sh: 1: nosuch: command not found", None, FailureKind.UNAVAILABLE),
         ("Segmentation fault", None, FailureKind.CRASHED),
         ("", None, FailureKind.CRASHED),

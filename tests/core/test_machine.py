@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from untildone.core.actions import AskAgent, RunGates, Wait
 from untildone.core.errors import WrongMove
 from untildone.core.events import (
+    AnswerRead,
     BudgetChanged,
     Event,
+    LimitReached,
     MessageSent,
     PauseRequested,
+    Rested,
     ResumeRequested,
     StartRequested,
     StopRequested,
+    TurnInterrupted,
+    TurnRetried,
     TurnStarted,
 )
 from untildone.core.loop import Loop
@@ -35,10 +40,10 @@ from untildone.core.model import (
     LoopSettings,
     Outcome,
     Role,
-    Status,
     Urgency,
     Usage,
 )
+from untildone.core.value import replace
 from untildone.testing.driver import NOON, Crash, Driver, Reply, fails, passes
 from untildone.testing.journal_laws import Laws, check_laws
 
@@ -47,7 +52,7 @@ TEXTS = (
     "I am still at it.",
     "Still at it, differently.",
     "",
-    f"All of it.\n{PROMISE}",
+    *[f"All of it.\n{PROMISE}\n[TASK_COMPLETED]"] * 6,
     f"I will say `{PROMISE}` when it is done.",
     "[TASK_COMPLETED]",
     "The docs are missing.",
@@ -57,39 +62,44 @@ CONTROL = (StartRequested, PauseRequested, ResumeRequested, StopRequested, Messa
 agents = st.sampled_from([(), ("resume",), ("resume", "fork")])
 budgets = st.builds(
     Budget,
-    iterations=st.none() | st.integers(0, 6),
-    minutes=st.none() | st.floats(0.1, 5),
-    cost_usd=st.none() | st.floats(0.1, 2),
-    tokens=st.none() | st.integers(1, 2000),
+    iterations=st.none() | st.integers(0, 8),
+    minutes=st.none() | st.none() | st.floats(0.1, 15),
+    cost_usd=st.none() | st.none() | st.floats(0.1, 4),
+    tokens=st.none() | st.none() | st.integers(1, 4000),
 )
 failures = st.builds(
     Failure,
     kind=st.sampled_from(FailureKind),
     message=st.just("it failed"),
-    reset_at=st.none() | st.floats(NOON - 100, NOON + 10_000),
+    reset_at=st.sampled_from([None, NOON - 100, NOON + 300, NOON + 10_000]),
 )
 replies = st.builds(
     Reply,
     answer=st.builds(
         Answer,
-        text=st.sampled_from(TEXTS) | st.text(max_size=30),
+        text=st.sampled_from(TEXTS),
         session_id=st.sampled_from([None, "s1", "s2"]),
-        usage=st.builds(Usage, st.none() | st.floats(0, 0.5), st.none() | st.integers(0, 500)),
-        failure=st.none() | st.none() | failures,
+        usage=st.sampled_from([Usage(), Usage(0.1, 7), Usage(None, 300), Usage(0.3)]),
+        failure=st.none() | st.none() | st.none() | failures,
     ),
     seconds=st.sampled_from([0.0, 1.5, 60.0]),
-    changes=st.none() | st.builds(Changes, fingerprint=st.sampled_from(["a", "b", "c"])),
+    changes=st.sampled_from([None, None, Changes("a"), Changes("b"), Changes("c")]),
     session_id=st.sampled_from([None, "s1", "s2"]),
-    interrupted=st.sampled_from([None, None, None, "timeout", "budget", "person"]),
+    interrupted=st.sampled_from([*[None] * 9, "timeout", "budget", "person"]),
 )
 urgencies = st.sampled_from(Urgency)
 controls = st.one_of(
     st.builds(PauseRequested, urgencies),
     st.builds(ResumeRequested, st.booleans()),
     st.builds(StopRequested, urgencies, st.sampled_from([Outcome.STOPPED, Outcome.ABANDONED])),
-    st.builds(BudgetChanged, st.sampled_from(["iterations", "minutes", "cost", "tokens"]), st.integers(0, 5), st.booleans()),
+    st.builds(
+        BudgetChanged, st.sampled_from(["iterations", "minutes", "cost", "tokens"]), st.integers(0, 5), st.booleans()
+    ),
 )
 round_controls = st.sampled_from(["", "[r+1] ", "[r=0]", "[r=2][R+1] ", " [r+2]"])
+
+
+gate_results = st.sampled_from([[True, True]] * 3 + [[True, False], [False, True], [False, False]])
 
 
 class LoopMachine(RuleBasedStateMachine):
@@ -142,17 +152,24 @@ class LoopMachine(RuleBasedStateMachine):
         if not self.driver.loop.status.ended:
             self.sent.append(event)
 
-    @rule(reply=replies, gates=st.tuples(st.booleans(), st.booleans()), meanwhile=st.none() | st.none() | controls)
-    def step(self, reply: Reply, gates: tuple[bool, bool], meanwhile: Event | None) -> None:
-        """One action; if it asks an agent, this is what comes of it, and what somebody says meanwhile."""
-        self.gates = list(gates)
-        self.reply = replace(reply, meanwhile=(meanwhile,) if meanwhile else ())
-        asked = len(self.driver.asked)
-        action = self.driver.step()
-        assert len(self.driver.asked) - asked == isinstance(action, AskAgent)
-        assert isinstance(action, RunGates) or self.gates == list(gates)
-        if meanwhile is not None and isinstance(action, AskAgent):
-            self.sent.append(meanwhile)
+    @rule(reply=replies, gates=gate_results, order=st.none() | st.none() | controls, speaks=st.integers(0, 3))
+    def turn(self, reply: Reply, gates: list[bool], order: Event | None, speaks: int) -> None:
+        """A few actions; if they ask an agent, this is what comes of it, and what somebody orders or says meanwhile."""
+        for _ in range(4):
+            self.gates = list(gates)
+            said = (MessageSent(self.note()),) if speaks == 0 else ()
+            self.reply = replace(reply, meanwhile=(*said, *((order,) if order else ())))
+            asked = len(self.driver.asked)
+            action = self.driver.step()
+            assert len(self.driver.asked) - asked == isinstance(action, AskAgent)
+            assert isinstance(action, RunGates) or self.gates == gates
+            if isinstance(action, AskAgent):
+                self.sent += self.reply.meanwhile
+                self.notes += [event.text for event in said]
+                return
+
+    def note(self) -> str:
+        return f"note {len(self.notes)} of the person"
 
     @rule(reply=replies, steps=st.integers(1, 3), ahead=st.integers(1, 3), before=st.booleans())
     def die(self, reply: Reply, steps: int, ahead: int, before: bool) -> None:
@@ -175,14 +192,13 @@ class LoopMachine(RuleBasedStateMachine):
 
     @rule(control=round_controls)
     def message(self, control: str) -> None:
-        note = f"note {len(self.notes)} of the person"
+        note = self.note()
         self.say("say", MessageSent(f"{control}{note}"))
         if not self.driver.loop.status.ended:
             self.notes.append(note)
 
-    @precondition(lambda self: self.driver.loop.status is Status.PAUSED)
     @rule()
-    def resume(self) -> None:
+    def goes_on(self) -> None:
         self.say("resume", ResumeRequested())
 
     @rule(seconds=st.sampled_from([-3600.0, 1.0, 61.0, 7200.0]))
@@ -198,10 +214,24 @@ class LoopMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_word_is_lost(self) -> None:
-        assert [event for event in self.driver.events(*CONTROL)] == self.sent
-        waiting = (*self.driver.loop.inbox, *(self.driver.loop.turn.messages if self.driver.loop.turn else ()))
-        prompts = [event.prompt for event in self.driver.events(TurnStarted) if isinstance(event, TurnStarted)]
-        assert all(note in waiting or any(note in prompt for prompt in prompts) for note in self.notes)
+        assert list(self.driver.events(*CONTROL)) == self.sent
+        told = [*self.driver.loop.inbox, *self.understood_prompts()]
+        assert all(any(note in text for text in told) for note in self.notes)
+
+    def understood_prompts(self) -> Iterator[str]:
+        """The prompts of turns that came to something, and of the one under way."""
+        prompt = ""
+        for event in self.driver.events():
+            match event:
+                case TurnStarted():
+                    prompt = event.prompt
+                case TurnInterrupted() | TurnRetried() | LimitReached() | Rested():
+                    prompt = ""
+                case AnswerRead():
+                    yield prompt
+                case _:
+                    pass
+        yield prompt
 
     def teardown(self) -> None:
         """Left to a good agent, with two rounds more, it comes to rest, lawfully."""
@@ -227,8 +257,8 @@ class LoopMachine(RuleBasedStateMachine):
 
 TestLoopMachine = pytest.mark.timeout(100)(LoopMachine.TestCase)
 TestLoopMachine.settings = settings(
-    max_examples=120,
-    stateful_step_count=35,
+    max_examples=60,
+    stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

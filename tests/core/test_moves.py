@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from untildone.core import moves
 from untildone.core.errors import WrongMove
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
+from untildone.core.value import replace
 from untildone.testing.driver import looping
 
 VERBS = ("start", "pause", "resume", "stop", "say", "budget", "tasks")

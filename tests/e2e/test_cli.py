@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from untildone.testing import stand_ins
-from untildone.testing.command_line import CommandLine, until
+from untildone.testing.command_line import CommandLine, finish, until
 
 CLAIM = "<promise>COMPLETE</promise>"
 CLAIMS = ("--command", f"echo '{CLAIM}'")
@@ -25,9 +25,7 @@ NEVER = ("--command", "echo working", "--promise", "")
 
 
 def test_json_is_the_journal_as_it_happens_and_ends_in_loop_end(cli: CommandLine) -> None:
-    ended = cli.run(
-        "run", "--json", *cli.script({"say": "Not yet."}, {"say": "Now.", "claim": True}), cwd=cli.workspace
-    )
+    ended = cli.run("run", "x", "--json", *cli.script({"say": "Not yet."}, {"say": "Now.", "claim": True}))
     assert ended.code == 0, ended.errors
     records = ended.records
     (loop_id,) = {record["loop_id"] for record in records}
@@ -287,7 +285,7 @@ def test_log_follow_goes_on_until_the_loop_rests(cli: CommandLine) -> None:
     output, errors = follower.communicate(timeout=20)
     assert follower.returncode == 0, errors
     assert json.loads(output.splitlines()[-1])["event"] == "task_complete"
-    assert runner.communicate(timeout=20) and runner.returncode == 0
+    assert finish(runner).code == 0
 
 
 # verify, diff, config, agents, completion

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from untildone.core.events import MessageSent, Rested, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import iteration, loop_created, opened
+from untildone.testing.store_conformance import iteration, loop_created
 
 NAME = "loop-1"
 RECEIPT, REPORT = '{"outcome": "claimed"}\n', "# Mend it.\n"
@@ -66,7 +67,7 @@ def test_archiving_that_was_cut_off_is_finished_by_the_next_call(store: FileStor
         os.replace(path, folder / path.name)
     assert store.load(NAME) == loop
     assert (store.ids(), store.find("last"), store.is_driven(NAME)) == ((NAME,), NAME, False)
-    with opened(store, NAME) as journal:
+    with closing(store.open(NAME)) as journal:
         assert [entry.seq for entry in journal.entries()] == list(range(1, loop.seq + 1))
     store.archive(NAME, RECEIPT, REPORT)
     assert_archived(store, loop)
@@ -78,7 +79,7 @@ def test_two_who_archive_and_one_who_speaks_do_not_hinder_each_other(store: File
 
     def say(name: str) -> None:
         for number in range(5):
-            with opened(FileStore(store.root), name) as journal:
+            with closing(FileStore(store.root).open(name)) as journal:
                 journal.append(MessageSent(f"thank you {number}"), sync=False)
 
     with ThreadPoolExecutor(4) as pool:
@@ -87,7 +88,7 @@ def test_two_who_archive_and_one_who_speaks_do_not_hinder_each_other(store: File
             for done in (*archiving, pool.submit(say, name)):
                 done.result(30)
     for name in names:
-        with opened(store, name) as journal:
+        with closing(store.open(name)) as journal:
             said = [entry.event for entry in journal.entries() if isinstance(entry.event, MessageSent)]
             assert said == [MessageSent(f"thank you {number}") for number in range(5)]
             assert journal.loop.status is loops[name].status
@@ -96,7 +97,7 @@ def test_two_who_archive_and_one_who_speaks_do_not_hinder_each_other(store: File
 
 def test_a_word_said_by_one_who_looked_before_the_move_is_kept(store: FileStore) -> None:
     ended_loop(store)
-    with opened(store, NAME) as journal:
+    with closing(store.open(NAME)) as journal:
         store.archive(NAME, RECEIPT, REPORT)
         journal.append(MessageSent("thank you"))
         assert_archived(store, journal.loop)

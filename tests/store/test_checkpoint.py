@@ -91,12 +91,17 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_loop(store: FileS
     assert store.load(NAME) == loop
 
 
+def write_all(path: Path, checkpoints: list[Checkpoint]) -> None:
+    for each in checkpoints:
+        checkpoint.write(path, each, NO_SECRETS)
+
+
 def test_whoever_reads_while_it_is_written_finds_a_whole_one(store: FileStore, tmp_path: Path) -> None:
     path = tmp_path / "loop.json"
     checkpoints = numbered(store.create(loop_created(NAME)), 80)
     checkpoint.write(path, checkpoints[0], NO_SECRETS)
     with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(lambda: [checkpoint.write(path, each, NO_SECRETS) for each in checkpoints[1:]])
+        writing = pool.submit(write_all, path, checkpoints[1:])
         seen = [offset_in(path)]
         while not writing.done():
             seen.append(offset_in(path))

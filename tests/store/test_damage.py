@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from untildone.core.errors import DamagedState
 from untildone.core.events import Event, MessageSent, StartRequested, StateRepaired
 from untildone.core.loop import Loop
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import folded, iteration, loop_created, opened
+from untildone.testing.store_conformance import folded, iteration, loop_created
 
 NAME = "loop-1"
 ITERATIONS = 8
@@ -51,12 +52,12 @@ class Kept:
         return journal.repairs
 
     def told_repairs(self) -> list[str]:
-        with opened(self.store, NAME) as journal:
+        with closing(self.store.open(NAME)) as journal:
             events = [entry.event for entry in journal.entries()]
         return [event.detail for event in events if isinstance(event, StateRepaired)]
 
     def true_at(self, seq: int) -> Loop | None:
-        with opened(self.store, NAME) as journal:
+        with closing(self.store.open(NAME)) as journal:
             return folded(entry for entry in journal.entries() if entry.seq <= seq)
 
 
@@ -74,7 +75,7 @@ def kept(tmp_path: Path) -> Kept:
     drive(store, StartRequested(), *(event for number in range(1, ITERATIONS - 1) for event in iteration(number)))
     for number in (ITERATIONS - 1, ITERATIONS):
         drive(store, *iteration(number))
-    with opened(store, NAME) as journal:
+    with closing(store.open(NAME)) as journal:
         journal.append(MessageSent("one"), MessageSent("two"), MessageSent("three"))
         loop = journal.loop
     return Kept(store, loop)
@@ -108,12 +109,12 @@ def test_a_torn_tail_is_dropped_wherever_it_was_torn(kept: Kept, tmp_path: Path)
     for cut in range(1, len(second) + len(last) + 2):
         torn.journal.write_bytes(content[:-cut])
         lost = 1 if cut <= len(last) + 1 else 2
-        with opened(torn.store, NAME) as journal:
+        with closing(torn.store.open(NAME)) as journal:
             assert journal.loop == true[lost]
             journal.append(MessageSent("after the crash"), sync=False)
             assert journal.loop.seq == kept.loop.seq - lost + 1
         assert torn.journal.read_bytes().startswith(content[: -len(second) - len(last) - 2])
-        with opened(torn.store, NAME) as journal:
+        with closing(torn.store.open(NAME)) as journal:
             assert journal.loop.inbox == (*kept.loop.inbox[: 3 - lost], "after the crash")
             assert journal.repairs == []
 
@@ -121,7 +122,7 @@ def test_a_torn_tail_is_dropped_wherever_it_was_torn(kept: Kept, tmp_path: Path)
 def test_a_torn_tail_is_left_alone_by_readers(kept: Kept) -> None:
     content = kept.journal.read_bytes()[:-5]
     kept.journal.write_bytes(content)
-    with opened(kept.store, NAME) as journal:
+    with closing(kept.store.open(NAME)) as journal:
         assert len(list(journal.entries())) == kept.loop.seq - 1
         assert journal.catch_up() == ()
     assert kept.journal.read_bytes() == content
@@ -130,7 +131,7 @@ def test_a_torn_tail_is_left_alone_by_readers(kept: Kept) -> None:
 def test_a_reader_follows_over_a_torn_tail_that_a_writer_replaces(kept: Kept) -> None:
     with kept.journal.open("ab") as file:
         file.write(b'{"seq":9999,"torn":"' + b"x" * 3000)
-    with opened(kept.store, NAME) as reader, opened(kept.store, NAME) as writer:
+    with closing(kept.store.open(NAME)) as reader, closing(kept.store.open(NAME)) as writer:
         assert reader.catch_up() == ()
         writer.append(MessageSent("whole"))
         assert [entry.event for entry in reader.catch_up()] == [MessageSent("whole")]
@@ -143,7 +144,7 @@ def test_every_changed_byte_of_a_checkpoint_is_noticed_and_repaired(kept: Kept, 
         content = path.read_bytes()
         for at in range(part, len(content), 4):
             path.write_bytes(flipped(content, at, (0x01, 0x20, 0x80)[at % 3]))
-            with opened(kept.store, NAME) as journal:
+            with closing(kept.store.open(NAME)) as journal:
                 assert journal.loop == kept.loop
                 assert journal.repairs, f"{path.name}, byte {at}"
         path.write_bytes(content)
@@ -292,7 +293,7 @@ def test_a_line_that_is_there_twice_counts_once(kept: Kept) -> None:
     lines = kept.journal.read_bytes().splitlines(keepends=True)
     kept.journal.write_bytes(b"".join([*lines, lines[-1], lines[-2]]))
     assert kept.store.load(NAME) == kept.loop
-    with opened(kept.store, NAME) as journal:
+    with closing(kept.store.open(NAME)) as journal:
         assert [entry.seq for entry in journal.entries()] == list(range(1, kept.loop.seq + 1))
     assert_goes_on(kept)
 
@@ -330,7 +331,7 @@ def test_control_after_an_older_copy_of_the_journal_is_heard(kept: Kept) -> None
     lines = kept.journal.read_bytes().splitlines(keepends=True)
     kept.journal.write_bytes(b"".join(lines[:5]))
     for word in ("four", "five" * 2000):
-        with opened(kept.store, NAME) as journal:
+        with closing(kept.store.open(NAME)) as journal:
             journal.append(MessageSent(word))
     after = kept.store.load(NAME)
     assert after.inbox == (*true.inbox, "four", "five" * 2000)
@@ -341,7 +342,7 @@ def test_damage_that_a_runner_meets_on_its_way_is_written_down(kept: Kept) -> No
     with kept.store.claim(NAME) as runner:
         with kept.journal.open("ab") as file:
             file.write(b"not an entry\n")
-        with opened(kept.store, NAME) as control:
+        with closing(kept.store.open(NAME)) as control:
             control.append(MessageSent("heard all the same"))
         assert [entry.event for entry in runner.catch_up()] == [MessageSent("heard all the same")]
         runner.append(*iteration(ITERATIONS + 1))
@@ -350,17 +351,15 @@ def test_damage_that_a_runner_meets_on_its_way_is_written_down(kept: Kept) -> No
     assert kept.store.load(NAME) == truth
 
 
-def test_a_word_that_takes_the_place_of_damage_still_reaches_the_runner(kept: Kept) -> None:
-    """The runner knows the entry that was damaged: a new one must not look like that one."""
-    with kept.store.claim(NAME) as runner:
-        runner.append(MessageSent("read before the damage"))
-        for path in kept.root.glob(f"{NAME}.json*"):
-            path.unlink()
+def test_a_word_that_takes_the_place_of_damage_still_reaches_those_who_read_before(kept: Kept) -> None:
+    """They know the entry that was damaged: a new one must not look like that one."""
+    with closing(kept.store.open(NAME)) as reader:
         content = kept.journal.read_bytes()
         kept.journal.write_bytes(flipped(content, len(content) - 20, 0x01))
-        with opened(kept.store, NAME) as control:
+        with closing(kept.store.open(NAME)) as control:
             control.append(MessageSent("after the damage"))
-        assert [entry.event for entry in runner.catch_up()] == [MessageSent("after the damage")]
+        assert [entry.event for entry in reader.catch_up()] == [MessageSent("after the damage")]
+        assert reader.loop.inbox == ("one", "two", "three", "after the damage")
 
 
 def test_drafts_of_a_writer_that_died_are_cleared_away(kept: Kept) -> None:

@@ -6,7 +6,7 @@ import os
 import resource
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from untildone.core.errors import StoreError
 from untildone.core.events import MessageSent, StartRequested
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import folded, heard, iteration, loop_created, opened, process
+from untildone.testing.store_conformance import folded, heard, iteration, loop_created, process
 
 NAME = "loop-1"
 MAY_MOUNT_BIT = 21
@@ -73,7 +73,7 @@ SHORTAGES: list[Shortage] = [SizeLimit, FullDisk] if may_mount() else [SizeLimit
 
 
 def append_until_full(store: FileStore, text: str) -> StoreError:
-    with opened(store, NAME) as journal:
+    with closing(store.open(NAME)) as journal:
         for number in range(1000):
             before = journal.loop
             try:
@@ -94,12 +94,12 @@ def live_through_shortage(connection: Connection, place: Path, shortage: Shortag
         full = store.load(NAME)
         runner.catch_up()
         assert runner.loop == full
-        with opened(store, NAME) as journal:
+        with closing(store.open(NAME)) as journal:
             assert (folded(journal.entries()), journal.repairs) == (full, [])
         short.free()
         runner.append(*iteration(2))
         assert store.load(NAME) == runner.loop
-    with opened(store, NAME) as journal:
+    with closing(store.open(NAME)) as journal:
         assert [entry.seq for entry in journal.entries()] == list(range(1, journal.loop.seq + 1))
         assert journal.repairs == []
     connection.send((problem.sentence, problem.hint, full.seq < store.load(NAME).seq))
@@ -177,7 +177,7 @@ def use_without_permission(connection: Connection, place: Path) -> None:
         with pytest.raises(StoreError) as caught:
             use()
         told.append(caught.value.sentence)
-    with opened(store, NAME) as journal:
+    with closing(store.open(NAME)) as journal:
         with pytest.raises(StoreError) as caught:
             journal.append(MessageSent("hello"))
         told.append(caught.value.sentence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from untildone.core.events import (
 from untildone.core.model import Answer, GateResult, Outcome, Role, SessionUse
 from untildone.core.secrets import Redactor
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import iteration, loop_created, opened
+from untildone.testing.store_conformance import iteration, loop_created
 
 NAME = "loop-1"
 SECRETS = ("s3cret-0123456789abcdef", 'quo"ted\\back\\slash-1234', "two\nlines\tof-secret", "ключ-от-всего-мира-42")
@@ -75,7 +76,7 @@ def test_a_password_that_is_a_word_of_ours_makes_no_loop_unreadable(tmp_path: Pa
     with store.claim(NAME) as journal:
         journal.append(StartRequested(), *iteration(1))
     for root in (store, FileStore(store.root)):
-        with opened(root, NAME) as journal:
+        with closing(root.open(NAME)) as journal:
             assert journal.repairs == []
             assert journal.loop.spend.iterations == 1
             assert journal.loop.description == "The password is [redacted DB_PASSWORD]."

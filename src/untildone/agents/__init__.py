@@ -8,12 +8,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Protocol
 
 from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY, Answer, Permissions, SessionUse
+from untildone.core.value import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from untildone.core.events import Event
 from untildone.core.model import AgentChoice, Outcome, Role, SessionUse
+from untildone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

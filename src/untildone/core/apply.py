@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import sha256
 from typing import assert_never
 
@@ -37,6 +36,7 @@ from untildone.core.events import (
 )
 from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, Stall, Turn, session_key
 from untildone.core.model import Budget, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
+from untildone.core.value import replace
 
 KEPT_ANSWER = 20_000
 
@@ -200,7 +200,7 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
     answer, turn = event.answer, loop.turn
     usage = _usage(loop, event)
     spend = Spend(
-        iterations=loop.spend.iterations,
+        iterations=_counted(loop, event),
         seconds=loop.spend.seconds + event.seconds,
         cost_usd=loop.spend.cost_usd + (usage.cost_usd or 0.0),
         tokens=loop.spend.tokens + (usage.tokens or 0),
@@ -223,6 +223,11 @@ def _session_at_work(loop: Loop) -> str | None:
     turn = loop.turn
     known = None if turn is None or turn.session is SessionUse.FORK else loop.session_of(turn.role, turn.profile)
     return known.session_id if known else None
+
+
+def _counted(loop: Loop, event: TurnEnded) -> int:
+    """An iteration that ended has begun, even if the line that said so was lost."""
+    return max(loop.spend.iterations, event.iteration) if event.role is Role.WORKER else loop.spend.iterations
 
 
 def _usage(loop: Loop, event: TurnEnded) -> Usage:
@@ -308,6 +313,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         live_in_turn=False,
         claimed=event.claimed,
         gates=() if event.claimed and not loop.claimed else loop.gates,
+        stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
         tasks=tasks.changed(loop.tasks, event.tasks),
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from untildone.core.model import Budget, Spend
+from untildone.core.value import dataclass, replace
 
 WARN_AT = 0.75
 LIMITS = ("iterations", "minutes", "cost", "tokens")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from untildone.core.value import dataclass
 
 Span = tuple[int, int]
 Find = Callable[[str, int], int]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -53,7 +52,8 @@ def epoch(text: str) -> float:
 
 @cache
 def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+    names: tuple[str, ...] = kind.__match_args__
+    return names
 
 
 @cache
@@ -77,7 +77,7 @@ def _plain(kind: Any) -> Callable[[Any], Any]:
         return _number
     if isinstance(kind, type) and issubclass(kind, Enum):
         return lambda data: _member(kind, data)
-    if dataclasses.is_dataclass(kind):
+    if hasattr(kind, "__match_args__"):
         return _record(kind)
     return lambda data: _need(kind, data)
 
@@ -90,7 +90,7 @@ def _union(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 def _record(kind: Any) -> Callable[[Any], Any]:
     hints = get_type_hints(kind)
-    decoders = {field.name: _field(field.name, hints[field.name]) for field in dataclasses.fields(kind)}
+    decoders = {name: _field(name, hints[name]) for name in _field_names(kind)}
 
     def decode(data: Any) -> Any:
         known = {name: decoders[name](entry) for name, entry in _need(dict, data).items() if name in decoders}

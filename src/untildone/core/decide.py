@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from untildone.core import budget as budgets
 from untildone.core import failures, review, rounds
 from untildone.core.actions import Action, Ask, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
@@ -21,6 +19,7 @@ from untildone.core.events import (
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Failure, FailureKind, Outcome, Role, SessionUse, Status
+from untildone.core.value import replace
 
 SAME_AGAIN = 3
 """So many times in a row the same, with nothing changed, is a stall."""

@@ -6,7 +6,6 @@ Numbers in events are absolute ("iteration 3 started"), never "one more": readin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from untildone.core.model import (
@@ -24,6 +23,7 @@ from untildone.core.model import (
     TaskChange,
     Urgency,
 )
+from untildone.core.value import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,8 @@ class AnswerRead:
     gives_up_as: Outcome = Outcome.FAILED
     max_iterations: int | None = None
     """What a person wrote into the live state file as the most iterations; `decide` makes it a change of the budget."""
+    progressed: bool = False
+    """The work went on, whatever the answer looked like: that is no stall."""
     keep_checkpoint: bool = False
     """The host keeps a full copy of the state as of here."""
     documents: Mapping[str, str] = field(default_factory=lambda: EMPTY)

@@ -48,7 +48,7 @@ _AUTH = (
 )
 _UNAVAILABLE = (
     "no conversation found|no (?:rollout|thread|session)s? found|(?:session|thread|conversation) .{0,80}not found"
-    "|session not found|no (?:saved )?session|invalid session identifier|model_not_found|unknown model"
+    "|session not found|no (?:saved |previous )?session|invalid session identifier|model_not_found|unknown model"
     "|model.{0,80}(?:not found|not exist|not supported|not available|unknown)|issue with the selected model"
     "|command not found|no such file or directory|cannot execute|not_found_error"
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from untildone.core.model import (
@@ -23,6 +22,7 @@ from untildone.core.model import (
     Task,
     Urgency,
 )
+from untildone.core.value import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

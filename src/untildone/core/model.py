@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import Any
+
+from untildone.core.value import dataclass, field
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from untildone.core.codec import timestamp, to_json
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult
+from untildone.core.model import EMPTY, GateResult
+from untildone.core.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,14 @@ def receipt(loop: Loop, files: tuple[FileChange, ...], agent_version: str) -> di
         "tree_after": loop.changes.tree,
         "files_changed": [to_json(change) for change in files],
         "gates": [_gate(result) for result in loop.gates],
+        **_review(loop),
     }
+
+
+def _review(loop: Loop) -> dict[str, float]:
+    """The score of the last review, where the mode has such a thing."""
+    score = (loop.skill_state or EMPTY).get("score")
+    return {"review_score": score} if isinstance(score, int | float) else {}
 
 
 def _gate(result: GateResult) -> dict[str, Any]:
@@ -63,6 +70,7 @@ def report(loop: Loop, told: dict[str, Any]) -> str:
         f"- Duration: {duration(loop.updated_at - loop.created_at)} ({duration(loop.spend.seconds)} at work)",
         f"- Spend: ${loop.spend.cost_usd:.4f}, {loop.spend.tokens:,} tokens",
         f"- Commits: {told['commit_before']} → {told['commit_after']}",
+        *(f"- Review score: {score:g}/100" for score in _review(loop).values()),
         f"- Files changed: {len(files)}",
         *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in files[:200]),
         "",

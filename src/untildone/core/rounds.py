@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import assert_never
+
+from untildone.core.value import dataclass
 
 LARGEST = 1_000_000
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from untildone.core.model import Task, TaskChange, TaskStatus
+from untildone.core.value import replace
 
 
 def changed(tasks: tuple[Task, ...], changes: tuple[TaskChange, ...]) -> tuple[Task, ...]:
@@ -45,7 +44,9 @@ def ordered(tasks: tuple[Task, ...], order: tuple[str, ...]) -> tuple[TaskChange
 def ready(tasks: tuple[Task, ...]) -> Task | None:
     """The first pending task whose dependencies are all completed."""
     done = {task.task_id for task in tasks if task.status is TaskStatus.COMPLETED}
-    return next((task for task in tasks if task.status is TaskStatus.PENDING and done.issuperset(task.depends_on)), None)
+    return next(
+        (task for task in tasks if task.status is TaskStatus.PENDING and done.issuperset(task.depends_on)), None
+    )
 
 
 def circle(tasks: tuple[Task, ...]) -> tuple[str, ...]:

@@ -147,6 +147,7 @@ class _Drive:
     def until_rest(self) -> Loop:
         if not self.journal.loop.start.fingerprint:
             self.write(WorkspaceSeen(self.workspace.look(None)))
+        self.note_edit()
         while not isinstance(action := self.next_action(), Rest):
             self.carry_out(action)
         self.journal.append()
@@ -202,19 +203,22 @@ class _Drive:
         if known is not None and self.journal.loop.limits.get(profile) != known:
             self.write(LimitReached(profile, known.until, known.message, known.strikes))
             return
-        if (edit := self.edit_of_live_state()) is not None:
-            self.write(edit)
-            return
-        self.show_live_state()
-        turns.Turn(self).take(action)
+        if not self.note_edit():
+            turns.Turn(self).take(action)
 
-    def edit_of_live_state(self) -> LiveStateSeen | None:
-        text = None if self.mode.live_state(self.journal.loop) is None else self.live.edited()
-        return None if text is None else LiveStateSeen(text)
+    def note_edit(self) -> bool:
+        """Write down what somebody made of the live state file; whether somebody did."""
+        edit = None if self.mode.live_state(self.journal.loop) is None else self.live.edited()
+        if edit is None:
+            return False
+        self.write(LiveStateSeen(edit.text, edit.before))
+        self.live.seen(edit.text)
+        return True
 
     def show_live_state(self) -> None:
+        """An edit that nobody has taken note of yet is not written over."""
         text = self.mode.live_state(self.journal.loop)
-        if text is not None:
+        if text is not None and (self.journal.loop.status.ended or self.live.edited() is None):
             self.live.write(text)
 
     def pass_on(self, events: tuple[Event, ...]) -> None:
@@ -223,8 +227,15 @@ class _Drive:
             if isinstance(event, LimitReached):
                 self.around.limits.tell(event.profile, Limit(event.until, event.message, event.strikes))
             if isinstance(event, AnswerRead):
-                for name, text in event.documents.items():
-                    self.engine.store.add_to_document(self.journal.loop.loop_id, name, text)
+                self.pass_on_answer(event)
+
+    def pass_on_answer(self, read: AnswerRead) -> None:
+        loop, store = self.journal.loop, self.engine.store
+        for name, text in read.documents.items():
+            store.add_to_document(loop.loop_id, name, text)
+        self.show_live_state()
+        if read.keep_checkpoint:
+            store.keep_checkpoint(loop, self.mode.live_state(loop))
 
     def run_gates(self, action: RunGates) -> None:
         self.journal.append()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UsageError
 
 SUPERVISOR_FILE = "SUPERVISOR.md"
@@ -41,7 +42,7 @@ def action_texts(workspace: Path) -> dict[str, str]:
     return {name: text for name, text in found.items() if text and text.strip()}
 
 
-def skillpack_loop(workspace: Path) -> dict[str, Any]:
+def skillpack_loop(workspace: Path) -> dict[str, int]:
     """The `loop` block of `.skillpackrc`: whole numbers by name."""
     path = workspace / SKILLPACK_FILE
     text = _read(path)
@@ -50,16 +51,18 @@ def skillpack_loop(workspace: Path) -> dict[str, Any]:
     try:
         block = json.loads(text).get("loop", {})
         return {name: _number(path, name, value) for name, value in block.items() if name in SKILLPACK_NAMES}
-    except (ValueError, AttributeError) as problem:
+    except (ValueError, AttributeError, RecursionError) as problem:
         raise UsageError(f"Cannot read {path}: {problem}.", "it must be a JSON object; mend or remove it") from None
 
 
 SKILLPACK_NAMES = ("max_iterations", "warning_threshold", "auto_checkpoint_interval", "timeout_per_iteration_minutes")
 
 
-def _number(path: Path, name: str, value: Any) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise UsageError(f"'loop.{name}' in {path} is {value!r}.", "give a number above zero")
+def _number(path: Path, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST_ITERATIONS:
+        raise UsageError(
+            f"'loop.{name}' in {path} is {str(value)[:60]!r}.", f"give a whole number from 1 to {MOST_ITERATIONS:,}"
+        )
     return value
 
 

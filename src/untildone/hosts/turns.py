@@ -11,7 +11,7 @@ from untildone import agents
 from untildone.agents import AgentEvent, Reader, Request, SessionKnown
 from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, UsageError
-from untildone.core.events import Event, LiveStateSeen, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role
 from untildone.hosts import orphans, process, workspace
 from untildone.hosts.process import Cause, Ended, Spawn
@@ -39,7 +39,9 @@ class Drive(Protocol):
 
     def wants_out(self) -> bool: ...
 
-    def edit_of_live_state(self) -> LiveStateSeen | None: ...
+    def note_edit(self) -> bool: ...
+
+    def show_live_state(self) -> None: ...
 
 
 class Turn:
@@ -54,6 +56,7 @@ class Turn:
         agent = agents.find(action.agent.agent)
         reader = agent.reader(request)
         self.write(_started(action, request))
+        self.drive.show_live_state()
         try:
             ended = self._run(action, agent.invocation(request), reader)
         except (AgentMissing, UsageError) as problem:
@@ -116,6 +119,7 @@ class Turn:
     def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
         answer = reader.finish(ended.exit_code, ended.stderr_tail, self.engine.around.clock())
         reason = self._cut_short(action, ended, answer)
+        self.drive.note_edit()
         if reason == "timeout" and action.ask.role is not Role.WORKER:
             # No iteration is counted for it: unlike a worker's turn, it may not be taken again without end.
             failure = Failure(FailureKind.TIMEOUT, f"no answer within {action.timeout:g} s")
@@ -146,9 +150,7 @@ class Turn:
 
     def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
         changes = self._look(action) if action.ask.role is Role.WORKER else None
-        edit = self.drive.edit_of_live_state()
-        ended = TurnEnded(action.ask.role, action.iteration, answer, seconds, changes)
-        self.write(*([edit] if edit else []), ended, sync=False)
+        self.write(TurnEnded(action.ask.role, action.iteration, answer, seconds, changes), sync=False)
 
     def _look(self, action: AskAgent) -> Changes:
         loop = self.journal.loop

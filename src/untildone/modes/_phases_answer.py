@@ -31,10 +31,10 @@ _STATUSES = {word: status for status, words in _STATUS.items() for word in words
 _DROPPED = ("dropped", "removed", "cancelled", "canceled", "skipped", "取消")
 _YES, _NO = ("true", "yes", "done", "1"), ("false", "no", "not yet", "0")
 
-_PLAIN_SCORE = re.compile(r"(?:review score|审查评分|评分)\W{0,6}(\d{1,3}(?:\.\d{1,3})?)", re.IGNORECASE)
+_PLAIN_SCORE = re.compile(r"(?:review score|审查评分|评分)\W{0,6}(?<!-)(\d{1,3}(?:\.\d{1,3})?)", re.IGNORECASE)
 _PLAIN_ROUTE = re.compile(r"(?:route|路由)\W{1,6}(direct|planned|ralph|architect|ui[_ -]?flow)\b", re.IGNORECASE)
 _LONE_ROUTE = re.compile(r"^\W{0,6}(direct|planned|ralph|architect|ui[_ -]?flow)\W{0,6}$", re.IGNORECASE | re.MULTILINE)
-_PLAIN_COMPLEXITY = re.compile(r"(?:score|complexity|评分|复杂度)\W{0,6}(\d{1,3})\b", re.IGNORECASE)
+_PLAIN_COMPLEXITY = re.compile(r"(?:score|complexity|评分|复杂度)\W{0,6}(?<!-)(\d{1,3})\b", re.IGNORECASE)
 _SCALE = ((25, "direct"), (50, "planned"), (80, "ralph"), (101, "architect"))
 """Below which complexity a task takes which route."""
 

@@ -8,7 +8,7 @@ its own budget. Everything else that was changed is said back, and stays as it w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.loop import Loop
@@ -38,6 +38,7 @@ class _Edits:
         self.loop = loop
         self.before = before
         self.now = now
+        self.texts = {task.task_id: text for text, task in live.boxes_of(loop.tasks)}
         self.problems: list[str] = []
 
     def news(self) -> News:
@@ -142,40 +143,48 @@ class _Edits:
                 yield number or current_phase(self.loop) or 0, "\n".join(lines)[:LONGEST_SUMMARY]
 
     def _tasks(self) -> Iterator[TaskChange]:
-        by_text = {_key(live.shown(task.text)): task for task in self.loop.tasks}
+        by_text = {_key(self.texts[task.task_id]): task for task in self.loop.tasks}
         by_number = {box.number: by_text.get(_key(box.text)) for box in self.before.boxes if box.number is not None}
         ticked_before = {_key(box.text): box.ticked for box in self.before.boxes}
         added: dict[str, TaskChange] = {}
         for box in self.now.boxes:
             task = by_text.get(_key(box.text)) or by_number.get(box.number or 0)
-            if task is None:
+            if task is not None:
+                yield from self._box_change(box, task, ticked_before)
+            elif _key(box.text) not in ticked_before:
                 self._add(box, added)
-            else:
-                yield from _box_change(box, task, ticked_before)
-        for line in () if self.loop.turn or self.loop.live_in_turn else self.now.pending:
-            if _key(line) not in by_text and line not in self.before.pending and not live.is_phase(line):
+        for line in self._new_lines():
+            if _key(line) not in by_text:
                 self._add(Box(ticked=False, text=line, is_subtask=True), added)
         yield from added.values()
+
+    def _box_change(self, box: Box, task: Task, ticked_before: Mapping[str, bool]) -> Iterator[TaskChange]:
+        text = self.texts[task.task_id]
+        was_ticked = ticked_before.get(_key(text), task.status is TaskStatus.COMPLETED)
+        reworded = None if _key(box.text) == _key(text) else box.text[:LONGEST_TEXT]
+        status = None if box.ticked == was_ticked else TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
+        if reworded or status:
+            yield TaskChange(task.task_id, text=reworded, status=status)
+
+    def _new_lines(self) -> Iterator[str]:
+        """Plain lines that a person added to the pending work. An agent tells there in its own words what is left to do."""
+        if self.loop.turn is not None or self.loop.live_in_turn:
+            return
+        known = {*self.before.pending, *live.parse(live.render(self.loop)).pending}
+        yield from (line for line in self.now.pending if line not in known)
 
     def _add(self, box: Box, added: dict[str, TaskChange]) -> None:
         """A box that no task stands for: a new subtask, unless it is only a note of something done."""
         if (box.ticked and not box.is_subtask) or _key(box.text) in added or live.is_phase(box.text):
             return
         if len(self.loop.tasks) + len(added) >= MOST_TASKS:
-            self.problems.append(f"more than {MOST_TASKS} subtasks; the rest was not taken")
+            sentence = f"there are more than {MOST_TASKS} subtasks; the rest was not taken"
+            self.problems += [] if sentence in self.problems else [sentence]
             return
         name = _free_name(self.loop, added)
         status = TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
         needs = tuple(_named(self.loop, need) for need in box.after)
         added[_key(box.text)] = TaskChange(name, box.text[:LONGEST_TEXT], status, needs)
-
-
-def _box_change(box: Box, task: Task, ticked_before: dict[str, bool]) -> Iterator[TaskChange]:
-    was_ticked = ticked_before.get(_key(live.shown(task.text)), task.status is TaskStatus.COMPLETED)
-    reworded = None if _key(box.text) == _key(live.shown(task.text)) else box.text[:LONGEST_TEXT]
-    status = None if box.ticked == was_ticked else TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
-    if reworded or status:
-        yield TaskChange(task.task_id, text=reworded, status=status)
 
 
 def _numbers(text: str, count: int) -> set[int]:

@@ -114,7 +114,7 @@ def _pending_phase(loop: Loop, route: Route, number: int) -> str:
     return f"Carry out {left} {noun}" if left == len(loop.tasks) else f"Finish the remaining {left} {noun}"
 
 
-def completed_work(loop: Loop) -> str:
+def completed_work(loop: Loop, *, boxes: bool = True) -> str:
     route, done, summaries = route_of(loop), done_phases(loop), state_of(loop).summaries
     if route is None:
         return NONE
@@ -122,7 +122,7 @@ def completed_work(loop: Loop) -> str:
     blocks = []
     for number, phase in enumerate(route.phases, 1):
         lines = [_bullet(line) for line in summaries.get(str(number), "").splitlines() if line.strip()]
-        with_tasks = shows_tasks and number == route.work
+        with_tasks = boxes and shows_tasks and number == route.work
         if with_tasks:
             lines += [_task_line(place, task, loop.tasks) for place, task in enumerate(loop.tasks, 1)]
         if lines or number in done:
@@ -132,8 +132,20 @@ def completed_work(loop: Loop) -> str:
 
 
 def _bullet(line: str) -> str:
-    line = line.strip()
+    line = _defused(line.strip())
     return line if line.startswith(("- ", "* ", "+ ")) else f"- {line.lstrip('#>').strip()}"
+
+
+def _defused(text: str) -> str:
+    """What an agent tells must not read as a promise, nor hide what comes after it."""
+    return text.replace("<promise>", "‹promise›").replace("<!--", "‹!--")
+
+
+def boxes_of(tasks: tuple[Task, ...]) -> Iterator[tuple[str, Task]]:
+    """The text that each task's box has when it is read back."""
+    for place, task in enumerate(tasks, 1):
+        found = _BOX.fullmatch(_task_line(place, task, tasks))
+        yield _box(found, "completed").text if found else "", task
 
 
 def _task_line(place: int, task: Task, tasks: tuple[Task, ...]) -> str:
@@ -146,7 +158,7 @@ def _task_line(place: int, task: Task, tasks: tuple[Task, ...]) -> str:
 
 def shown(text: str) -> str:
     """A text on one line, not too long."""
-    line = " ".join(text.split())
+    line = _defused(" ".join(text.split()))
     return line if len(line) <= SHOWN_TASK else line[: SHOWN_TASK - 1].rstrip() + "…"
 
 

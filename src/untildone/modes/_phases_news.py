@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from untildone.core.model import TaskChange
+from untildone.core.value import dataclass, field
 
 MOST_TASKS = 200
 LONGEST_TEXT = 2_000

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from untildone.core.codec import from_json, to_json
 from untildone.core.loop import Loop
 from untildone.core.model import EMPTY, Task, TaskStatus
+from untildone.core.value import dataclass, field
 
 PASSING_SCORE = 80.0
 CHECKPOINT_EVERY = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from untildone.core import gates, tasks
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskStatus
-from untildone.modes._phases_file import PROMISE, TITLES, completed_work, pending_work, subtask_count
+from untildone.modes._phases_file import PROMISE, TITLES, completed_work, pending_work, shown, subtask_count
 from untildone.modes._phases_state import Phase, current_phase, is_done, passing_score, phase_of, route_of, state_of
 
 CHOOSE = """Look at the task and at the workspace, and choose how to go about it. Change nothing yet. Score the task from 0 (a
@@ -26,8 +26,8 @@ INSTRUCTIONS = {
     "Change nothing yet.",
     Phase.PLAN: "Plan the work.",
     Phase.IMPLEMENTATION: "Carry the plan out, completely, and check that it works.",
-    Phase.REVIEW: "Review all of the work as a stranger would: run the tests, try it, compare it with the task. Mend nothing now. Give it a "
-    "score from 0 to 100 (`review_score`), and say what is wrong (`findings`, one sentence each).",
+    Phase.REVIEW: "Review all of the work as a stranger would: run the tests, try it, compare it with the task. Mend nothing now. "
+    "Give it a score from 0 to 100 (`review_score`), and say what is wrong (`findings`, one sentence each).",
     Phase.PREVIEW: "Run what was built, look at it as its user would, and mend what is wrong with it.",
 }
 
@@ -42,7 +42,9 @@ NO_SUBTASKS = (
     """No subtasks are planned. Answer with those that are needed in `subtasks`, or do the work and set `phase_done`."""
 )
 
-MEND_FAILED = """These subtasks failed: {names}. Find out why, and do them in another way; or replace them by others that lead to the goal."""
+MEND_FAILED = (
+    """These subtasks failed: {names}. Find out why, and do them in another way: say `completed` once they work."""
+)
 
 MEND_CIRCLE = """These subtasks wait for each other, or for one that is not there: {names}. So none of them can be begun. Answer with the
 same subtasks in `subtasks`, with `depends_on` mended."""
@@ -60,7 +62,7 @@ def prompt(loop: Loop) -> str:
     sections = {
         "": loop.description,
         "WHERE IT STANDS": _place(loop),
-        "DONE SO FAR": completed_work(loop) if route else "",
+        "DONE SO FAR": completed_work(loop, boxes=False) if route else "",
         "STILL TO DO": pending_work(loop) if route else "",
         "SUBTASKS": "\n".join(_task_line(task) for task in loop.tasks),
         "MESSAGE FROM THE PERSON": "\n\n".join(loop.inbox),
@@ -86,7 +88,7 @@ def _place(loop: Loop) -> str:
 def _task_line(task: Task) -> str:
     needs = f" (after {', '.join(task.depends_on)})" if task.depends_on else ""
     mark = {TaskStatus.COMPLETED: "x", TaskStatus.FAILED: "!", TaskStatus.PENDING: " "}[task.status]
-    return f"- [{mark}] {task.task_id}: {task.text}{needs}"
+    return f"- [{mark}] {task.task_id}: {shown(task.text)}{needs}"
 
 
 def _instruction(loop: Loop) -> str:
@@ -125,26 +127,49 @@ def _answer(loop: Loop) -> str:
     return ANSWER.replace("<more>", more).replace("<loop>", loop.loop_id)
 
 
+REINJECTION = """{double}
+🔄 Iteration continues | Round {round}
+{double}
+
+## Progress so far
+{done}
+
+## Pending work
+{pending}
+{more}
+## Where it stands
+- Route: {route}
+- Phase: Phase {phase}
+- Subtask: {subtask}
+
+## Instructions
+Go on with the work that is not finished. When all of it is done, you must set in the state file:
+{promise}
+
+{single}
+"""
+
+
 def reinjection(loop: Loop) -> str:
     """The prompt that sends the agent of a live session back to work."""
-    route, number = route_of(loop), current_phase(loop)
-    most = "" if loop.budget.iterations is None else f"/{loop.budget.iterations}"
-    double, single = "═" * 60, "─" * 60
-    messages = [f"## Message from the person\n{text}" for text in loop.inbox]
+    route = route_of(loop)
     failed = gates.failure_report(loop.failed_gates)
-    parts = [
-        f"{double}\n🔄 Iteration continues | Round {loop.next_iteration}{most}\n{double}",
-        f"## Progress so far\n{completed_work(loop)}",
-        f"## Pending work\n{pending_work(loop)}",
-        *([f"## What failed\n{failed}"] if failed else []),
-        *messages,
-        f"## Where it stands\n- Route: {route.name.upper() if route else 'AUTO'}\n- Phase: Phase {number or _last(loop)}\n"
-        f"- Subtask: {subtask_count(loop)}",
-        "## Instructions\nGo on with the work that is not finished. When all of it is done, you must set in the state file:\n"
-        f"{PROMISE}",
-        single,
-    ]
-    return "\n\n".join(parts) + "\n"
+    more = [f"\n## What failed\n{failed}\n"] if failed else []
+    more += [f"\n## Message from the person\n{text}\n" for text in loop.inbox]
+    return REINJECTION.format(
+        double="═" * 60,
+        single="─" * 60,
+        round=loop.next_iteration
+        if loop.budget.iterations is None
+        else f"{loop.next_iteration}/{loop.budget.iterations}",
+        done=completed_work(loop),
+        pending=pending_work(loop),
+        more="".join(more),
+        route=route.name.upper() if route else "AUTO",
+        phase=current_phase(loop) or _last(loop),
+        subtask=subtask_count(loop),
+        promise=PROMISE,
+    )
 
 
 def _last(loop: Loop) -> int:

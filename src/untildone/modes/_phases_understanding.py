@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 
 from untildone.core import tasks
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Task, TaskChange, TaskStatus
+from untildone.core.value import replace
 from untildone.modes import _phases_answer as answers
-from untildone.modes import _phases_file as live
 from untildone.modes import _phases_texts as texts
 from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, News
 from untildone.modes._phases_state import (
@@ -46,6 +45,7 @@ class Understanding:
 
     def of_turn(self) -> AnswerRead:
         self._choose_route()
+        self._reopen()
         self._take_tasks()
         self._take_phases()
         self._loosen_circle()
@@ -56,6 +56,7 @@ class Understanding:
 
     def of_edit(self) -> AnswerRead:
         self._choose_route()
+        self._reopen()
         self._take_tasks()
         self._take_phases()
         was_finished, finished = is_finished(self.loop), is_finished(self.after)
@@ -74,9 +75,16 @@ class Understanding:
             gives_up=self._gives_up(),
             gives_up_as=Outcome.ABANDONED if self.of_person else Outcome.PAUSED,
             max_iterations=self.news.max_iterations,
+            progressed=self._progressed(),
             documents=self._documents() if self.in_turn else {},
             keep_checkpoint=due,
         )
+
+    def _progressed(self) -> bool:
+        """More is done or planned than before; other words for the same are not more."""
+        old, new = state_of(self.loop), state_of(self.after)
+        told = (old.route, old.completed, old.score) != (new.route, new.completed, new.score)
+        return told or self.after.tasks != self.loop.tasks
 
     def _gives_up(self) -> str:
         if not self.news.aborted:
@@ -203,15 +211,18 @@ class Understanding:
             self.notes.append("The review gave no score.")
         return score is not None and score >= passing_score(self.loop)
 
-    def _complete_subtasks(self) -> None:
-        """All subtasks done is their phase done, said or not; a new subtask opens it and what follows again."""
+    def _reopen(self) -> None:
+        """A subtask that is not done opens its phase again, and those after it: they are done, and reviewed, anew."""
         route, state = route_of(self.after), state_of(self.after)
-        if route is None or not self.after.tasks:
-            return
-        if not all(map(is_done, self.after.tasks)):
-            kept = tuple(number for number in state.completed if number < route.work)
-            self._set(replace(state, completed=kept))
-        elif current_phase(self.after) == route.work and route.loops:
+        if route is not None and not all(map(is_done, self.after.tasks)):
+            self._set(replace(state, completed=tuple(number for number in state.completed if number < route.work)))
+
+    def _complete_subtasks(self) -> None:
+        """All subtasks done is their phase done, said or not."""
+        self._reopen()
+        route, listed = route_of(self.after), self.after.tasks
+        all_done = bool(listed) and all(map(is_done, listed))
+        if all_done and route is not None and route.loops and current_phase(self.after) == route.work:
             self._complete(route.work)
 
     def _loosen_circle(self) -> None:
@@ -239,14 +250,7 @@ class Understanding:
             self._set(replace(state, told_of_circle=False))
 
     def _documents(self) -> dict[str, str]:
-        phase, number = phase_of(self.loop), current_phase(self.loop)
-        title = (
-            f"phase {number}, {live.TITLES[phase]}"
-            if phase
-            else "the route"
-            if route_of(self.loop) is None
-            else "mending"
-        )
+        title = self.loop.turn.label if self.loop.turn else ""
         told = self.news.summaries.get(0, "")
         boxes = [
             f"- {change.task_id}: {(change.status or TaskStatus.PENDING).value}"

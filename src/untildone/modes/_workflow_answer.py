@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from untildone.core.model import EMPTY, Task, TaskChange, TaskStatus
+from untildone.core.value import dataclass, field
 
 LARGEST = 1_000_000
 MOST_TASKS = 200

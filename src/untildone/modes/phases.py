@@ -16,6 +16,7 @@ from untildone.modes import _phases_edits as edits
 from untildone.modes import _phases_file as live
 from untildone.modes import _phases_texts as texts
 from untildone.modes._phases_news import News, both
+from untildone.modes._phases_state import phase_of, route_of
 from untildone.modes._phases_understanding import Understanding
 
 
@@ -26,7 +27,7 @@ class Phases(PlainMode):
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
-        return Ask(Role.WORKER, texts.prompt(loop), session)
+        return Ask(Role.WORKER, texts.prompt(loop), session, label=_label(loop))
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         told = answers.news_of(answer.text, loop.tasks, "\n\n".join((*loop.asked, texts.ANSWER)))
@@ -38,6 +39,12 @@ class Phases(PlainMode):
 
     def live_state(self, loop: Loop) -> str | None:
         return live.render(loop)
+
+
+def _label(loop: Loop) -> str:
+    """What the turn is for."""
+    phase = phase_of(loop)
+    return phase.value if phase else "mending" if route_of(loop) else "routing"
 
 
 MODE = Phases()

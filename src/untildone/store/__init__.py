@@ -73,6 +73,10 @@ class Store(Protocol):
         """The live state file of a loop whose mode has one."""
         ...
 
+    def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
+        """Keep a full copy of the state, which later checkpoints do not replace; of many, the newest."""
+        ...
+
     def progress(self, loop_id: str) -> Path:
         """The loop's own folder, for what people and agents read."""
         ...

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_jso
 from untildone.core.errors import StoreError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
+from untildone.core.value import dataclass
 from untildone.store import disk
 from untildone.store.lines import DamagedLine, compact, sealed, unsealed
 

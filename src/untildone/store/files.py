@@ -21,6 +21,9 @@ from untildone.store.layout import Places
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_id, meant
 
+KEPT_CHECKPOINTS = 10
+"""Of the full copies that a loop keeps on its way."""
+
 
 class FileStore:
     def __init__(self, root: Path, redactor: Redactor | None = None, clock: Clock = time.time) -> None:
@@ -150,6 +153,18 @@ class FileStore:
         path = self.progress(loop_id) / name
         with disk.told_as_sentence(path), open(path, "a", encoding="utf-8") as document:
             document.write(self.redactor.text(text))
+
+    def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
+        folder = self.progress(loop.loop_id) / "checkpoints"
+        place = folder / f"{loop.spend.iterations:04d}"
+        with disk.told_as_sentence(place):
+            place.mkdir(parents=True, exist_ok=True)
+        # Read from the journal's start, this copy is right wherever its last entry lies.
+        checkpoint.write(place / "checkpoint.json", checkpoint.Checkpoint(loop, 0), self.redactor)
+        if live_state is not None:
+            disk.replace_file(place / "ralph-delta.state.md", self.redactor.text(live_state).encode("utf-8", "replace"))
+        for old in sorted(folder.iterdir())[:-KEPT_CHECKPOINTS]:
+            shutil.rmtree(old, ignore_errors=True)
 
     def live_file(self, loop_id: str, workspace: str) -> LiveFile:
         return LiveFile(workspace, self.progress(loop_id), loop_id, self.redactor)

@@ -7,7 +7,6 @@ import os
 import secrets
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from untildone.core.apply import apply
@@ -16,6 +15,7 @@ from untildone.core.errors import DamagedState, StoreError
 from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
+from untildone.core.value import dataclass
 from untildone.store import Clock, checkpoint, disk, layout, locks
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed

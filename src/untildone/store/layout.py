@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from untildone.core.errors import LoopNotFound
+from untildone.core.value import dataclass
 from untildone.store import disk
 from untildone.store.names import checked_id, is_id
 

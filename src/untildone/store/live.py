@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 from untildone.core.secrets import Redactor
@@ -11,12 +14,20 @@ from untildone.store import disk
 FOLDER = ".claude"
 NAME = "ralph-delta.local.md"
 LARGEST = 1 << 20
-_OWNER = re.compile(r"^- Task ID: *(\S+) *$", re.MULTILINE)
-_LIVE = re.compile(r"^- Status: *IN_PROGRESS *$", re.MULTILINE)
+_OWNER = re.compile(r"^[ \t]*[-*]?[ \t]*Task ID:[ \t]*(\S+)", re.MULTILINE)
+_LIVE = re.compile(r"^[ \t]*[-*]?[ \t]*Status:[ \t]*IN_PROGRESS\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What somebody made of the file, and what it said before."""
+
+    text: str
+    before: str
 
 
 class LiveFile:
-    """One loop's live file. What was written last is kept beside the journal, so that an edit shows."""
+    """One loop's live file. What was written or seen last is kept beside the journal, so that an edit shows."""
 
     def __init__(self, workspace: str, progress: Path, loop_id: str, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -29,41 +40,59 @@ class LiveFile:
         """The usual name; with the loop's short id in it where another live loop of the folder has that name."""
         own = self._folder / f"ralph-delta.{self._loop_id.rpartition('-')[2]}.local.md"
         usual = self._folder / NAME
-        if own.exists() or self._is_anothers(_text(usual)):
-            return own
-        return usual
+        return own if own.exists() or self._is_anothers(_text(usual)) else usual
 
     def _is_anothers(self, text: str | None) -> bool:
+        """Once the file is ours, a name that is no loop's is only an owner's line that somebody spoilt."""
         owner = _OWNER.search(text or "")
-        return owner is not None and owner[1] != self._loop_id and _LIVE.search(text or "") is not None
+        if owner is None or owner[1] == self._loop_id or _LIVE.search(text or "") is None:
+            return False
+        return owner[1].startswith("loop-") or not self._copy.exists()
 
-    def edited(self) -> str | None:
-        """What the file says, if that is not what was written last."""
-        text = _text(self.path)
-        return None if text is None or text == _text(self._copy) else text
+    def edited(self) -> Edit | None:
+        """What the file says, if that is not what was written or seen last. Before the first writing, nothing is an edit."""
+        text, before = _text(self.path), _text(self._copy)
+        if text is None or before is None or (text := self._redactor.text(text)) == before:
+            return None
+        return Edit(text, before)
+
+    def seen(self, text: str) -> None:
+        """An edit has been taken note of: it is none any more."""
+        disk.replace_file(self._copy, self._written(text), sync=False)
 
     def write(self, text: str) -> None:
         """The file first: after a crash between the two, it looks edited and is read again, which changes nothing."""
-        with disk.told_as_sentence(self.path):
+        path = self.path
+        with disk.told_as_sentence(path):
             self._folder.mkdir(parents=True, exist_ok=True)
-        disk.replace_file(self.path, self._written(text))
-        disk.replace_file(self._copy, self._written(text))
+        disk.replace_file(path, self._written(text), sync=False)
+        self.seen(text)
 
     def _written(self, text: str) -> bytes:
         return self._redactor.text(text).encode("utf-8", "replace")
 
-    def retire(self, archive: Path) -> None:
-        """The loop has ended: the file goes to its history."""
-        text = _text(self.path)
+    def retire(self, archive: Path, last: str | None = None) -> None:
+        """The loop has ended: what the file says, or should say at last, goes to the history, and the file goes."""
+        path = self.path
+        text = _text(path)
         owner = _OWNER.search(text or "")
-        if text is not None and owner is not None and owner[1] == self._loop_id:
-            disk.replace_file(archive / "ralph-delta.state.md", self._written(text))
-            self.path.unlink(missing_ok=True)
+        is_ours = owner is not None and owner[1] == self._loop_id
+        if last is not None or is_ours:
+            disk.replace_file(archive / "ralph-delta.state.md", self._written(last or text or ""))
+        if is_ours:
+            with disk.told_as_sentence(path):
+                path.unlink(missing_ok=True)
 
 
 def _text(path: Path) -> str | None:
+    """The beginning of the file; None if it is none, or cannot be read. Opening never waits, as it would for a pipe."""
     try:
-        with open(path, "rb") as file:
-            return file.read(LARGEST).decode("utf-8", "replace")
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError:
         return None
+    with open(descriptor, "rb") as file:
+        try:
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return file.read(LARGEST).decode("utf-8", "replace") if regular else None
+        except OSError:
+            return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from untildone.core import budget as budgets
 from untildone.core.apply import apply
@@ -20,6 +19,7 @@ from untildone.core.events import (
 )
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Outcome, Role, Spend, Status, Usage
+from untildone.core.value import replace
 from untildone.store.lines import as_fields, compact, entry_of, sealed, unsealed
 from untildone.testing.driver import Driver, fold
 
@@ -75,8 +75,11 @@ class Laws:
             case TurnEnded():
                 assert before.turn is not None, "only a turn that was taken ends"
                 assert before.answer is None, "a turn ends once"
-            case Rested(outcome=outcome) if outcome.status is Status.COMPLETED:
-                self._may_complete(before, outcome)
+            case GatesRan():
+                judged_by_agent = before.turn is None or before.turn.role is Role.SUPERVISOR
+                assert judged_by_agent, "no agent but the supervisor judges a claim"
+            case Rested(outcome=outcome):
+                self._may_rest(before, outcome)
             case _:
                 return
 
@@ -120,6 +123,12 @@ class Laws:
         assert not worker or event.iteration == self.iterations, "iterations are counted one by one"
         used_up = budgets.used_up(before.budget, before.spend, before_worker_turn=worker and event.attempt == 1)
         assert used_up is None, f"nothing is asked once the budget is used up: {used_up}"
+
+    def _may_rest(self, before: Loop, outcome: Outcome) -> None:
+        order = before.stop or before.pause
+        assert order is None or outcome in (order.outcome, Outcome.FAILED), "an order is obeyed, whatever else is due"
+        if outcome.status is Status.COMPLETED:
+            self._may_complete(before, outcome)
 
     def _may_complete(self, before: Loop, outcome: Outcome) -> None:
         assert before.claimed, "only a claim can be believed"

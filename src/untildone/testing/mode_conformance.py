@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -34,6 +33,7 @@ from untildone.core.model import (
     Status,
     Usage,
 )
+from untildone.core.value import dataclass, replace
 from untildone.modes import find
 from untildone.testing.driver import Crash, Driver, Reply, fails, fold, looping, passes
 from untildone.testing.journal_laws import check_laws, through_the_journal

@@ -14,9 +14,10 @@ import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 import pytest
 
@@ -70,15 +71,6 @@ def folded(entries: Iterator[Entry]) -> Loop | None:
 
 
 @contextmanager
-def opened(store: Store, loop_id: str) -> Iterator[Journal]:
-    journal = store.open(loop_id)
-    try:
-        yield journal
-    finally:
-        journal.close()
-
-
-@contextmanager
 def process(target: Callable[..., None], *arguments: object) -> Iterator[tuple[BaseProcess, Connection]]:
     """A process of its own, which gets one end of a pipe as first argument, and the other end of that pipe."""
     context = multiprocessing.get_context("spawn")
@@ -94,7 +86,7 @@ def process(target: Callable[..., None], *arguments: object) -> Iterator[tuple[B
         ours.close()
 
 
-def heard(connection: Connection) -> object:
+def heard(connection: Connection) -> Any:
     assert connection.poll(PATIENCE), "the other process says nothing"
     return connection.recv()
 
@@ -103,7 +95,7 @@ def write_messages(connection: Connection, factory: StoreFactory, loop_id: str, 
     store = factory()
     connection.send("ready")
     connection.recv()
-    with opened(store, loop_id) as journal:
+    with closing(store.open(loop_id)) as journal:
         for number in range(APPENDS):
             journal.append(MessageSent(f"{writer} {number}"), sync=number % 20 == 0)
     connection.send("done")
@@ -172,7 +164,7 @@ class StoreConformance:
     def test_what_was_appended_is_there(self, factory: StoreFactory) -> None:
         store = factory()
         store.create(loop_created("loop-1"))
-        with opened(store, "loop-1") as journal:
+        with closing(store.open("loop-1")) as journal:
             entries = journal.append(StartRequested(), MessageSent("hello"))
             assert [entry.seq for entry in entries] == [2, 3]
             assert journal.append() == ()
@@ -182,7 +174,7 @@ class StoreConformance:
 
     def test_an_entry_that_makes_no_sense_is_not_written(self, store: Store) -> None:
         before = store.create(loop_created("loop-1"))
-        with opened(store, "loop-1") as journal:
+        with closing(store.open("loop-1")) as journal:
             with pytest.raises((LookupError, ValueError, TypeError)):
                 journal.append(MessageSent("hello"), BudgetChanged("wishes", 3.0, add=True))
             assert journal.loop == before
@@ -190,7 +182,7 @@ class StoreConformance:
 
     def test_append_returns_what_others_wrote_first(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with opened(store, "loop-1") as one, opened(store, "loop-1") as other:
+        with closing(store.open("loop-1")) as one, closing(store.open("loop-1")) as other:
             (theirs,) = other.append(MessageSent("from the other"))
             assert one.append(MessageSent("from one"))[0] == theirs
             assert one.catch_up() == ()
@@ -199,7 +191,7 @@ class StoreConformance:
 
     def test_catch_up_shows_each_entry_once(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with opened(store, "loop-1") as reader, opened(store, "loop-1") as writer:
+        with closing(store.open("loop-1")) as reader, closing(store.open("loop-1")) as writer:
             seen: list[Entry] = []
             for number in range(20):
                 writer.append(*(MessageSent(f"{number} {part}") for part in range(number % 3)))
@@ -209,7 +201,7 @@ class StoreConformance:
 
     def test_entries_and_then_catch_up_show_each_entry_once(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with opened(store, "loop-1") as reader, opened(store, "loop-1") as writer:
+        with closing(store.open("loop-1")) as reader, closing(store.open("loop-1")) as writer:
             writer.append(MessageSent("before"))
             seen = list(reader.entries())
             writer.append(MessageSent("after"))
@@ -223,7 +215,7 @@ class StoreConformance:
             for number in range(1, 30):
                 journal.append(*iteration(number), sync=False)
             live = journal.loop
-        with opened(store, "loop-1") as journal:
+        with closing(store.open("loop-1")) as journal:
             entries = list(journal.entries())
             assert [entry.seq for entry in entries] == list(range(1, live.seq + 1))
             assert folded(iter(entries)) == journal.loop == store.load("loop-1") == live
@@ -266,7 +258,7 @@ class StoreConformance:
 
     def test_a_claim_is_in_the_journal(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with store.claim("loop-1"), opened(store, "loop-1") as journal:
+        with store.claim("loop-1"), closing(store.open("loop-1")) as journal:
             assert [type(entry.event) for entry in journal.entries()] == [LoopCreated, RunnerClaimed]
 
     def test_a_claim_ends_with_the_death_of_its_holder(self, factory: StoreFactory) -> None:
@@ -298,7 +290,7 @@ class StoreConformance:
 
     def test_control_reaches_the_runner(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with store.claim("loop-1") as runner, opened(store, "loop-1") as control:
+        with store.claim("loop-1") as runner, closing(store.open("loop-1")) as control:
             runner.append(StartRequested())
             control.append(PauseRequested())
             assert [entry.event for entry in runner.catch_up()] == [PauseRequested()]
@@ -317,18 +309,18 @@ class StoreConformance:
             assert factory().load("loop-1") == ended
             assert factory().find("loop-1") == "loop-1"
             assert not factory().is_driven("loop-1")
-            with opened(factory(), "loop-1") as journal:
+            with closing(factory().open("loop-1")) as journal:
                 assert folded(journal.entries()) == ended
         with pytest.raises(UsageError, match="already a loop"):
             store.create(loop_created("loop-1"))
 
     def test_a_word_said_while_a_loop_is_archived_is_kept(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with opened(store, "loop-1") as journal:
+        with closing(store.open("loop-1")) as journal:
             journal.append(StartRequested(), Rested(Outcome.CLAIMED))
             store.archive("loop-1", "{}", "")
             journal.append(MessageSent("thank you"))
-        with opened(store, "loop-1") as journal:
+        with closing(store.open("loop-1")) as journal:
             assert [entry.event for entry in journal.entries()][-1] == MessageSent("thank you")
 
     def test_a_loop_is_found_by_what_a_person_calls_it(self, store: Store) -> None:

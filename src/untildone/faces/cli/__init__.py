@@ -7,6 +7,10 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """The program `untildone`."""
-    from untildone.faces.cli.entry import enter
+    try:
+        from untildone.faces.cli.entry import enter
 
-    enter()
+        enter()
+    except KeyboardInterrupt:
+        # It came while modules were being loaded: nothing has begun yet.
+        raise SystemExit(130) from None

@@ -137,6 +137,7 @@ def _view(around: Surroundings, show: Show) -> PlainView:
 @contextmanager
 def driver(store: FileStore, chosen: Settings, show: Show) -> Iterator[Driver]:
     around = verbs.surroundings(os.environ, chosen)
+    store.redactor = around.redactor
     drives = Driver(store, around, show)
     try:
         with interrupted_by_signals(drives.interrupt):

@@ -50,10 +50,18 @@ class KeyWatch:
             if was_watching:
                 self._begin()
 
+    def typed_line(self) -> str | None:
+        """The first line that was typed and entered so far, once."""
+        line, entered, rest = self._typed.replace(b"\r", b"\n").partition(b"\n")
+        if not entered:
+            return None
+        self._typed = rest
+        return _printable(line)
+
     def typed_ahead(self) -> str:
-        """What was typed so far, once."""
+        """What was typed so far and not entered, once."""
         typed, self._typed = self._typed, b""
-        return "".join(sign if sign.isprintable() else " " for sign in typed.decode("utf-8", "ignore")).strip()
+        return _printable(typed)
 
     def _begin(self) -> None:
         if sys.platform == "win32" or not _is_ours():
@@ -93,6 +101,10 @@ class KeyWatch:
         elif ESCAPE not in keys:
             self._typed += keys
         return bool(keys)
+
+
+def _printable(typed: bytes) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in typed.decode("utf-8", "ignore")).strip()
 
 
 def _has_input(seconds: float) -> bool:

@@ -53,7 +53,11 @@ class TerminalPerson:
         self._view.line(Line(notice, Kind.WARNING))
 
     def _written(self, moved_on: MovedOn) -> str:
-        """What they write; an empty line is asked for again."""
+        """What they write, or wrote before they were asked; an empty line is asked for again."""
+        while (line := self.keys.typed_line()) is not None:
+            if line:
+                self._view.line(Line(f"{PROMPT}{line}"))
+                return line
         if self._session is None:
             from prompt_toolkit import PromptSession
 

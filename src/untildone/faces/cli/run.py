@@ -204,7 +204,7 @@ def _create(store: FileStore, task: str, chosen: Settings, place: Path) -> str:
         loop = verbs.create(store, task, chosen, place)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
-    for notice in verbs.opening(task, chosen).notices:
+    for notice in verbs.opening(task, chosen, place).notices:
         streams.talk().line(notice)
     return verbs.start(store, loop.loop_id).loop_id
 

@@ -1,0 +1,131 @@
+"""Frozen values that cost nothing to define.
+
+The standard `dataclass` writes and compiles source for every class, each time a program starts: the stop hook and the command line
+paid more for that than for their work. These classes are the same to readers, type checkers and `dataclasses.replace`, but are put
+together from closures.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field, replace
+
+    __all__ = ["dataclass", "field", "replace"]
+else:
+    _MISSING = object()
+    _set = object.__setattr__
+
+    class _Factory:
+        """A default that is made anew for each value."""
+
+        __slots__ = ("make",)
+
+        def __init__(self, make):
+            self.make = make
+
+    def field(*, default=_MISSING, default_factory=_MISSING):
+        return default if default_factory is _MISSING else _Factory(default_factory)
+
+    def dataclass(cls=None, /, *, frozen=True, slots=True):
+        """A frozen class with slots, made of the annotations of `cls`. `frozen` and `slots` are there to be read."""
+        if not (frozen and slots):
+            raise TypeError("values are frozen and have slots")
+        return _made if cls is None else _made(cls)
+
+    def replace(value, /, **changes):
+        kind = value.__class__
+        copy = kind.__new__(kind)
+        for name in kind.__match_args__:
+            _set(copy, name, changes.pop(name) if name in changes else getattr(value, name))
+        if changes:
+            raise TypeError(f"{kind.__name__} has no {', '.join(changes)}")
+        return copy
+
+    def _made(cls):
+        inherited = getattr(cls, "__match_args__", ())
+        own = tuple(cls.__dict__.get("__annotations__", ()))
+        names = (*inherited, *(name for name in own if name not in inherited))
+        defaults = {
+            **getattr(cls, "__defaults_of_fields__", {}),
+            **{name: cls.__dict__[name] for name in own if name in cls.__dict__},
+        }
+        body = {name: entry for name, entry in cls.__dict__.items() if name not in (*own, "__dict__", "__weakref__")}
+        body |= {
+            "__slots__": tuple(name for name in own if name not in inherited),
+            "__match_args__": names,
+            "__defaults_of_fields__": defaults,
+            "__dataclass_fields__": _StandardFields(),
+            "__init__": _init(names, defaults),
+            "__repr__": _repr,
+            "__eq__": _eq,
+            "__hash__": _hash,
+            "__setattr__": _refuse,
+            "__delattr__": _refuse,
+            "__getstate__": _state,
+            "__setstate__": _restore,
+            "__qualname__": cls.__qualname__,
+        }
+        return type(cls)(cls.__name__, cls.__bases__, body)
+
+    def _init(names, defaults):
+        def __init__(self, *given, **named):
+            if len(given) > len(names):
+                raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(given)}")
+            for name, entry in zip(names, given):
+                if name in named:
+                    raise TypeError(f"{type(self).__name__} got two values for {name}")
+                _set(self, name, entry)
+            for name in names[len(given) :]:
+                _set(self, name, named.pop(name) if name in named else _default(self, name, defaults))
+            if named:
+                raise TypeError(f"{type(self).__name__} has no {', '.join(named)}")
+
+        return __init__
+
+    def _default(value, name, defaults):
+        default = defaults.get(name, _MISSING)
+        if default is _MISSING:
+            raise TypeError(f"{type(value).__name__} needs {name}")
+        return default.make() if type(default) is _Factory else default
+
+    def _fields(value):
+        return tuple([getattr(value, name) for name in value.__match_args__])
+
+    def _repr(self):
+        named = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+        return f"{type(self).__qualname__}({named})"
+
+    def _eq(self, other):
+        return _fields(self) == _fields(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def _hash(self):
+        return hash(_fields(self))
+
+    def _refuse(self, name, *_value):
+        raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be changed")
+
+    def _state(self):
+        return _fields(self)
+
+    def _restore(self, state):
+        for name, entry in zip(self.__match_args__, state, strict=True):
+            _set(self, name, entry)
+
+    class _StandardFields:
+        """What `dataclasses` wants to know of a class, made when it asks."""
+
+        def __get__(self, _value, kind):
+            import dataclasses
+
+            fields = [(name, object, _standard(kind, name)) for name in kind.__match_args__]
+            made = dataclasses.make_dataclass(kind.__name__, fields)
+            return made.__dataclass_fields__
+
+    def _standard(kind, name):
+        import dataclasses
+
+        default = kind.__defaults_of_fields__.get(name, _MISSING)
+        if default is _MISSING:
+            return dataclasses.field()
+        return dataclasses.field(default_factory=default.make if type(default) is _Factory else lambda: default)

@@ -1,0 +1,94 @@
+"""A program at a terminal of its own: type, press keys, and wait until it shows something."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+PATIENCE = 30.0
+ROWS, COLUMNS = 50, 160
+_MOVES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|.)|\r")
+_WHERE_IS_THE_CURSOR, _HERE = b"\x1b[6n", b"\x1b[1;1R"
+
+
+class Terminal:
+    """Runs a program until the `with` ends; what it shows is kept, without what moves the cursor."""
+
+    def __init__(self, argv: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        self.pid, self._leader = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(argv[0], list(argv), {"TERM": "xterm-256color", **environment})
+        fcntl.ioctl(self._leader, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self._raw = b""
+        self._seen = 0
+        self.code: int | None = None
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self._leader)
+
+    @property
+    def text(self) -> str:
+        return _MOVES.sub("", self._raw.decode("utf-8", "replace"))
+
+    def type(self, text: str) -> None:
+        os.write(self._leader, text.encode())
+
+    def enter(self, text: str) -> None:
+        self.type(f"{text}\r")
+
+    def shows(self, words: str, patience: float = PATIENCE) -> str:
+        """Wait until it shows these words, after those waited for before; all that it showed until then."""
+        deadline = time.monotonic() + patience
+        while (found := self.text.find(words, self._seen)) < 0:
+            assert time.monotonic() < deadline, f"{words!r} is not in:\n{self.text[self._seen :]}"
+            self._read()
+        before, self._seen = self.text[self._seen : found], found + len(words)
+        return before
+
+    def ends(self, patience: float = PATIENCE) -> int:
+        """Wait until it has ended; its exit code."""
+        deadline = time.monotonic() + patience
+        while self.code is None:
+            assert time.monotonic() < deadline, f"it has not ended:\n{self.text[self._seen :]}"
+            self._read()
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if ended else None
+        while self._read():
+            continue
+        return self.code
+
+    @property
+    def is_cooked(self) -> bool:
+        """Whether the terminal edits lines and echoes, as a shell's does."""
+        local = termios.tcgetattr(self._leader)[3]
+        return bool(local & termios.ICANON) and bool(local & termios.ECHO)
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._leader], [], [], 0.05)
+        try:
+            chunk = os.read(self._leader, 65536) if ready else b""
+        except OSError:
+            return False
+        self._raw += chunk
+        if _WHERE_IS_THE_CURSOR in chunk:
+            os.write(self._leader, _HERE)
+        return bool(chunk)

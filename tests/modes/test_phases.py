@@ -1,0 +1,486 @@
+"""phases: the routes, what answers come to, subtasks and their order, the review, and what the prompts say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from untildone.core.events import AnswerRead, BudgetWarned, MessageSent, TasksChanged
+from untildone.core.model import Answer, Budget, Outcome, Status, TaskChange, TaskStatus
+from untildone.modes import _phases_answer as answers
+from untildone.modes._phases_state import ROUTES, State, state_of
+from untildone.modes._phases_texts import reinjection
+from untildone.testing import driver
+from untildone.testing.driver import Driver, Reply
+
+PROMISE = "<promise>TASK_COMPLETE</promise>"
+MANY = Budget(iterations=20)
+
+
+def said(**told: Any) -> str:
+    return f"I did something.\n```json\n{json.dumps(told)}\n```"
+
+
+DONE = said(phase_done=True, summary="All of it.")
+NOT_DONE = said(phase_done=False)
+
+
+def subtasks(*names: str, **status: str) -> str:
+    """A plan of subtasks, each after the one before if its name ends in `<`; or what became of some."""
+    planned = [{"id": name.rstrip("<"), "text": f"Do {name.rstrip('<')}"} for name in names]
+    for place, name in enumerate(names):
+        planned[place] |= {"depends_on": [names[place - 1].rstrip("<")]} if name.endswith("<") else {}
+    changed = [{"id": name, "status": word} for name, word in status.items()]
+    return said(phase_done=bool(names), subtasks=[*planned, *changed])
+
+
+def working(route: str, *replies: Reply | Answer | str, budget: Budget = MANY, **chosen: Any) -> Driver:
+    options = {"route": route, **chosen.pop("options", {})}
+    return driver.looping(list(replies), budget, mode="phases", options=options, **chosen)
+
+
+def labels(ran: Driver) -> list[str]:
+    return [call.ask.label for call in ran.calls()]
+
+
+def notes(ran: Driver) -> str:
+    return "\n".join(event.note for event in ran.events(AnswerRead) if isinstance(event, AnswerRead))
+
+
+def prompt(ran: Driver, number: int = -1) -> str:
+    return ran.calls()[number].ask.prompt
+
+
+@pytest.mark.parametrize(
+    ("route", "replies", "asked"),
+    [
+        ("direct", ["I did it."], ["execution"]),
+        ("planned", ["A plan.", "Built.", "Looks good."], ["plan", "implementation", "review"]),
+        ("ui_flow", ["Drawn.", "Built.", "Seen."], ["design", "implementation", "preview"]),
+        (
+            "ralph",
+            [
+                DONE,
+                subtasks("s1", "s2"),
+                subtasks(s1="completed", s2="completed"),
+                said(review_score=92, phase_done=True),
+            ],
+            ["analysis", "plan", "subtasks", "review"],
+        ),
+        (
+            "architect",
+            [DONE, DONE, subtasks("s1"), subtasks(s1="completed"), said(review_score=80, phase_done=True)],
+            ["architecture", "analysis", "plan", "subtasks", "review"],
+        ),
+    ],
+)
+def test_each_route_goes_through_its_phases(route: str, replies: list[str], asked: list[str]) -> None:
+    ran = working(route, *replies)
+    loop = ran.run()
+    assert labels(ran) == asked == [phase.value for phase in ROUTES[route].phases]
+    assert (loop.status, loop.outcome) == (Status.COMPLETED, Outcome.CLAIMED)
+    assert all(f"phase {number} of {len(asked)}" in prompt(ran, number - 1) for number in range(1, len(asked) + 1))
+
+
+def test_a_linear_phase_that_says_it_is_not_done_is_asked_again() -> None:
+    ran = working("planned", "A plan.", NOT_DONE, said(phase_done=True), "Fine.")
+    assert ran.run().outcome is Outcome.CLAIMED
+    assert labels(ran) == ["plan", "implementation", "implementation", "review"]
+
+
+def test_a_looping_route_wants_to_be_told_that_a_phase_is_done() -> None:
+    ran = working("ralph", "Thought a while.", "Thought more.", "And more.", DONE, budget=Budget(iterations=5))
+    assert ran.run().outcome is Outcome.BUDGET
+    assert labels(ran) == ["analysis"] * 4 + ["plan"]
+
+
+# --- auto ---
+
+
+@pytest.mark.parametrize(
+    ("answer", "route"),
+    [
+        (said(route="architect", score=90), "architect"),
+        ('{"route": "UI-Flow"}', "ui_flow"),
+        ("Score: 72\nRoute: ralph", "ralph"),
+        ("I would take the **Route**: `planned` here.", "planned"),
+        ("路由：direct", "direct"),
+        ("ralph", "ralph"),
+        ("Complexity score: 12", "direct"),
+        (said(score=49), "planned"),
+        (said(score="79/100"), "ralph"),
+        (said(score=80), "architect"),
+        (said(route="wrong", score=3), "direct"),
+    ],
+)
+def test_the_first_answer_chooses_the_route(answer: str, route: str) -> None:
+    assert answers.route_in(answer) == route
+    ran = working("auto", answer, budget=Budget(iterations=1))
+    assert state_of(ran.run()).route == route
+    assert labels(ran) == ["routing"]
+    assert f"The route is {route}." in notes(ran)
+
+
+@pytest.mark.parametrize("answer", ["", "Let me think.", "{", '{"route": 7, "score": "high"}', '{"score": -3}', "[]"])
+def test_an_answer_without_a_route_takes_the_one_that_does_not_end_early(answer: str) -> None:
+    ran = working("auto", answer, DONE, budget=Budget(iterations=2))
+    assert state_of(ran.run()).route == "ralph"
+    assert "No route can be read from the answer; it is ralph." in notes(ran)
+    assert labels(ran) == ["routing", "analysis"]
+
+
+def test_a_small_task_may_be_done_in_the_turn_that_chooses() -> None:
+    ran = working("auto", said(route="direct", score=5, phase_done=True))
+    assert ran.run().outcome is Outcome.CLAIMED
+    assert labels(ran) == ["routing"]
+    assert labels_of("auto", said(route="direct", score=5), "Did it.") == ["routing", "execution"]
+
+
+def labels_of(route: str, *replies: str) -> list[str]:
+    ran = working(route, *replies)
+    ran.run()
+    return labels(ran)
+
+
+# --- subtasks ---
+
+
+def test_subtasks_are_done_in_the_order_of_their_dependencies() -> None:
+    """`b` waits for `a`, listed after it; each turn is told which one comes first."""
+    plan = said(
+        phase_done=True, subtasks=[{"id": "b", "text": "roof", "depends_on": "a"}, {"id": "a", "text": "walls"}]
+    )
+    ran = working(
+        "ralph", DONE, plan, subtasks(a="completed"), subtasks(b="completed"), said(review_score=100, done=True)
+    )
+    assert ran.run().outcome is Outcome.CLAIMED
+    assert "Do the subtask a (walls)" in prompt(ran, 2)
+    assert "Do the subtask b (roof)" in prompt(ran, 3)
+    assert "- [ ] b: roof (after a)" in prompt(ran, 2)
+
+
+def test_a_subtask_does_not_count_as_done_before_those_it_depends_on() -> None:
+    ran = working(
+        "ralph", DONE, subtasks("a", "b<", "c<"), subtasks(c="completed", b="completed"), budget=Budget(iterations=3)
+    )
+    loop = ran.run()
+    assert [task.status for task in loop.tasks] == [TaskStatus.PENDING] * 3
+    assert "Not counted as done, since they depend on others that are not: b, c." in notes(ran)
+
+
+def test_all_in_one_turn_counts() -> None:
+    ran = working(
+        "ralph", DONE, subtasks("a", "b<"), subtasks(b="completed", a="completed"), said(review_score=81, done=True)
+    )
+    assert ran.run().spend.iterations == 4
+
+
+def test_the_phase_of_subtasks_is_done_when_they_are_and_not_before() -> None:
+    ran = working("ralph", DONE, subtasks("a", "b"), said(phase_done=True, subtasks=[{"id": "a", "status": "done"}]))
+    loop = ran.run()
+    assert loop.outcome is Outcome.STALLED
+    assert "Phase 3 is not done while subtasks are not: b." in notes(ran)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        [{"id": "a", "text": "A", "depends_on": ["b"]}, {"id": "b", "text": "B", "depends_on": ["a"]}],
+        [{"id": "a", "text": "A", "depends_on": ["a"]}],
+        [{"id": "a", "text": "A", "depends_on": ["nowhere"]}],
+        [
+            {"id": "c", "text": "C", "depends_on": ["a"]},
+            {"id": "a", "text": "A", "depends_on": ["b"]},
+            {"id": "b", "text": "B", "depends_on": ["a"]},
+        ],
+    ],
+    ids=["two", "itself", "missing", "behind a circle"],
+)
+def test_a_circle_is_told_to_both_and_never_hangs(plan: list[dict[str, Any]]) -> None:
+    """The agent is asked once to mend it; when it does not, one of them is begun all the same, until all are done."""
+
+    def answer(action: Any, loop: Any) -> Reply:
+        told = {
+            "analysis": DONE,
+            "plan": said(phase_done=True, subtasks=plan),
+            "review": said(review_score=90, done=True),
+        }
+        first = action.ask.prompt.partition("Do the subtask ")[2].partition(" ")[0]
+        text = told.get(action.ask.label) or (subtasks(**{first: "completed"}) if first else f"Cannot, {loop.seq}.")
+        return Reply(Answer(text))
+
+    ran = driver.looping(answer, MANY, mode="phases", options={"route": "ralph"})
+    loop = ran.run()
+    assert loop.outcome is Outcome.CLAIMED
+    assert all(task.status is TaskStatus.COMPLETED for task in loop.tasks)
+    assert "wait for each other, or for one that is not there" in prompt(ran, 2)
+    assert "These subtasks wait for each other, or for one that is not there" in notes(ran)
+    assert "is begun without those that it waits for" in notes(ran)
+
+
+def test_of_a_circle_only_its_own_members_are_begun_early() -> None:
+    plan = [{"id": "c", "text": "C", "depends_on": ["a"]}, {"id": "a", "text": "A", "depends_on": ["a"]}]
+    ran = working("ralph", DONE, said(phase_done=True, subtasks=plan), "Hm.", "Do it.", budget=Budget(iterations=4))
+    ran.run()
+    assert "Do the subtask a (A)" in prompt(ran)
+
+
+def test_an_agent_that_mends_the_circle_goes_on_at_once() -> None:
+    plan = [{"id": "a", "text": "A", "depends_on": ["b"]}, {"id": "b", "text": "B", "depends_on": ["a"]}]
+    mended = said(subtasks=[{"id": "a", "depends_on": []}])
+    ran = working("ralph", DONE, said(phase_done=True, subtasks=plan), mended, "Next.", budget=Budget(iterations=4))
+    loop = ran.run()
+    assert "Do the subtask a (A)" in prompt(ran)
+    assert loop.tasks[1].depends_on == ("a",)
+
+
+def test_a_failed_subtask_is_asked_for_again() -> None:
+    ran = working(
+        "ralph", DONE, subtasks("a", "b<"), subtasks(a="failed"), subtasks(a="completed"), budget=Budget(iterations=5)
+    )
+    ran.run()
+    assert "These subtasks failed: a." in prompt(ran, 3)
+    assert "Do the subtask b (Do b)" in prompt(ran, 4)
+
+
+def test_no_subtasks_are_no_obstacle() -> None:
+    ran = working("ralph", DONE, DONE, DONE, said(review_score=95, phase_done=True))
+    assert ran.run().outcome is Outcome.CLAIMED
+    assert "No subtasks are planned" in prompt(ran, 2)
+
+
+def test_only_a_person_makes_the_task_smaller() -> None:
+    dropping = subtasks(b="dropped", a="completed")
+    ran = working("ralph", DONE, subtasks("a", "b"), dropping, budget=Budget(iterations=3))
+    assert [task.task_id for task in ran.run().tasks] == ["a", "b"]
+    assert "Only a person can drop subtasks: b stay." in notes(ran)
+    told = Reply(Answer(subtasks("a", "b")), meanwhile=(MessageSent("leave b out"),))
+    heard = working("ralph", DONE, told, dropping, said(review_score=90, done=True))
+    loop = heard.run()
+    assert [task.task_id for task in loop.tasks] == ["a"]
+    assert loop.outcome is Outcome.CLAIMED
+    assert "leave b out" in prompt(heard, 2)
+
+
+def test_a_persons_task_must_be_done_too_and_the_review_repeated() -> None:
+    added = Reply(
+        Answer(said(review_score=99, phase_done=True)),
+        meanwhile=(TasksChanged((TaskChange("mine", "And the docs"),)),),
+    )
+    review = said(review_score=99, phase_done=True)
+    ran = working("ralph", DONE, subtasks("a"), subtasks(a="completed"), added, subtasks(mine="completed"), review)
+    loop = ran.run()
+    assert labels(ran) == ["analysis", "plan", "subtasks", "review", "subtasks", "review"]
+    assert loop.outcome is Outcome.CLAIMED
+    linear = working("direct", Reply(Answer("Did it."), meanwhile=added.meanwhile), subtasks(mine="completed"))
+    assert linear.run().spend.iterations == 2
+
+
+# --- the review ---
+
+
+def test_a_review_below_the_threshold_goes_back_to_subtasks_with_what_it_found() -> None:
+    found = said(review_score=79, findings=["No test for empty input.", {"text": "Slow."}])
+    mended = said(subtasks=[{"id": "fix-4-1", "status": "completed"}, {"id": "fix-4-2", "status": "completed"}])
+    ran = working(
+        "ralph", DONE, subtasks("a"), subtasks(a="completed"), found, mended, said(review_score=80, phase_done=True)
+    )
+    loop = ran.run()
+    assert labels(ran)[3:] == ["review", "subtasks", "review"]
+    assert "- [ ] fix-4-1: No test for empty input." in prompt(ran, 4)
+    assert "The last review gave 79 of 100; 80 are needed." in prompt(ran, 4)
+    assert (loop.outcome, state_of(loop).score) == (Outcome.CLAIMED, 80.0)
+
+
+def test_a_bad_score_without_findings_still_has_something_to_mend() -> None:
+    ran = working("ralph", DONE, DONE, DONE, said(score=10, summary="It does not start."), budget=Budget(iterations=4))
+    assert [task.text for task in ran.run().tasks] == ["Mend what the review found: It does not start."]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        said(phase_done=True),
+        "Looks good to me.",
+        PROMISE,
+        said(review_score="splendid", done=True),
+        said(review_score=101, done=True),
+    ],
+)
+def test_a_review_without_a_score_has_not_passed(told: str) -> None:
+    ran = working("ralph", DONE, DONE, DONE, told, budget=Budget(iterations=4))
+    assert ran.run().outcome is Outcome.BUDGET
+
+
+@pytest.mark.parametrize("told", ["Review Score: 92/100\n\nGood.", "**审查评分**：92", '{"reviewScore": "92%"}'])
+def test_a_score_is_read_however_it_is_written(told: str) -> None:
+    ran = working(
+        "ralph", DONE, DONE, DONE, f"{told}\n\n{PROMISE}" if "{" not in told else told[:-1] + ', "done": "yes"}'
+    )
+    loop = ran.run()
+    assert (loop.outcome, state_of(loop).score) == (Outcome.CLAIMED, 92.0)
+
+
+def test_the_threshold_can_be_set() -> None:
+    ran = working(
+        "ralph",
+        DONE,
+        DONE,
+        DONE,
+        said(review_score=90, phase_done=True),
+        budget=Budget(iterations=4),
+        options={"review_threshold": 95},
+    )
+    assert ran.run().outcome is Outcome.BUDGET
+    assert "The review gave 90 of 100; 95 are needed." in notes(ran)
+
+
+def test_a_score_before_the_review_does_not_count() -> None:
+    early = said(phase_done=True, review_score=100)
+    ran = working("ralph", early, early, early, said(phase_done=True), budget=Budget(iterations=4))
+    loop = ran.run()
+    assert loop.outcome is Outcome.BUDGET
+    assert labels(ran)[-1] == "review"
+
+
+# --- claims and gates ---
+
+
+def test_a_promise_too_early_is_said_back() -> None:
+    ran = working("ralph", DONE, subtasks("a"), f"Done.\n\n{PROMISE}", budget=Budget(iterations=3))
+    assert ran.run().outcome is Outcome.BUDGET
+    assert "The promise is set, but phase 3 of 4 is not done, nor are the subtasks a." in notes(ran)
+
+
+def test_what_the_gates_find_is_mended_and_claimed_again() -> None:
+    results = iter((driver.fails, driver.passes))
+    ran = working(
+        "direct",
+        "Did it.",
+        NOT_DONE,
+        "Now it works.",
+        checks=("make",),
+        gates=lambda command, _loop: next(results)(command),
+    )
+    loop = ran.run()
+    assert loop.outcome is Outcome.VERIFIED
+    assert labels(ran) == ["execution", "mending", "mending"]
+    assert "The check `make` failed" in prompt(ran, 1)
+
+
+def test_a_message_after_the_last_phase_is_heard() -> None:
+    ran = working("direct", Reply(Answer("Did it."), meanwhile=(MessageSent("in French, please"),)), "Voilà.")
+    assert ran.run().spend.iterations == 2
+    assert "in French, please" in prompt(ran, 1)
+
+
+# --- budget ---
+
+
+@pytest.mark.parametrize(("warn_from", "warned_at"), [(None, 15), (5, 5), (18, 18)])
+def test_the_warning_comes_at_the_threshold(warn_from: int | None, warned_at: int) -> None:
+    def answer(action: Any, loop: Any) -> str:
+        return f"Thinking {loop.seq}"
+
+    ran = driver.looping(answer, MANY, mode="phases", options={"route": "ralph"}, warn_from=warn_from)
+    assert ran.run().spend.iterations == 20
+    (warning,) = ran.events(BudgetWarned)
+    assert isinstance(warning, BudgetWarned)
+    assert warning.used == warned_at
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"), [({}, [3, 6]), ({"skillpack": {"auto_checkpoint_interval": 2}}, [2, 4, 6])]
+)
+def test_a_full_checkpoint_is_kept_every_so_often(options: dict[str, Any], kept: list[int]) -> None:
+    ran = working("ralph", *(f"Thinking {n}" for n in range(7)), budget=Budget(iterations=7), options=options)
+    ran.run()
+    reads = [event for event in ran.events(AnswerRead) if isinstance(event, AnswerRead)]
+    assert [number for number, read in enumerate(reads, 1) if read.keep_checkpoint] == kept
+
+
+def test_the_state_does_not_grow_with_the_rounds() -> None:
+    """A hundred reviews that never pass: the mode's own state stays as small as it was."""
+    ran = working("ralph", DONE, DONE, DONE, *(said(score=1, summary="x" * 9000, findings=["same"]) for _ in range(3)))
+    size = len(json.dumps(ran.run().skill_state))
+    assert size < 40_000
+
+
+# --- bad answers ---
+
+
+@pytest.mark.parametrize(
+    ("told", "problem"),
+    [
+        (said(phase_done="perhaps"), "'phase_done' is neither true nor false"),
+        (said(subtasks="all of them"), "'subtasks' is no list"),
+        (said(subtasks=[7, None, {}]), "3 of 3 subtasks cannot be read"),
+        (said(subtasks=[{"text": "x", "status": "zzz"}]), "'zzz' is no status of a subtask"),
+        (said(subtasks=[{"text": f"t{n}"} for n in range(201)]), "1 of 201 subtasks cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_nothing_is_lost(told: str, problem: str) -> None:
+    ran = working("ralph", DONE, told, budget=Budget(iterations=2))
+    loop = ran.run()
+    assert loop.outcome is Outcome.BUDGET
+    assert problem.lower() in notes(ran).lower()
+    assert len(loop.tasks) <= 200
+
+
+@pytest.mark.parametrize(
+    ("listed", "tasks"),
+    [
+        (["One", "Two"], [("s1", "One", ()), ("s2", "Two", ())]),
+        (
+            [{"id": 1, "title": "One"}, {"id": 2, "name": "Two", "dependsOn": [1]}],
+            [("1", "One", ()), ("2", "Two", ("1",))],
+        ),
+        (
+            [{"id": "a", "text": "One"}, {"id": "b", "text": "Two", "dependencies": [1]}],
+            [("a", "One", ()), ("b", "Two", ("a",))],
+        ),
+        ([{"text": "\ud800bad"}], [("s1", "?bad", ())]),
+    ],
+)
+def test_subtasks_are_read_however_they_are_written(
+    listed: list[Any], tasks: list[tuple[str, str, tuple[str, ...]]]
+) -> None:
+    ran = working("ralph", DONE, said(phase_done=True, subtasks=listed), budget=Budget(iterations=2))
+    assert [(task.task_id, task.text, task.depends_on) for task in ran.run().tasks] == tasks
+
+
+def test_the_same_subtask_said_again_is_not_added_again() -> None:
+    ran = working(
+        "ralph",
+        DONE,
+        said(phase_done=True, subtasks=["One"]),
+        said(subtasks=[{"text": "one ", "status": "done"}]),
+        budget=Budget(iterations=3),
+    )
+    assert [(task.task_id, task.status) for task in ran.run().tasks] == [("s1", TaskStatus.COMPLETED)]
+
+
+def test_reinjection_says_where_it_stands() -> None:
+    ran = working("ralph", DONE, subtasks("a", "b"), subtasks(a="completed"), budget=Budget(iterations=3))
+    loop = ran.run()
+    text = reinjection(loop)
+    assert text.startswith("═" * 60 + "\n🔄 Iteration continues | Round 4/3\n" + "═" * 60)
+    for part in (
+        "- Route: RALPH",
+        "- Phase: Phase 3",
+        "- Subtask: 1 / 2",
+        "Finish the remaining 1 subtask",
+        PROMISE,
+        "─" * 60,
+    ):
+        assert part in text
+
+
+def test_the_state_is_read_as_it_was_written() -> None:
+    state = State("ralph", (1, 2), {"1": "Looked."}, 92.0, told_of_circle=True)
+    ran = working("ralph", DONE)
+    loop = ran.loop
+    assert state_of(replace(loop, skill_state=json.loads(json.dumps(state.as_json())))) == state
