@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,36 +15,67 @@ from pathlib import Path
 from typing import Any
 
 from untildone.hosts import orphans
-from untildone.testing.modelapi import ModelAPI, Step, ToolCall, environment
+from untildone.testing.modelapi import Fault, ModelAPI, Step, ToolCall, environment
 
-INSTALL_AGENTS = Path(__file__).parents[2] / "scripts" / "install-agents"
-SOURCE = Path(__file__).parents[2] / "src"
+ROOT = Path(__file__).parents[2]
+AGENTS = ("claude", "codex", "copilot", "gemini", "opencode")
 CLAIM = "<promise>COMPLETE</promise>"
-PATIENCE = 60.0
+PATIENCE = 90.0
+GONE_WITHIN = 2.0
+"""Seconds after which nothing of a stopped loop may be left."""
 
 Event = dict[str, Any]
+
+_WRITES: Mapping[str, tuple[str, str, str]] = {
+    "claude": ("Write", "file_path", "content"),
+    "copilot": ("create", "path", "file_text"),
+    "gemini": ("write_file", "file_path", "content"),
+    "opencode": ("write", "filePath", "content"),
+}
+_SHELLS = {
+    "claude": ("Bash", "command"),
+    "codex": ("exec_command", "cmd"),
+    "copilot": ("bash", "command"),
+    "gemini": ("run_shell_command", "command"),
+    "opencode": ("bash", "command"),
+}
+
+
+def writes(agent: str, file: Path, content: str) -> ToolCall:
+    """The agent's own tool that writes a new file; Codex has none but its shell."""
+    if agent not in _WRITES:
+        return shell(agent, f"printf '%s\\n' '{content}' > '{file}'")
+    tool, path, text = _WRITES[agent]
+    return ToolCall(tool, {path: str(file), text: f"{content}\n"})
+
+
+def shell(agent: str, command: str) -> ToolCall:
+    tool, name = _SHELLS[agent]
+    return ToolCall(tool, {name: command, "description": "a step of the work"})
+
+
+def claims(text: str = "Done.") -> Step:
+    return Step(text=f"{text}\n{CLAIM}")
+
+
+def at_its_limit(agent: str, seconds: int) -> Step:
+    """A rate limit that lifts in some seconds, in the form in which the program passes the time on."""
+    told = f"Slow down. Please try again in {seconds}s."
+    give_up = {"x-should-retry": "false"}
+    match agent:
+        case "codex":
+            return Step(fault=Fault.ERROR_EVENT, error={"code": "rate_limit_exceeded", "message": told})
+        case "opencode":
+            return Step(status=429, headers={"retry-after": str(seconds), "retry-after-ms": "1"}, repeat=6)
+        case _:
+            return Step(status=429, headers=give_up, error={"message": told})
 
 
 @cache
 def bin_folder(agent: str) -> Path:
-    listed = subprocess.run([INSTALL_AGENTS, "--list"], capture_output=True, text=True, timeout=30, check=True)
+    command = [ROOT / "scripts" / "install-agents", "--list"]
+    listed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     return next(Path(line) for line in listed.stdout.splitlines() if (Path(line) / agent).exists())
-
-
-def writes(agent: str, file: Path, content: str) -> ToolCall:
-    """The call of the agent's own tool that writes a file."""
-    match agent:
-        case "claude":
-            return ToolCall("Write", {"file_path": str(file), "content": content})
-        case "codex":
-            return ToolCall("exec_command", {"cmd": f"printf '%s\\n' '{content}' > '{file}'"})
-        case "copilot":
-            return ToolCall("bash", {"command": f"printf '%s\\n' '{content}' > '{file}'", "description": "write"})
-        case "gemini":
-            return ToolCall("write_file", {"file_path": str(file), "content": content})
-        case "opencode":
-            return ToolCall("write", {"filePath": str(file), "content": content})
-    raise ValueError(agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +120,9 @@ class Desk:
             text=True,
         )
 
+    def begin(self, task: str, *flags: str, **variables: str) -> subprocess.Popen[str]:
+        return self.start("run", task, "--json", "--agent", self.agent, *flags, **variables)
+
     def finish(self, process: subprocess.Popen[str]) -> Ran:
         try:
             output, errors = process.communicate(timeout=PATIENCE)
@@ -98,30 +131,28 @@ class Desk:
         events = tuple(json.loads(line) for line in output.splitlines() if line.startswith("{"))
         return Ran(process.returncode, events, errors)
 
-    def command(self, *arguments: str, **variables: str) -> Ran:
-        return self.finish(self.start(*arguments, **variables))
+    def command(self, *arguments: str) -> Ran:
+        return self.finish(self.start(*arguments))
 
     def run(self, task: str, *flags: str) -> Ran:
-        return self.command("run", "--json", "--agent", self.agent, *flags[: _own(flags)], task, *flags[_own(flags) :])
+        return self.finish(self.begin(task, *flags))
 
-    def begin(self, task: str, *flags: str) -> subprocess.Popen[str]:
-        return self.start("run", "--json", "--agent", self.agent, *flags, task)
+    def journal(self) -> list[Event]:
+        """Every whole line of the loop's journal, wherever the loop is by now."""
+        files = list((self.workspace / ".loop").glob("**/execution.log.jsonl"))
+        lines = files[0].read_text().splitlines() if files else []
+        return [json.loads(line) for line in lines if line.endswith("}")]
 
-    def shown(self) -> Event:
-        (checkpoint, *_) = self.command("show", "last", "--json").events
-        return checkpoint
+    def happened(self, name: str) -> list[Event]:
+        return [event for event in self.journal() if event["event"] == name]
 
     def processes(self) -> list[int]:
         """Everything that the loop started and that still runs."""
-        return orphans.find(orphans.mark(str(self.shown()["loop_id"]))[0])
-
-
-def _own(flags: tuple[str, ...]) -> int:
-    return flags.index("--") if "--" in flags else len(flags)
+        return orphans.find(orphans.mark(self.journal()[0]["loop_id"])[0])
 
 
 @contextmanager
-def open_desk(agent: str, folder: Path, *, retries: int = 0) -> Iterator[Desk]:
+def open_desk(agent: str, folder: Path) -> Iterator[Desk]:
     (folder / "work").mkdir()
     node = Path(shutil.which("node") or "/usr/bin/node").parent
     bins = bin_folder(agent)
@@ -131,10 +162,10 @@ def open_desk(agent: str, folder: Path, *, retries: int = 0) -> Iterator[Desk]:
             api.url,
             folder / "home",
             path=f"{bins}:{node}:/usr/bin:/bin",
-            retries=retries,
+            retries=0,
             package_cache=bins.parents[3] / "copilot-packages",
         )
-        ours = {"PYTHONPATH": str(SOURCE), "UNTILDONE_RETRY_DELAY": "0.1"}
+        ours = {"PYTHONPATH": str(ROOT / "src"), "UNTILDONE_RETRY_DELAY": "0.1"}
         yield Desk(agent, api, folder, {**program, **ours})
 
 
@@ -145,5 +176,13 @@ def until(condition: Callable[[], object], what: str, patience: float = PATIENCE
         time.sleep(0.02)
 
 
-def claim(text: str = "Done.") -> Step:
-    return Step(text=f"{text}\n{CLAIM}")
+def running(word: str) -> list[int]:
+    """The processes whose command line holds the word."""
+    return [int(place.name) for place in Path("/proc").iterdir() if place.name.isdigit() and word in _cmdline(place)]
+
+
+def _cmdline(place: Path) -> str:
+    try:
+        return (place / "cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""

@@ -44,7 +44,7 @@ else:
 
     def _made(cls):
         inherited = getattr(cls, "__match_args__", ())
-        own = tuple(cls.__dict__.get("__annotations__", ()))
+        own = tuple(cls.__dict__.get("__annotations__", ()))  # noqa: RUF063 (inspect is what this spares)
         names = (*inherited, *(name for name in own if name not in inherited))
         defaults = {
             **getattr(cls, "__defaults_of_fields__", {}),
@@ -72,7 +72,7 @@ else:
         def __init__(self, *given, **named):
             if len(given) > len(names):
                 raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(given)}")
-            for name, entry in zip(names, given):
+            for name, entry in zip(names, given, strict=False):
                 if name in named:
                     raise TypeError(f"{type(self).__name__} got two values for {name}")
                 _set(self, name, entry)

@@ -25,6 +25,7 @@ COMMANDS = {
     "list": Place("listing:command", "The loops of this folder, newest first."),
     "show": Place("show:command", "One loop: where it stands, what it used, what its gates say."),
     "log": Place("log:command", "What happened in a loop, or what its agent printed."),
+    "watch": Place("watch:command", "The live view of a running loop, from another terminal."),
     "pause": Place("control:pause", "Pause a loop after its round, or now."),
     "resume": Place("resume:command", "Go on with a loop in this terminal."),
     "stop": Place("control:stop", "End a loop for good after its round, or now."),

@@ -6,14 +6,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from untildone import verbs
-from untildone.core.errors import LoopBusy
+from untildone.core.errors import LoopBusy, UntilDoneError
 from untildone.core.loop import Loop
+from untildone.core.secrets import Redactor
 from untildone.faces.cli import ending, handing_back, streams, telling
 from untildone.faces.cli.interrupting import interrupted_by_signals
 from untildone.faces.cli.recording import JsonLines, RecordingView
@@ -47,11 +48,15 @@ class Driver:
         self._show = show
         self._data = streams.data()
         self._lines: JsonLines | None = None
-        self.view = _view(around, show)
+        self.view = view_of(around.redactor, show, os.environ)
         self._at_terminal = self._person()
         self._engine = Engine(store, around, self.view, self._at_terminal)
         self._talks = False
         self._rested: Loop | None = None
+
+    @property
+    def has_person(self) -> bool:
+        return self._at_terminal is not None and not self._engine.interrupted
 
     def interrupt(self, number: int) -> bool:
         """A signal came; whether it ends the drive. Where a person is asked between steps, the first Ctrl-C gives them the word."""
@@ -80,7 +85,7 @@ class Driver:
         except LoopBusy:
             raise
         except Exception as error:
-            self._tell_programs(self._store.load(loop_id), getattr(error, "exit_code", 1), error)
+            self._tell_failure(loop_id, error)
             raise
         self._rested = loop
         exit_code = loop.outcome.exit_code if loop.outcome else 0
@@ -106,6 +111,10 @@ class Driver:
                     raise
                 time.sleep(TRY_AGAIN)
 
+    def _tell_failure(self, loop_id: str, error: Exception) -> None:
+        with suppress(UntilDoneError):
+            self._tell_programs(self._store.load(loop_id), getattr(error, "exit_code", 1), error)
+
     def _tell_programs(self, loop: Loop, exit_code: int, error: Exception | None) -> None:
         if self._lines is None:
             if error is None and not self._show.as_json:
@@ -125,13 +134,14 @@ class Driver:
         return TerminalPerson(self.view, lambda: self._engine.interrupt(), lambda: self._engine.speaks.set())
 
 
-def _view(around: Surroundings, show: Show) -> PlainView:
+def view_of(redactor: Redactor, show: Show, environment: Mapping[str, str]) -> PlainView:
+    """The live view at a terminal that can draw it, plain lines elsewhere."""
     talk = streams.talk()
-    if show.plain or show.as_json or not talk.is_terminal or os.environ.get("TERM", "dumb") == "dumb":
-        return PlainView(talk, around.redactor)
+    if show.plain or show.as_json or not talk.is_terminal or environment.get("TERM", "dumb") == "dumb":
+        return PlainView(talk, redactor)
     from untildone.faces.cli.live import LiveView
 
-    return LiveView(talk, around.redactor)
+    return LiveView(talk, redactor)
 
 
 @contextmanager

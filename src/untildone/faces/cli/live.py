@@ -18,7 +18,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from untildone.agents import AgentEvent, Said
+from untildone.agents import AgentEvent, Said, SessionKnown, ToolEnded
 from untildone.core import budget as budgets
 from untildone.core import rounds
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
@@ -64,7 +64,7 @@ class LiveView(PlainView):
         self._ticker: threading.Thread | None = None
         self._started = time.monotonic()
         self._loop: Loop | None = None
-        self._now: deque[Line] = deque(maxlen=RECENT)
+        self._now: deque[AgentEvent] = deque(maxlen=RECENT)
         self._gates: dict[str, GateResult | None] = {}
         self._waiting: Waiting | None = None
         self._spinner = Spinner("dots")
@@ -140,9 +140,8 @@ class LiveView(PlainView):
     def agent(self, event: AgentEvent, loop: Loop) -> None:
         """What it says scrolls by; what it does is seen while it does it."""
         self._loop = loop
-        line = telling.of_agent(event)
-        if line is not None:
-            self._now.append(line)
+        if not isinstance(event, ToolEnded | SessionKnown) or (isinstance(event, ToolEnded) and not event.ok):
+            self._now.append(event)
         if isinstance(event, Said):
             super().agent(event, loop)
 
@@ -179,7 +178,9 @@ class LiveView(PlainView):
         if waiting is not None and waiting.seq == loop.seq and (left := waiting.until - time.time()) > 0:
             told = f"waiting {duration(left)}, until {telling.clock(waiting.until)}: {telling.one_line(waiting.reason)}"
             return [_one_row(Text(f"⏳ {told}", style=STYLES[Kind.WARNING]))]
-        lines: list[RenderableType] = [_one_row(_text(line)) for line in tuple(self._now)]
+        lines: list[RenderableType] = [
+            _one_row(_text(line)) for event in tuple(self._now) if (line := telling.of_agent(event)) is not None
+        ]
         if loop.turn is not None:
             who = f"{loop.turn.role.value} {loop.turn.profile} at work {duration(time.time() - loop.turn.started_at)}"
             self._spinner.update(text=Text(who, style="dim"))

@@ -36,6 +36,10 @@ def loop_or_last(command: Command) -> Command:
     return click.argument("name", metavar="[LOOP]", default="last", shell_complete=_loops)(command)
 
 
+def loop_or_unfinished(command: Command) -> Command:
+    return click.argument("name", metavar="[LOOP]", required=False, shell_complete=_loops)(command)
+
+
 def _loops(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     from untildone.store import layout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.faces.cli import parameters, streams, summaries
+from untildone.faces.cli import choosing, parameters, streams, summaries
 from untildone.faces.cli.driving import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
 from untildone.store.files import FileStore
@@ -22,7 +23,7 @@ LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
 
 
 @click.command()
-@parameters.loop_or_last
+@parameters.loop_or_unfinished
 @click.option(
     "-r",
     "--rounds",
@@ -39,11 +40,17 @@ LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
 @parameters.folder
 @parameters.as_json
 def command(
-    name: str, rounds: Change | None, skip_wait: bool, detach: bool, plain: bool, folder: str, as_json: bool
+    name: str | None, rounds: Change | None, skip_wait: bool, detach: bool, plain: bool, folder: str, as_json: bool
 ) -> int:
-    """Go on with a loop where it was, in this terminal."""
+    """Go on with a loop where it was, in this terminal.
+
+    Without a name: the newest that is unfinished. At a terminal you are asked what to do with it.
+    """
     store = verbs.store_of(Path(folder))
-    loop_id = store.find(name)
+    asking = not (rounds or skip_wait or detach or as_json)
+    loop_id = store.find(name) if name is not None else _unfinished(store, asking=asking)
+    if loop_id is None:
+        return 0
     before = store.load(loop_id)
     moves.check(before, "resume")
     chosen = settings.load(store.root.parent, {})
@@ -54,9 +61,18 @@ def command(
             if detach:
                 return _detached(store, loop_id, as_json=as_json)
             running = before.status is Status.RUNNING
-            return drives.drive(loop_id, patience=STILL_THERE_AFTER if running else LEAVING_WITHIN)
+            patience = STILL_THERE_AFTER if running else LEAVING_WITHIN
+            return choosing.drive_on(drives, store, loop_id, patience=patience)
         except LoopBusy as busy:
             return _already_running(store.load(loop_id), busy, as_json=as_json)
+
+
+def _unfinished(store: FileStore, *, asking: bool) -> str | None:
+    """The loop that is meant when none is named; None: the person has chosen otherwise."""
+    if asking and sys.stdin and sys.stdin.isatty() and streams.talk().is_terminal:
+        return choosing.what_to_resume(store)
+    found = choosing.unfinished(store)
+    return found[0].loop_id if found else store.find("last")
 
 
 def _request(store: FileStore, before: Loop, rounds: Change | None, *, skip_wait: bool) -> None:

@@ -182,6 +182,7 @@ def _as_settings(flags: dict[str, Any], extra: tuple[str, ...]) -> dict[str, Any
 
 def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
     from untildone import settings, verbs
+    from untildone.faces.cli.choosing import drive_on
     from untildone.faces.cli.driving import Show, driver
 
     chosen = for_terminal(settings.load(place, flags), asking=not (detach or as_json))
@@ -194,7 +195,7 @@ def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain
         loop_id = _create(store, task, chosen, place)
         drives.watch(loop_id, from_start=True)
         drives.introduce(loop_id)
-        return drives.drive(loop_id)
+        return drive_on(drives, store, loop_id)
 
 
 def _create(store: FileStore, task: str, chosen: Settings, place: Path) -> str:
