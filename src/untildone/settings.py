@@ -121,6 +121,24 @@ class Settings(BaseModel):
     retry_delay: float = Field(
         2.0, ge=0, title="Retry delay", description="Seconds before a failed turn is tried again"
     )
+    notify_command: tuple[str, ...] = Field(
+        (), title="Notify by command", description="Program and arguments, run when a loop comes to rest; no shell"
+    )
+    notify_webhook: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s]+$",
+        title="Notify by webhook",
+        description="Where the outcome is posted as JSON when a loop comes to rest",
+    )
+    notify_secret: str | None = Field(
+        None,
+        min_length=1,
+        title="Webhook secret",
+        description="Signs what is posted: X-Untildone-Signature is the HMAC-SHA256 of the body",
+    )
+    notify_desktop: bool = Field(
+        default=False, title="Notify on the desktop", description="A notification of the desktop when a loop comes to rest"
+    )
     profiles: dict[str, AgentProfile] = Field({}, title="Profiles", description="Your own names for agents")
 
 
@@ -167,7 +185,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_variable(name: str, value: str) -> Any:
     """Lists and tables as JSON; a list of one may be the bare word; empty means none."""
-    if name not in ("checks", "args", "profiles"):
+    if name not in ("checks", "args", "notify_command", "profiles"):
         return value if value else None
     try:
         return json.loads(value)

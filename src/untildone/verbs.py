@@ -24,16 +24,28 @@ from untildone.core.events import (
     Entry,
     Event,
     LoopCreated,
+    LoopRenamed,
     MessageSent,
     PauseRequested,
     ResumeRequested,
     StartRequested,
     StopRequested,
+    TasksChanged,
 )
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Permissions, Status, Urgency
+from untildone.core.model import (
+    AgentChoice,
+    Budget,
+    GateResult,
+    LoopSettings,
+    Outcome,
+    Permissions,
+    Status,
+    TaskChange,
+    Urgency,
+)
 from untildone.core.secrets import Redactor
-from untildone.hosts import checks, guidance, workspace
+from untildone.hosts import checks, guidance, notify, workspace
 from untildone.hosts.archiving import archive
 from untildone.hosts.engine import Engine, Observer, Person, Surroundings
 from untildone.hosts.guard import Guard
@@ -50,16 +62,26 @@ def store_of(folder: Path, environment: Mapping[str, str] = os.environ, *, creat
     return open_store(folder, Redactor.from_environment(environment), create=create)
 
 
-def surroundings(environment: Mapping[str, str], chosen: Settings) -> Surroundings:
+def surroundings(
+    environment: Mapping[str, str], chosen: Settings, guard: Guard | None = None, host: str = "terminal"
+) -> Surroundings:
     """What runners bring along, for one process."""
     redactor = Redactor.from_environment({**environment, **_profile_variables(chosen)})
+    wishes = notifications(chosen)
     return Surroundings(
         environment=environment,
         redactor=redactor,
-        guard=Guard(),
+        guard=guard or Guard(),
         limits=SharedLimits(default_folder()),
         profile_environment=lambda name: chosen.profiles[name].env if name in chosen.profiles else {},
+        host=host,
+        on_rest=lambda loop: notify.tell(wishes, loop, environment),
     )
+
+
+def notifications(chosen: Settings) -> notify.Wishes:
+    """Whom to tell how a loop came to rest."""
+    return notify.Wishes(chosen.notify_command, chosen.notify_webhook, chosen.notify_secret, chosen.notify_desktop)
 
 
 def _profile_variables(chosen: Settings) -> dict[str, str]:
@@ -67,13 +89,20 @@ def _profile_variables(chosen: Settings) -> dict[str, str]:
 
 
 def create(
-    store: FileStore, task: str, chosen: Settings, folder: Path, environment: Mapping[str, str] = os.environ
+    store: FileStore,
+    task: str,
+    chosen: Settings,
+    folder: Path,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    tidies: bool = True,
 ) -> Loop:
     """A new loop, not started yet. Everything that cannot work is said now, before anything is written."""
     words = opening(task, chosen, folder)
     if not os.access(folder, os.W_OK):
         raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
-    tidy(store)
+    if tidies:
+        tidy(store)
     loop_id = new_id(time.time())
     wanted = loop_settings(chosen, str(folder), environment)
     if wanted.worktree:
@@ -211,16 +240,18 @@ def tidy(store: FileStore) -> None:
             archive(store, loop)
 
 
-def start(store: FileStore, loop_id: str) -> Loop:
-    return _request(store, loop_id, "start", StartRequested())
+def start(store: FileStore, loop_id: str, host: str = "") -> Loop:
+    """`host` is the kind of host that will drive it, if that is known already."""
+    return _request(store, loop_id, "start", StartRequested(host))
 
 
 def pause(store: FileStore, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION) -> Loop:
     return _request(store, loop_id, "pause", PauseRequested(urgency))
 
 
-def resume(store: FileStore, loop_id: str, *, skip_wait: bool = False) -> Loop:
-    return _request(store, loop_id, "resume", ResumeRequested(skip_wait))
+def resume(store: FileStore, loop_id: str, *, skip_wait: bool = False, host: str = "terminal") -> Loop:
+    """`host` is the kind of host that will go on with it."""
+    return _request(store, loop_id, "resume", ResumeRequested(skip_wait, host))
 
 
 def stop(
@@ -237,9 +268,11 @@ class Heard:
     notices: tuple[str, ...]
     goes_on: bool
     """The loop was out of rounds and has some again: it wants a runner."""
+    cared_for: bool = False
+    """It has one, or a server that sees to it."""
 
 
-def say(store: FileStore, loop_id: str, text: str, source: str = "person") -> Heard:
+def say(store: FileStore, loop_id: str, text: str, source: str = "person", host: str = "") -> Heard:
     """A message, with round control at its start. A loop that was out of rounds and gets some goes on."""
     before = store.load(loop_id)
     notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
@@ -247,11 +280,32 @@ def say(store: FileStore, loop_id: str, text: str, source: str = "person") -> He
     out_of_rounds = before.status is Status.PAUSED and before.outcome is Outcome.BUDGET
     if not out_of_rounds or budgets.used_up(loop.budget, loop.spend, before_worker_turn=True):
         return Heard(loop, notices, goes_on=False)
-    return Heard(_request(store, loop_id, "resume", ResumeRequested()), notices, goes_on=True)
+    loop = _request(store, loop_id, "resume", ResumeRequested(host=host))
+    return Heard(loop, notices, goes_on=True, cared_for=_is_cared_for(store, loop))
+
+
+def _is_cared_for(store: FileStore, loop: Loop) -> bool:
+    return store.is_driven(loop.loop_id) or (loop.host == "server" and store.is_served())
 
 
 def budget(store: FileStore, loop_id: str, *changes: BudgetChanged) -> Loop:
     return _request(store, loop_id, "budget", *changes)
+
+
+def rename(store: FileStore, loop_id: str, title: str) -> Loop:
+    return _request(store, loop_id, "rename", LoopRenamed(title))
+
+
+def change_tasks(store: FileStore, loop_id: str, *changes: TaskChange) -> Loop:
+    return _request(store, loop_id, "tasks", TasksChanged(changes))
+
+
+def delete(store: FileStore, loop_id: str) -> None:
+    """All of an ended loop: journal, output, receipt. What it did in the workspace stays."""
+    moves.check(store.load(loop_id), "delete")
+    if store.is_driven(loop_id):
+        raise LoopBusy(f"Loop {loop_id} is just being put away.", "try again in a moment")
+    store.delete(loop_id)
 
 
 def _request(store: FileStore, loop_id: str, verb: str, *events: Event) -> Loop:
@@ -270,7 +324,7 @@ def _request(store: FileStore, loop_id: str, verb: str, *events: Event) -> Loop:
 def _settle(store: FileStore, loop_id: str) -> Loop:
     """Nobody drives the loop: write down what follows from what was said, without asking an agent anything."""
     try:
-        with store.claim(loop_id) as journal:
+        with store.claim(loop_id, host="") as journal:
             mode = modes.find(journal.loop.settings.mode)
             while isinstance(action := decide(journal.loop, time.time(), mode), Record):
                 journal.append(*action.events)

@@ -255,7 +255,7 @@ class LoopMachine(RuleBasedStateMachine):
         return [event for event in self.driver.events(TurnStarted) if isinstance(event, TurnStarted)]
 
 
-TestLoopMachine = pytest.mark.timeout(100)(LoopMachine.TestCase)
+TestLoopMachine = pytest.mark.timeout(400)(LoopMachine.TestCase)
 TestLoopMachine.settings = settings(
     max_examples=60,
     stateful_step_count=25,

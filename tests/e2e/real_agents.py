@@ -71,6 +71,13 @@ def at_its_limit(agent: str, seconds: int) -> Step:
             return Step(status=429, headers=give_up, error={"message": told})
 
 
+def broken(agent: str) -> Step:
+    """An answer that breaks off, again and again; where the program would try for minutes, an error that it gives up on."""
+    if agent == "opencode":
+        return Step(status=500, headers={"retry-after-ms": "1"}, repeat="forever")
+    return Step(fault=Fault.CUT, text="an answer that is cut in its middle", repeat="forever")
+
+
 @cache
 def bin_folder(agent: str) -> Path:
     command = [ROOT / "scripts" / "install-agents", "--list"]

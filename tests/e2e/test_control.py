@@ -207,6 +207,33 @@ def test_resume_takes_more_rounds(cli: CommandLine, rounds: str, total: int) -> 
     assert (ended.code, ended.records[-1]["iterations"]) == (3, total), ended.errors
 
 
+def test_resume_without_a_name_goes_on_with_what_is_unfinished(cli: CommandLine) -> None:
+    unfinished = cli.run("run", "x", "-r", "1", "--command", "echo working").output.split()[0]
+    cli.run("run", "x", "--command", f"echo '{CLAIM}'")
+    ended = cli.run("resume", "-r", "+1")
+    assert ended.output.split() == [unfinished, "budget"]
+    assert cli.shown(unfinished)["current_iteration"] == 2
+
+
+def test_watch_shows_a_running_loop_from_elsewhere_and_leaves_it_alone(cli: CommandLine, stage: Stage) -> None:
+    with stage.running("--check", "true") as runner:
+        watcher = cli.start("watch", "last")
+        assert watcher.stderr is not None
+        while watcher.stderr.readline() != "  begun\n":
+            assert watcher.poll() is None
+        left_early = cli.start("watch", "last", stderr=subprocess.PIPE)
+        assert left_early.stderr is not None
+        assert left_early.stderr.readline()
+        left_early.send_signal(signal.SIGINT)
+        assert finish(left_early).code == 130
+        stage.allow(claim=True)
+        assert finish(runner).code == 0
+        ended = finish(watcher)
+    assert ended.code == 0
+    assert ended.output.split()[1] == "verified"
+    assert "gate: true: passed" in ended.errors
+
+
 # one runner
 
 
@@ -388,6 +415,61 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 65536)
     except OSError:
         return b""
+
+
+class Terminal:
+    """A command at a terminal: what it shows, and keys for it."""
+
+    def __init__(self, cli: CommandLine, *arguments: str) -> None:
+        self._leader, follower = pty.openpty()
+        environment = cli.environment | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+        self.process = cli.start(*arguments, stdin=follower, stderr=follower, env=environment)
+        os.close(follower)
+        self.shown = ""
+
+    def until_shown(self, words: str) -> None:
+        while words not in self.shown:
+            chunk = _read(self._leader)
+            assert chunk, f"{words!r} is not in {self.shown}"
+            self.shown += chunk.decode(errors="replace")
+
+    def press(self, keys: str) -> None:
+        os.write(self._leader, keys.encode())
+
+    def end(self) -> tuple[int, str]:
+        while chunk := _read(self._leader):
+            self.shown += chunk.decode(errors="replace")
+        output, _ = self.process.communicate(timeout=20)
+        os.close(self._leader)
+        return self.process.returncode, output
+
+
+ENTER, DOWN = "\r", "\x1b[B"
+
+
+def test_resume_at_a_terminal_asks_what_to_do_with_what_is_unfinished(cli: CommandLine) -> None:
+    loop_id = cli.run("run", "the task", "-r", "1", "--command", "echo working").output.split()[0]
+    terminal = Terminal(cli, "resume")
+    terminal.until_shown("give up")
+    terminal.press(DOWN * 2 + ENTER)
+    terminal.until_shown("workspace")
+    terminal.press(DOWN * 3 + ENTER)
+    assert terminal.end() == (0, f"{loop_id} abandoned\n")
+    assert cli.shown(loop_id)["outcome"] == "abandoned"
+
+
+def test_phases_that_ran_out_of_rounds_ask_at_a_terminal(cli: CommandLine) -> None:
+    terminal = Terminal(cli, "run", "the task", "--mode", "phases", "-r", "1", "--command", "date +%N")
+    terminal.until_shown("save and leave")
+    terminal.press(ENTER)
+    terminal.until_shown("Round 2 (9 left)")
+    terminal.until_shown("Round 11 (0 left)")
+    terminal.shown = ""
+    terminal.until_shown("save and leave")
+    terminal.press(DOWN * 2 + ENTER)
+    code, output = terminal.end()
+    assert (code, output.split()[-1]) == (3, "budget")
+    assert cli.shown()["current_iteration"] == 11
 
 
 def test_a_terminal_that_closes_is_an_interruption(cli: CommandLine, stage: Stage) -> None:

@@ -11,7 +11,7 @@ import pytest
 from untildone.testing.command_line import CommandLine, until
 from untildone.testing.terminal import Terminal
 
-LEADS = {"match_system": "You are the instructor"}
+LEADS: dict[str, Any] = {"match_system": "You are the instructor"}
 TASK = "Implement the login feature"
 
 

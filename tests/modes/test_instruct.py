@@ -52,7 +52,9 @@ class Pair:
         return replace(reply, answer=answer, session_id=f"{role}'s", changes=changes)
 
 
-def led(leads: Sequence[Word], works: Sequence[Word] = ("Done that.",), rounds: int | None = 20, **more: object) -> Driver:
+def led(
+    leads: Sequence[Word], works: Sequence[Word] = ("Done that.",), rounds: int | None = 20, **more: object
+) -> Driver:
     pair = Pair(leads, works, changes=bool(more.pop("changes", True)))
     return driver.looping(pair, Budget(iterations=rounds), mode="instruct", task=TASK, **more)  # type: ignore[arg-type]
 
@@ -290,7 +292,9 @@ SEED = [
 
 
 @pytest.mark.parametrize(("used", "limit", "said", "left", "heard"), SEED)
-def test_the_examples_of_the_design(used: int, limit: int | None, said: str, left: int | None, heard: str | None) -> None:
+def test_the_examples_of_the_design(
+    used: int, limit: int | None, said: str, left: int | None, heard: str | None
+) -> None:
     person = Person(said, "That is all.")
     words = [f"Step {n}." for n in range(used)] + [DONE]
     ran = led([*words, "More.", DONE], rounds=limit, interactive=True, person=person)
@@ -360,7 +364,9 @@ def test_a_new_instructor_is_told_everything() -> None:
         assert words in taken_over.ask.prompt
 
 
-@pytest.mark.parametrize(("context", "memory"), [(Context.CONTINUE, "remembers your"), (Context.FRESH, "remembers nothing")])
+@pytest.mark.parametrize(
+    ("context", "memory"), [(Context.CONTINUE, "remembers your"), (Context.FRESH, "remembers nothing")]
+)
 def test_the_instructor_knows_what_the_worker_remembers(context: Context, memory: str) -> None:
     ran = led(["One.", "Two.", DONE], context=context)
     ran.run()

@@ -30,7 +30,7 @@ NOT_DONE = said(phase_done=False)
 
 def subtasks(*names: str, **status: str) -> str:
     """A plan of subtasks, each after the one before if its name ends in `<`; or what became of some."""
-    planned = [{"id": name.rstrip("<"), "text": f"Do {name.rstrip('<')}"} for name in names]
+    planned: list[dict[str, Any]] = [{"id": name.rstrip("<"), "text": f"Do {name.rstrip('<')}"} for name in names]
     for place, name in enumerate(names):
         planned[place] |= {"depends_on": [names[place - 1].rstrip("<")]} if name.endswith("<") else {}
     changed = [{"id": name, "status": word} for name, word in status.items()]
@@ -275,7 +275,7 @@ def test_a_persons_task_must_be_done_too_and_the_review_repeated() -> None:
     loop = ran.run()
     assert labels(ran) == ["analysis", "plan", "subtasks", "review", "subtasks", "review"]
     assert loop.outcome is Outcome.CLAIMED
-    linear = working("direct", Reply(Answer("Did it."), meanwhile=added.meanwhile), subtasks(mine="completed"))
+    linear = working("direct", Reply(Answer("Did it."), meanwhile=added.meanwhile), said(subtasks=[{"id": "mine", "done": True}]))
     assert linear.run().spend.iterations == 2
 
 

@@ -64,7 +64,8 @@ def prompts(ran: Driver, role: Role = Role.WORKER) -> list[str]:
 
 def test_two_rounds_of_feedback_then_agreement() -> None:
     ran = supervised(
-        ["I did it.", "I added tests.", "I wrote docs."], ["Where are the tests?", "And the docs?", f"Good.\n\n{AGREED}"]
+        ["I did it.", "I added tests.", "I wrote docs."],
+        ["Where are the tests?", "And the docs?", f"Good.\n\n{AGREED}"],
     )
     loop = ran.run()
     assert (loop.status, loop.outcome, loop.spend.iterations) == (Status.COMPLETED, Outcome.VERIFIED, 3)
@@ -104,7 +105,12 @@ def test_how_to_agree_is_in_the_system_prompt_and_not_among_the_words(marker: st
 
 @pytest.mark.parametrize(
     "feedback",
-    ["I would write `[TASK_COMPLETED]` if it were done.", "Almost [TASK_COMPLETED]", "```\n[TASK_COMPLETED]\n```", "No."],
+    [
+        "I would write `[TASK_COMPLETED]` if it were done.",
+        "Almost [TASK_COMPLETED]",
+        "```\n[TASK_COMPLETED]\n```",
+        "No.",
+    ],
 )
 def test_anything_but_the_marker_alone_on_a_line_is_feedback(feedback: str) -> None:
     ran = supervised(["I did it."], [feedback, AGREED])

@@ -18,6 +18,7 @@ from untildone.core.events import (
     LimitReached,
     LiveStateSeen,
     LoopCreated,
+    LoopRenamed,
     MessageSent,
     PauseRequested,
     Rested,
@@ -72,7 +73,7 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
             return _controlled(loop, event)
-        case MessageSent() | BudgetChanged() | BudgetWarned() | TasksChanged() | LiveStateSeen():
+        case MessageSent() | BudgetChanged() | BudgetWarned() | TasksChanged() | LoopRenamed() | LiveStateSeen():
             return _told(loop, event)
         case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | SessionOpened() | LimitReached():
             return _turned(loop, event, at)
@@ -90,8 +91,8 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
                 stop=None,
                 runner=None,
             )
-        case RunnerClaimed(token=token, pid=pid, machine=machine):
-            return replace(loop, runner=Runner(token, pid, machine))
+        case RunnerClaimed(token=token, pid=pid, machine=machine, host=host):
+            return replace(loop, runner=Runner(token, pid, machine), host=host or loop.host)
         case WorkspaceSeen(changes=changes):
             return replace(loop, start=changes, changes=changes)
         case StateRepaired() | LoopCreated():
@@ -102,16 +103,16 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
 
 def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeRequested | StopRequested) -> Loop:
     match event:
-        case StartRequested():
-            return replace(loop, status=Status.RUNNING) if loop.status is Status.CREATED else loop
+        case StartRequested(host=host):
+            return replace(loop, status=Status.RUNNING, host=host) if loop.status is Status.CREATED else loop
         case PauseRequested(urgency=urgency, outcome=outcome):
             order = _order(loop.pause, urgency, outcome)
             return replace(loop, pause=order) if loop.status is Status.RUNNING else loop
         case StopRequested(urgency=urgency, outcome=outcome):
             return replace(loop, stop=_order(loop.stop, urgency, outcome))
-        case ResumeRequested(skip_wait=skip_wait):
+        case ResumeRequested(skip_wait=skip_wait, host=host):
             resumed = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall())
-            resumed = replace(resumed, asks_person=False, consultations=0)
+            resumed = replace(resumed, asks_person=False, consultations=0, host=host or loop.host)
             return _without_waits(resumed) if skip_wait else resumed
 
 
@@ -125,7 +126,9 @@ def _without_waits(loop: Loop) -> Loop:
     return replace(loop, limits={}, retry=retry)
 
 
-def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksChanged | LiveStateSeen) -> Loop:
+def _told(
+    loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksChanged | LoopRenamed | LiveStateSeen
+) -> Loop:
     match event:
         case MessageSent(text=text):
             return _with_message(loop, text)
@@ -135,6 +138,8 @@ def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksC
             return replace(loop, warned=(*loop.warned, limit))
         case TasksChanged(changes=changes):
             return replace(loop, tasks=tasks.changed(loop.tasks, changes))
+        case LoopRenamed(title=title):
+            return replace(loop, title=title)
         case LiveStateSeen():
             return _edited(loop, event)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone.core import budget as budgets
-from untildone.core import failures, review, rounds
+from untildone.core import review, rounds
 from untildone.core.actions import Action, Ask, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
 from untildone.core.events import (
     AnswerRead,
@@ -114,6 +114,9 @@ def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached
 
 
 def _failure_sentence(turn: Turn, failure: Failure) -> str:
+    # Its many patterns take longer to compile than a whole stop of the hook, and are seldom needed.
+    from untildone.core import failures
+
     tries = f" ({turn.attempt} attempts)" if turn.attempt > 1 else ""
     told = failure.message.strip().rstrip(".")
     return f"{turn.role.value.capitalize()} {turn.profile}: {told}{tries}. hint: {failures.hint(failure.kind, turn.profile)}"

@@ -42,11 +42,14 @@ class RunnerClaimed:
     token: str
     pid: int
     machine: str
+    host: str = "terminal"
+    """What kind of host it is: `terminal`, `server`, `hook`, `cluster`; empty: it only writes down what follows from a control."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequested:
-    pass
+    host: str = ""
+    """The kind of host that is to drive the loop; empty: whoever does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class PauseRequested:
 @dataclass(frozen=True, slots=True)
 class ResumeRequested:
     skip_wait: bool = False
+    host: str = ""
+    """The kind of host that is to go on with the loop; empty: the one that drove it last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,11 @@ class TasksChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopRenamed:
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class LiveStateSeen:
     """Somebody, a person or the agent, edited the live state file: this is what it says now, and what it said before."""
 
@@ -241,6 +251,7 @@ Event = (
     | BudgetWarned
     | Rested
     | TasksChanged
+    | LoopRenamed
     | LiveStateSeen
     | StateRepaired
 )
@@ -278,6 +289,7 @@ _NAMES: dict[type, str] = {
     GatesRan: "gates_ran",
     BudgetWarned: "budget_warning",
     TasksChanged: "tasks_changed",
+    LoopRenamed: "loop_renamed",
     LiveStateSeen: "live_state_seen",
     StateRepaired: "state_repaired",
 }

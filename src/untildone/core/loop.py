@@ -140,6 +140,8 @@ class Loop:
     """The person interrupted a turn to say something: nothing goes on until they did."""
     agent_version: str = ""
     runner: Runner | None = None
+    host: str = ""
+    """The kind of host that drives the loop, drove it last, or is to drive it; empty: none yet."""
     skill_state: Mapping[str, Any] | None = None
     """The mode's own part."""
 

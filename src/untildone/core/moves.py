@@ -14,6 +14,8 @@ _ALLOWED = {
     "say": {Status.CREATED, Status.RUNNING, Status.PAUSED},
     "budget": {Status.CREATED, Status.RUNNING, Status.PAUSED},
     "tasks": {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    "rename": {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    "delete": {Status.COMPLETED, Status.FAILED},
 }
 _AGAIN = {"stop": "stopped"}
 """Saying it again to a loop that already obeyed is no mistake."""
@@ -25,13 +27,16 @@ _HINTS = {
     Status.RUNNING: "it is running already",
 }
 
+_HINTS_FOR = {"delete": "stop it first"}
+
 
 def check(loop: Loop, verb: str) -> None:
     if loop.status in _ALLOWED[verb]:
         return
     if loop.outcome is not None and _AGAIN.get(verb) == loop.outcome.word:
         return
-    raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[verb]}.", _HINTS[loop.status])
+    hint = _HINTS_FOR.get(verb) or _HINTS[loop.status]
+    raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[verb]}.", hint)
 
 
 _WORDS = {
@@ -42,4 +47,6 @@ _WORDS = {
     "say": "take a message",
     "budget": "take another budget",
     "tasks": "take other tasks",
+    "rename": "take another title",
+    "delete": "be deleted",
 }

@@ -7,6 +7,7 @@ import json
 from untildone import modes
 from untildone.core import receipt
 from untildone.core.loop import Loop
+from untildone.core.value import replace
 from untildone.hosts import programs, workspace
 from untildone.store import Store
 
@@ -17,6 +18,7 @@ def archive(store: Store, loop: Loop) -> None:
     files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
     told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
     store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
-    live_state = modes.find(loop.settings.mode).live_state(loop)
+    in_all = replace(loop, changes=replace(loop.changes, files=len(files)))
+    live_state = modes.find(loop.settings.mode).live_state(in_all)
     if live_state is not None:
         store.live_file(loop.loop_id, place).retire(store.progress(loop.loop_id), live_state)

@@ -90,6 +90,10 @@ class Surroundings:
     limits: SharedLimits
     profile_environment: Callable[[str], Mapping[str, str]] = lambda _profile: {}
     clock: Callable[[], float] = time.time
+    host: str = "terminal"
+    """What kind of host this is."""
+    on_rest: Callable[[Loop], None] = lambda _loop: None
+    """Told when a loop came to rest."""
 
 
 class Engine:
@@ -101,6 +105,7 @@ class Engine:
         self.observer = observer or NobodyWatches()
         self.person = person
         self._interrupted = threading.Event()
+        self._leaves = threading.Event()
         self.speaks = threading.Event()
         """The person wants to say something: the turn ends, and they are asked."""
 
@@ -108,10 +113,14 @@ class Engine:
         """End the turn at once, save, and rest: what Ctrl-C and a closing server want. Safe in a signal handler."""
         self._interrupted.set()
 
+    def hand_over(self) -> None:
+        """End the turn at once and leave the loop as it is, running, for the next runner to go on with."""
+        self._leaves.set()
+
     def drive(self, loop_id: str) -> Loop:
-        """Drive the loop until it rests. LoopBusy if somebody else does."""
+        """Drive the loop until it rests, or is handed over. LoopBusy if somebody else does."""
         mark, _ = orphans.mark(loop_id)
-        with self.store.claim(loop_id) as journal:
+        with self.store.claim(loop_id, self.around.host) as journal:
             orphans.end_all(mark)
             self.around.guard.watch(mark)
             drive = _Drive(self, journal)
@@ -122,11 +131,17 @@ class Engine:
                 self.around.guard.forget(mark)
         if loop.status.ended:
             archive(self.store, loop)
+        if loop.outcome is not None:
+            self.around.on_rest(loop)
         return loop
 
     @property
     def interrupted(self) -> bool:
         return self._interrupted.is_set()
+
+    @property
+    def leaves(self) -> bool:
+        return self._leaves.is_set()
 
 
 class _Drive:
@@ -148,7 +163,7 @@ class _Drive:
         if not self.journal.loop.start.fingerprint:
             self.write(WorkspaceSeen(self.workspace.look(None)))
         self.note_edit()
-        while not isinstance(action := self.next_action(), Rest):
+        while not (isinstance(action := self.next_action(), Rest) or self.engine.leaves):
             self.carry_out(action)
         self.journal.append()
         self.show_live_state()
@@ -195,7 +210,7 @@ class _Drive:
         if self.engine.interrupted and not self.order_given:
             self.order_given = True
             self.write(PauseRequested(Urgency.NOW, Outcome.INTERRUPTED))
-        return self.journal.loop.interrupts_now or self.engine.speaks.is_set()
+        return self.journal.loop.interrupts_now or self.engine.speaks.is_set() or self.engine.leaves
 
     def ask(self, action: AskAgent) -> None:
         profile = action.agent.profile

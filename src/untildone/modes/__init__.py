@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from functools import cache
 
 from untildone.core.errors import UsageError
@@ -13,12 +12,18 @@ from untildone.core.mode import Mode
 @cache
 def names() -> tuple[str, ...]:
     """The modes there are: the modules of this folder that define MODE."""
+    import pkgutil
+
     return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")))
 
 
 @cache
 def find(name: str) -> Mode:
-    if name not in names():
-        raise UsageError(f"There is no mode named '{name}'.", f"choose one of: {', '.join(names())}")
-    mode: Mode = importlib.import_module(f"{__name__}.{name}").MODE
+    module = f"{__name__}.{name}"
+    try:
+        mode: Mode = importlib.import_module(module if name.isidentifier() and not name.startswith("_") else __name__).MODE
+    except (ModuleNotFoundError, AttributeError):
+        if name in names():
+            raise
+        raise UsageError(f"There is no mode named '{name}'.", f"choose one of: {', '.join(names())}") from None
     return mode

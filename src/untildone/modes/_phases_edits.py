@@ -18,9 +18,9 @@ from untildone.modes._phases_file import Box, Seen
 from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
 from untildone.modes._phases_state import ROUTES, current_phase, done_phases, route_of
 
-_WHOLE = re.compile(r"\d{1,9}")
+_WHOLE = re.compile(r"[0-9]{1,9}(?![\w.])")
 _RANGE = re.compile(r"(\d{1,3})(?:\s*[-–~]\s*(\d{1,3}))?")
-_SCORE = re.compile(r"\d{1,3}(?:\.\d{1,3})?")
+_SCORE = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?(?![\w.])")
 LONGEST_SHOWN = 60
 
 

@@ -167,7 +167,7 @@ def _completion(loop: Loop) -> str:
     lines = [
         f"- Total Iterations: {loop.spend.iterations}",
         f"- Total Duration: {duration(loop.updated_at - loop.created_at)}",
-        f"- Files Modified: {loop.changes.files}",
+        f"- Files Modified: {loop.changes.files if loop.changes.tree else 'unknown'}",
         *([] if score is None else [f"- Review Score: {score:g}/100"]),
     ]
     return "\n".join(lines)

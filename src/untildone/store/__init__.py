@@ -53,8 +53,8 @@ class Store(Protocol):
         """For control: read, and append requests."""
         ...
 
-    def claim(self, loop_id: str) -> AbstractContextManager[Journal]:
-        """For the one runner: exclusive while it lasts; LoopBusy if another runner has it."""
+    def claim(self, loop_id: str, host: str = "terminal") -> AbstractContextManager[Journal]:
+        """For the one runner, of one kind of host: exclusive while it lasts; LoopBusy if another runner has it."""
         ...
 
     def is_driven(self, loop_id: str) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,18 +19,34 @@ from untildone.store.layout import Places
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_id, meant
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.store.memory import Memory
+
+SERVER_LOCK = "server.lock"
 KEPT_CHECKPOINTS = 10
 """Of the full copies that a loop keeps on its way."""
 
 
 class FileStore:
-    def __init__(self, root: Path, redactor: Redactor | None = None, clock: Clock = time.time) -> None:
+    def __init__(
+        self,
+        root: Path,
+        redactor: Redactor | None = None,
+        clock: Clock = time.time,
+        memory: Memory | None = None,
+    ) -> None:
         self.root = root
         self.redactor = redactor or Redactor({})
         self.clock = clock
+        self.memory = memory
+        """What a process that lives long remembers of the loops; None: nothing."""
 
     def create(self, event: LoopCreated) -> Loop:
         """Made under another name first: a loop is there with its first entry, or not at all."""
+        import shutil
+        import tempfile
+
         checked_id(event.loop_id)
         with disk.told_as_sentence(self.root):
             self._prepare()
@@ -103,26 +117,29 @@ class FileStore:
         return self._open(loop_id, places)
 
     def _open(self, loop_id: str, places: Places) -> FileJournal:
-        found, problems = checkpoint.read(places.checkpoint)
+        known = self.memory.recall(loop_id) if self.memory else None
+        found, problems = (known, "") if known else checkpoint.read(places.checkpoint)
         journal = FileJournal(self._writing(loop_id), places, found)
         if problems:
             journal.repairs.insert(0, problems)
         try:
             journal.catch_up()
+            if self.memory:
+                self.memory.keep(loop_id, journal.checkpoint())
         except BaseException:
             journal.close()
             raise
         return journal
 
     @contextmanager
-    def claim(self, loop_id: str) -> Iterator[FileJournal]:
+    def claim(self, loop_id: str, host: str = "terminal") -> Iterator[FileJournal]:
         lock = self._lock(loop_id)
         if lock is None:
             raise self._busy(loop_id)
         try:
             journal = self.open(loop_id)
             try:
-                journal.become_runner()
+                journal.become_runner(host)
                 yield journal
             finally:
                 journal.close()
@@ -146,6 +163,39 @@ class FileStore:
     def is_driven(self, loop_id: str) -> bool:
         return locks.is_locked(layout.places(self.root, loop_id).lock)
 
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """For the one server that drives loops of this store; LoopBusy if there is another."""
+        path = self.root / SERVER_LOCK
+        with disk.told_as_sentence(path):
+            self._prepare()
+            lock = locks.try_lock(path)
+        if lock is None:
+            raise LoopBusy(f"Another server serves {self.root.parent} already.", "use that one, or end it first")
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def is_served(self) -> bool:
+        """Whether a live server drives loops of this store."""
+        return locks.is_locked(self.root / SERVER_LOCK)
+
+    def delete(self, loop_id: str) -> None:
+        """All of a loop, wherever its files are: first it is no loop any more, then its files go."""
+        import shutil
+
+        progress = layout.places(self.root, loop_id).progress
+        doomed = self.root / f"{loop_id}.deleted.tmp"
+        with disk.told_as_sentence(progress):
+            for path in self.root.glob(f"{loop_id}.json*"):
+                path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.replace(progress, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+        if self.memory:
+            self.memory.forget(loop_id)
+
     def output(self, loop_id: str, name: str) -> Path:
         return layout.places(self.root, loop_id).output / f"{checked_id(name)}.jsonl"
 
@@ -155,6 +205,8 @@ class FileStore:
             document.write(self.redactor.text(text))
 
     def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
+        import shutil
+
         folder = self.progress(loop.loop_id) / "checkpoints"
         place = folder / f"{loop.spend.iterations:04d}"
         with disk.told_as_sentence(place):

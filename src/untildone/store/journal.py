@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from untildone.core.apply import apply
@@ -172,11 +170,11 @@ class FileJournal:
     def _line(self, entry: Entry) -> bytes:
         return sealed(compact(as_fields(entry, self._writing.loop_id, self._writing.redactor.text))) + b"\n"
 
-    def become_runner(self) -> None:
+    def become_runner(self, host: str) -> None:
         checkpoint.remove_drafts(self._places.checkpoint)
         self._writer = CheckpointWriter(self._places.checkpoint, self._writing.redactor)
-        token = f"{self._writing.clock():.6f}-{secrets.token_hex(4)}"
-        self.append(RunnerClaimed(token, os.getpid(), socket.gethostname()))
+        token = f"{self._writing.clock():.6f}-{os.urandom(4).hex()}"
+        self.append(RunnerClaimed(token, os.getpid(), _machine(), host))
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(self.loop, self._offset)
@@ -201,6 +199,14 @@ class FileJournal:
             self._descriptor = -1
 
 
+def _machine() -> str:
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import socket
+
+    return socket.gethostname()
+
+
 def _opened(path: Path) -> tuple[int, StoreError | None]:
     """The open file, and why it cannot be written to if it can only be read."""
     with disk.told_as_sentence(path):
@@ -210,6 +216,30 @@ def _opened(path: Path) -> tuple[int, StoreError | None]:
             if problem.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
             return os.open(path, os.O_RDONLY | _OPEN), disk.store_error(problem, path)
+
+
+def entries_after(path: Path, offset: int, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
+    """Entries behind a place of a journal file, about so many bytes of them, and where they end. Damaged lines are passed over."""
+    with disk.told_as_sentence(path):
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        size = os.fstat(descriptor).st_size
+        found = list(_whole_lines(descriptor, offset, min(size, offset + most)))
+        while not found and offset + most < size:
+            # One line is longer than that.
+            most *= 4
+            found = list(_whole_lines(descriptor, offset, min(size, offset + most)))
+    finally:
+        os.close(descriptor)
+    return tuple(_readable(line for _, line in found)), found[-1][0] if found else offset
+
+
+def _readable(lines: Iterable[bytes]) -> Iterator[Entry]:
+    for line in lines:
+        try:
+            yield entry_of(unsealed(line))
+        except DamagedLine:
+            continue
 
 
 def _whole_lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:

@@ -76,6 +76,17 @@ def live_ids(root: Path) -> tuple[str, ...]:
     return tuple(sorted({name for name in (*folders, *checkpoints) if is_id(name)}))
 
 
+def every(root: Path) -> dict[str, Places]:
+    """Where the files of all loops are now, oldest first, by one look at each of the two folders."""
+    found = {name: Places(root / f"{name}.json", root / f"{name}.progress") for name in live_ids(root)}
+    history = root / "history"
+    for folder in history.glob("*_*"):
+        name = folder.name.partition("_")[2]
+        if is_id(name) and not (name in found and found[name].progress.is_dir()):
+            found[name] = Places(folder / f"{name}.json", folder)
+    return dict(sorted(found.items()))
+
+
 def find_root(start: Path) -> Path:
     """The `.loop` folder of a folder or of the nearest one above it; where there is none, the folder's own."""
     for folder in (start, *start.parents):

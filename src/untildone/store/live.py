@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from untildone.core.secrets import Redactor
+from untildone.core.value import dataclass
 from untildone.store import disk
 
 FOLDER = ".claude"

@@ -33,7 +33,18 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Answer, Budget, Changes, GateResult, LoopSettings, Role
+from untildone.core.model import (
+    AgentChoice,
+    Answer,
+    Budget,
+    Changes,
+    Failure,
+    FailureKind,
+    GateResult,
+    LoopSettings,
+    Role,
+)
+from untildone.core.value import replace
 from untildone.hosts.checks import require_change
 
 NOON = 1_767_268_800.0
@@ -230,15 +241,17 @@ class Driver:
     def _ask(self, action: AskAgent) -> None:
         self.journal.append(_started(action))
         self.asked.append(action)
+        shown = self._live_state()
         reply = _reply(self.answers(action, self.loop))
         self.journal.append(*reply.meanwhile)
         self._note_session(action, reply)
         self.clock.advance(reply.seconds)
-        reason = "control" if self.loop.interrupts_now else reply.interrupted
-        if reason is not None:
-            self.journal.append(TurnInterrupted(action.ask.role, action.iteration, reason, reply.seconds))
-        else:
-            self._finish(action, reply)
+        if reply.live_state is not None and shown is not None and reply.live_state != shown:
+            self.journal.append(LiveStateSeen(reply.live_state, shown))
+        self._conclude(action, reply)
+
+    def _live_state(self) -> str | None:
+        return modes.find(self.loop.settings.mode).live_state(self.loop)
 
     def _note_session(self, action: AskAgent, reply: Reply) -> None:
         role, profile = action.ask.role, action.agent.profile
@@ -246,11 +259,18 @@ class Driver:
         if reply.session_id is not None and (known is None or known.session_id != reply.session_id):
             self.journal.append(SessionOpened(role, profile, reply.session_id))
 
+    def _conclude(self, action: AskAgent, reply: Reply) -> None:
+        role, reason = action.ask.role, "control" if self.loop.interrupts_now else reply.interrupted
+        if reason == "timeout" and role is not Role.WORKER:
+            late = Failure(FailureKind.TIMEOUT, "no answer in time")
+            self._finish(action, replace(reply, answer=replace(reply.answer, failure=late)))
+        elif reason is not None:
+            self.journal.append(TurnInterrupted(role, action.iteration, reason, reply.seconds))
+        else:
+            self._finish(action, reply)
+
     def _finish(self, action: AskAgent, reply: Reply) -> None:
         changes = reply.changes or self.loop.changes if action.ask.role is Role.WORKER else None
-        has_file = modes.find(self.loop.settings.mode).live_state(self.loop) is not None
-        if reply.live_state is not None and has_file:
-            self.journal.append(LiveStateSeen(reply.live_state))
         self.journal.append(TurnEnded(action.ask.role, action.iteration, reply.answer, reply.seconds, changes))
 
     def _run_gates(self, action: RunGates) -> None:
@@ -265,7 +285,9 @@ class Driver:
 
     def _await_person(self, question: AwaitPerson) -> None:
         answer = self.person(question, self.loop)
-        self.journal.append(Rested(question.leave, question.reason) if answer is None else MessageSent(answer, "terminal"))
+        self.journal.append(
+            Rested(question.leave, question.reason) if answer is None else MessageSent(answer, "terminal")
+        )
 
 
 def looping(

@@ -104,7 +104,9 @@ class Subject:
 
         def answer(action: AskAgent, loop: Loop) -> Reply:
             pool = (*self.answers.get(action.ask.role, ()), *(WELL_MEANT if seed % 2 else GENERIC))
-            return worked(dice.choice(pool), f"{loop.seq}", action)
+            reply = worked(dice.choice(pool), f"{loop.seq}", action)
+            shown = find(self.mode).live_state(loop)
+            return replace(reply, live_state=edited(shown, dice)) if shown and dice.random() < 0.2 else reply
 
         return answer
 
@@ -132,6 +134,13 @@ def worked(text: str, fingerprint: str, action: AskAgent) -> Reply:
     return Reply(answer, 1.0, Changes(fingerprint), session_id=session)
 
 
+def edited(text: str, dice: Random) -> str:
+    """What a live state file may look like after a person or an agent was at it."""
+    lines = text.splitlines(keepends=True)
+    del lines[dice.randrange(len(lines))]
+    return dice.choice(("", "Not what it was.", "".join(lines), text.replace("[ ]", "[x]"), text.upper()))
+
+
 RESTS = {Outcome.BUDGET, Outcome.STALLED, Outcome.PAUSED, Outcome.FAILED, Outcome.CLAIMED, Outcome.VERIFIED}
 
 
@@ -152,6 +161,13 @@ def comes_to_rest_whatever_is_answered(mode: Subject) -> None:
         driver = mode.looping(mode.any_answer(seed), checks=("make",))
         driver.run(STEPS)
         check_rest(driver)
+
+
+def well_meant_work_gets_done(mode: Subject) -> None:
+    """With room to work in, answers that are meant well lead to a verified end."""
+    drivers = [mode.looping(mode.any_answer(seed), 60, checks=("make",)) for seed in range(1, 16, 2)]
+    outcomes = {driver.run(STEPS).outcome for driver in drivers}
+    assert Outcome.VERIFIED in outcomes, f"the mode leads nowhere: {outcomes}"
 
 
 def budget_is_exact(mode: Subject) -> None:
@@ -336,6 +352,7 @@ def asks_before_anything_was_said(mode: Subject) -> None:
 
 CHECKS: tuple[Callable[[Subject], None], ...] = (
     comes_to_rest_whatever_is_answered,
+    well_meant_work_gets_done,
     budget_is_exact,
     no_rounds_means_no_worker,
     control_is_obeyed_before_each_step,

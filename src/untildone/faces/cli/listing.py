@@ -54,7 +54,7 @@ class Row:
 def command(wanted: str | None, everything: bool, folder: str, as_json: bool) -> int:
     """The loops of this folder, newest first: those that can go on, and the last that ended."""
     store = verbs.store_of(Path(folder))
-    rows = list(_chosen(_rows(store), wanted, everything=everything or wanted is not None))
+    rows = [row for row in _rows(store, _ids(store, everything=everything or wanted is not None)) if _fits(row, wanted)]
     data = streams.data()
     if as_json:
         for row in rows:
@@ -69,23 +69,25 @@ def command(wanted: str | None, everything: bool, folder: str, as_json: bool) ->
     return 0
 
 
-def _rows(store: FileStore) -> Iterator[Row]:
-    for loop_id in reversed(store.ids()):
+def _ids(store: FileStore, *, everything: bool) -> list[str]:
+    """Newest first. Those that ended long ago are not even read, unless everything is wanted."""
+    known, live = store.ids(), set(store.live_ids())
+    ended = [name for name in known if name not in live]
+    shown = live | set(ended if everything else ended[-ENDED_SHOWN:])
+    return [name for name in reversed(known) if name in shown]
+
+
+def _fits(row: Row, wanted: str | None) -> bool:
+    return wanted is None or (row.loop is not None and row.loop.status.value == wanted)
+
+
+def _rows(store: FileStore, loop_ids: list[str]) -> Iterator[Row]:
+    for loop_id in loop_ids:
         try:
             loop = store.load(loop_id)
             yield Row(loop_id, loop, driven=not loop.status.ended and store.is_driven(loop_id))
         except UntilDoneError as problem:
             yield Row(loop_id, problem=problem.sentence)
-
-
-def _chosen(rows: Iterator[Row], wanted: str | None, *, everything: bool) -> Iterator[Row]:
-    ended = 0
-    for row in rows:
-        if wanted is not None and (row.loop is None or row.loop.status.value != wanted):
-            continue
-        ended += row.loop is not None and row.loop.status.ended
-        if everything or row.loop is None or not row.loop.status.ended or ended <= ENDED_SHOWN:
-            yield row
 
 
 def _fields(row: Row) -> dict[str, object]:

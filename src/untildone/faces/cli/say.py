@@ -28,7 +28,7 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)
     heard = verbs.say(store, loop_id, text)
-    pid = detach.start_runner(store, loop_id) if heard.goes_on and not store.is_driven(loop_id) else None
+    pid = detach.start_runner(store, loop_id) if heard.goes_on and not heard.cared_for else None
     if as_json:
         told = summaries.fields(heard.loop, driven=store.is_driven(loop_id))
         streams.data().record({**told, "notices": list(heard.notices), "goes_on": heard.goes_on})

@@ -52,16 +52,16 @@ def init(for_all: bool, force: bool, folder: str) -> int:
     """Write a starter SUPERVISOR.md into this folder, ready for use and yours to change."""
     project, own = supervisor_places(Path(folder).resolve(), os.environ)
     place = own if for_all else project
-    if for_all:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    _write(place, force=force)
+    _write(place, force=force, own_folder=for_all)
     streams.data().line(str(place))
     streams.talk().line('hint: change it to taste, then: untildone run --mode supervise "your task"')
     return 0
 
 
-def _write(place: Path, *, force: bool) -> None:
+def _write(place: Path, *, force: bool, own_folder: bool) -> None:
     try:
+        if own_folder:
+            place.parent.mkdir(parents=True, exist_ok=True)
         if not force and (place.exists() or place.is_symlink()):
             raise UsageError(f"There is already a {place}.", "edit it, or write over it with --force")
         place.write_text(STARTER, encoding="utf-8")

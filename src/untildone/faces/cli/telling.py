@@ -20,6 +20,7 @@ from untildone.core.events import (
     LimitReached,
     LiveStateSeen,
     LoopCreated,
+    LoopRenamed,
     MessageSent,
     PauseRequested,
     Rested,
@@ -142,7 +143,9 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
 
 
 def _beside(
-    event: StateRepaired | RunnerClaimed | TasksChanged | LiveStateSeen | WorkspaceSeen | SessionOpened, *, live: bool
+    event: StateRepaired | RunnerClaimed | TasksChanged | LoopRenamed | LiveStateSeen | WorkspaceSeen | SessionOpened,
+    *,
+    live: bool,
 ) -> tuple[Line, ...]:
     match event:
         case StateRepaired(detail=detail):
@@ -151,6 +154,8 @@ def _beside(
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
         case TasksChanged(changes=changes):
             return (Line(f"tasks: {len(changes)} changed by a person"),)
+        case LoopRenamed(title=title):
+            return (Line(f"title: {one_line(title)}"),)
         case LiveStateSeen():
             return (Line("the live state file was edited", Kind.QUIET),)
         case WorkspaceSeen() | SessionOpened():

@@ -1,0 +1,97 @@
+"""Questions to the person at the terminal about a whole loop: which to go on with, and what to do when its rounds are used up."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from untildone import verbs
+from untildone.core.events import BudgetChanged, LoopCreated
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome, Status
+from untildone.faces.cli import show, streams, summaries
+from untildone.faces.cli.driving import Driver
+from untildone.faces.cli.telling import one_line
+from untildone.store.files import FileStore
+
+CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
+MORE, SIMPLIFY, LEAVE = "+10 iterations", "simplify the task", "save and leave"
+MORE_ROUNDS = 10
+MOST_OFFERED = 20
+
+
+def unfinished(store: FileStore) -> list[Loop]:
+    """The loops that can go on and that nobody drives, newest first."""
+    loops = [loop for loop in verbs.load_all(store) if not loop.status.ended]
+    return [loop for loop in reversed(loops) if not store.is_driven(loop.loop_id)]
+
+
+def what_to_resume(store: FileStore) -> str | None:
+    """The loop that the person wants to go on with; None: they want nothing more."""
+    loops = unfinished(store)[:MOST_OFFERED]
+    if not loops:
+        return store.find("last")
+    named = {f"{loop.loop_id}  {summaries.rounds(loop)}  {one_line(loop.title, 60)}": loop for loop in loops}
+    picked = next(iter(named)) if len(named) == 1 else _pick("Which loop?", tuple(named))
+    return None if picked is None else _what_with(store, named[picked])
+
+
+def _what_with(store: FileStore, loop: Loop) -> str | None:
+    streams.talk().line(f"{loop.loop_id}: {one_line(loop.title)} ({loop.status.value}, round {summaries.rounds(loop)})")
+    while (wish := _pick("What with it?", (CONTINUE, START_OVER, SHOW, GIVE_UP))) == SHOW:
+        for line in show.page(store, loop, driven=False, now=time.time()):
+            streams.talk().line(line)
+    if wish == START_OVER:
+        return _started_over(store, loop)
+    if wish == GIVE_UP:
+        summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
+    return loop.loop_id if wish == CONTINUE else None
+
+
+def _started_over(store: FileStore, loop: Loop) -> str:
+    """The same task, settings and budget from the beginning; the old loop is given up."""
+    verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED)
+    new = verbs.new_id(time.time())
+    return store.create(LoopCreated(new, loop.title, loop.description, loop.settings, loop.budget)).loop_id
+
+
+def drive_on(drives: Driver, store: FileStore, loop_id: str, *, patience: float = 0.0) -> int:
+    """Drive it; where phases ran out of rounds and a person is there, ask them, and go on as they say."""
+    exit_code = drives.drive(loop_id, patience=patience)
+    while drives.has_person and exit_code == Outcome.BUDGET.exit_code and _wants_more(store, store.load(loop_id)):
+        exit_code = drives.drive(loop_id)
+    ended = store.load(loop_id)
+    return ended.outcome.exit_code if ended.outcome else exit_code
+
+
+def _wants_more(store: FileStore, loop: Loop) -> bool:
+    if loop.settings.mode != "phases" or loop.status is not Status.PAUSED:
+        return False
+    wish = _pick("The iterations are used up. What next?", (MORE, SIMPLIFY, LEAVE, GIVE_UP))
+    if wish == GIVE_UP:
+        summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
+    if wish == SIMPLIFY and (words := _ask("What may it leave out?")):
+        verbs.say(store, loop.loop_id, f"The task is simpler now: {words}")
+    elif wish != MORE:
+        return False
+    verbs.budget(store, loop.loop_id, BudgetChanged("iterations", MORE_ROUNDS, add=True))
+    verbs.resume(store, loop.loop_id)
+    return True
+
+
+def _pick(question: str, choices: Sequence[str]) -> str | None:
+    import questionary
+    from prompt_toolkit.output import create_output
+
+    asked = questionary.select(question, choices=list(choices), output=create_output(stdout=sys.stderr))
+    picked: str | None = asked.ask(kbi_msg="")
+    return picked
+
+
+def _ask(question: str) -> str | None:
+    import questionary
+    from prompt_toolkit.output import create_output
+
+    words: str | None = questionary.text(question, output=create_output(stdout=sys.stderr)).ask(kbi_msg="")
+    return words and words.strip()

@@ -1,0 +1,52 @@
+"""JSON without the `json` package: importing that takes as long as all that the hook does for a session without a loop."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+try:
+    from _json import encode_basestring_ascii as _quoted  # type: ignore[import-not-found]
+    from _json import make_scanner as _make_scanner
+except ImportError:
+    # Not every Python has the accelerator.
+    from json.encoder import encode_basestring_ascii as _quoted
+    from json.scanner import make_scanner as _make_scanner  # type: ignore[assignment]
+
+_BLANKS = " \t\n\r"
+
+
+class _Manner:
+    """How the scanner reads: as `json.loads` does."""
+
+    strict = False
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner wants an ordinary dict
+
+    @staticmethod
+    def parse_constant(_name: str) -> None:
+        return None
+
+
+def read_object(content: bytes) -> dict[str, Any]:
+    """The JSON object in some bytes; ValueError if they are none."""
+    text = content.decode("utf-8", "replace").lstrip("\ufeff" + _BLANKS)
+    try:
+        value, end = _make_scanner(_Manner())(text, 0)
+    except StopIteration:
+        raise ValueError("it is empty or no JSON") from None
+    if not isinstance(value, dict) or text[end:].strip(_BLANKS):
+        raise ValueError("it is no JSON object")
+    return value
+
+
+def written(value: str | Mapping[str, Any]) -> str:
+    """Texts, and objects of texts and objects, as JSON."""
+    if isinstance(value, str):
+        return str(_quoted(value))
+    return "{" + ",".join(f"{_quoted(name)}:{written(entry)}" for name, entry in value.items()) + "}"

@@ -1,0 +1,10 @@
+"""The hook's program, which agents run by its path: isolated, without site-packages, so that no environment matters."""
+
+import sys
+
+if __name__ == "__main__":
+    sys.path.insert(0, __file__.replace("\\", "/").rsplit("/", 4)[0])
+
+    from untildone.hosts.hook.entry import main
+
+    main(sys.argv[1:])

@@ -1,0 +1,80 @@
+"""Which loop a session has: a small file by the session's name, found without looking at any loop."""
+
+from __future__ import annotations
+
+import os
+
+from untildone.core.value import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FOLDER = ".loop"
+_LARGEST = 1024
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is known of a session that has, or had, a loop."""
+
+    root: str
+    """The folder with the loops."""
+    session_id: str
+    loop_id: str
+    heard: int = 0
+    """How much of a message that holds all earlier ones has been heard."""
+    told: bool = False
+    """The person has been told that the loop rests."""
+
+
+def is_name(session_id: str) -> bool:
+    """Whether it can be the name of a file, and of none elsewhere."""
+    return 0 < len(session_id) <= 128 and session_id[0] != "." and _LETTERS.issuperset(session_id)
+
+
+def find(session_id: str, folders: Iterable[str]) -> Note | None:
+    """The note of a session, in these folders or the nearest ones above; None if it has no loop."""
+    if not is_name(session_id):
+        return None
+    seen: set[str] = set()
+    for folder in folders:
+        place = os.path.abspath(folder)
+        while place not in seen:
+            seen.add(place)
+            if (note := read(os.path.join(place, FOLDER), session_id)) is not None:
+                return note
+            place = os.path.dirname(place)
+    return None
+
+
+def read(root: str, session_id: str) -> Note | None:
+    try:
+        with open(_path(root, session_id), "rb") as file:
+            lines = file.read(_LARGEST).decode("ascii", "replace").split("\n")
+    except OSError:
+        return None
+    heard = int(lines[1]) if len(lines) > 1 and lines[1].isdigit() and lines[1].isascii() else 0
+    return Note(root, session_id, lines[0], heard, "told" in lines[2:])
+
+
+def write(note: Note) -> None:
+    """Under another name first: a note is there as a whole, or as it was."""
+    path = _path(note.root, note.session_id)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    draft = f"{path}.{os.getpid()}.tmp"
+    with open(draft, "w", encoding="ascii") as file:
+        file.write(f"{note.loop_id}\n{note.heard}\n" + ("told\n" if note.told else ""))
+    os.replace(draft, path)
+
+
+def forget(note: Note) -> None:
+    try:
+        os.unlink(_path(note.root, note.session_id))
+    except OSError:
+        return
+
+
+def _path(root: str, session_id: str) -> str:
+    return os.path.join(root, "sessions", session_id)
