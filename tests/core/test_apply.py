@@ -14,11 +14,13 @@ from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
+    HookTriggered,
     LimitReached,
     LiveStateSeen,
     LoopCreated,
     MessageSent,
     PauseRequested,
+    PromptReinjected,
     Rested,
     ResumeRequested,
     RunnerClaimed,
@@ -113,6 +115,8 @@ EVERY_EVENT: tuple[Event, ...] = (
     LiveStateSeen("# state"),
     Rested(Outcome.BUDGET, "used up"),
     StateRepaired("a line"),
+    HookTriggered("s1", stop_hook_active=True),
+    PromptReinjected(2),
 )
 
 
@@ -143,7 +147,7 @@ def test_reading_an_entry_twice_changes_nothing(event: Event) -> None:
 def test_nothing_changes_a_loop_that_has_ended(status: Status, event: Event) -> None:
     ended = LOOPS[status]
     told = after(event, of=ended)
-    assert replace(told, seq=ended.seq, updated_at=ended.updated_at, runner=None) == ended
+    assert replace(told, seq=ended.seq, updated_at=ended.updated_at, runner=None, host=ended.host) == ended
 
 
 CONTROLS: dict[str, tuple[Event, dict[Status, Status]]] = {

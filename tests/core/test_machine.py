@@ -257,7 +257,7 @@ class LoopMachine(RuleBasedStateMachine):
 
 TestLoopMachine = pytest.mark.timeout(400)(LoopMachine.TestCase)
 TestLoopMachine.settings = settings(
-    max_examples=60,
+    max_examples=100,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

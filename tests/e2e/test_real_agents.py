@@ -14,6 +14,7 @@ from tests.e2e.real_agents import (
     GONE_WITHIN,
     Desk,
     at_its_limit,
+    bin_folder,
     broken,
     claims,
     open_desk,
@@ -135,3 +136,135 @@ def test_stop_now_leaves_nothing_of_the_whole_tree(desk: Desk) -> None:
     ran = desk.finish(runner)
     assert stopped.code == 0
     assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (5, "stopped", 1)
+
+
+def test_an_endless_loop_of_the_program_ends_at_the_iteration_timeout(tmp_path: Path) -> None:
+    with open_desk("opencode", tmp_path) as desk:
+        desk.api.load([Step(fault=Fault.GARBAGE, repeat="forever")])
+        ran = desk.run("Do it", "-r", "1", "--iteration-timeout", "12")
+        assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (3, "budget", 1), ran.errors
+        assert [event["reason"] for event in ran.of("iteration_interrupted")] == ["timeout"]
+        assert not desk.processes()
+
+
+NASTY = """--version -p "double" 'single' $(touch made-by-a-shell) `touch made-by-a-shell` %s {x} \\n $HOME; false
+a second line: somebody@example.org @missing.txt /etc <tag> & | > made-by-a-shell
+\ttab, “quotes”, ünïcödé 🎉
+"""
+
+
+def test_a_prompt_arrives_whole_whatever_it_holds(desk: Desk) -> None:
+    task = NASTY + ("x" * 78 + "\n") * 1900 + "and that is the end of it"
+    (desk.folder / "task.txt").write_text(task)
+    desk.api.load([Step(text="There is more to do."), claims()])
+    flags = ("--json", "--agent", desk.agent, "--file", str(desk.folder / "task.txt"))
+    ran = desk.command("run", *flags)
+    assert (ran.code, ran.end["iterations"]) == (0, 2), ran.errors
+    assert [task in turn.user_text for turn in desk.api.turns] == [True, True]
+    assert [file.name for file in desk.workspace.iterdir()] == [".loop"]
+
+
+@pytest.mark.parametrize("prompt", ["/clear the air", "!ls", "#note", "-h"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot"])
+def test_a_prompt_is_no_command_of_the_program(agent: str, prompt: str, tmp_path: Path) -> None:
+    with open_desk(agent, tmp_path) as desk:
+        (desk.folder / "task.txt").write_text(prompt)
+        desk.api.load([claims()])
+        ran = desk.command("run", "--json", "--agent", agent, "--file", str(desk.folder / "task.txt"))
+        assert (ran.code, ran.end["iterations"]) == (0, 1), ran.errors
+        assert desk.api.turns[0].user_text.strip().startswith(prompt)
+
+
+MODELS = {"gemini": "gemini-2.5-pro", "opencode": "scripted/another-model"}
+EXTRA = {
+    "claude": ("--append-system-prompt=remember the milk",),
+    "codex": ("--config=developer_instructions='remember the milk'",),
+    "copilot": ("--available-tools=bash",),
+    "gemini": ("--include-directories={home}",),
+    "opencode": ("--agent=plan",),
+}
+
+
+def shows_extra_arguments(desk: Desk) -> bool:
+    sent = desk.api.turns[0].body
+    match desk.agent:
+        case "copilot":
+            return [tool["function"]["name"] for tool in sent["tools"]] == ["bash"]
+        case "gemini":
+            return str(desk.home) in json.dumps(sent)
+        case "opencode":
+            return "plan mode" in json.dumps(sent).lower()
+        case _:
+            return "remember the milk" in json.dumps(sent)
+
+
+def test_a_profile_brings_model_arguments_and_environment_and_keeps_its_secret(desk: Desk) -> None:
+    secret = "sk-" + "s3cr3t" * 6
+    allow_another_model(desk)
+    arguments = [argument.format(home=desk.home) for argument in EXTRA[desk.agent]]
+    config = desk.home / ".config" / "untildone" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(
+        f"""
+        [profiles.mine]
+        agent = "{desk.agent}"
+        model = "{MODELS.get(desk.agent, "another-model")}"
+        args = {json.dumps(arguments)}
+        env = {{ SERVICE_PASSWORD = "{secret}" }}
+        """
+    )
+    tell = f"printf '%s' \"$SERVICE_PASSWORD\" > '{desk.folder}/told'; echo \"it is $SERVICE_PASSWORD\""
+    steps = [claims(f"It is {secret}.")]
+    desk.api.load([Step(tools=(shell(desk.agent, tell),)), *steps] if desk.agent != "opencode" else steps)
+
+    ran = desk.command("run", "Tell it", "--agent", "mine", "--json")
+
+    assert (ran.code, ran.end["outcome"]) == (0, "claimed"), ran.errors
+    sent = desk.api.turns[0]
+    assert MODELS.get(desk.agent, "another-model").rpartition("/")[2] in (sent.body.get("model") or sent.path)
+    assert shows_extra_arguments(desk)
+    if desk.agent != "opencode":
+        assert (desk.folder / "told").read_text() == secret
+    kept = [file for file in (desk.workspace / ".loop").rglob("*") if file.is_file()]
+    assert kept
+    assert [file for file in kept if secret.encode() in file.read_bytes()] == []
+    assert secret not in ran.errors
+    assert secret not in json.dumps(ran.events)
+
+
+def allow_another_model(desk: Desk) -> None:
+    """opencode knows only the models that its configuration names."""
+    if desk.agent == "opencode":
+        file = desk.home / ".config" / "opencode" / "opencode.json"
+        file.write_text(file.read_text().replace('"scripted-model": {', '"another-model": {}, "scripted-model": {'))
+
+
+def test_flags_after_the_dashes_reach_the_program(tmp_path: Path) -> None:
+    with open_desk("claude", tmp_path) as desk:
+        desk.api.load([claims()])
+        ran = desk.run("Do it", "--model", "another-model", "--", *EXTRA["claude"])
+        assert ran.code == 0, ran.errors
+        assert desk.api.turns[0].body["model"] == "another-model"
+        assert shows_extra_arguments(desk)
+
+
+def test_agents_lists_the_program_and_check_asks_it_for_a_word(desk: Desk) -> None:
+    listed = {line["name"]: line for line in desk.command("agents", "--json").events}
+    version = bin_folder(desk.agent).parents[1].name.removeprefix(f"{desk.agent}-")
+    assert (listed[desk.agent]["found"], listed[desk.agent]["version"]) == (True, version)
+    assert [name for name in AGENTS if listed[name]["found"]] == [desk.agent]
+
+    desk.api.load([Step(text="OK")])
+    (told,) = desk.command("agents", "check", desk.agent, "--json").events
+    assert (told["ok"], told["text"]) == (True, "OK"), told
+    assert desk.api.turns[0].user_text.strip().strip('"') == "Say OK."
+    assert list(desk.workspace.iterdir()) == []
+
+
+def test_agents_check_tells_why_a_program_does_not_work(tmp_path: Path) -> None:
+    with open_desk("claude", tmp_path) as desk:
+        desk.api.load([Step(status=401, repeat="forever")])
+        ran = desk.command("agents", "check", "claude")
+        assert ran.code == 6
+        assert "claude does not work (auth)" in ran.errors
+        assert "hint: log in with claude itself" in ran.errors

@@ -27,7 +27,8 @@ from untildone.core.model import (
     Task,
     TaskStatus,
 )
-from untildone.modes._phases_file import parse, render
+from untildone.modes._phases_file import render
+from untildone.modes._phases_reading import parse
 from untildone.modes._phases_state import State, state_of
 from untildone.modes.phases import MODE
 from untildone.testing import driver

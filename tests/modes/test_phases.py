@@ -275,7 +275,9 @@ def test_a_persons_task_must_be_done_too_and_the_review_repeated() -> None:
     loop = ran.run()
     assert labels(ran) == ["analysis", "plan", "subtasks", "review", "subtasks", "review"]
     assert loop.outcome is Outcome.CLAIMED
-    linear = working("direct", Reply(Answer("Did it."), meanwhile=added.meanwhile), said(subtasks=[{"id": "mine", "done": True}]))
+    linear = working(
+        "direct", Reply(Answer("Did it."), meanwhile=added.meanwhile), said(subtasks=[{"id": "mine", "done": True}])
+    )
     assert linear.run().spend.iterations == 2
 
 

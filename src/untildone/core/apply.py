@@ -15,12 +15,14 @@ from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
+    HookTriggered,
     LimitReached,
     LiveStateSeen,
     LoopCreated,
     LoopRenamed,
     MessageSent,
     PauseRequested,
+    PromptReinjected,
     Rested,
     ResumeRequested,
     RunnerClaimed,
@@ -95,7 +97,7 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             return replace(loop, runner=Runner(token, pid, machine), host=host or loop.host)
         case WorkspaceSeen(changes=changes):
             return replace(loop, start=changes, changes=changes)
-        case StateRepaired() | LoopCreated():
+        case StateRepaired() | LoopCreated() | HookTriggered() | PromptReinjected():
             return loop
         case _:
             assert_never(event)

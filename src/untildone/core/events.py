@@ -230,6 +230,21 @@ class StateRepaired:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class HookTriggered:
+    """The agent of a person's own session wants to stop. `stop_hook_active`: the hook had sent it back to work before."""
+
+    session_id: str
+    stop_hook_active: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReinjected:
+    """The hook sent the agent of a person's own session back to work, for this iteration."""
+
+    iteration: int
+
+
 Event = (
     LoopCreated
     | RunnerClaimed
@@ -254,6 +269,8 @@ Event = (
     | LoopRenamed
     | LiveStateSeen
     | StateRepaired
+    | HookTriggered
+    | PromptReinjected
 )
 
 
@@ -292,6 +309,8 @@ _NAMES: dict[type, str] = {
     LoopRenamed: "loop_renamed",
     LiveStateSeen: "live_state_seen",
     StateRepaired: "state_repaired",
+    HookTriggered: "stop_hook_trigger",
+    PromptReinjected: "prompt_reinjected",
 }
 KINDS: dict[str, type] = {
     **{name: kind for kind, name in _NAMES.items()},

@@ -36,5 +36,5 @@ def version_of(program: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"\d+(?:\.\d+)+[\w.-]*", told.stdout or told.stderr)
+    found = re.search(r"\d+(?:\.\d+)+(?:[-+.]\w+)*", told.stdout or told.stderr)
     return found[0] if found else ""

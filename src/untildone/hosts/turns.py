@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KEPT_ANSWER = 200_000
 SHOWN_DIFF = 60_000
-PRIVATE = ("UNTILDONE_TOKEN",)
+PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET")
 """Variables that are untildone's own business, not the agent's."""
 
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskChange, TaskStatus
-from untildone.modes import _phases_file as live
-from untildone.modes._phases_file import Box, Seen
+from untildone.modes import _phases_reading as reading
+from untildone.modes._phases_file import render
 from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
+from untildone.modes._phases_reading import Box, Seen
 from untildone.modes._phases_state import ROUTES, current_phase, done_phases, route_of
 
 _WHOLE = re.compile(r"[0-9]{1,9}(?![\w.])")
@@ -26,7 +27,7 @@ LONGEST_SHOWN = 60
 
 def news_of(loop: Loop, text: str) -> News:
     """What the file says now, against what was written there before the edit."""
-    before, now = live.parse(loop.live_before or live.render(loop)), live.parse(text)
+    before, now = reading.parse(loop.live_before or render(loop)), reading.parse(text)
     edits = _Edits(loop, before, now)
     return edits.news()
 
@@ -38,14 +39,16 @@ class _Edits:
         self.loop = loop
         self.before = before
         self.now = now
-        self.texts = {task.task_id: text for text, task in live.boxes_of(loop.tasks)}
+        self.texts = {task.task_id: text for text, task in reading.boxes_of(loop.tasks)}
         self.problems: list[str] = []
 
     def news(self) -> News:
         if not self.now.is_ours and not self.now.boxes:
             self.problems.append("nothing in the live state file can be read; it is written anew")
         if self.now.cut:
-            self.problems.append(f"the live state file has more than {live.MOST_LINES:,} lines; the rest was not read")
+            self.problems.append(
+                f"the live state file has more than {reading.MOST_LINES:,} lines; the rest was not read"
+            )
         return News(
             phases=self._phases(),
             route=self._route(),
@@ -170,12 +173,12 @@ class _Edits:
         """Plain lines that a person added to the pending work. An agent tells there in its own words what is left to do."""
         if self.loop.turn is not None or self.loop.live_in_turn:
             return
-        known = {*self.before.pending, *live.parse(live.render(self.loop)).pending}
+        known = {*self.before.pending, *reading.parse(render(self.loop)).pending}
         yield from (line for line in self.now.pending if line not in known)
 
     def _add(self, box: Box, added: dict[str, TaskChange]) -> None:
         """A box that no task stands for: a new subtask, unless it is only a note of something done."""
-        if (box.ticked and not box.is_subtask) or _key(box.text) in added or live.is_phase(box.text):
+        if (box.ticked and not box.is_subtask) or _key(box.text) in added or reading.is_phase(box.text):
             return
         if len(self.loop.tasks) + len(added) >= MOST_TASKS:
             sentence = f"there are more than {MOST_TASKS} subtasks; the rest was not taken"

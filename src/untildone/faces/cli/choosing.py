@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 from untildone import verbs
+from untildone.core.errors import UntilDoneError
 from untildone.core.events import BudgetChanged, LoopCreated
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
@@ -23,8 +24,15 @@ MOST_OFFERED = 20
 
 def unfinished(store: FileStore) -> list[Loop]:
     """The loops that can go on and that nobody drives, newest first."""
-    loops = [loop for loop in verbs.load_all(store) if not loop.status.ended]
-    return [loop for loop in reversed(loops) if not store.is_driven(loop.loop_id)]
+    loops = [_readable(store, loop_id) for loop_id in reversed(store.live_ids()) if not store.is_driven(loop_id)]
+    return [loop for loop in loops if loop is not None and not loop.status.ended]
+
+
+def _readable(store: FileStore, loop_id: str) -> Loop | None:
+    try:
+        return store.load(loop_id)
+    except UntilDoneError:
+        return None
 
 
 def what_to_resume(store: FileStore) -> str | None:

@@ -95,6 +95,6 @@ def _show_output(store: FileStore, loop: Loop, role: Role, iteration: int, *, ra
 def _tell_events(data: streams.Output, events: tuple[agents.AgentEvent, ...]) -> None:
     for event in events:
         if isinstance(event, Said):
-            data.line(event.text)
+            data.line(telling.harmless(event.text) if data.is_terminal else event.text)
         elif not isinstance(event, Thought) and (line := telling.of_agent(event)) is not None:
             data.line(line.text)

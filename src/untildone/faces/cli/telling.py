@@ -17,12 +17,14 @@ from untildone.core.events import (
     BudgetWarned,
     Entry,
     GatesRan,
+    HookTriggered,
     LimitReached,
     LiveStateSeen,
     LoopCreated,
     LoopRenamed,
     MessageSent,
     PauseRequested,
+    PromptReinjected,
     Rested,
     ResumeRequested,
     RunnerClaimed,
@@ -70,6 +72,11 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
     """The text on one line, without what would move a cursor."""
     flat = " ".join(_UNPRINTABLE.sub(" ", _ESCAPE.sub("", text[: longest * 4])).split())
     return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
+
+
+def harmless(text: str) -> str:
+    """The text with its lines, without what would move a cursor."""
+    return "\n".join(_UNPRINTABLE.sub(" ", line) for line in _ESCAPE.sub("", text).replace("\t", "    ").split("\n"))
 
 
 def clock(at: float, now: float | None = None) -> str:
@@ -143,7 +150,15 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
 
 
 def _beside(
-    event: StateRepaired | RunnerClaimed | TasksChanged | LoopRenamed | LiveStateSeen | WorkspaceSeen | SessionOpened,
+    event: StateRepaired
+    | RunnerClaimed
+    | TasksChanged
+    | LoopRenamed
+    | LiveStateSeen
+    | WorkspaceSeen
+    | SessionOpened
+    | HookTriggered
+    | PromptReinjected,
     *,
     live: bool,
 ) -> tuple[Line, ...]:
@@ -158,7 +173,9 @@ def _beside(
             return (Line(f"title: {one_line(title)}"),)
         case LiveStateSeen():
             return (Line("the live state file was edited", Kind.QUIET),)
-        case WorkspaceSeen() | SessionOpened():
+        case HookTriggered():
+            return (Line("the agent of the session wants to stop", Kind.QUIET),)
+        case WorkspaceSeen() | SessionOpened() | PromptReinjected():
             return ()
         case _:
             assert_never(event)

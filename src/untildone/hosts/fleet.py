@@ -1,0 +1,307 @@
+"""Many loops in one process: as many at once as there are slots, the others in order; none twice, and none forgotten.
+
+A loop is the fleet's if the server is to drive it (`Loop.host`). Whatever happens, the rule is the same: one that is
+running and that nobody drives waits for a slot. So a start, a restart after a crash and a word that somebody else wrote into
+the journal are one thing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+from untildone.hosts.archiving import archive
+from untildone.hosts.engine import Engine, NobodyWatches, Surroundings
+from untildone.hosts.guard import Guard
+from untildone.store import layout
+from untildone.store.files import FileStore
+
+HOST = "server"
+SLOTS = 4
+LOOK_EVERY = 0.5
+TRY_AGAIN = 0.1
+FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
+LONG_WAIT = 5.0
+"""A loop that has to wait longer than this, in seconds, leaves its slot to another meanwhile."""
+NOBODYS_AFTER = 30.0
+"""So many seconds after its start, a loop that no runner ever claimed is taken to be forgotten."""
+END_WITHIN = 15.0
+_log = logging.getLogger(__name__)
+
+Signature = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The loops of one workspace, and what a runner of one of them brings along, as the settings are at that moment."""
+
+    store: FileStore
+    surroundings: Callable[[], Surroundings]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much there is to do."""
+
+    slots: int
+    driving: tuple[str, ...]
+    queued: tuple[str, ...]
+    waiting: tuple[str, ...]
+    """Those that are left alone until a time: at a usage limit, or after a failure of their own."""
+
+
+class Fleet:
+    def __init__(self, served: Sequence[Served], guard: Guard, slots: int = SLOTS) -> None:
+        self.slots = slots
+        self.problems: dict[str, str] = {}
+        """Why a loop could not be driven, until it can."""
+        self._served = tuple(served)
+        self._guard = guard
+        self._queue: deque[str] = deque()
+        self._driving: dict[str, Engine | None] = {}
+        self._due: dict[str, float] = {}
+        """When to look at a loop again, although nobody wrote anything."""
+        self._failures: dict[str, int] = {}
+        self._seen: dict[str, Signature] = {}
+        """The journals as they were at the last look."""
+        self._stores: dict[str, Served] = {}
+        self._change = threading.Condition()
+        self._closing = False
+        self._locks = ExitStack()
+        self._threads: list[threading.Thread] = []
+
+    def open(self) -> None:
+        """Take up what was left running, and begin. LoopBusy if another server serves one of the stores."""
+        for served in self._served:
+            self._locks.enter_context(served.store.serving())
+        self._take_up()
+        names = ["watcher", *(f"slot-{number}" for number in range(1, self.slots + 1))]
+        for name in names:
+            work = self._watch if name == "watcher" else self._work
+            self._threads.append(threading.Thread(target=work, name=name, daemon=True))
+            self._threads[-1].start()
+
+    def want(self, loop_id: str) -> None:
+        """Somebody changed this loop: look at it now, not at the next round of the watcher."""
+        served = self._served_of(loop_id)
+        if served is not None:
+            self._look(served, loop_id)
+
+    def load(self) -> Load:
+        with self._change:
+            now = time.time()
+            waiting = tuple(name for name, due in list(self._due.items()) if due > now)
+            return Load(self.slots, tuple(self._driving), tuple(self._queue), waiting)
+
+    def close(self, within: float = END_WITHIN) -> None:
+        """End all agents; the loops stay running, and the next server goes on with them."""
+        with self._change:
+            self._closing = True
+            self._queue.clear()
+            for engine in self._driving.values():
+                if engine is not None:
+                    engine.hand_over()
+            self._change.notify_all()
+        deadline = time.monotonic() + within
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._guard.close()
+        self._locks.close()
+
+    def _take_up(self) -> None:
+        found = [(loop.updated_at, served, loop) for served in self._served for loop in _live(served.store)]
+        for _, served, loop in sorted(found, key=lambda each: each[0]):
+            self._stores[loop.loop_id] = served
+            if _is_ours(loop):
+                self._enqueue(loop.loop_id)
+            elif loop.status.ended and not served.store.is_driven(loop.loop_id):
+                _put_away(served.store, loop)
+
+    def _served_of(self, loop_id: str) -> Served | None:
+        known = self._stores.get(loop_id)
+        if known is None:
+            known = next((each for each in self._served if _has(each.store, loop_id)), None)
+        if known is not None:
+            self._stores[loop_id] = known
+        return known
+
+    def _watch(self) -> None:
+        while not self._closing:
+            for served in self._served:
+                try:
+                    self._look_around(served)
+                except Exception:
+                    _log.exception("Looking at the loops of %s failed", served.store.root)
+            with self._change:
+                self._change.wait_for(lambda: self._closing, self._until_next_look())
+
+    def _until_next_look(self) -> float:
+        soon = min(list(self._due.values()), default=float("inf")) - time.time()
+        return max(0.01, min(LOOK_EVERY, soon))
+
+    def _look_around(self, served: Served) -> None:
+        """Look at every loop whose journal has changed, or whose time has come."""
+        now = time.time()
+        for loop_id in layout.live_ids(served.store.root):
+            if loop_id in self._driving:
+                continue
+            due = self._due.get(loop_id, float("inf")) <= now
+            signature = _signature(served.store, loop_id)
+            if due or (signature is not None and signature != self._seen.get(loop_id)):
+                self._stores[loop_id] = served
+                self._look(served, loop_id)
+
+    def _look(self, served: Served, loop_id: str) -> None:
+        signature = _signature(served.store, loop_id)
+        try:
+            loop = served.store.load(loop_id)
+        except LoopNotFound:
+            return
+        except UntilDoneError as problem:
+            self.problems[loop_id] = problem.sentence
+            return
+        if signature is not None:
+            self._seen[loop_id] = signature
+        self._due.pop(loop_id, None)
+        if _is_ours(loop):
+            self._enqueue(loop_id)
+
+    def _enqueue(self, loop_id: str) -> None:
+        with self._change:
+            if self._closing or loop_id in self._driving or loop_id in self._queue:
+                return
+            self._queue.append(loop_id)
+            self._change.notify_all()
+
+    def _work(self) -> None:
+        while (loop_id := self._next()) is not None:
+            served, left = self._served_of(loop_id), None
+            try:
+                left = self._drive(served, loop_id) if served else None
+            except Exception as problem:
+                _log.exception("Loop %s cannot be driven", loop_id)
+                self._back_off(loop_id, f"This is a defect of untildone: {type(problem).__name__}: {problem}")
+            with self._change:
+                self._driving.pop(loop_id, None)
+            if served is not None:
+                self._look_after(served, loop_id, left)
+
+    def _next(self) -> str | None:
+        with self._change:
+            self._change.wait_for(lambda: self._queue or self._closing)
+            if self._closing:
+                return None
+            loop_id = self._queue.popleft()
+            self._driving[loop_id] = None
+            return loop_id
+
+    def _drive(self, served: Served, loop_id: str) -> Loop | None:
+        """The loop as it was left, if it was driven."""
+        try:
+            if not _is_ours(served.store.load(loop_id)) or (engine := self._engine(served, loop_id)) is None:
+                return None
+            loop = engine.drive(loop_id)
+        except LoopNotFound:
+            self._forget(loop_id)
+        except LoopBusy:
+            # Somebody writes down what follows from a control, or a runner at a terminal was quicker.
+            self._due[loop_id] = time.time() + TRY_AGAIN
+        except UntilDoneError as problem:
+            self._back_off(loop_id, f"{problem.sentence} {problem.hint}".strip())
+        else:
+            self._failures.pop(loop_id, None)
+            self.problems.pop(loop_id, None)
+            return loop
+        return None
+
+    def _engine(self, served: Served, loop_id: str) -> Engine | None:
+        """None: the server is just ending."""
+        engine = Engine(served.store, served.surroundings())
+        engine.observer = _Patience(engine, lambda until: self._due.update({loop_id: until}))
+        with self._change:
+            if self._closing:
+                return None
+            self._driving[loop_id] = engine
+            return engine
+
+    def _look_after(self, served: Served, loop_id: str, left: Loop | None) -> None:
+        """What was written while the drive ended is not to be missed; but one that waits until a time is left alone."""
+        if left is not None and left.status.ended:
+            self._forget(loop_id)
+        elif loop_id not in self._due:
+            self._look(served, loop_id)
+        elif left is not None:
+            signature = _signature(served.store, loop_id)
+            if served.store.load(loop_id).seq > left.seq:
+                self._look(served, loop_id)
+            elif signature is not None:
+                self._seen[loop_id] = signature
+
+    def _back_off(self, loop_id: str, problem: str) -> None:
+        failures = self._failures[loop_id] = self._failures.get(loop_id, 0) + 1
+        self._due[loop_id] = time.time() + min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (failures - 1))
+        if self.problems.get(loop_id) != problem:
+            self.problems[loop_id] = problem
+            _log.warning("Loop %s: %s", loop_id, problem)
+
+    def _forget(self, loop_id: str) -> None:
+        for known in (self._seen, self._due, self._failures, self._stores, self.problems):
+            known.pop(loop_id, None)
+
+
+class _Patience(NobodyWatches):
+    """Gives the slot away when the loop has to wait for long."""
+
+    def __init__(self, engine: Engine, wait: Callable[[float], None]) -> None:
+        self._engine = engine
+        self._wait = wait
+
+    def waiting(self, until: float, reason: str, loop: Loop) -> None:
+        if until - time.time() > LONG_WAIT:
+            self._wait(until)
+            self._engine.hand_over()
+
+
+def _is_ours(loop: Loop) -> bool:
+    """Whether the loop is to be driven by a server. What nobody ever claimed may just be starting elsewhere."""
+    if loop.status is not Status.RUNNING:
+        return False
+    forgotten = not loop.host and loop.updated_at < time.time() - NOBODYS_AFTER
+    return loop.host == HOST or forgotten
+
+
+def _live(store: FileStore) -> Iterator[Loop]:
+    for loop_id in store.live_ids():
+        try:
+            yield store.load(loop_id)
+        except UntilDoneError as problem:
+            _log.warning("Loop %s is left alone: %s", loop_id, problem.sentence)
+
+
+def _put_away(store: FileStore, loop: Loop) -> None:
+    try:
+        archive(store, loop)
+    except UntilDoneError as problem:
+        _log.warning("Loop %s cannot be put away: %s", loop.loop_id, problem.sentence)
+
+
+def _has(store: FileStore, loop_id: str) -> bool:
+    return layout.live(store.root, loop_id).progress.is_dir()
+
+
+def _signature(store: FileStore, loop_id: str) -> Signature | None:
+    """What changes whenever something is written to the journal."""
+    try:
+        found = os.stat(layout.live(store.root, loop_id).journal)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,107 @@
+"""`/until-done …` in a session: the prompt is data, taken apart here and handed on without any shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from typing import Any
+
+from untildone.core.value import dataclass
+from untildone.hosts.hook import sessions
+from untildone.hosts.hook.occasions import Occasion
+from untildone.hosts.hook.plain_json import read_object
+from untildone.hosts.hook.replies import SILENCE, Reply
+
+MOST_CONTEXT = 9_000
+"""Characters: of more, agents show only the beginning."""
+_COMMAND = re.compile(r"\s*/?(?:untildone:)?until-done(-status|-cancel)?(?:\s+|$)", re.IGNORECASE)
+_WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""", re.DOTALL)
+_FLAG = re.compile(r"--[a-z][a-z-]*(?:=.*)?|-r\d*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a prompt asks of untildone: `start`, `status` or `cancel`."""
+
+    verb: str
+    task: str = ""
+    flags: tuple[str, ...] = ()
+
+
+def understood(prompt: str) -> Wanted | None:
+    """What the prompt asks for; None if it is not for untildone."""
+    command = _COMMAND.match(prompt)
+    if command is None:
+        return None
+    if command[1]:
+        return Wanted(command[1].lower().removeprefix("-"))
+    task, flags = _taken_apart(prompt[command.end() :].strip())
+    return Wanted("start", task, flags)
+
+
+def _taken_apart(text: str) -> tuple[str, tuple[str, ...]]:
+    """The task as it was typed, up to the first flag, then the flags. Flags may also come first, before a quoted task."""
+    words = [(found.start(1), found[1]) for found in _WORD.finditer(text)]
+    first = next((start for start, word in words if _FLAG.fullmatch(word)), len(text))
+    task, flags = text[:first].strip(), _split(text[first:])
+    if not task and flags and words[-1][1][:1] in "\"'":
+        return flags[-1], flags[:-1]
+    return _unquoted(task), flags
+
+
+def _split(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return tuple(text.split())
+
+
+def _unquoted(task: str) -> str:
+    whole = _WORD.fullmatch(task)
+    return _split(task)[0] if whole and task[:1] in "\"'" and len(_split(task)) == 1 else task
+
+
+def answer(occasion: Occasion, deadline: float) -> Reply:
+    wanted = understood(occasion.prompt)
+    if wanted is None or not sessions.is_name(occasion.session_id):
+        return SILENCE
+    folder = next((place for place in occasion.folders if os.path.isdir(place)), os.getcwd())
+    common = ("--session", occasion.session_id, "--dir", folder, "--json")
+    if wanted.verb != "start":
+        return _told(_asked(("hook", wanted.verb, *common), deadline), occasion)
+    own = ("--agent", occasion.agent, "--prompted-at", repr(occasion.at))
+    task = ("--", wanted.task) if wanted.task else ()
+    return _told(_asked(("hook", "start", *common, *own, *wanted.flags, *task), deadline), occasion)
+
+
+def _asked(arguments: tuple[str, ...], deadline: float) -> dict[str, Any]:
+    """What the command line says to it. It has all of untildone's settings, which this program does without."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+    ended = subprocess.run(
+        [sys.executable, "-P", "-m", "untildone.faces.cli", *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=max(1.0, deadline - time.monotonic()),
+    )
+    if ended.returncode == 0:
+        return read_object(ended.stdout)
+    return {"refused": ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"}
+
+
+def _told(said: dict[str, Any], occasion: Occasion) -> Reply:
+    """A refusal, and an answer to the person, go no further than to the person."""
+    if refused := said.get("refused"):
+        return Reply(holds=f"untildone: {refused}")
+    prompt, message = said.get("prompt"), str(said.get("message", ""))
+    if not isinstance(prompt, str):
+        return Reply(holds=f"untildone: {message}")
+    if len(prompt) > MOST_CONTEXT:
+        prompt = prompt.replace(str(said.get("task", "")), "(The task is in the prompt above.)", 1)[-MOST_CONTEXT:]
+    context = f"untildone: {message} Do not stop before the task is done: when you do, your work is checked.\n\n{prompt}"
+    return Reply(tells=f"untildone: {message}", adds=context if said.get("new", True) else "")

@@ -1,0 +1,121 @@
+"""What takes a stop its time: running the checks, and asking a supervisor. Imported only when it is needed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from untildone.core.actions import AskAgent, RunGates
+from untildone.core.events import Event
+from untildone.core.model import GateResult
+from untildone.core.value import replace
+from untildone.hosts import checks, orphans, turns
+from untildone.hosts.engine import Engine, Surroundings
+from untildone.hosts.guard import Guard
+from untildone.hosts.limits import SharedLimits, default_folder
+from untildone.hosts.workspace import Workspace
+
+if TYPE_CHECKING:
+    from untildone.hosts.hook.stops import Stop
+
+LEAST = 0.5
+"""With less time left than this, in seconds, nothing is begun."""
+_SESSIONS_OWN = (
+    "CLAUDECODE",
+    "CLAUDE_PID",
+    "CLAUDE_EFFORT",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PROJECT_DIR",
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_PLUGIN_DATA",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+)
+"""What the agent tells its hooks about its session: another agent, or a check, is not part of it."""
+
+
+def run_gates(stop: Stop, action: RunGates) -> tuple[GateResult, ...] | None:
+    """The word of every gate; None: a person wants the loop to rest at once."""
+    results = [checks.require_change(stop.loop.start, stop.loop.changes)] if action.require_change else []
+    with _guarded(stop) as around:
+        env = turns.environment(around, stop.loop.loop_id)
+        for command in action.checks:
+            results.append(_run_check(stop, command, action.timeout, env))
+            if stop.wants_out():
+                return None
+    return tuple(results)
+
+
+def _run_check(stop: Stop, command: str, timeout: float, env: Mapping[str, str]) -> GateResult:
+    """Within its own time and the hook's."""
+    left = round(stop.deadline - time.monotonic(), 1)
+    if left < LEAST:
+        return GateResult("check", command, passed=False, reason="there was no time left for it in the stop hook")
+    result = checks.run_check(
+        command,
+        cwd=stop.loop.settings.workspace,
+        env=env,
+        timeout=min(timeout, left),
+        interrupted=stop.wants_out,
+        redactor=stop.store.redactor,
+    )
+    if left < timeout and result.reason.startswith("timed out"):
+        return replace(result, reason=f"did not finish within the {left:g} s that the stop hook had left")
+    return result
+
+
+def consult(stop: Stop, action: AskAgent) -> None:
+    """Ask another role in a process of its own; for a supervisor, in a copy of this very session."""
+    left = max(LEAST, stop.deadline - time.monotonic())
+    timeout = left if action.timeout is None else min(action.timeout, left)
+    with _guarded(stop) as around:
+        drive = _Consultation(stop, Engine(stop.store, around))
+        try:
+            turns.Turn(drive).take(replace(action, timeout=timeout))
+        finally:
+            orphans.end_all(orphans.mark(stop.loop.loop_id)[0], groups=frozenset(drive.groups))
+
+
+@contextmanager
+def _guarded(stop: Stop) -> Iterator[Surroundings]:
+    """However this ends, nothing that was started stays."""
+    environment = {name: value for name, value in os.environ.items() if name not in _SESSIONS_OWN}
+    around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()))
+    mark, _ = orphans.mark(stop.loop.loop_id)
+    around.guard.watch(mark)
+    try:
+        yield around
+    finally:
+        orphans.end_all(mark)
+        around.guard.forget(mark)
+        around.guard.close()
+
+
+class _Consultation:
+    """What a turn needs of the drive that it is part of."""
+
+    def __init__(self, stop: Stop, engine: Engine) -> None:
+        self.engine = engine
+        self.journal = stop.journal
+        self.workspace = Workspace(stop.loop.settings.workspace)
+        self.groups: set[int] = set()
+        self._stop = stop
+
+    def write(self, *events: Event, sync: bool = True) -> None:
+        self._stop.write(*events, sync=sync)
+
+    def wants_out(self) -> bool:
+        return self._stop.wants_out()
+
+    def note_edit(self) -> bool:
+        return self._stop.note_edit()
+
+    def show_live_state(self) -> None:
+        self._stop.show_live_state()

@@ -1,0 +1,274 @@
+"""The agent wants to stop: what the core says to that, carried out."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from untildone import modes
+from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.apply import apply
+from untildone.core.decide import decide
+from untildone.core.errors import LoopBusy
+from untildone.core.events import (
+    AnswerRead,
+    Entry,
+    Event,
+    GatesRan,
+    HookTriggered,
+    LiveStateSeen,
+    PromptReinjected,
+    Rested,
+    TurnEnded,
+    TurnStarted,
+)
+from untildone.core.loop import Loop, Turn
+from untildone.core.model import Answer, Outcome, Role, Status
+from untildone.core.secrets import Redactor
+from untildone.core.value import replace
+from untildone.hosts.hook import sessions
+from untildone.hosts.hook.occasions import Occasion
+from untildone.hosts.hook.replies import SILENCE, Reply
+from untildone.hosts.hook.sessions import Note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from untildone.store.files import FileStore
+    from untildone.store.journal import FileJournal
+
+KEPT_MESSAGE = 200_000
+LONGEST_WAIT = 120.0
+"""Seconds that a person may be kept waiting for a supervisor at its limit."""
+
+
+def answer(occasion: Occasion, note: Note, deadline: float) -> Reply:
+    store = open_store(note.root)
+    try:
+        with store.claim(note.loop_id) as journal:
+            stop = Stop(occasion, note, deadline, store, journal)
+            reply = stop.answer()
+    except LoopBusy as busy:
+        return Reply(tells=f"untildone: {busy.sentence} It decides there; the agent may stop.")
+    if journal.loop.status.ended:
+        reply = replace(reply, tells=reply.tells + _archived(store, journal.loop))
+    return reply
+
+
+def open_store(root: str) -> FileStore:
+    from pathlib import Path
+
+    from untildone.store.files import FileStore
+
+    return FileStore(Path(root), Redactor.from_environment(os.environ))
+
+
+def _archived(store: FileStore, loop: Loop) -> str:
+    """The job is done, archived or not; whoever looks at the loops next archives what could not be."""
+    from untildone.hosts import archiving
+
+    try:
+        archiving.archive(store, loop)
+    except Exception as problem:
+        return f" It could not be archived yet: {problem}"
+    return ""
+
+
+class Stop:
+    """One stop of one session, with its loop claimed."""
+
+    def __init__(
+        self, occasion: Occasion, note: Note, deadline: float, store: FileStore, journal: FileJournal
+    ) -> None:
+        self.occasion = occasion
+        self.note = note
+        self.deadline = deadline
+        self.store = store
+        self.journal = journal
+        self.mode = modes.find(journal.loop.settings.mode)
+        self.live = store.live_file(journal.loop.loop_id, journal.loop.settings.workspace)
+        self.message = self._message()
+
+    @property
+    def loop(self) -> Loop:
+        return self.journal.loop
+
+    def write(self, *events: Event, sync: bool = True) -> None:
+        self.journal.append(*events, sync=sync)
+
+    def answer(self) -> Reply:
+        if self.loop.status is not Status.RUNNING:
+            return self._rests()
+        if self.loop.turn is not None and self.loop.turn.started_at > self.occasion.at:
+            # Another hook of the same session was told of this stop too, and has answered it.
+            return SILENCE
+        self._note_stop()
+        while True:
+            reply = self._carry_out(decide(self.loop, time.time(), self.mode))
+            if reply is not None:
+                return reply
+
+    def _message(self) -> str:
+        """What the agent said last; of a message that holds those before it as well, only what is new."""
+        message = self.occasion.message
+        if message is None:
+            from untildone.hosts.hook.transcripts import last_message
+
+            return last_message(self.occasion.transcript)
+        if self.occasion.adds_up and self.occasion.held_before:
+            return message[self.note.heard :]
+        return message
+
+    def _note_stop(self) -> None:
+        loop, turn = self.loop, self.loop.turn
+        self.write(HookTriggered(self.occasion.session_id, self.occasion.held_before), sync=False)
+        self.note_edit()
+        if turn is None or turn.role is not Role.WORKER or loop.answer is not None:
+            return
+        self.write(self._ended(turn), sync=False)
+        if self.occasion.adds_up:
+            sessions.write(replace(self.note, heard=len(self.occasion.message or "")))
+
+    def _ended(self, turn: Turn) -> TurnEnded:
+        answer = Answer(text=self.message[-KEPT_MESSAGE:], session_id=self.occasion.session_id)
+        now = time.time()
+        ended = TurnEnded(Role.WORKER, turn.iteration, answer, max(0.0, now - turn.started_at))
+        if not self._matters(ended, now):
+            return ended
+        from untildone.hosts import workspace
+
+        if self.loop.settings.commit:
+            workspace.commit(self.loop.settings.workspace, f"Round {turn.iteration}: {self.loop.title}")
+        return replace(ended, changes=workspace.Workspace(self.loop.settings.workspace).look(self.loop.changes))
+
+    def _matters(self, ended: TurnEnded, now: float) -> bool:
+        """Whether what changed in the workspace has a bearing on what comes next: looking takes git its time."""
+        loop = apply(self.loop, Entry(self.loop.seq + 1, now, ended))
+        understood = decide(loop, now, self.mode)
+        events = understood.events if isinstance(understood, Record) else ()
+        claims = any(isinstance(event, AnswerRead) and (event.claimed or event.gives_up) for event in events)
+        is_last = loop.budget.iterations is not None and loop.spend.iterations >= loop.budget.iterations
+        told = loop.pause is not None or loop.stop is not None
+        return claims or is_last or told or loop.settings.commit or loop.stall.answers > 1
+
+    def _carry_out(self, action: Action) -> Reply | None:
+        """What the agent is answered; None: there is more to do first."""
+        match action:
+            case Record(events=events):
+                self.write(*events, sync=False)
+                self._pass_on(events)
+            case RunGates():
+                self._run_gates(action)
+            case AskAgent() if action.ask.role is Role.WORKER:
+                return self._send_back(action)
+            case AskAgent():
+                from untildone.hosts.hook.slow import consult
+
+                consult(self, action)
+            case Wait(until=until, reason=reason):
+                return self._wait(until, reason)
+            case AwaitPerson(leave=leave, reason=reason):
+                self.write(Rested(leave, reason))
+            case Rest():
+                return self._rests()
+        return None
+
+    def _send_back(self, action: AskAgent) -> Reply | None:
+        if self.note_edit():
+            return None
+        prompt = reinjection(self.loop, action)
+        started = TurnStarted(
+            role=Role.WORKER,
+            iteration=action.iteration,
+            attempt=action.attempt,
+            profile=action.agent.profile,
+            session=action.session,
+            prompt=prompt,
+            messages=action.messages,
+            session_id=action.session_id,
+            label=action.ask.label,
+        )
+        self.write(started, PromptReinjected(action.iteration))
+        self.show_live_state()
+        return Reply(holds=prompt)
+
+    def _run_gates(self, action: RunGates) -> None:
+        from untildone.hosts.hook.slow import run_gates
+
+        self.write()
+        started = time.monotonic()
+        results = run_gates(self, action)
+        if results is not None:
+            self.write(GatesRan(results, time.monotonic() - started), sync=False)
+
+    def _wait(self, until: float, reason: str) -> Reply | None:
+        left = self.deadline - time.monotonic()
+        if until - time.time() > min(left, LONGEST_WAIT):
+            self.write()
+            return Reply(tells=f"untildone: {reason}. The agent may stop; its next stop goes on with the loop.")
+        time.sleep(max(0.0, until - time.time()))
+        return None
+
+    def _rests(self) -> Reply:
+        """The person is told once how the loop came to rest."""
+        self.write()
+        if self.note.told:
+            return SILENCE
+        self.show_live_state()
+        if self.loop.status.ended:
+            sessions.forget(self.note)
+        else:
+            sessions.write(replace(self.note, told=True))
+        return Reply(tells=at_rest(self.loop))
+
+    def note_edit(self) -> bool:
+        """Write down what somebody made of the live state file; whether somebody did."""
+        edit = None if self.mode.live_state(self.loop) is None else self.live.edited()
+        if edit is None:
+            return False
+        self.write(LiveStateSeen(edit.text, edit.before))
+        self.live.seen(edit.text)
+        return True
+
+    def show_live_state(self) -> None:
+        text = self.mode.live_state(self.loop)
+        if text is not None and (self.loop.status.ended or self.live.edited() is None):
+            self.live.write(text)
+
+    def _pass_on(self, events: tuple[Event, ...]) -> None:
+        for event in events:
+            if not isinstance(event, AnswerRead):
+                continue
+            for name, text in event.documents.items():
+                self.store.add_to_document(self.loop.loop_id, name, text)
+            self.show_live_state()
+            if event.keep_checkpoint:
+                self.store.keep_checkpoint(self.loop, self.mode.live_state(self.loop))
+
+    def wants_out(self) -> bool:
+        """Read what others wrote; whether what is running is to end now."""
+        self.journal.catch_up()
+        return self.loop.interrupts_now
+
+
+def reinjection(loop: Loop, action: AskAgent) -> str:
+    """The prompt that sends the agent back to work."""
+    if loop.settings.mode != "phases":
+        return action.ask.prompt
+    from untildone.modes import _phases_texts as texts
+
+    _, mark, instructions = action.ask.prompt.rpartition("[WHAT TO DO NOW]")
+    return texts.reinjection(loop) + (f"\n{mark}{instructions}" if mark else "")
+
+
+def at_rest(loop: Loop) -> str:
+    """How the loop came to rest, for the person in the session."""
+    outcome = loop.outcome or Outcome.PAUSED
+    rounds = f"{loop.spend.iterations} round{'' if loop.spend.iterations == 1 else 's'}"
+    told = f"untildone: {outcome.sentence} {loop.reason}".rstrip()
+    if outcome is Outcome.BUDGET:
+        return f"⚠ {told} `/until-done [r+5]` goes on with five more rounds. ({loop.loop_id})"
+    if loop.status is Status.PAUSED:
+        return f"{told} `/until-done` goes on in this session. ({loop.loop_id}, {rounds})"
+    return f"{told} ({loop.loop_id}, {rounds})"
