@@ -15,11 +15,14 @@ from untildone import agents, modes
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UsageError
 from untildone.core.model import Context, Permissions
+from untildone.store import disk, toml
 
 PROJECT_FILE = "untildone.toml"
 PREFIX = "UNTILDONE_"
 NOT_SETTINGS = frozenset({"TOKEN", "LOOP_ID", "SCRIPT", "SCRIPT_STATE", "CONFIG", "AGENTS_DIR"})
 """Variables with our prefix that mean something else."""
+HIDDEN = "…"
+"""Stands for a secret wherever settings are shown."""
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -161,6 +164,47 @@ def files(workspace: Path, environment: Mapping[str, str] = os.environ) -> tuple
     home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".config")
     own = environment.get("UNTILDONE_CONFIG") or str(Path(home) / "untildone" / "config.toml")
     return Path(own), workspace / PROJECT_FILE
+
+
+def said_in(path: Path) -> dict[str, Any]:
+    """What one settings file says; nothing if it is not there."""
+    return _from_file(path)
+
+
+def save(path: Path, values: Mapping[str, Any]) -> None:
+    """Make a settings file say exactly this. What is hidden in `values` stays as the file had it."""
+    whole = _revealed(values, _from_file(path) if path.exists() else {})
+    _validated(whole, "")
+    with disk.told_as_sentence(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    disk.replace_file(path, toml.text(whole).encode())
+
+
+def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings for other eyes: without secrets and the variables of agents."""
+    told = dict(values)
+    if told.get("notify_secret"):
+        told["notify_secret"] = HIDDEN
+    if "profiles" in told:
+        told["profiles"] = {
+            name: {**profile, "env": dict.fromkeys(profile["env"], HIDDEN)} if profile.get("env") else profile
+            for name, profile in told["profiles"].items()
+        }
+    return told
+
+
+def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """What is hidden, as it was before; what was not there before is gone."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        old = before.get(name)
+        if isinstance(value, Mapping):
+            found[name] = _revealed(value, old if isinstance(old, Mapping) else {})
+        elif value != HIDDEN:
+            found[name] = value
+        elif old is not None:
+            found[name] = old
+    return found
 
 
 def _from_file(path: Path) -> dict[str, Any]:

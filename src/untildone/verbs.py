@@ -96,8 +96,12 @@ def create(
     environment: Mapping[str, str] = os.environ,
     *,
     tidies: bool = True,
+    options: Mapping[str, Any] = EMPTY,
 ) -> Loop:
-    """A new loop, not started yet. Everything that cannot work is said now, before anything is written."""
+    """A new loop, not started yet. Everything that cannot work is said now, before anything is written.
+
+    `options` are kept with the loop's own.
+    """
     words = opening(task, chosen, folder)
     if not os.access(folder, os.W_OK):
         raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
@@ -105,6 +109,7 @@ def create(
         tidy(store)
     loop_id = new_id(time.time())
     wanted = loop_settings(chosen, str(folder), environment)
+    wanted = replace(wanted, options={**wanted.options, **options})
     if wanted.worktree:
         place = workspace.create_worktree(str(folder), loop_id, store.root / "worktrees" / loop_id)
         wanted = replace(wanted, workspace=place)
@@ -250,8 +255,17 @@ def pause(store: FileStore, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERA
 
 
 def resume(store: FileStore, loop_id: str, *, skip_wait: bool = False, host: str = "terminal") -> Loop:
-    """`host` is the kind of host that will go on with it."""
+    """`host` is the kind of host that will go on with it. With `skip_wait`, a usage limit is put to the test at once."""
+    if skip_wait:
+        _forget_limits(store.load(loop_id).settings)
     return _request(store, loop_id, "resume", ResumeRequested(skip_wait, host))
+
+
+def _forget_limits(chosen: LoopSettings) -> None:
+    """What other loops heard of a limit does not hold this one back either."""
+    for agent in (chosen.worker, chosen.instructor, chosen.supervisor, chosen.fallback):
+        if agent is not None:
+            SharedLimits(default_folder()).forget(agent.profile)
 
 
 def stop(
@@ -289,6 +303,11 @@ def _is_cared_for(store: FileStore, loop: Loop) -> bool:
 
 
 def budget(store: FileStore, loop_id: str, *changes: BudgetChanged) -> Loop:
+    for change in changes:
+        if change.amount is not None and not -budgets.MOST <= change.amount <= budgets.MOST:
+            raise UsageError(
+                f"A budget of {change.amount} makes no sense.", "give a smaller number, or none for no limit"
+            )
     return _request(store, loop_id, "budget", *changes)
 
 

@@ -1,4 +1,4 @@
-"""A desk for the real agent programs: a home and a workspace of its own, a scripted model API, and untildone's command line."""
+"""A desk for real agent programs: a home and a workspace of its own, a scripted model API, and the command line."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def at_its_limit(agent: str, seconds: int) -> Step:
 
 
 def broken(agent: str) -> Step:
-    """An answer that breaks off, again and again; where the program would try for minutes, an error that it gives up on."""
+    """An answer that breaks off, each time; where the program would try for minutes, an error that it gives up on."""
     if agent == "opencode":
         return Step(status=500, headers={"retry-after-ms": "1"}, repeat="forever")
     return Step(fault=Fault.CUT, text="an answer that is cut in its middle", repeat="forever")

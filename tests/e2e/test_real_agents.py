@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from tests.e2e.real_agents import (
     AGENTS,
     GONE_WITHIN,
@@ -23,6 +24,7 @@ from tests.e2e.real_agents import (
     until,
     writes,
 )
+
 from untildone.testing.modelapi import Fault, Step, Usage
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(180)]
@@ -147,6 +149,55 @@ def test_an_endless_loop_of_the_program_ends_at_the_iteration_timeout(tmp_path: 
         assert not desk.processes()
 
 
+# Where a program keeps its conversations.
+CONVERSATIONS = {"claude": ".claude/projects", "codex": ".codex/sessions", "opencode": ".local/share/opencode"}
+
+
+@pytest.mark.parametrize("agent", CONVERSATIONS)
+def test_a_supervisor_looks_from_a_copy_and_leaves_the_conversation_as_it_was(agent: str, tmp_path: Path) -> None:
+    with open_desk(agent, tmp_path) as desk:
+        (desk.workspace / "SUPERVISOR.md").write_text("Be strict about spelling.\n")
+        keep = f"rm -rf '{tmp_path}/before' && cp -r '{desk.home / CONVERSATIONS[agent]}' '{tmp_path}/before'"
+        asked = "What the person asked"
+        desk.api.load(
+            [
+                Step(text="Not quite: mend the spelling.", match=asked),
+                Step(text="[TASK_COMPLETED]", match=asked),
+                Step(text="I wrote it."),
+                Step(text="The spelling is mended."),
+            ]
+        )
+
+        ran = desk.run("Write a poem", "--mode", "supervise", "--check", keep)
+
+        assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (0, "verified", 2), ran.errors
+        _, first_copy, again, second_copy = desk.api.turns
+        assert [asked in turn.user_text for turn in desk.api.turns] == [False, True, False, True]
+        assert "Be strict about spelling." in json.dumps(second_copy.body)
+        assert "I wrote it." in json.dumps(first_copy.body)
+        assert "Not quite: mend the spelling." in again.user_text
+        assert asked not in json.dumps(again.body)
+        (own,) = {event["session_id"] for event in ran.of("session_opened") if event["role"] == "worker"}
+        copies = {event["answer"]["session_id"] for event in ran.of("consultation_complete")}
+        assert len(copies) == 2
+        assert own not in copies
+        assert conversation(agent, desk.home / CONVERSATIONS[agent], own) == conversation(
+            agent, tmp_path / "before", own
+        )
+        assert ran.end["spend"]["tokens"] == desk.api.usage_served.total_tokens
+
+
+def conversation(agent: str, folder: Path, session: str) -> object:
+    """All that the program has kept of a session."""
+    if agent != "opencode":
+        (file,) = folder.rglob(f"*{session}.jsonl")
+        return file.read_text()
+    with closing(sqlite3.connect(folder / "opencode.db")) as database:
+        kept = database.execute("select * from message where session_id = ? order by id", (session,)).fetchall()
+    assert kept
+    return kept
+
+
 NASTY = """--version -p "double" 'single' $(touch made-by-a-shell) `touch made-by-a-shell` %s {x} \\n $HOME; false
 a second line: somebody@example.org @missing.txt /etc <tag> & | > made-by-a-shell
 \ttab, “quotes”, ünïcödé 🎉
@@ -164,15 +215,13 @@ def test_a_prompt_arrives_whole_whatever_it_holds(desk: Desk) -> None:
     assert [file.name for file in desk.workspace.iterdir()] == [".loop"]
 
 
-@pytest.mark.parametrize("prompt", ["/clear the air", "!ls", "#note", "-h"])
-@pytest.mark.parametrize("agent", ["claude", "codex", "copilot"])
-def test_a_prompt_is_no_command_of_the_program(agent: str, prompt: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini"])
+def test_a_prompt_is_no_command_of_the_program(agent: str, tmp_path: Path) -> None:
     with open_desk(agent, tmp_path) as desk:
-        (desk.folder / "task.txt").write_text(prompt)
         desk.api.load([claims()])
-        ran = desk.command("run", "--json", "--agent", agent, "--file", str(desk.folder / "task.txt"))
+        ran = desk.run("/clear the air")
         assert (ran.code, ran.end["iterations"]) == (0, 1), ran.errors
-        assert desk.api.turns[0].user_text.strip().startswith(prompt)
+        assert desk.api.turns[0].user_text.strip().startswith("/clear the air")
 
 
 MODELS = {"gemini": "gemini-2.5-pro", "opencode": "scripted/another-model"}

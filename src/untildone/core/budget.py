@@ -10,6 +10,8 @@ from untildone.core.value import dataclass, replace
 WARN_AT = 0.75
 LIMITS = ("iterations", "minutes", "cost", "tokens")
 MOST_ITERATIONS = 1_000_000
+MOST = 1e12
+"""No limit that makes sense is larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def turn_timeout(budget: Budget, spend: Spend) -> float | None:
 
 def changed(budget: Budget, limit: str, amount: float | None, *, add: bool) -> Budget:
     """The budget with one limit set (None: no limit), or raised by an amount. What has no limit cannot be raised."""
+    if amount is not None and not -MOST <= amount <= MOST:
+        raise ValueError(f"{amount} is no amount of {limit}")
     present = _limits(budget)[limit]
     if not add or amount is None:
         return _with_limit(budget, limit, amount)

@@ -155,6 +155,7 @@ class _Drive:
         self.mode = modes.find(settings.mode)
         self.workspace = Workspace(settings.workspace)
         self.order_given = False
+        self.decided_at = 0
         self.groups: set[int] = set()
         """Process groups in which something outlived its turn; it ends with the loop."""
         self.live = engine.store.live_file(journal.loop.loop_id, settings.workspace)
@@ -177,13 +178,14 @@ class _Drive:
         return self.decided()
 
     def decided(self) -> Action:
+        self.decided_at = self.journal.loop.seq
         return decide(self.journal.loop, self.around.clock(), self.mode)
 
     def carry_out(self, action: Action) -> None:
         match action:
             case Record(events=events):
-                self.write(*events, sync=False)
-                self.pass_on(events)
+                if self.write_if_still_so(*events, sync=False):
+                    self.pass_on(events)
             case AskAgent():
                 self.ask(action)
             case RunGates():
@@ -199,6 +201,12 @@ class _Drive:
 
     def write(self, *events: Event, sync: bool = True) -> None:
         self.show(self.journal.append(*events, sync=sync))
+
+    def write_if_still_so(self, *events: Event, sync: bool = True) -> bool:
+        """Write what was decided, unless somebody said something since: then it must be decided anew."""
+        entries = self.journal.append(*events, sync=sync, after=self.decided_at)
+        self.show(entries)
+        return any(entry.event is events[-1] for entry in entries)
 
     def show(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from untildone.core.loop import Limit
@@ -34,7 +35,8 @@ class SharedLimits:
             return
 
     def forget(self, profile: str) -> None:
-        self._path(profile).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path(profile).unlink()
 
     def _path(self, profile: str) -> Path:
         name = "".join(letter if letter.isalnum() or letter in "-_" else f"%{ord(letter):x}" for letter in profile)

@@ -37,6 +37,8 @@ class Drive(Protocol):
 
     def write(self, *events: Event, sync: bool = True) -> None: ...
 
+    def write_if_still_so(self, *events: Event, sync: bool = True) -> bool: ...
+
     def wants_out(self) -> bool: ...
 
     def note_edit(self) -> bool: ...
@@ -55,7 +57,8 @@ class Turn:
         request = self._request(action)
         agent = agents.find(action.agent.agent)
         reader = agent.reader(request)
-        self.write(_started(action, request))
+        if not self.drive.write_if_still_so(_started(action, request)):
+            return
         self.drive.show_live_state()
         try:
             ended = self._run(action, agent.invocation(request), reader)

@@ -314,7 +314,11 @@ def _entries_of(folder: bytes) -> list[tuple[bytes, bool]]:
             listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
     except (OSError, ValueError):
         return []
-    return sorted(entry for entry in listed if os.fsdecode(entry[0]) not in UNWALKED)
+    return sorted(entry for entry in listed if not _is_unwalked(os.fsdecode(entry[0])))
+
+
+def _is_unwalked(name: str) -> bool:
+    return name in UNWALKED or (name.startswith("ralph-delta") and name.endswith(".local.md"))
 
 
 def _digest(files: Iterable[tuple[bytes, Stamp]]) -> str:

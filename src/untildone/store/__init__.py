@@ -18,8 +18,10 @@ class Journal(Protocol):
     @property
     def loop(self) -> Loop: ...
 
-    def append(self, *events: Event, sync: bool = True) -> tuple[Entry, ...]:
+    def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
         """Write events after whatever others wrote meanwhile, and return all that is new, theirs first.
+
+        With `after`, the events follow from the state as of that entry: if somebody wrote since, they are not written.
 
         With `sync`, everything is on disk when this returns.
         """

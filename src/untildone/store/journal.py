@@ -126,7 +126,7 @@ class FileJournal:
         """The last number taken. A damaged line keeps its own, which somebody may have read before the damage."""
         return max(self._line_seq, self._folded.seq if self._folded else 0)
 
-    def append(self, *events: Event, sync: bool = True) -> tuple[Entry, ...]:
+    def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
         if not events:
             with disk.told_as_sentence(self._places.journal):
                 disk.sync_content(self._descriptor)
@@ -135,6 +135,8 @@ class FileJournal:
             raise self._refusal
         with locks.locked(self._descriptor):
             theirs, _ = self._read(stop_at_damage=False)
+            if after is not None and self.loop.seq != after:
+                return theirs
             ours = self._numbered((*events, *self._repairs_to_tell()))
             self._write(ours, sync=sync)
         if self._writer is not None:

@@ -38,6 +38,7 @@ COMMANDS = {
     "config": Place("config:command", "The settings in effect, and where each comes from."),
     "supervisor": Place("supervisor:command", "`supervisor init` writes a starter SUPERVISOR.md."),
     "demo": Place("demo:command", "Watch a loop catch an agent that lies."),
+    "hook": Place("hook:command", "The loop inside your own agent session."),
     "completion": Place("completion:command", "Print the completion script of a shell."),
     "_drive": Place("background:command", "Drive a loop; --detach starts this.", hidden=True),
 }

@@ -45,9 +45,7 @@ def origins(place: Path) -> dict[str, str]:
 
 
 def _tell(chosen: Settings, sources: dict[str, str], *, as_json: bool) -> None:
-    values = chosen.model_dump(mode="json")
-    for profile in values["profiles"].values():
-        profile["env"] = dict.fromkeys(profile["env"], "…")
+    values = settings.hidden(chosen.model_dump(mode="json"))
     for name, value in values.items():
         source = sources.get(name, "default")
         if as_json:

@@ -65,6 +65,12 @@ def loop_of(store: FileStore, session_id: str) -> Loop | None:
     return None if loop.status.ended else loop
 
 
+def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
+    """The loops that are not in the history and were begun in a session."""
+    loops = (store.load(loop_id) for loop_id in store.live_ids())
+    return tuple(loop for loop in loops if OPTION in loop.settings.options)
+
+
 def take_up(store: FileStore, loop_id: str, session_id: str) -> Begun:
     """The agent's running turn is the loop's next iteration. UsageError if the loop cannot go on."""
     with store.claim(loop_id) as journal:
@@ -72,7 +78,9 @@ def take_up(store: FileStore, loop_id: str, session_id: str) -> Begun:
             journal.append(WorkspaceSeen(Workspace(journal.loop.settings.workspace).look(None)))
         action = _next(journal)
         if action is None:
-            raise UsageError(at_rest(journal.loop).removeprefix("untildone: "), "`untildone budget` changes what it may use")
+            raise UsageError(
+                at_rest(journal.loop).removeprefix("untildone: "), "`untildone budget` changes what it may use"
+            )
         journal.append(*_started(action, session_id))
         _show_live_state(store, journal.loop)
         sessions.write(Note(str(store.root), session_id, loop_id))

@@ -56,7 +56,7 @@ def _reply(occasion: Occasion, deadline: float) -> Reply:
     if occasion.kind != STOP:
         return SILENCE
     note = sessions.find(occasion.session_id, occasion.folders)
-    if note is None:
+    if note is None or note.told:
         return SILENCE
     from untildone.hosts.hook import stops
 

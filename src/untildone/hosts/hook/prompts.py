@@ -20,7 +20,12 @@ MOST_CONTEXT = 9_000
 """Characters: of more, agents show only the beginning."""
 _COMMAND = re.compile(r"\s*/?(?:untildone:)?until-done(-status|-cancel)?(?:\s+|$)", re.IGNORECASE)
 _WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""", re.DOTALL)
-_FLAG = re.compile(r"--[a-z][a-z-]*(?:=.*)?|-r\d*", re.DOTALL)
+_FLAG = re.compile(
+    r"(?:-r|--(?:max-iterations|max-rounds|max-minutes|promise|marker|check|check-timeout|mode|route|quick|deep|review|no-review"
+    r"|require-change|no-require-change|supervisor|model|commit))(?:=.*)?",
+    re.DOTALL,
+)
+"""What begins the flags; anything else is part of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +102,13 @@ def _asked(arguments: tuple[str, ...], deadline: float) -> dict[str, Any]:
 def _told(said: dict[str, Any], occasion: Occasion) -> Reply:
     """A refusal, and an answer to the person, go no further than to the person."""
     if refused := said.get("refused"):
-        return Reply(holds=f"untildone: {refused}")
+        return Reply(holds=f"untildone: {str(refused).removeprefix('untildone: ')}")
     prompt, message = said.get("prompt"), str(said.get("message", ""))
     if not isinstance(prompt, str):
         return Reply(holds=f"untildone: {message}")
     if len(prompt) > MOST_CONTEXT:
         prompt = prompt.replace(str(said.get("task", "")), "(The task is in the prompt above.)", 1)[-MOST_CONTEXT:]
-    context = f"untildone: {message} Do not stop before the task is done: when you do, your work is checked.\n\n{prompt}"
+    context = (
+        f"untildone: {message} Do not stop before the task is done: when you do, your work is checked.\n\n{prompt}"
+    )
     return Reply(tells=f"untildone: {message}", adds=context if said.get("new", True) else "")

@@ -33,8 +33,6 @@ from untildone.hosts.hook.sessions import Note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from untildone.store.files import FileStore
     from untildone.store.journal import FileJournal
 
@@ -45,6 +43,9 @@ LONGEST_WAIT = 120.0
 
 def answer(occasion: Occasion, note: Note, deadline: float) -> Reply:
     store = open_store(note.root)
+    if not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
+        sessions.forget(note)
+        return Reply(tells=at_rest(store.load(note.loop_id)))
     try:
         with store.claim(note.loop_id) as journal:
             stop = Stop(occasion, note, deadline, store, journal)
@@ -78,9 +79,7 @@ def _archived(store: FileStore, loop: Loop) -> str:
 class Stop:
     """One stop of one session, with its loop claimed."""
 
-    def __init__(
-        self, occasion: Occasion, note: Note, deadline: float, store: FileStore, journal: FileJournal
-    ) -> None:
+    def __init__(self, occasion: Occasion, note: Note, deadline: float, store: FileStore, journal: FileJournal) -> None:
         self.occasion = occasion
         self.note = note
         self.deadline = deadline
@@ -213,8 +212,6 @@ class Stop:
     def _rests(self) -> Reply:
         """The person is told once how the loop came to rest."""
         self.write()
-        if self.note.told:
-            return SILENCE
         self.show_live_state()
         if self.loop.status.ended:
             sessions.forget(self.note)

@@ -1,0 +1,54 @@
+"""A diff as git tells it, taken apart into files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MOST_LINES = 1200
+LONGEST_LINE = 400
+_NAMES = re.compile(r'^diff --git (?:"?a/)(.*?)"? "?b/(.*?)"?$')
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What changed in one file."""
+
+    path: str
+    added: int
+    removed: int
+    lines: tuple[str, ...]
+    """At most so many; `left_out` says how many more there were."""
+    left_out: int = 0
+
+
+def patches(diff: str) -> tuple[Patch, ...]:
+    return tuple(_patch(lines) for lines in _files(diff))
+
+
+def _files(diff: str) -> Iterator[list[str]]:
+    current: list[str] = []
+    for line in diff.split("\n"):
+        if line.startswith("diff --git ") and current:
+            yield current
+            current = []
+        if line.startswith("diff --git ") or current:
+            current.append(line)
+    if current:
+        yield current
+
+
+def _patch(lines: list[str]) -> Patch:
+    body = [line for line in lines[1:] if not line.startswith(("index ", "--- ", "+++ "))]
+    while body and not body[-1]:
+        body.pop()
+    added = sum(line.startswith("+") for line in body)
+    removed = sum(line.startswith("-") for line in body)
+    shown = tuple(line[:LONGEST_LINE] for line in body[:MOST_LINES])
+    return Patch(_name(lines), added, removed, shown, max(0, len(body) - MOST_LINES))
+
+
+def _name(lines: list[str]) -> str:
+    found = _NAMES.match(lines[0])
+    return found[2] if found else lines[0].removeprefix("diff --git ")

@@ -1,0 +1,166 @@
+"""The rounds of a loop, folded from its journal: what the timeline, the plots and the list of gates show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from untildone.core.events import (
+    AnswerRead,
+    Entry,
+    GatesRan,
+    MessageSent,
+    TurnEnded,
+    TurnInterrupted,
+    TurnRetried,
+    TurnStarted,
+    WorkspaceSeen,
+)
+from untildone.core.model import Changes, FailureKind, GateResult, Role
+
+KEPT_WORDS = 2000
+"""So much of an answer or a message is kept: the whole is in the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consultation:
+    """Another role was asked about a round."""
+
+    role: Role
+    seconds: float | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One iteration, as far as it has come."""
+
+    number: int
+    profile: str
+    started_at: float
+    label: str = ""
+    attempts: int = 1
+    seconds: float | None = None
+    """None: it is still going."""
+    cost_usd: float | None = None
+    tokens: int | None = None
+    before: str | None = None
+    """The workspace as a tree of git, before the round and after it."""
+    after: str | None = None
+    changes: Changes | None = None
+    trouble: str = ""
+    """Why it came to nothing: `interrupted (control)`, `crashed: …`."""
+    claimed: bool = False
+    note: str = ""
+    words: str = ""
+    gates: tuple[GateResult, ...] = ()
+    consultations: tuple[Consultation, ...] = ()
+    messages: tuple[str, ...] = ()
+    """What a person said while it went on, or before the next."""
+
+    @property
+    def is_going(self) -> bool:
+        return self.seconds is None and not self.trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    rounds: tuple[Round, ...] = ()
+    tree: str | None = None
+    """The workspace after the last round."""
+    start: str | None = None
+    seq: int = 0
+    messages: tuple[str, ...] = ()
+    """What was said before the first round."""
+
+    @property
+    def last(self) -> Round | None:
+        return self.rounds[-1] if self.rounds else None
+
+    def round(self, number: int) -> Round | None:
+        return next((each for each in reversed(self.rounds) if each.number == number), None)
+
+
+def extended(timeline: Timeline, entries: tuple[Entry, ...]) -> Timeline:
+    """The timeline with what happened since. Entries that are in it already change nothing."""
+    rounds, facts = list(timeline.rounds), timeline
+    for entry in entries:
+        if entry.seq > facts.seq:
+            facts = _with(replace(facts, seq=entry.seq), rounds, entry)
+    return replace(facts, rounds=tuple(rounds))
+
+
+def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
+    event = entry.event
+    if isinstance(event, WorkspaceSeen):
+        return replace(facts, tree=event.changes.tree, start=event.changes.tree)
+    if isinstance(event, MessageSent) and not rounds:
+        return replace(facts, messages=(*facts.messages, event.text[:KEPT_WORDS]))
+    if isinstance(event, TurnStarted) and event.role is Role.WORKER:
+        _start(rounds, event, entry.at, facts.tree)
+    elif rounds:
+        rounds[-1] = _round_with(rounds[-1], entry)
+    is_work = isinstance(event, TurnEnded) and event.role is Role.WORKER and event.changes is not None
+    return replace(facts, tree=event.changes.tree) if is_work else facts  # type: ignore[union-attr]
+
+
+def _start(rounds: list[Round], event: TurnStarted, at: float, tree: str | None) -> None:
+    again = rounds and rounds[-1].number == event.iteration
+    if again:
+        rounds[-1] = replace(rounds[-1], attempts=max(event.attempt, rounds[-1].attempts), seconds=None, trouble="")
+    else:
+        rounds.append(Round(event.iteration, event.profile, at, event.label, event.attempt, before=tree))
+
+
+def _round_with(each: Round, entry: Entry) -> Round:
+    match entry.event:
+        case TurnStarted(role=role):
+            return replace(each, consultations=(*each.consultations, Consultation(role)))
+        case TurnEnded() as ended:
+            return _worked(each, ended) if ended.role is Role.WORKER else _consulted(each, ended)
+        case TurnInterrupted(role=Role.WORKER, reason=reason, seconds=seconds):
+            return replace(each, trouble=f"interrupted ({reason})", seconds=seconds)
+        case TurnRetried(role=Role.WORKER, attempt=attempt):
+            return replace(each, attempts=attempt)
+        case AnswerRead(claimed=claimed, note=note):
+            return replace(each, claimed=each.claimed or claimed, note=note or each.note)
+        case GatesRan(results=results):
+            return replace(each, gates=(*each.gates, *results))
+        case MessageSent(text=text):
+            return replace(each, messages=(*each.messages, text[:KEPT_WORDS]))
+        case _:
+            return each
+
+
+def _worked(each: Round, ended: TurnEnded) -> Round:
+    failure, usage = ended.answer.failure, ended.answer.usage
+    limited = failure is not None and failure.kind is FailureKind.LIMIT
+    kind = "" if failure is None else failure.kind.value.replace("_", " ")
+    return replace(
+        each,
+        seconds=(0.0 if each.seconds is None else each.seconds) + ended.seconds,
+        cost_usd=_sum(each.cost_usd, usage.cost_usd),
+        tokens=_whole_sum(each.tokens, usage.tokens),
+        trouble="" if failure is None else ("limit" if limited else f"{kind}: {failure.message[:300]}"),
+        words=ended.answer.text[-KEPT_WORDS:],
+        changes=ended.changes,
+        after=ended.changes.tree if ended.changes else each.after,
+    )
+
+
+def _consulted(each: Round, ended: TurnEnded) -> Round:
+    told = Consultation(ended.role, ended.seconds, ended.answer.text[-KEPT_WORDS:])
+    usage = ended.answer.usage
+    return replace(
+        each,
+        consultations=(*each.consultations[:-1], told) if each.consultations else (told,),
+        cost_usd=_sum(each.cost_usd, usage.cost_usd),
+        tokens=_whole_sum(each.tokens, usage.tokens),
+    )
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return one if other is None else (one or 0.0) + other
+
+
+def _whole_sum(one: int | None, other: int | None) -> int | None:
+    return one if other is None else (one or 0) + other

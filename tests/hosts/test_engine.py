@@ -1,0 +1,65 @@
+"""The engine and somebody who speaks at the worst moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from untildone.core.events import Entry, LoopCreated, MessageSent, ResumeRequested, StartRequested
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status
+from untildone.core.secrets import Redactor
+from untildone.hosts.engine import Engine, NobodyWatches, Surroundings
+from untildone.hosts.guard import Guard
+from untildone.hosts.limits import SharedLimits
+from untildone.store.files import FileStore
+
+
+def agent(folder: Path, answer: str) -> AgentChoice:
+    program = folder / "agent.sh"
+    program.write_text(f'#!/bin/sh\ncat > /dev/null\necho call >> "{folder}/calls"\necho "$$ {answer}"\n')
+    program.chmod(0o755)
+    return AgentChoice("worker", "command", command=str(program))
+
+
+class SpeaksAt(NobodyWatches):
+    """Appends an event the first time that an entry of some kind is seen: before the engine's next write."""
+
+    def __init__(self, store: FileStore, when: str, event: MessageSent | ResumeRequested) -> None:
+        self.store, self.when, self.event = store, when, event
+        self.spoken = False
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        if not self.spoken and type(entry.event).__name__ == self.when:
+            self.spoken = True
+            journal = self.store.open(loop.loop_id)
+            journal.append(self.event)
+            journal.close()
+
+
+def drive(tmp_path: Path, answer: str, when: str, event: MessageSent | ResumeRequested, rounds: int) -> Loop:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    store = FileStore(tmp_path / ".loop")
+    settings = LoopSettings("ralph", agent(tmp_path, answer), str(workspace))
+    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=rounds)))
+    journal = store.open("loop-1")
+    journal.append(StartRequested())
+    journal.close()
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    try:
+        return Engine(store, around, SpeaksAt(store, when, event)).drive("loop-1")
+    finally:
+        around.guard.close()
+
+
+def test_rounds_given_while_the_budget_ends_are_used(tmp_path: Path) -> None:
+    """The message lands after the engine decided to rest and before it wrote so."""
+    loop = drive(tmp_path, "not yet", "AnswerRead", MessageSent("[r+2] go on"), rounds=1)
+    assert (loop.status, loop.outcome, loop.spend.iterations) == (Status.PAUSED, Outcome.BUDGET, 3)
+    assert len((tmp_path / "calls").read_text().splitlines()) == 3
+
+
+def test_a_message_that_lands_on_a_claim_is_not_lost(tmp_path: Path) -> None:
+    loop = drive(tmp_path, "<promise>COMPLETE</promise>", "AnswerRead", MessageSent("and the docs"), rounds=5)
+    assert (loop.status, loop.outcome, loop.spend.iterations) == (Status.COMPLETED, Outcome.CLAIMED, 2)
+    assert loop.asked == ("do it", "and the docs")
