@@ -32,8 +32,9 @@ from untildone.core.events import (
     StopRequested,
     TasksChanged,
 )
-from untildone.core.loop import Loop
+from untildone.core.loop import HOOK_SESSION, Loop
 from untildone.core.model import (
+    EMPTY,
     AgentChoice,
     Budget,
     GateResult,
@@ -108,7 +109,7 @@ def create(
     if tidies:
         tidy(store)
     loop_id = new_id(time.time())
-    wanted = loop_settings(chosen, str(folder), environment)
+    wanted = loop_settings(chosen, str(folder), environment, worker_is_here=HOOK_SESSION in options)
     wanted = replace(wanted, options={**wanted.options, **options})
     if wanted.worktree:
         place = workspace.create_worktree(str(folder), loop_id, store.root / "worktrees" / loop_id)
@@ -132,8 +133,11 @@ def new_id(now: float) -> str:
     return f"loop-{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(3)}"
 
 
-def loop_settings(chosen: Settings, folder: str, environment: Mapping[str, str] = os.environ) -> LoopSettings:
-    worker = _choice(chosen, chosen.agent, environment, own=True)
+def loop_settings(
+    chosen: Settings, folder: str, environment: Mapping[str, str] = os.environ, *, worker_is_here: bool = False
+) -> LoopSettings:
+    """What was chosen, as the loop keeps it. A worker that is at work already, in a session, need not be on PATH."""
+    worker = _choice(chosen, chosen.agent, environment, own=True, checked=not worker_is_here)
     profile = settings.profile(chosen, chosen.agent)
     reviewed = chosen.review or modes.find(chosen.mode).reviewed
     promise = chosen.promise if profile.completion_promise is None else profile.completion_promise
@@ -204,10 +208,12 @@ def _iterations(chosen: Settings, folder: Path) -> int | None:
 
 
 def _other(chosen: Settings, name: str | None, environment: Mapping[str, str]) -> AgentChoice | None:
-    return None if name is None else _choice(chosen, name, environment, own=False)
+    return None if name is None else _choice(chosen, name, environment, own=False, checked=True)
 
 
-def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool) -> AgentChoice:
+def _choice(
+    chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool, checked: bool
+) -> AgentChoice:
     """The agent behind a name. Model, arguments and command of the settings are the worker's."""
     profile = settings.profile(chosen, name)
     agent = agents.find(profile.agent)
@@ -220,7 +226,8 @@ def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own:
         permissions=(chosen.permissions if own else None) or profile.permissions or Permissions.WORK,
         abilities=tuple(name for name in ("resume", "fork", "system_prompt") if getattr(agent.capabilities, name)),
     )
-    _check_program(agent, choice, {**environment, **profile.env})
+    if checked:
+        _check_program(agent, choice, {**environment, **profile.env})
     return choice
 
 
@@ -337,7 +344,8 @@ def _request(store: FileStore, loop_id: str, verb: str, *events: Event) -> Loop:
         loop = journal.loop
     finally:
         journal.close()
-    return _settle(store, loop_id) if (loop.pause or loop.stop) and not store.is_driven(loop_id) else loop
+    waits = loop.works_in_session and not loop.interrupts_now
+    return _settle(store, loop_id) if (loop.pause or loop.stop) and not waits and not store.is_driven(loop_id) else loop
 
 
 def _settle(store: FileStore, loop_id: str) -> Loop:

@@ -14,7 +14,7 @@ _LONGEST = 20
 def change(limit: str, amount: float | str) -> BudgetChanged:
     if limit not in LIMITS:
         raise UsageError(f"There is no limit of '{limit}'.", f"there are: {', '.join(LIMITS)}")
-    text = str(amount).strip()
+    text = str(int(amount)) if isinstance(amount, float) and amount.is_integer() else str(amount).strip()
     if text.lower() in ("none", "=none"):
         return BudgetChanged(limit, None)
     return BudgetChanged(limit, _number(limit, text[text.startswith(("+", "=")) :]), add=text.startswith("+"))

@@ -24,6 +24,9 @@ from untildone.core.model import (
 )
 from untildone.core.value import dataclass, field
 
+HOOK_SESSION = "hook_session"
+"""Among the options of a loop that was begun in a person's own session: its id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -158,6 +161,11 @@ class Loop:
     @property
     def failed_gates(self) -> tuple[GateResult, ...]:
         return tuple(result for result in self.gates if not result.passed)
+
+    @property
+    def works_in_session(self) -> bool:
+        """Whether the running turn is one of a person's own session: its end is told by the stop hook."""
+        return self.status is Status.RUNNING and self.turn is not None and HOOK_SESSION in self.settings.options
 
     @property
     def interrupts_now(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from untildone.core.actions import Ask, AwaitPerson
@@ -35,6 +36,10 @@ class Mode(Protocol):
         """What the live state file should say now; None: this mode has no such file."""
         ...
 
+    def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
+        """The mode's own state was lost: what the documents still tell of it."""
+        ...
+
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         """What a successful answer of that role means: is it a claim, and what becomes of the mode's own state?"""
         ...
@@ -52,4 +57,7 @@ class PlainMode:
         return AnswerRead(claimed=loop.claimed)
 
     def live_state(self, loop: Loop) -> str | None:
+        return None
+
+    def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone.core.errors import WrongMove
-from untildone.core.loop import Loop
+from untildone.core.loop import HOOK_SESSION, Loop
 from untildone.core.model import Status
 
 _ALLOWED = {
@@ -31,6 +31,11 @@ _HINTS_FOR = {"delete": "stop it first"}
 
 
 def check(loop: Loop, verb: str) -> None:
+    if verb == "resume" and loop.works_in_session:
+        raise WrongMove(
+            f"Loop {loop.loop_id} is at work in the session {loop.settings.options[HOOK_SESSION]}.",
+            f"it goes on there; `untildone pause --now {loop.loop_id}` takes it out of the session",
+        )
     if loop.status in _ALLOWED[verb]:
         return
     if loop.outcome is not None and _AGAIN.get(verb) == loop.outcome.word:

@@ -163,12 +163,21 @@ class _Drive:
     def until_rest(self) -> Loop:
         if not self.journal.loop.start.fingerprint:
             self.write(WorkspaceSeen(self.workspace.look(None)))
+        self.recover()
         self.note_edit()
         while not (isinstance(action := self.next_action(), Rest) or self.engine.leaves):
             self.carry_out(action)
         self.journal.append()
         self.show_live_state()
         return self.journal.loop
+
+    def recover(self) -> None:
+        """A loop that has worked but has nothing of its mode's state lost it: the documents may still tell."""
+        loop = self.journal.loop
+        if loop.spend.iterations and loop.skill_state is None and loop.turn is None:
+            found = self.mode.recover(loop, self.engine.store.documents(loop.loop_id))
+            if found is not None:
+                self.write(found)
 
     def next_action(self) -> Action:
         self.wants_out()

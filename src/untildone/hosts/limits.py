@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from untildone.core.loop import Limit
+from untildone.core.model import Answer
+from untildone.core.reset_times import reset_time
 
 
 class SharedLimits:
@@ -46,3 +50,12 @@ class SharedLimits:
 def default_folder() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "untildone" / "limits"
+
+
+def in_local_time(answer: Answer, now: float) -> Answer:
+    """With a clock time taken as this machine's: programs mean that, and a reader, which is pure, took it as UTC."""
+    failure = answer.failure
+    if failure is None or failure.reset_at is None or failure.reset_at != reset_time(failure.message, now):
+        return answer
+    local = reset_time(failure.message, now, time.localtime(now).tm_gmtoff)
+    return replace(answer, failure=replace(failure, reset_at=local))

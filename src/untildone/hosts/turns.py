@@ -13,7 +13,7 @@ from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role
-from untildone.hosts import orphans, process, workspace
+from untildone.hosts import limits, orphans, process, workspace
 from untildone.hosts.process import Cause, Ended, Spawn
 from untildone.hosts.workspace import Workspace
 from untildone.store import Journal
@@ -120,7 +120,8 @@ class Turn:
         self.engine.observer.agent(event, self.journal.loop)
 
     def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
-        answer = reader.finish(ended.exit_code, ended.stderr_tail, self.engine.around.clock())
+        now = self.engine.around.clock()
+        answer = limits.in_local_time(reader.finish(ended.exit_code, ended.stderr_tail, now), now)
         reason = self._cut_short(action, ended, answer)
         self.drive.note_edit()
         if reason == "timeout" and action.ask.role is not Role.WORKER:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ FAILURES_IN_A_ROW = 3
 KEPT = 10
 MENU = ("develop", "debug", "validate", "status", "complete", "exit")
 DOCUMENTS = {"init": "progress.md", "develop": "progress.md", "debug": "understanding.md", "validate": "validation.md"}
+_BOX = re.compile(r"- \[(?P<mark>[x! ])\] (?P<name>[^:\s]{1,60}): (?P<text>.*)")
 _NUMBERED = dict(zip("123456", MENU, strict=True))
 
 
@@ -36,6 +38,17 @@ class Workflow(PlainMode):
             return AwaitPerson(menu_text(loop), MENU)
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
         return Ask(Role.WORKER, prompt(loop, action), session, label=action)
+
+    def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
+        """The tasks, from the boxes in progress.md."""
+        found = [_task_in(line) for line in documents.get("progress.md", "").splitlines()]
+        tasks = tuple(change for change in found if change is not None)
+        if not tasks:
+            return None
+        note = f"The state was lost; {len(tasks)} entries of progress.md told the tasks."
+        return AnswerRead(
+            claimed=False, skill_state={"initialised": True, "last_action": "develop"}, note=note, tasks=tasks
+        )
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         action = loop.turn.label if loop.turn else "develop"
@@ -176,6 +189,14 @@ def _checkbox(change: TaskChange, known: Task | None) -> str:
     mark = {TaskStatus.COMPLETED: "x", TaskStatus.FAILED: "!", TaskStatus.PENDING: " "}[status]
     text = change.text or (known.text if known else "")
     return f"- [{mark}] {change.task_id}: {text}"
+
+
+def _task_in(line: str) -> TaskChange | None:
+    found = _BOX.match(line)
+    if found is None:
+        return None
+    status = {"x": TaskStatus.COMPLETED, "!": TaskStatus.FAILED}.get(found["mark"], TaskStatus.PENDING)
+    return TaskChange(found["name"], text=found["text"] or None, status=status)
 
 
 def _failed(loop: Loop, action: str, problem: str) -> AnswerRead:

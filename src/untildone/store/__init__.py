@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -77,6 +77,10 @@ class Store(Protocol):
 
     def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
         """Keep a full copy of the state, which later checkpoints do not replace; of many, the newest."""
+        ...
+
+    def documents(self, loop_id: str) -> Mapping[str, str]:
+        """What people read beside the journal, by file name."""
         ...
 
     def progress(self, loop_id: str) -> Path:

@@ -13,7 +13,7 @@ from untildone.core.errors import LoopBusy, StoreError, UsageError
 from untildone.core.events import LoopCreated
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.store import Clock, checkpoint, disk, layout, locks
+from untildone.store import Clock, checkpoint, disk, layout, locks, rebuilding
 from untildone.store.journal import FileJournal, Writing
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
@@ -63,6 +63,8 @@ class FileStore:
             ignore.write_text("*\n")
 
     def _begin(self, event: LoopCreated, draft: Path) -> Loop:
+        import shutil
+
         live = layout.live(self.root, event.loop_id)
         with disk.told_as_sentence(draft):
             draft.chmod(0o755)
@@ -71,6 +73,8 @@ class FileStore:
         journal = FileJournal(self._writing(event.loop_id), Places(live.checkpoint, draft))
         try:
             journal.append(event)
+            with disk.told_as_sentence(draft):
+                shutil.copyfile(draft / layout.JOURNAL, draft / rebuilding.FIRST_ENTRY)
             disk.sync_folder(draft)
             self._take_name(event.loop_id, draft, live.progress)
             with suppress(StoreError):
@@ -124,6 +128,8 @@ class FileStore:
             journal.repairs.insert(0, problems)
         try:
             journal.catch_up()
+            if journal.is_lost and (first := rebuilding.first_entry(places)) is not None:
+                journal.begin_from(rebuilding.rebuilt(places, first))
             if self.memory:
                 self.memory.keep(loop_id, journal.checkpoint())
         except BaseException:
@@ -220,6 +226,11 @@ class FileStore:
 
     def live_file(self, loop_id: str, workspace: str) -> LiveFile:
         return LiveFile(workspace, self.progress(loop_id), loop_id, self.redactor)
+
+    def documents(self, loop_id: str) -> Mapping[str, str]:
+        """What people read beside the journal, by file name."""
+        found = sorted(self.progress(loop_id).glob("*.md"))
+        return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in found}
 
     def progress(self, loop_id: str) -> Path:
         """The loop's own folder, for what people and agents read."""

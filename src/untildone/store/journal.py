@@ -78,6 +78,17 @@ class FileJournal:
             self._note(f": only {size} of {self._offset} bytes are left")
         self._offset = self._line_seq = 0
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing tells how the loop began."""
+        return self._folded is None
+
+    def begin_from(self, loop: Loop) -> None:
+        """Go on from a loop that was put together from other files; what the journal still has comes on top."""
+        self._note(": its beginning is lost; the loop was rebuilt from what is left")
+        self._folded, self._offset, self._line_seq = loop, 0, 0
+        self.catch_up()
+
     def catch_up(self) -> tuple[Entry, ...]:
         fresh, all_fit = self._read(stop_at_damage=True)
         if all_fit:

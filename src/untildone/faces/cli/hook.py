@@ -11,7 +11,7 @@ import click
 
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
-from untildone.core.loop import Loop
+from untildone.core.loop import HOOK_SESSION, Loop
 from untildone.faces.cli import parameters, streams, summaries
 from untildone.faces.cli.parameters import Amount
 from untildone.hosts import agent_settings
@@ -49,7 +49,9 @@ def install(agent: str, user: bool, folder: str) -> int:
     streams.data().line(str(place.file))
     streams.talk().line(f'In {agent}: /until-done "make the tests pass" --check "pytest -q" --max-iterations 20')
     if agent == "codex":
-        streams.talk().line("hint: Codex asks once whether it may run new hooks; without a terminal, it must be told so.")
+        streams.talk().line(
+            "hint: Codex asks once whether it may run new hooks; without a terminal, it must be told so."
+        )
     return 0
 
 
@@ -161,7 +163,13 @@ def cancel(session: str, folder: str, as_json: bool) -> int:
 @parameters.folder
 @parameters.as_json
 def start(
-    task: Sequence[str], session: str, prompted_at: float, folder: str, as_json: bool, checks: Sequence[str], **flags: Any
+    task: Sequence[str],
+    session: str,
+    prompted_at: float,
+    folder: str,
+    as_json: bool,
+    checks: Sequence[str],
+    **flags: Any,
 ) -> int:
     """Begin a loop in an agent's session, whose running turn is the first round. Without a task, a paused loop goes on.
 
@@ -179,7 +187,13 @@ def start(
     loop = begun.loop
     message = f"Loop {loop.loop_id} has begun, round {summaries.rounds(loop)}, {'; '.join(loop.settings.checks) or 'no checks'}."
     if as_json:
-        told = {"loop_id": loop.loop_id, "task": loop.description, "prompt": begun.prompt, "message": message, "new": new}
+        told = {
+            "loop_id": loop.loop_id,
+            "task": loop.description,
+            "prompt": begun.prompt,
+            "message": message,
+            "new": new,
+        }
         streams.data().record(told)
     else:
         streams.talk().line(message)
@@ -196,7 +210,7 @@ def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at
     beginnings.checked_session(session)
     with beginnings.one_at_a_time(store):
         present = beginnings.loop_of(store, session)
-        if present is not None and beginnings.is_at_work(present):
+        if present is not None and present.works_in_session:
             return _again(present, asked_at), False
         words = rounds.parse(task, None).rest.strip()
         if present is not None and not words:
@@ -226,12 +240,11 @@ def _go_on(store: FileStore, present: Loop, task: str, session: str) -> Begun:
 
 def _created(store: FileStore, task: str, place: Path, session: str, flags: dict[str, Any]) -> str:
     from untildone import settings, verbs
-    from untildone.hosts.hook.beginnings import OPTION
 
     fixed = {"context": "continue", "interactive": False, "worktree": False, "loop_enabled": True}
     chosen = settings.load(place, {**flags, **fixed})
     try:
-        loop = verbs.create(store, task, chosen, place, options={OPTION: session})
+        loop = verbs.create(store, task, chosen, place, options={HOOK_SESSION: session})
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     return verbs.start(store, loop.loop_id).loop_id

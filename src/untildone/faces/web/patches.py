@@ -40,11 +40,14 @@ def _files(diff: str) -> Iterator[list[str]]:
 
 
 def _patch(lines: list[str]) -> Patch:
-    body = [line for line in lines[1:] if not line.startswith(("index ", "--- ", "+++ "))]
+    first = next((place for place, line in enumerate(lines) if line.startswith("@@")), len(lines))
+    hunks = lines[first:]
+    about = [line for line in lines[1:first] if line and not line.startswith(("index ", "--- ", "+++ "))]
+    added = sum(line.startswith("+") for line in hunks)
+    removed = sum(line.startswith("-") for line in hunks)
+    body = [*about, *hunks]
     while body and not body[-1]:
         body.pop()
-    added = sum(line.startswith("+") for line in body)
-    removed = sum(line.startswith("-") for line in body)
     shown = tuple(line[:LONGEST_LINE] for line in body[:MOST_LINES])
     return Patch(_name(lines), added, removed, shown, max(0, len(body) - MOST_LINES))
 

@@ -12,8 +12,8 @@ from untildone.core.actions import AskAgent, Record
 from untildone.core.decide import decide
 from untildone.core.errors import UsageError
 from untildone.core.events import SessionOpened, TurnStarted, WorkspaceSeen
-from untildone.core.loop import Loop
-from untildone.core.model import Role, Status
+from untildone.core.loop import HOOK_SESSION, Loop
+from untildone.core.model import Role
 from untildone.core.value import dataclass
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.sessions import Note
@@ -22,9 +22,6 @@ from untildone.hosts.workspace import Workspace
 from untildone.store import locks
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
-
-OPTION = "hook_session"
-"""Among a loop's options: the session in which it was begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def loop_of(store: FileStore, session_id: str) -> Loop | None:
 def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
     """The loops that are not in the history and were begun in a session."""
     loops = (store.load(loop_id) for loop_id in store.live_ids())
-    return tuple(loop for loop in loops if OPTION in loop.settings.options)
+    return tuple(loop for loop in loops if HOOK_SESSION in loop.settings.options)
 
 
 def take_up(store: FileStore, loop_id: str, session_id: str) -> Begun:
@@ -115,8 +112,3 @@ def _show_live_state(store: FileStore, loop: Loop) -> None:
     text = modes.find(loop.settings.mode).live_state(loop)
     if text is not None:
         store.live_file(loop.loop_id, loop.settings.workspace).write(text)
-
-
-def is_at_work(loop: Loop) -> bool:
-    """Whether the loop is waiting for a turn of its session."""
-    return loop.status is Status.RUNNING and OPTION in loop.settings.options and loop.turn is not None

@@ -76,7 +76,8 @@ def _seconds(told: list[str]) -> float:
 def _set_alarm(seconds: float) -> None:
     """The system's own clock ends what takes too long: half of the margin is left by then."""
     try:
-        import _signal  # the module `signal` would bring enumerations along
+        # The module `signal` would bring enumerations along.
+        import _signal  # type: ignore[import-not-found]
     except ImportError:
         return
     if not hasattr(_signal, "setitimer"):

@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 try:
-    from _json import encode_basestring_ascii as _quoted  # type: ignore[import-not-found]
+    from _json import encode_basestring_ascii as _quoted
     from _json import make_scanner as _make_scanner
 except ImportError:
     # Not every Python has the accelerator.
     from json.encoder import encode_basestring_ascii as _quoted
-    from json.scanner import make_scanner as _make_scanner  # type: ignore[assignment]
+    from json.scanner import make_scanner as _make_scanner
 
 _BLANKS = " \t\n\r"
 
@@ -33,11 +33,14 @@ class _Manner:
         return None
 
 
+_scanner: Any = _make_scanner(_Manner())  # type: ignore[arg-type]
+
+
 def read_object(content: bytes) -> dict[str, Any]:
     """The JSON object in some bytes; ValueError if they are none."""
     text = content.decode("utf-8", "replace").lstrip("\ufeff" + _BLANKS)
     try:
-        value, end = _make_scanner(_Manner())(text, 0)
+        value, end = _scanner(text, 0)
     except StopIteration:
         raise ValueError("it is empty or no JSON") from None
     if not isinstance(value, dict) or text[end:].strip(_BLANKS):

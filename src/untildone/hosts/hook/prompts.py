@@ -77,10 +77,10 @@ def answer(occasion: Occasion, deadline: float) -> Reply:
     folder = next((place for place in occasion.folders if os.path.isdir(place)), os.getcwd())
     common = ("--session", occasion.session_id, "--dir", folder, "--json")
     if wanted.verb != "start":
-        return _told(_asked(("hook", wanted.verb, *common), deadline), occasion)
+        return _told(_asked(("hook", wanted.verb, *common), deadline))
     own = ("--agent", occasion.agent, "--prompted-at", repr(occasion.at))
     task = ("--", wanted.task) if wanted.task else ()
-    return _told(_asked(("hook", "start", *common, *own, *wanted.flags, *task), deadline), occasion)
+    return _told(_asked(("hook", "start", *common, *own, *wanted.flags, *task), deadline))
 
 
 def _asked(arguments: tuple[str, ...], deadline: float) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _asked(arguments: tuple[str, ...], deadline: float) -> dict[str, Any]:
     return {"refused": ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"}
 
 
-def _told(said: dict[str, Any], occasion: Occasion) -> Reply:
+def _told(said: dict[str, Any]) -> Reply:
     """A refusal, and an answer to the person, go no further than to the person."""
     if refused := said.get("refused"):
         return Reply(holds=f"untildone: {str(refused).removeprefix('untildone: ')}")

@@ -17,6 +17,7 @@ from untildone.hosts.engine import Engine, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits, default_folder
 from untildone.hosts.workspace import Workspace
+from untildone.store import Journal
 
 if TYPE_CHECKING:
     from untildone.hosts.hook.stops import Stop
@@ -103,13 +104,16 @@ class _Consultation:
 
     def __init__(self, stop: Stop, engine: Engine) -> None:
         self.engine = engine
-        self.journal = stop.journal
+        self.journal: Journal = stop.journal
         self.workspace = Workspace(stop.loop.settings.workspace)
         self.groups: set[int] = set()
         self._stop = stop
 
     def write(self, *events: Event, sync: bool = True) -> None:
         self._stop.write(*events, sync=sync)
+
+    def write_if_still_so(self, *events: Event, sync: bool = True) -> bool:
+        return self._stop.write_if_still_so(*events, sync=sync)
 
     def wants_out(self) -> bool:
         return self._stop.wants_out()

@@ -88,6 +88,7 @@ class Stop:
         self.mode = modes.find(journal.loop.settings.mode)
         self.live = store.live_file(journal.loop.loop_id, journal.loop.settings.workspace)
         self.message = self._message()
+        self.decided_at = 0
 
     @property
     def loop(self) -> Loop:
@@ -96,6 +97,11 @@ class Stop:
     def write(self, *events: Event, sync: bool = True) -> None:
         self.journal.append(*events, sync=sync)
 
+    def write_if_still_so(self, *events: Event, sync: bool = True) -> bool:
+        """Write what was decided, unless somebody said something since: then it must be decided anew."""
+        entries = self.journal.append(*events, sync=sync, after=self.decided_at)
+        return any(entry.event is events[-1] for entry in entries)
+
     def answer(self) -> Reply:
         if self.loop.status is not Status.RUNNING:
             return self._rests()
@@ -103,10 +109,13 @@ class Stop:
             # Another hook of the same session was told of this stop too, and has answered it.
             return SILENCE
         self._note_stop()
-        while True:
-            reply = self._carry_out(decide(self.loop, time.time(), self.mode))
-            if reply is not None:
-                return reply
+        while (reply := self._carry_out(self._decided())) is None:
+            continue
+        return reply
+
+    def _decided(self) -> Action:
+        self.decided_at = self.loop.seq
+        return decide(self.loop, time.time(), self.mode)
 
     def _message(self) -> str:
         """What the agent said last; of a message that holds those before it as well, only what is new."""
@@ -155,8 +164,8 @@ class Stop:
         """What the agent is answered; None: there is more to do first."""
         match action:
             case Record(events=events):
-                self.write(*events, sync=False)
-                self._pass_on(events)
+                if self.write_if_still_so(*events, sync=False):
+                    self._pass_on(events)
             case RunGates():
                 self._run_gates(action)
             case AskAgent() if action.ask.role is Role.WORKER:
@@ -188,7 +197,8 @@ class Stop:
             session_id=action.session_id,
             label=action.ask.label,
         )
-        self.write(started, PromptReinjected(action.iteration))
+        if not self.write_if_still_so(started, PromptReinjected(action.iteration)):
+            return None
         self.show_live_state()
         return Reply(holds=prompt)
 

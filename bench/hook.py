@@ -1,0 +1,127 @@
+"""The stop hook beside one of bash and jq: milliseconds for one stop, with transcripts from 1 KB to 100 MB.
+
+Both are run in turn, stop by stop, so that whatever else the machine does meets both alike. Each stop is one that sends the
+agent back to work. Run it with the project's own Python: .venv/bin/python bench/hook.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "src" / "untildone" / "hosts" / "hook" / "program.py"
+BASH = ROOT / "bench" / "hook_bash.sh"
+TASK = "Make the tests pass."
+SIZES = {"1 KB": 1 << 10, "10 MB": 10 << 20, "100 MB": 100 << 20}
+SESSION = "00000000-0000-4000-8000-000000000001"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    folder: Path
+    transcripts: dict[str, Path]
+
+
+def transcript(path: Path, size: int, text: str) -> Path:
+    """As many lines as the size takes, and at its end what the agent said."""
+    last = {"type": "assistant", "message": {"id": "last", "content": [{"type": "text", "text": text}]}}
+    end = json.dumps(last, separators=(",", ":")) + "\n"
+    before = {"type": "user", "message": {"role": "user", "content": "x" * 900}}
+    line = json.dumps(before, separators=(",", ":")) + "\n"
+    with path.open("w") as file:
+        for _ in range(max(0, size - len(end)) // len(line)):
+            file.write(line)
+        file.write(end)
+    return path
+
+
+def prepared(folder: Path) -> Stage:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "HOME": str(folder)}
+    begin = ("hook", "start", "--session", SESSION, "--max-iterations", "100000", "--dir", str(folder), TASK)
+    subprocess.run([sys.executable, "-m", "untildone.faces.cli", *begin], env=environment, check=True, capture_output=True)
+    (folder / ".bash-loop").mkdir()
+    state = {"status": "running", "iteration": 1, "max_iterations": 100_000, "promise": "<promise>COMPLETE</promise>"}
+    (folder / ".bash-loop" / f"{SESSION}.json").write_text(json.dumps({**state, "task": TASK}))
+    made = {name: transcript(folder / f"{size}.jsonl", size, "Not done yet.") for name, size in SIZES.items()}
+    return Stage(folder, made)
+
+
+def event(stage: Stage, size: str, number: int) -> bytes:
+    """Without `last_assistant_message`, so that both must look into the transcript; its end differs every time."""
+    path = stage.transcripts[size]
+    text = f'"Not done yet, {number:6d}."}}]}}}}\n'.encode()
+    with path.open("r+b") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(file.tell() - 4096 if file.tell() > 4096 else 0)
+        start, tail = file.tell(), file.read()
+        kept = tail[: tail.rindex(b'"Not done yet')]
+        file.seek(start + len(kept))
+        file.write(text)
+        file.truncate()
+    fields = {"hook_event_name": "Stop", "session_id": SESSION, "transcript_path": str(path), "cwd": str(stage.folder)}
+    return json.dumps({**fields, "stop_hook_active": True}).encode()
+
+
+def once(command: list[str], content: bytes) -> float:
+    began = time.perf_counter()
+    ended = subprocess.run(command, input=content, capture_output=True)
+    took = (time.perf_counter() - began) * 1000
+    if b'"block"' not in ended.stdout:
+        sys.exit(f"{command[0]} did not hold the agent: {ended.stdout!r} {ended.stderr!r}")
+    return took
+
+
+def bare() -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-I", "-S", "-c", ""], capture_output=True)
+    return (time.perf_counter() - began) * 1000
+
+
+def measured(stage: Stage, rounds: int) -> dict[tuple[str, str], list[float]]:
+    ours = [sys.executable, "-I", "-S", str(PROGRAM), "claude", "stop", "60"]
+    theirs = [shutil.which("bash") or "bash", str(BASH)]
+    found: dict[tuple[str, str], list[float]] = {}
+    for number in range(rounds):
+        for size in SIZES:
+            content = event(stage, size, number)
+            found.setdefault(("ours", size), []).append(once(ours, content))
+            found.setdefault(("bash", size), []).append(once(theirs, content))
+        found.setdefault(("bare", "1 KB"), []).append(bare())
+    return found
+
+
+def report(found: dict[tuple[str, str], list[float]], middle: Callable[[list[float]], float]) -> None:
+    print(f"{'transcript':12}{'untildone':>12}{'bash + jq':>12}{'ratio':>8}")
+    for size in SIZES:
+        ours, theirs = middle(found["ours", size]), middle(found["bash", size])
+        print(f"{size:12}{ours:9.1f} ms{theirs:9.1f} ms{ours / theirs:8.2f}")
+    growth = middle(found["ours", "100 MB"]) / middle(found["ours", "1 KB"])
+    print(f"100 MB beside 1 KB, untildone: {growth:.2f}")
+    print(f"of which the interpreter alone: {middle(found['bare', '1 KB']):.1f} ms")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=20, help="stops of each kind (20)")
+    options.add_argument("--best", action="store_true", help="the best of each instead of the median")
+    chosen = options.parse_args()
+    if shutil.which("jq") is None:
+        sys.exit("jq is not installed.")
+    with tempfile.TemporaryDirectory(prefix="untildone-bench-") as folder:
+        stage = prepared(Path(folder))
+        report(measured(stage, chosen.rounds), min if chosen.best else statistics.median)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Errors as answers: a status, a sentence and a hint, in one form; and what every operation may answer, for the documentation."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from untildone.core.errors import (
+    AgentMissing,
+    LoopBusy,
+    LoopNotFound,
+    StoreError,
+    UntilDoneError,
+    UsageError,
+    WrongMove,
+)
+from untildone.faces.api.following import TooManyStreams
+from untildone.faces.api.models import Problem
+
+_log = logging.getLogger(__name__)
+_STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
+    (LoopNotFound, 404),
+    (WrongMove, 409),
+    (LoopBusy, 409),
+    (UsageError, 422),
+    (AgentMissing, 422),
+    (StoreError, 503),
+)
+_MEANINGS = {
+    400: "This is no request that can be read.",
+    401: "The token is missing or wrong.",
+    403: "The request was sent to a foreign name, or by a page of a foreign site.",
+    404: "There is no such thing.",
+    408: "The body came too slowly.",
+    409: "The loop's status does not allow this.",
+    413: "The body is too large.",
+    422: "Something in the request is wrong; `field` says what.",
+    503: "Not now: the disk cannot be used, or too many streams are open.",
+}
+ALWAYS = (400, 401, 403, 408, 413)
+
+
+def may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The errors of an operation, beside those that every operation has."""
+    return {code: {"model": Problem, "description": _MEANINGS[code]} for code in (*ALWAYS, *codes)}
+
+
+def problem(status: int, error: str, hint: str = "", field: str | None = None, **headers: str) -> JSONResponse:
+    return JSONResponse(Problem(error=error, hint=hint, field=field).model_dump(), status, headers)
+
+
+def explain_errors(app: FastAPI) -> None:
+    """Every error that leaves a route becomes an answer in the one form."""
+
+    @app.exception_handler(UntilDoneError)
+    async def ours(_request: Request, error: UntilDoneError) -> JSONResponse:
+        status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+        return problem(status, _sound(error.sentence), _sound(error.hint))
+
+    @app.exception_handler(TooManyStreams)
+    async def crowded(_request: Request, _error: TooManyStreams) -> JSONResponse:
+        headers = {"Retry-After": "5"}
+        return problem(503, "Too many event streams are open.", "close one, or try again later", **headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def unfit(_request: Request, error: RequestValidationError) -> JSONResponse:
+        return _unfit(error)
+
+    @app.exception_handler(HTTPException)
+    async def plain(_request: Request, error: HTTPException) -> JSONResponse:
+        return problem(error.status_code, f"{error.detail}.", **dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def defect(request: Request, error: Exception) -> JSONResponse:
+        _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return problem(500, "This is a defect of untildone, not of your request.", "the server's log says more")
+
+
+def _unfit(error: RequestValidationError) -> JSONResponse:
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return problem(422, "The body is not JSON.", field="body")
+    place = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "constrained", "literal["))]
+    field = ".".join(place[1:]) or place[0]
+    return problem(422, f"'{_sound(field)}': {_sound(first['msg'])}.", "see /api/openapi.json", _sound(field))
+
+
+def _sound(text: str) -> str:
+    """Half a character, as JSON can spell one, cannot be sent back."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,260 @@
+"""What goes in and out of the API, as its documentation shows it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from untildone.board import Row
+from untildone.core.codec import timestamp, to_json
+from untildone.core.model import Status, Task, TaskStatus
+from untildone.settings import Settings
+
+LONGEST_TEXT = 500_000
+TASK_ID = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+_SOMETHING = r"^[^\x00]*[^\x00\s][^\x00]*$"
+
+Text = Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=LONGEST_TEXT)]
+TaskId = Annotated[str, StringConstraints(pattern=TASK_ID)]
+Number = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False, strict=True)]
+Position = Annotated[int, Field(ge=0, le=100_000, strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Amount = (
+    Number
+    | Annotated[str, StringConstraints(pattern=r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$")]
+    | None
+)
+
+
+class Body(BaseModel):
+    """What is sent to us: an unknown field is a mistake."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(BaseModel):
+    """Why not."""
+
+    error: str = Field(description="One sentence: what, and where")
+    hint: str = Field("", description="What to do")
+    field: str | None = Field(None, description="The part of the request that is wrong, if one part is")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "error": "Loop loop-20260304-050607891-a1b2c3 is completed: it cannot be resumed.",
+                    "hint": "start a new loop with `untildone run`",
+                    "field": None,
+                }
+            ]
+        }
+    )
+
+
+class NewLoop(Body):
+    task: Text = Field(description="What is to be done, in your words; [r=5] at the start sets the rounds")
+    settings: Settings = Field(
+        default_factory=Settings,
+        description="What is set here wins over the settings files; the schema is at /api/settings/schema",
+    )
+    workspace: str | None = Field(None, max_length=4096, description="One of the served folders; the first, if not set")
+    start: Flag = Field(False, description="Start it at once")
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "task": "Make the failing tests pass",
+                    "settings": {"agent": "scripted", "checks": ["test -s scripted-work.md"], "max_iterations": 5},
+                    "start": False,
+                }
+            ]
+        },
+    )
+
+
+class Used(BaseModel):
+    iterations: int
+    seconds: float
+    cost_usd: float
+    tokens: int
+
+
+class Limits(BaseModel):
+    """None: no limit."""
+
+    iterations: int | None
+    minutes: float | None
+    cost_usd: float | None
+    tokens: int | None
+    iteration_timeout: float | None
+
+
+class LoopLine(BaseModel):
+    """A loop in one line."""
+
+    loop_id: str
+    title: str
+    status: Literal["created", "running", "paused", "completed", "failed", "damaged"]
+    outcome: str | None = Field(description="How it came to rest: verified, claimed, budget, stalled, …")
+    reason: str
+    mode: str
+    agent: str
+    workspace: str
+    host: str = Field(description="What drives it, or did last: terminal, server, hook, cluster; empty: nothing yet")
+    driven: bool = Field(description="Whether somebody drives it now")
+    queued: bool = Field(description="Whether it waits for a free slot of this server")
+    current_iteration: int
+    max_iterations: int | None
+    spend: Used
+    budget: Limits
+    created_at: str
+    updated_at: str
+    seq: int = Field(description="The number of its last journal entry")
+    problem: str = Field("", description="Why it cannot be driven or read, if so")
+
+
+class LoopList(BaseModel):
+    loops: list[LoopLine]
+    next_cursor: str | None = Field(description="`cursor` for the next page; null: this is the last")
+
+
+class LoopState(BaseModel):
+    """The checkpoint: everything known about a loop, as `untildone show --json` prints it."""
+
+    model_config = ConfigDict(extra="allow")
+    loop_id: str
+    title: str
+    description: str
+    status: Status
+    max_iterations: int | None
+    current_iteration: int
+    created_at: str
+    updated_at: str
+    driven: bool
+    queued: bool
+    problem: str
+
+
+class Now(Body):
+    now: Flag = Field(False, description="End the running iteration at once, instead of after it")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"now": True}]})
+
+
+class Resumption(Body):
+    now: Flag = Field(False, description="Do not wait for a usage limit or a retry")
+
+
+class Message(Body):
+    text: Text = Field(description="Part of the next prompt; [r+5] at the very start adds five rounds")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "[r+5] mind the tests"}]})
+
+
+class Heard(BaseModel):
+    notices: list[str] = Field(description="What became of round controls")
+    goes_on: bool = Field(description="The loop was out of rounds and goes on now")
+    loop: LoopLine
+
+
+class BudgetChange(Body):
+    """A number, or "=10": in all. "+5": more. "none": no limit. What is left out or null stays as it is."""
+
+    iterations: Amount = None
+    minutes: Amount = None
+    cost: Amount = Field(None, description="Dollars")
+    tokens: Amount = None
+    iteration_timeout: Amount = Field(None, description="Seconds that an iteration may take")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"iterations": "+5", "cost": 10}]})
+
+
+class LoopChange(Body):
+    title: Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=200)] | None = None
+    budget: BudgetChange | None = None
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"title": "Mend the tests", "budget": {"iterations": 20}}]}
+    )
+
+
+class TaskLine(BaseModel):
+    task_id: str
+    text: str
+    status: TaskStatus
+    depends_on: list[str]
+
+
+class TaskList(BaseModel):
+    tasks: list[TaskLine]
+
+
+class NewTask(Body):
+    text: Text
+    task_id: TaskId | None = Field(None, description="Made up if not set")
+    depends_on: list[TaskId] = Field(default_factory=list, max_length=1000)
+    position: Position | None = Field(None, description="Its place in the list; last, if not set")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "Write the parser"}]})
+
+
+class TaskPatch(Body):
+    """What is left out or null stays as it is."""
+
+    text: Text | None = None
+    status: TaskStatus | None = None
+    depends_on: list[TaskId] | None = Field(None, max_length=1000)
+    position: Position | None = None
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"status": "completed"}]})
+
+
+class TaskOrder(Body):
+    order: list[TaskId] = Field(max_length=10_000, description="Ids, the first first; those not named follow as they were")
+
+
+class Receipt(BaseModel):
+    """What was asked, what was spent, what changed, and who vouches for it."""
+
+    model_config = ConfigDict(extra="allow")
+    loop_id: str
+    status: str
+    outcome: str | None
+    gates: list[dict[str, Any]]
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+    version: str
+
+
+def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> LoopLine:
+    return LoopLine(
+        loop_id=row.loop_id,
+        title=row.title,
+        status=row.status.value if row.status else "damaged",
+        outcome=row.outcome.word if row.outcome else None,
+        reason=row.reason,
+        mode=row.mode,
+        agent=row.agent,
+        workspace=row.workspace,
+        host=row.host,
+        driven=driven,
+        queued=queued,
+        current_iteration=row.spend.iterations,
+        max_iterations=row.budget.iterations,
+        spend=Used(**to_json(row.spend)),
+        budget=Limits(**to_json(row.budget)),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+        seq=row.seq,
+        problem=row.problem or problem,
+    )
+
+
+def task_line(task: Task) -> TaskLine:
+    return TaskLine(task_id=task.task_id, text=task.text, status=task.status, depends_on=list(task.depends_on))

@@ -1,0 +1,209 @@
+"""The door: every request passes here before anything else sees it, and every answer on its way out.
+
+Names that the server was not called by (a rebound name), pages of other sites, bodies that are too big or too slow and visitors
+without a key are turned away before a byte of their request is believed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from untildone.faces.api.keys import COOKIE, Keys
+
+LARGEST_BODY = 1_000_000
+BODY_WITHIN = 20.0
+OPEN_TO_ALL = frozenset({"/login", "/api/health"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+FOR_DATA = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'", "cache-control": "no-store"}
+"""What holds for everything but the dashboard, which has scripts and pictures of its own."""
+_log = logging.getLogger("untildone.requests")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    status: int
+    error: str
+    hint: str = ""
+
+
+@dataclass(slots=True)
+class Doorbook:
+    """What came through the door, for the metrics."""
+
+    answers: Counter[int] = field(default_factory=Counter)
+    refused: int = 0
+
+
+class Door:
+    """ASGI middleware around everything, the dashboard and its web sockets too."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, names: Iterable[str], book: Doorbook, *, remote: bool) -> None:
+        self._app = app
+        self._keys = keys
+        self._names = frozenset(name.lower() for name in names)
+        self._remote = remote
+        self._book = book
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        headers = _headers(scope)
+        refusal = self._refusal(scope, headers)
+        if scope["type"] == "websocket":
+            if refusal is not None:
+                return await send({"type": "websocket.close", "code": 1008, "reason": refusal.error})
+            return await self._app(scope, receive, send)
+        answer = _Answer(scope, send, self._book)
+        if refusal is not None:
+            return await answer.refuse(refusal)
+        return await self._pass(scope, _Body(receive), answer)
+
+    async def _pass(self, scope: Scope, body: _Body, answer: _Answer) -> None:
+        try:
+            await self._app(scope, body.receive, answer.send)
+        except _Unbearable as problem:
+            if answer.begun:
+                raise
+            await answer.refuse(problem.refusal)
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
+        if not self._is_our_name(headers.get("host", "")):
+            return Refusal(403, "This server has another name.", "call it by the address that `untildone serve` printed")
+        if not _is_same_site(headers, scope):
+            return Refusal(403, "Requests from pages of other sites are refused.")
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > LARGEST_BODY:
+            return TOO_LARGE
+        if scope["path"] not in OPEN_TO_ALL and not self._has_key(headers):
+            return Refusal(
+                401, "The token is missing or wrong.", "send Authorization: Bearer TOKEN, or open the link that `serve` printed"
+            )
+        return None
+
+    def _is_our_name(self, host: str) -> bool:
+        """An address cannot be rebound, a name can: so of names, only those that were given."""
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower()
+        except ValueError:
+            return False
+        if name in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return self._remote or address.is_loopback
+
+    def _has_key(self, headers: dict[str, str]) -> bool:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return self._keys.is_token(token.strip())
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return False
+        return cookie is not None and self._keys.is_cookie(cookie.value)
+
+
+TOO_LARGE = Refusal(413, f"The body is larger than {LARGEST_BODY:,} bytes.", "put the details into files that the task names")
+TOO_SLOW = Refusal(408, f"The body did not come within {BODY_WITHIN:g} seconds.")
+
+
+class _Unbearable(Exception):
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+
+
+class _Body:
+    """The body on its way in: only so much of it, and only for so long."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._size = 0
+        self._deadline = time.monotonic() + BODY_WITHIN
+        self._whole = False
+
+    async def receive(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            message = await asyncio.wait_for(self._receive(), max(0.0, self._deadline - time.monotonic()))
+        except TimeoutError:
+            raise _Unbearable(TOO_SLOW) from None
+        self._size += len(message.get("body", b""))
+        if self._size > LARGEST_BODY:
+            raise _Unbearable(TOO_LARGE)
+        self._whole = not message.get("more_body", False)
+        return message
+
+
+class _Answer:
+    """The answer on its way out: with the headers that every answer has, and a line in the log without its query."""
+
+    def __init__(self, scope: Scope, send: Send, book: Doorbook) -> None:
+        self.begun = False
+        self._scope = scope
+        self._send = send
+        self._book = book
+        self._started = time.monotonic()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            self._note(message["status"])
+            message["headers"] = [*message.get("headers", ()), *self._added(message.get("headers", ()))]
+        await self._send(message)
+
+    async def refuse(self, refusal: Refusal) -> None:
+        self._book.refused += 1
+        content = json.dumps({"error": refusal.error, "hint": refusal.hint, "field": None}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+        headers += [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else [(b"connection", b"close")]
+        await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": content})
+
+    def _added(self, present: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        path = self._scope["path"]
+        is_data = path.startswith("/api/") or path in ("/login", "/metrics")
+        names = {name.lower() for name, _ in present}
+        wanted = {**HEADERS, **(FOR_DATA if is_data else {})}
+        return [(name.encode(), value.encode()) for name, value in wanted.items() if name.encode() not in names]
+
+    def _note(self, status: int) -> None:
+        self._book.answers[status] += 1
+        took = (time.monotonic() - self._started) * 1000
+        path = self._scope["path"].encode("ascii", "backslashreplace").decode()[:300]
+        _log.info("%s %s %d %.0f ms", self._scope["method"], path, status, took)
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _is_same_site(headers: dict[str, str], scope: Scope) -> bool:
+    """A page of another site may be looked at from here, but may neither read nor do anything here."""
+    origin, host = headers.get("origin"), headers.get("host", "")
+    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        return False
+    site = headers.get("sec-fetch-site", "none")
+    if site in ("none", "same-origin"):
+        return True
+    return scope["type"] == "http" and scope["method"] in SAFE_METHODS and headers.get("sec-fetch-mode") == "navigate"

@@ -1,0 +1,126 @@
+"""What the API and the dashboard stand on: the served workspaces, the fleet that drives their loops, and who may come in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from untildone import settings, verbs
+from untildone.board import Board, Row, row_of
+from untildone.core.errors import UsageError
+from untildone.core.loop import Loop
+from untildone.faces.api.following import Following
+from untildone.faces.api.keys import Keys
+from untildone.faces.api.models import LoopLine, loop_line
+from untildone.hosts.engine import Surroundings
+from untildone.hosts.fleet import HOST, SLOTS, Fleet, Served
+from untildone.hosts.guard import Guard
+from untildone.hosts.notify import Notifier
+from untildone.store.files import FileStore
+from untildone.store.memory import Memory
+
+
+class Service:
+    """Opened before the first request, closed after the last: `with Service(…) as service`."""
+
+    def __init__(
+        self, folders: Sequence[Path], keys: Keys, slots: int = SLOTS, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        self.environment = environment
+        self.keys = keys
+        self.stores = {str(store.root.parent): store for store in (_store(folder, environment) for folder in folders)}
+        self.board = Board(self.stores)
+        self.following = Following()
+        self._guard = Guard()
+        self._notifier = Notifier()
+        served = [
+            Served(store, partial(self._surroundings, Path(workspace), store))
+            for workspace, store in self.stores.items()
+        ]
+        self.fleet = Fleet(served, self._guard, slots)
+
+    def __enter__(self) -> Service:
+        for workspace, store in self.stores.items():
+            self._surroundings(Path(workspace), store)
+        self.fleet.open()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.fleet.close()
+        self._notifier.close()
+
+    def workspace(self, name: str | None) -> tuple[Path, FileStore]:
+        """A served folder; the first one, if none is named."""
+        named = next(iter(self.stores)) if name is None else name.rstrip("/") or "/"
+        store = self.stores.get(named)
+        if store is None:
+            raise UsageError(f"The folder {named[:200]} is not served.", f"served are: {', '.join(self.stores)}")
+        return Path(named), store
+
+    def store_of(self, loop_id: str) -> FileStore:
+        return self.board.find(loop_id)[1]
+
+    def create(self, task: str, wanted: settings.Settings, workspace: str | None) -> Loop:
+        """`wanted` is what was said for this one loop; the settings files say the rest."""
+        folder, store = self.workspace(workspace)
+        chosen = settings.load(folder, wanted.model_dump(exclude_unset=True), self.environment)
+        return verbs.create(store, task, chosen, folder, self.environment, tidies=False)
+
+    def start(self, loop_id: str) -> Loop:
+        loop = verbs.start(self.store_of(loop_id), loop_id, HOST)
+        self.fleet.want(loop_id)
+        return loop
+
+    def resume(self, loop_id: str, *, skip_wait: bool) -> Loop:
+        """A loop that runs elsewhere stays there."""
+        store = self.store_of(loop_id)
+        host = "" if store.is_driven(loop_id) else HOST
+        loop = verbs.resume(store, loop_id, skip_wait=skip_wait, host=host)
+        self.fleet.want(loop_id)
+        return loop
+
+    def say(self, loop_id: str, text: str) -> verbs.Heard:
+        heard = verbs.say(self.store_of(loop_id), loop_id, text, "api", HOST)
+        if heard.goes_on:
+            self.fleet.want(loop_id)
+        return heard
+
+    def line(self, loop: Loop) -> LoopLine:
+        """A loop as it is, in one line."""
+        workspace, store = self.board.find(loop.loop_id)
+        return self._line(row_of(loop, workspace), store)
+
+    def lines(self, rows: Sequence[Row]) -> list[LoopLine]:
+        return [self._line(row, self.stores[row.workspace]) for row in rows]
+
+    def is_queued(self, loop_id: str) -> bool:
+        return loop_id in self.fleet.load().queued
+
+    def _line(self, row: Row, store: FileStore) -> LoopLine:
+        resting = row.status is None or row.status.ended
+        return loop_line(
+            row,
+            driven=not resting and store.is_driven(row.loop_id),
+            queued=not resting and self.is_queued(row.loop_id),
+            problem=self.fleet.problems.get(row.loop_id, ""),
+        )
+
+    def _surroundings(self, workspace: Path, store: FileStore) -> Surroundings:
+        """As the settings are now: they may have changed since the last loop was driven."""
+        chosen = settings.load(workspace, {}, self.environment)
+        around = verbs.surroundings(self.environment, chosen, self._guard, HOST)
+        store.redactor = around.redactor
+        wishes = verbs.notifications(chosen)
+        return replace(around, on_rest=lambda loop: self._notifier.tell(wishes, loop, self.environment))
+
+
+def _store(folder: Path, environment: Mapping[str, str]) -> FileStore:
+    store = verbs.store_of(folder, environment)
+    store.memory = Memory()
+    return store

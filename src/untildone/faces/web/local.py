@@ -1,0 +1,138 @@
+"""The desk over the loops of this machine: verbs, files, and whoever drives loops in the background."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from untildone import settings, verbs
+from untildone.board import Board
+from untildone.core.events import BudgetChanged
+from untildone.core.model import Role, TaskChange, Urgency
+from untildone.faces.web import reading
+from untildone.faces.web.desk import Listing, Sight, Wanted
+from untildone.faces.web.listing import SharedLook
+from untildone.faces.web.reading import Output
+from untildone.faces.web.sights import Sights
+from untildone.faces.web.timeline import Round
+from untildone.hosts import workspace
+from untildone.settings import Settings
+from untildone.store.files import FileStore
+from untildone.verbs import Heard, Verification
+
+HOST = "server"
+
+
+class LocalDesk:
+    def __init__(
+        self,
+        board: Board,
+        wake: Callable[[str], None],
+        problems: Mapping[str, str],
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._board = board
+        self._wake = wake
+        self._environment = environment
+        self._shared = SharedLook(board)
+        self._sights = Sights(lambda loop_id: problems.get(loop_id, ""))
+
+    def workspaces(self) -> tuple[str, ...]:
+        return tuple(self._board.stores)
+
+    def folder(self, workspace: str) -> Path:
+        return self._board.stores[workspace].root.parent
+
+    def listing(self, wanted: Wanted) -> Listing:
+        return self._shared.listing(wanted)
+
+    def look(self, loop_id: str) -> Sight:
+        return self._sights.look(self._store(loop_id), loop_id)
+
+    def output(self, loop_id: str, name: str) -> Output:
+        chosen = self.look(loop_id)
+        number, _, role = name.partition("-")
+        choice = chosen.loop.settings.agent_for(Role(role or Role.WORKER))
+        worked, fallback = chosen.timeline.round(int(number)), chosen.loop.settings.fallback
+        if not role and fallback is not None and worked is not None and worked.profile == fallback.profile:
+            choice = fallback
+        return Output(self._store(loop_id).output(loop_id, name), choice)
+
+    def output_names(self, loop_id: str) -> tuple[str, ...]:
+        return reading.names(self._store(loop_id).progress(loop_id) / "output")
+
+    def create(self, workspace: str, task: str, values: Mapping[str, Any], *, start: bool) -> str:
+        store, folder = self._board.stores[workspace], self.folder(workspace)
+        chosen = settings.load(folder, values, self._environment)
+        loop_id = verbs.create(store, task, chosen, folder, self._environment).loop_id
+        if start:
+            verbs.start(store, loop_id, HOST)
+        self._changed(loop_id)
+        return loop_id
+
+    def start(self, loop_id: str) -> None:
+        verbs.start(self._store(loop_id), loop_id, HOST)
+        self._changed(loop_id)
+
+    def pause(self, loop_id: str, urgency: Urgency) -> None:
+        verbs.pause(self._store(loop_id), loop_id, urgency)
+        self._changed(loop_id)
+
+    def resume(self, loop_id: str) -> None:
+        verbs.resume(self._store(loop_id), loop_id, host=HOST)
+        self._changed(loop_id)
+
+    def stop(self, loop_id: str, urgency: Urgency) -> None:
+        verbs.stop(self._store(loop_id), loop_id, urgency)
+        self._changed(loop_id)
+
+    def say(self, loop_id: str, text: str) -> Heard:
+        heard = verbs.say(self._store(loop_id), loop_id, text, host=HOST)
+        self._changed(loop_id)
+        return heard
+
+    def budget(self, loop_id: str, *changes: BudgetChanged) -> None:
+        verbs.budget(self._store(loop_id), loop_id, *changes)
+        self._changed(loop_id)
+
+    def change_tasks(self, loop_id: str, *changes: TaskChange) -> None:
+        verbs.change_tasks(self._store(loop_id), loop_id, *changes)
+        self._changed(loop_id)
+
+    def delete(self, loop_id: str) -> None:
+        verbs.delete(self._store(loop_id), loop_id)
+        self._changed(loop_id)
+
+    def diff(self, loop_id: str, of: Round | None) -> str:
+        store = self._store(loop_id)
+        if of is None:
+            return verbs.diff(store, loop_id)
+        place = store.load(loop_id).settings.workspace
+        return workspace.diff(place, of.before or "", None if of.is_going else of.after or "")
+
+    def receipt(self, loop_id: str) -> Mapping[str, Any] | None:
+        try:
+            told = json.loads(self._store(loop_id).receipt(loop_id).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return told if isinstance(told, dict) else None
+
+    def verify(self, loop_id: str) -> tuple[Verification, ...]:
+        return verbs.verify(self._store(loop_id), loop_id, self._environment)
+
+    def settings(self, workspace: str) -> Settings:
+        return settings.load(self.folder(workspace), {}, self._environment)
+
+    def save_settings(self, workspace: str, values: Mapping[str, Any]) -> None:
+        path = settings.files(self.folder(workspace), self._environment)[-1]
+        settings.save(path, {**settings.said_in(path), **values})
+
+    def _store(self, loop_id: str) -> FileStore:
+        return self._board.find(loop_id)[1]
+
+    def _changed(self, loop_id: str) -> None:
+        self._shared.outdated()
+        self._wake(loop_id)

@@ -1,0 +1,127 @@
+"""Small pieces that all pages are made of. Words become text nodes: nothing here ever takes markup."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from nicegui import ui
+from nicegui.element import Element
+from nicegui.elements.mixins.text_element import TextElement
+
+from untildone.core.errors import UntilDoneError
+from untildone.faces.web.texts import Texts
+
+_log = logging.getLogger(__name__)
+Parameters = ParamSpec("Parameters")
+Found = TypeVar("Found")
+
+
+def text(words: str, classes: str = "", tag: str = "div") -> TextElement:
+    """Words in an element of their own."""
+    return TextElement(tag=tag, text=words).classes(classes)
+
+
+def box(classes: str = "", tag: str = "div") -> Element:
+    return Element(tag).classes(classes)
+
+
+def card(title: str, classes: str = "") -> Element:
+    """A titled box; enter it to fill it."""
+    outer = box(f"card {classes}", "section")
+    with outer:
+        if title:
+            text(title, "card-title", "h2")
+    return outer
+
+
+def set_text(element: TextElement, words: str) -> None:
+    """Say something else; nothing is sent if it is the same."""
+    if element.text != words:
+        element.set_text(words)
+
+
+def set_classes(element: Element, classes: str) -> None:
+    if list(element.classes) != classes.split():
+        element.classes(replace=classes)
+
+
+def set_property(element: Element, name: str, value: object) -> None:
+    if element.props.get(name) != value:
+        element.props[name] = value
+
+
+def loading(t: Texts) -> Element:
+    with box("state") as shown:
+        ui.spinner(size="2rem")
+        text(t("Loading…"), "quiet")
+    return shown
+
+
+def empty(icon: str, title: str, hint: str = "") -> Element:
+    """Nothing to show, and why."""
+    with box("state") as shown:
+        ui.icon(icon).classes("state-icon")
+        text(title, "state-title")
+        if hint:
+            text(hint, "quiet")
+    return shown
+
+
+def failed(t: Texts, problem: Exception) -> Element:
+    sentence, hint = told(t, problem)
+    with box("state state-bad").props("role=alert") as shown:
+        ui.icon("error_outline").classes("state-icon")
+        text(sentence, "state-title")
+        text(hint, "quiet")
+    return shown
+
+
+def told(t: Texts, problem: Exception) -> tuple[str, str]:
+    """The sentence and the hint of a problem; of a defect of ours, that it is one."""
+    if isinstance(problem, UntilDoneError):
+        return problem.sentence, problem.hint
+    _log.error("The dashboard failed", exc_info=problem)
+    return t("This is a defect of untildone: {what}", what=type(problem).__name__), t("The server's log says more.")
+
+
+def complain(t: Texts, problem: Exception) -> None:
+    """Say what went wrong, at the edge of the page."""
+    sentence, hint = told(t, problem)
+    ui.notify(f"{sentence} {hint}".strip(), type="negative", multi_line=True, timeout=8000, close_button=True)
+
+
+async def apart(work: Callable[Parameters, Found], *args: Parameters.args, **kwargs: Parameters.kwargs) -> Found:
+    """Do something that blocks, without holding up other pages."""
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
+async def attempt(
+    t: Texts, work: Callable[Parameters, Found], *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> Found | None:
+    """The same for what a person asked for: if it fails, they are told."""
+    try:
+        return await apart(work, *args, **kwargs)
+    except Exception as problem:
+        complain(t, problem)
+        return None
+
+
+def age(t: Texts, at: float, now: float | None = None) -> str:
+    seconds = max(0.0, (time.time() if now is None else now) - at)
+    if seconds < 60:
+        return t("just now")
+    if seconds < 3600:
+        return t("{n} min ago", n=int(seconds // 60))
+    return t("{n} h ago", n=int(seconds // 3600)) if seconds < 2 * 86400 else t("{n} days ago", n=int(seconds // 86400))
+
+
+def clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def money(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 1 else f"${amount:.4f}".rstrip("0").rstrip(".") if amount else "$0"

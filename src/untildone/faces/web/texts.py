@@ -1,0 +1,63 @@
+"""The dashboard's words in the reader's language: English, or Chinese in either script. The English text is the key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from untildone.faces.web.chinese import CHINESE
+
+
+class Language(StrEnum):
+    ENGLISH = "en"
+    SIMPLIFIED = "zh-Hans"
+    TRADITIONAL = "zh-Hant"
+
+
+_TRADITIONAL = ("zh-hant", "zh-tw", "zh-hk", "zh-mo")
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    language: Language = Language.ENGLISH
+
+    def __call__(self, english: str, **values: Any) -> str:
+        """The text in this language, with values put in; English where there is no translation."""
+        text = self._found(english)
+        return text.format(**values) if values else text
+
+    def _found(self, english: str) -> str:
+        found = CHINESE.get(english)
+        match self.language:
+            case Language.SIMPLIFIED if found:
+                return found[0]
+            case Language.TRADITIONAL if found:
+                return found[1]
+            case _:
+                return english
+
+
+def texts_for(accept_language: str) -> Texts:
+    """The texts in the first language of a browser's wishes that we have."""
+    for wish in _by_preference(accept_language):
+        if wish.startswith(_TRADITIONAL):
+            return Texts(Language.TRADITIONAL)
+        if wish == "zh" or wish.startswith("zh-"):
+            return Texts(Language.SIMPLIFIED)
+        if wish == "en" or wish.startswith("en-"):
+            return Texts(Language.ENGLISH)
+    return Texts()
+
+
+def _by_preference(accept_language: str) -> list[str]:
+    wishes = [wish.strip().lower().partition(";") for wish in accept_language.split(",")[:20]]
+    return [name.strip() for name, _, weight in sorted(wishes, key=lambda wish: -_weight(wish[2]))]
+
+
+def _weight(text: str) -> float:
+    name, _, value = text.strip().partition("=")
+    try:
+        return float(value) if name.strip() == "q" else 1.0
+    except ValueError:
+        return 0.0

@@ -1,0 +1,35 @@
+"""When checkpoint, backups and the beginning of the journal are all lost: a loop from what is left of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from untildone.core.apply import apply
+from untildone.core.events import Entry
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome, Status
+from untildone.core.value import replace
+from untildone.store.layout import Places
+from untildone.store.lines import DamagedLine, entry_of, unsealed
+
+FIRST_ENTRY = "created.json"
+"""A copy of the journal's first line: what the loop was made as."""
+
+
+def first_entry(places: Places) -> Entry | None:
+    try:
+        return entry_of(unsealed((places.progress / FIRST_ENTRY).read_bytes().rstrip(b"\n")))
+    except (OSError, DamagedLine):
+        return None
+
+
+def rebuilt(places: Places, first: Entry) -> Loop:
+    """The loop as it was made, with as many iterations as left their output, resting until a person goes on."""
+    loop = apply(None, first)
+    spend = replace(loop.spend, iterations=_iterations(places.output))
+    return replace(loop, spend=spend, status=Status.PAUSED, outcome=Outcome.INTERRUPTED)
+
+
+def _iterations(output: Path) -> int:
+    names = (path.stem for path in output.glob("[0-9]*.jsonl"))
+    return max((int(name) for name in names if name.isdigit()), default=0)

@@ -1,0 +1,61 @@
+"""Checkpoint, backups and journal all gone: the loop is rebuilt from what is left, and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from untildone.core.errors import DamagedState
+from untildone.core.model import Outcome, Status
+from untildone.modes.workflow import MODE
+from untildone.store.files import FileStore
+from untildone.testing.store_conformance import iteration, loop_created
+
+
+def a_loop_that_worked(root: Path) -> FileStore:
+    store = FileStore(root)
+    store.create(loop_created("loop-1", "write the docs"))
+    with store.claim("loop-1") as journal:
+        for number in (1, 2, 3):
+            journal.append(*iteration(number))
+            store.output("loop-1", f"{number:04d}").write_text("{}\n")
+    for path in root.glob("loop-1.json*"):
+        path.unlink()
+    return store
+
+
+def test_the_whole_state_is_lost(tmp_path: Path) -> None:
+    store = a_loop_that_worked(tmp_path)
+    (store.progress("loop-1") / "execution.log.jsonl").unlink()
+    loop = store.load("loop-1")
+    assert (loop.description, loop.spend.iterations) == ("write the docs", 3)
+    assert (loop.status, loop.outcome) == (Status.PAUSED, Outcome.INTERRUPTED)
+    with store.claim("loop-1") as journal:
+        assert any("rebuilt" in detail for detail in journal.repairs)
+
+
+def test_the_first_line_is_lost(tmp_path: Path) -> None:
+    store = a_loop_that_worked(tmp_path)
+    path = store.progress("loop-1") / "execution.log.jsonl"
+    path.write_bytes(b"#" + path.read_bytes()[1:])
+    loop = store.load("loop-1")
+    assert (loop.description, loop.spend.iterations) == ("write the docs", 3)
+
+
+def test_nothing_tells_how_it_began(tmp_path: Path) -> None:
+    store = a_loop_that_worked(tmp_path)
+    (store.progress("loop-1") / "execution.log.jsonl").unlink()
+    (store.progress("loop-1") / "created.json").write_text("{")
+    with pytest.raises(DamagedState):
+        store.load("loop-1")
+
+
+def test_the_tasks_of_a_workflow_are_told_by_its_progress(tmp_path: Path) -> None:
+    store = a_loop_that_worked(tmp_path)
+    boxes = "\n## Round 1: init\n\n- [ ] t1: parser\n- [ ] t2: docs\n\n## Round 2: develop\n\n- [x] t1: parser\n- [!] t2: docs\n"
+    store.add_to_document("loop-1", "progress.md", boxes)
+    found = MODE.recover(store.load("loop-1"), store.documents("loop-1"))
+    assert found is not None
+    assert [(change.task_id, change.status) for change in found.tasks][-2:] == [("t1", "completed"), ("t2", "failed")]
+    assert found.skill_state == {"initialised": True, "last_action": "develop"}
