@@ -80,7 +80,7 @@ def broken(agent: str) -> Step:
 
 @cache
 def bin_folder(agent: str) -> Path:
-    command = [ROOT / "scripts" / "install-agents", "--list"]
+    command = [str(ROOT / "scripts" / "install-agents"), "--list"]
     listed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     return next(Path(line) for line in listed.stdout.splitlines() if (Path(line) / agent).exists())
 

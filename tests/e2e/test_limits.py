@@ -110,18 +110,19 @@ def test_resume_now_wakes_the_runner_that_waits(cli: CommandLine) -> None:
 
 
 def test_all_loops_of_a_profile_share_one_wait(cli: CommandLine) -> None:
-    configure(cli, mine=script(cli, "mine", limited(3), claim("Now.")))
+    configure(cli, mine=script(cli, "mine", limited(LATER), claim("Never heard.")))
     first = cli.start("run", "one", "--agent", "mine", "--json")
-    until(lambda: calls(cli, "mine") == 1 and waits(cli))
+    until(lambda: waits(cli))
     second = cli.start("run", "two", "--agent", "mine", "--json")
-    ends = [finish(first), finish(second)]
-    assert [end.code for end in ends] == [0, 0], ends
-    assert calls(cli, "mine") == 3
-    (told,) = of(ends[0], "limit_reached")
-    (heard,) = of(ends[1], "limit_reached")
-    assert heard["until"] == told["until"]
-    (start,) = of(ends[1], "iteration_start")
-    assert start["seq"] > heard["seq"]
+    until(lambda: cli.shown()["title"] == "two" and waits(cli))
+    for loop in cli.loops:
+        cli.run("stop", loop["loop_id"])
+    ends = [finish(runner, patience=10) for runner in (first, second)]
+    assert [end.records[-1]["iterations"] for end in ends] == [0, 0]
+    assert calls(cli, "mine") == 1
+    ((told,), (heard,)) = (of(end, "limit_reached") for end in ends)
+    assert (heard["until"], heard["message"]) == (told["until"], told["message"])
+    assert of(ends[1], "iteration_start") == []
 
 
 def test_another_profile_of_the_same_agent_does_not_wait(cli: CommandLine) -> None:

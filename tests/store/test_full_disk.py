@@ -127,10 +127,10 @@ def create_in_shortage(connection: Connection, place: Path, shortage: Shortage) 
     store.create(loop_created(NAME))
     short.fill()
     with pytest.raises(StoreError) as caught:
-        store.create(loop_created("loop-2", "x" * 100_000))
+        store.create(loop_created("loop-2", "x" * 40_000))
     assert (store.ids(), len(list(store.root.glob("loop-2*")))) == ((NAME,), 0)
     short.free()
-    store.create(loop_created("loop-2", "x" * 100_000))
+    store.create(loop_created("loop-2", "x" * 40_000))
     connection.send((caught.value.sentence, store.ids()))
 
 
