@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 WORKERS ?= auto
 PYTEST = $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup demo test test-fast check lint types imports bench agents clean
+.PHONY: help setup demo test test-most test-agents test-fast check lint types imports bench agents clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -46,8 +46,16 @@ demo: ## set up the least that is needed and run the demo
 	@if $(call current,.stamp-full) || $(call current,.stamp-light); then :; else $(call install,.stamp-light,.); fi
 	@.venv/bin/untildone demo
 
-test: setup ## the whole suite
-	$(PYTEST)
+test: test-most test-agents ## the whole suite
+
+test-most: setup
+	$(PYTEST) -m "not real_agent"
+
+# The real agents see no network but loopback: in CI always, elsewhere where the machine allows it.
+ALONE = $$(if [ -n "$$CI" ] || scripts/in-netns true 2>/dev/null; then echo scripts/in-netns; fi)
+
+test-agents: setup ## the real agent programs in whole loops, without a network
+	$(ALONE) $(PYTEST) -m real_agent
 
 test-fast: setup ## the suite without its long tail
 	$(PYTEST) -m "not slow and not real_agent"

@@ -130,25 +130,18 @@ async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Ent
     try:
         for entry in await asyncio.to_thread(lambda: tuple(journal.entries())):
             yield entry
-        while True:
-            rested = await asyncio.to_thread(_rested, store, loop_id)
-            fresh = await asyncio.to_thread(journal.catch_up)
-            for entry in fresh:
+        async for _ in _until_rest(store, loop_id):
+            for entry in await asyncio.to_thread(journal.catch_up):
                 yield entry
-            if rested:
-                return
-            if not fresh:
-                await asyncio.sleep(LOOK_EVERY)
     finally:
         journal.close()
 
 
-async def wait(loop: Loop | str, *, timeout: float | None = None, folder: Folder = ".") -> Loop:
-    """Until the loop rests; `TimeoutError` when the time is up."""
+async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
+    """Until the loop rests. `asyncio.timeout` bounds it."""
     store, loop_id = await asyncio.to_thread(_found, loop, folder)
-    async with asyncio.timeout(timeout):
-        while not await asyncio.to_thread(_rested, store, loop_id):
-            await asyncio.sleep(LOOK_EVERY)
+    async for _ in _until_rest(store, loop_id):
+        pass
     return await asyncio.to_thread(store.load, loop_id)
 
 
@@ -169,6 +162,14 @@ def _found(loop: Loop | str, folder: Folder) -> tuple[FileStore, str]:
 
 def _urgency(*, now: bool) -> Urgency:
     return Urgency.NOW if now else Urgency.AFTER_ITERATION
+
+
+async def _until_rest(store: FileStore, loop_id: str) -> AsyncIterator[None]:
+    """A moment to look, again and again, and once more when the loop has come to rest."""
+    while not await asyncio.to_thread(_rested, store, loop_id):
+        yield
+        await asyncio.sleep(LOOK_EVERY)
+    yield
 
 
 def _rested(store: FileStore, loop_id: str) -> bool:

@@ -80,12 +80,18 @@ class Settings(BaseModel):
     checks: tuple[str, ...] = Field(
         (), title="Checks", description="Commands that must pass before a claim is believed"
     )
-    check_timeout: float = Field(600.0, gt=0, title="Check timeout", description="Seconds that a check may take")
+    check_timeout: float = Field(
+        600.0, gt=0, allow_inf_nan=False, title="Check timeout", description="Seconds that a check may take"
+    )
     review: bool = Field(
         default=False, title="Review", description="A supervisor must agree before a claim is believed"
     )
     review_threshold: int = Field(
-        80, ge=0, le=100, title="Review threshold", description="For the mode `phases`: the score that a review must reach"
+        80,
+        ge=0,
+        le=100,
+        title="Review threshold",
+        description="For the mode `phases`: the score that a review must reach",
     )
     require_change: bool = Field(
         default=False, title="Require change", description="A claim with nothing changed is not believed"
@@ -97,12 +103,14 @@ class Settings(BaseModel):
         None, title="Max Iterations", description="Maximum number of loop iterations; none: no limit"
     )
     max_minutes: float | None = Field(
-        None, gt=0, title="Max minutes", description="Minutes of work, all iterations together"
+        None, gt=0, allow_inf_nan=False, title="Max minutes", description="Minutes of work, all iterations together"
     )
-    max_cost: float | None = Field(None, gt=0, title="Max cost", description="Dollars, as far as the agent tells them")
+    max_cost: float | None = Field(
+        None, gt=0, allow_inf_nan=False, title="Max cost", description="Dollars, as far as the agent tells them"
+    )
     max_tokens: int | None = Field(None, gt=0, title="Max tokens", description="Tokens, as far as the agent tells them")
     iteration_timeout: float | None = Field(
-        None, gt=0, title="Iteration timeout", description="Seconds that an iteration may take"
+        None, gt=0, allow_inf_nan=False, title="Iteration timeout", description="Seconds that an iteration may take"
     )
     promise: str | None = Field(
         "<promise>COMPLETE</promise>",
@@ -140,7 +148,9 @@ class Settings(BaseModel):
         description="Signs what is posted: X-Untildone-Signature is the HMAC-SHA256 of the body",
     )
     notify_desktop: bool = Field(
-        default=False, title="Notify on the desktop", description="A notification of the desktop when a loop comes to rest"
+        default=False,
+        title="Notify on the desktop",
+        description="A notification of the desktop when a loop comes to rest",
     )
     profiles: dict[str, AgentProfile] = Field({}, title="Profiles", description="Your own names for agents")
 

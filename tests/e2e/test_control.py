@@ -425,7 +425,7 @@ class Terminal:
         environment = cli.environment | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
         self.process = cli.start(*arguments, stdin=follower, stderr=follower, env=environment)
         os.close(follower)
-        self.shown = ""
+        self.shown = self.all_shown = ""
 
     def until_shown(self, words: str) -> None:
         while words not in self.shown:
@@ -436,37 +436,39 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self._leader, keys.encode())
 
+    def choose(self, number: str) -> None:
+        """Answer a menu once it asks."""
+        self.until_shown("Choose (1-4): ")
+        self.all_shown += self.shown
+        self.shown = ""
+        self.press(f"{number}\r")
+
     def end(self) -> tuple[int, str]:
         while chunk := _read(self._leader):
             self.shown += chunk.decode(errors="replace")
+        self.all_shown += self.shown
         output, _ = self.process.communicate(timeout=20)
         os.close(self._leader)
         return self.process.returncode, output
 
 
-ENTER, DOWN = "\r", "\x1b[B"
-
-
 def test_resume_at_a_terminal_asks_what_to_do_with_what_is_unfinished(cli: CommandLine) -> None:
     loop_id = cli.run("run", "the task", "-r", "1", "--command", "echo working").output.split()[0]
     terminal = Terminal(cli, "resume")
-    terminal.until_shown("give up")
-    terminal.press(DOWN * 2 + ENTER)
-    terminal.until_shown("workspace")
-    terminal.press(DOWN * 3 + ENTER)
+    terminal.choose("3")
+    terminal.choose("nonsense")
+    terminal.choose("4")
     assert terminal.end() == (0, f"{loop_id} abandoned\n")
+    assert "workspace" in terminal.all_shown
+    assert "'nonsense' is none of 1 to 4." in terminal.all_shown
     assert cli.shown(loop_id)["outcome"] == "abandoned"
 
 
 def test_phases_that_ran_out_of_rounds_ask_at_a_terminal(cli: CommandLine) -> None:
     terminal = Terminal(cli, "run", "the task", "--mode", "phases", "-r", "1", "--command", "date +%N")
-    terminal.until_shown("save and leave")
-    terminal.press(ENTER)
-    terminal.until_shown("Round 2 (9 left)")
+    terminal.choose("1")
     terminal.until_shown("Round 11 (0 left)")
-    terminal.shown = ""
-    terminal.until_shown("save and leave")
-    terminal.press(DOWN * 2 + ENTER)
+    terminal.choose("3")
     code, output = terminal.end()
     assert (code, output.split()[-1]) == (3, "budget")
     assert cli.shown()["current_iteration"] == 11

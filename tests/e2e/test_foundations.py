@@ -126,7 +126,9 @@ def test_kill_and_resume_spend_the_budget_exactly(desk: Desk, tmp_path: Path) ->
     """Cap 5, `kill -9` of the runner in iteration 3, resume: five agent calls in all, and no agent left behind."""
     gate = tmp_path / "gate"
     counting = desk.programs / "agent.sh"
-    counting.write_text(f'#!/bin/sh\necho call >> "{tmp_path}/calls"\nn=$(wc -l < "{tmp_path}/calls")\n[ $n -eq 3 ] && [ ! -e "{gate}" ] && sleep 60\necho "round $n"\n')
+    counting.write_text(
+        f'#!/bin/sh\necho call >> "{tmp_path}/calls"\nn=$(wc -l < "{tmp_path}/calls")\n[ $n -eq 3 ] && [ ! -e "{gate}" ] && sleep 60\necho "round $n"\n'
+    )
     counting.chmod(0o755)
     agent = ("--agent", "command", "--command", str(counting))
     runner = desk.start("run", "do it", "-r", "5", *agent, "--json")

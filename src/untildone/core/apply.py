@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import assert_never
 
 from untildone.core import budget as budgets
 from untildone.core import gates, rounds, tasks
@@ -37,6 +36,7 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.hints import assert_never
 from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, Stall, Turn, session_key
 from untildone.core.model import Budget, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
 from untildone.core.value import replace

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-T = TypeVar("T")
+from untildone.core.hints import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 
 class CodecError(ValueError):
@@ -36,7 +42,8 @@ def to_json(value: Any, text: Callable[[str], str] = str) -> Any:
 
 def from_json(kind: type[T], data: Any) -> T:
     """The value of type `kind` that `data` describes. Unknown fields are passed over; missing ones take their default."""
-    decode: Callable[[Any], T] = _decoder(cast(Any, kind))
+    decoder: Any = _decoder
+    decode: Callable[[Any], T] = decoder(kind)
     return decode(data)
 
 
@@ -58,14 +65,14 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 @cache
 def _decoder(kind: Any) -> Callable[[Any], Any]:
-    origin = get_origin(kind)
-    if origin in (Union, types.UnionType):
-        return _union(get_args(kind))
+    if isinstance(kind, types.UnionType):
+        return _union(kind.__args__)
+    origin = getattr(kind, "__origin__", None)
     if origin is tuple:
-        item = _decoder(get_args(kind)[0])
+        item = _decoder(kind.__args__[0])
         return lambda data: tuple(item(entry) for entry in _need(list, data))
     if origin is not None:
-        key, item = (_decoder(argument) for argument in get_args(kind))
+        key, item = (_decoder(argument) for argument in kind.__args__)
         return lambda data: {key(name): item(entry) for name, entry in _need(dict, data).items()}
     return _plain(kind)
 
@@ -89,7 +96,7 @@ def _union(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 
 def _record(kind: Any) -> Callable[[Any], Any]:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     decoders = {name: _field(name, hints[name]) for name in _field_names(kind)}
 
     def decode(data: Any) -> Any:
@@ -100,6 +107,18 @@ def _record(kind: Any) -> Callable[[Any], Any]:
             raise CodecError(f"{kind.__name__}: {problem}") from None
 
     return decode
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """The type of each field. Annotations are texts, and mean what they mean in the module of their class."""
+    written = {(each.__module__, name): text for each in reversed(kind.__mro__) for name, text in _annotations(each)}
+    return {name: eval(text, vars(sys.modules[module])) for (module, name), text in written.items()}
+
+
+def _annotations(kind: Any) -> Iterable[tuple[str, str]]:
+    # What the standard way to ask would import takes longer than all of this.
+    own: dict[str, str] = kind.__dict__.get("__annotations__", {})  # noqa: RUF063
+    return own.items()
 
 
 def _field(name: str, kind: Any) -> Callable[[Any], Any]:

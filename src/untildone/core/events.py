@@ -6,8 +6,8 @@ Numbers in events are absolute ("iteration 3 started"), never "one more": readin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from untildone.core.hints import Any
 from untildone.core.model import (
     EMPTY,
     Answer,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from untildone.core.hints import Any
 from untildone.core.model import (
     EMPTY,
     Answer,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from untildone.core.actions import Ask, AwaitPerson
 from untildone.core.events import AnswerRead
+from untildone.core.hints import Protocol
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Role
 
@@ -26,23 +26,18 @@ class Mode(Protocol):
 
     def next(self, loop: Loop) -> Ask | AwaitPerson:
         """What to ask next."""
-        ...
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:
         """What an edit of the live state file means, made while no agent was at work. Modes without such a file never see one."""
-        ...
 
     def live_state(self, loop: Loop) -> str | None:
         """What the live state file should say now; None: this mode has no such file."""
-        ...
 
     def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
         """The mode's own state was lost: what the documents still tell of it."""
-        ...
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         """What a successful answer of that role means: is it a claim, and what becomes of the mode's own state?"""
-        ...
 
 
 class PlainMode:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import Any
 
+from untildone.core.hints import Any
 from untildone.core.value import dataclass, field
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})

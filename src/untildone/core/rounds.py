@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import assert_never
 
+from untildone.core.hints import assert_never
 from untildone.core.value import dataclass
 
 LARGEST = 1_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
 from untildone.core.events import KINDS, Entry, Event, level_of, name_of
+from untildone.core.hints import Any
 
 _SUM = b',"sum":"'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -93,9 +93,7 @@ class Following:
     async def _look_around(self) -> None:
         while self._followed:
             looked_at = dict(self._followed)
-            found = await asyncio.to_thread(
-                lambda looked_at=looked_at: {name: _signature(each.store, name) for name, each in looked_at.items()}
-            )
+            found = await asyncio.to_thread(_signatures, looked_at)
             for loop_id, signature in found.items():
                 followed = looked_at[loop_id]
                 if signature != followed.signature:
@@ -114,6 +112,10 @@ def _read(store: FileStore, loop_id: str, offset: int) -> _Read:
         # It went to the history this moment.
         entries, end = entries_after(layout.places(store.root, loop_id).journal, offset)
     return _Read(entries, end, loop)
+
+
+def _signatures(followed: Mapping[str, _Followed]) -> dict[str, Signature]:
+    return {loop_id: _signature(each.store, loop_id) for loop_id, each in followed.items()}
 
 
 def _signature(store: FileStore, loop_id: str) -> Signature:

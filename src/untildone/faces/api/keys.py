@@ -55,7 +55,8 @@ def _made(path: Path) -> str:
 def _checked(token: str, where: str) -> str:
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
-            f"The token in {where} is no good.", f"it takes {SHORTEST_TOKEN} characters or more: letters, digits, - and _"
+            f"The token in {where} is no good.",
+            f"it takes {SHORTEST_TOKEN} characters or more: letters, digits, - and _",
         )
     return token
 

@@ -20,11 +20,7 @@ TaskId = Annotated[str, StringConstraints(pattern=TASK_ID)]
 Number = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False, strict=True)]
 Position = Annotated[int, Field(ge=0, le=100_000, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
-Amount = (
-    Number
-    | Annotated[str, StringConstraints(pattern=r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$")]
-    | None
-)
+Amount = Number | Annotated[str, StringConstraints(pattern=r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$")] | None
 
 
 class Body(BaseModel):
@@ -56,11 +52,11 @@ class Problem(BaseModel):
 class NewLoop(Body):
     task: Text = Field(description="What is to be done, in your words; [r=5] at the start sets the rounds")
     settings: Settings = Field(
-        default_factory=Settings,
+        default_factory=lambda: Settings.model_validate({}),
         description="What is set here wins over the settings files; the schema is at /api/settings/schema",
     )
     workspace: str | None = Field(None, max_length=4096, description="One of the served folders; the first, if not set")
-    start: Flag = Field(False, description="Start it at once")
+    start: Flag = Field(default=False, description="Start it at once")
 
     model_config = ConfigDict(
         extra="forbid",
@@ -140,13 +136,13 @@ class LoopState(BaseModel):
 
 
 class Now(Body):
-    now: Flag = Field(False, description="End the running iteration at once, instead of after it")
+    now: Flag = Field(default=False, description="End the running iteration at once, instead of after it")
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"now": True}]})
 
 
 class Resumption(Body):
-    now: Flag = Field(False, description="Do not wait for a usage limit or a retry")
+    now: Flag = Field(default=False, description="Do not wait for a usage limit or a retry")
 
 
 class Message(Body):
@@ -214,7 +210,9 @@ class TaskPatch(Body):
 
 
 class TaskOrder(Body):
-    order: list[TaskId] = Field(max_length=10_000, description="Ids, the first first; those not named follow as they were")
+    order: list[TaskId] = Field(
+        max_length=10_000, description="Ids, the first first; those not named follow as they were"
+    )
 
 
 class Receipt(BaseModel):

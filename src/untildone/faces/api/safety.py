@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from untildone.faces.api.keys import COOKIE, Keys
@@ -74,19 +75,13 @@ class Door:
         answer = _Answer(scope, send, self._book)
         if refusal is not None:
             return await answer.refuse(refusal)
-        return await self._pass(scope, _Body(receive), answer)
-
-    async def _pass(self, scope: Scope, body: _Body, answer: _Answer) -> None:
-        try:
-            await self._app(scope, body.receive, answer.send)
-        except _Unbearable as problem:
-            if answer.begun:
-                raise
-            await answer.refuse(problem.refusal)
+        return await self._app(scope, _Body(receive).receive, answer.send)
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
         if not self._is_our_name(headers.get("host", "")):
-            return Refusal(403, "This server has another name.", "call it by the address that `untildone serve` printed")
+            return Refusal(
+                403, "This server has another name.", "call it by the address that `untildone serve` printed"
+            )
         if not _is_same_site(headers, scope):
             return Refusal(403, "Requests from pages of other sites are refused.")
         length = headers.get("content-length", "0")
@@ -94,7 +89,9 @@ class Door:
             return TOO_LARGE
         if scope["path"] not in OPEN_TO_ALL and not self._has_key(headers):
             return Refusal(
-                401, "The token is missing or wrong.", "send Authorization: Bearer TOKEN, or open the link that `serve` printed"
+                401,
+                "The token is missing or wrong.",
+                "send Authorization: Bearer TOKEN, or open the link that `serve` printed",
             )
         return None
 
@@ -123,13 +120,15 @@ class Door:
         return cookie is not None and self._keys.is_cookie(cookie.value)
 
 
-TOO_LARGE = Refusal(413, f"The body is larger than {LARGEST_BODY:,} bytes.", "put the details into files that the task names")
+TOO_LARGE = Refusal(
+    413, f"The body is larger than {LARGEST_BODY:,} bytes.", "put the details into files that the task names"
+)
 TOO_SLOW = Refusal(408, f"The body did not come within {BODY_WITHIN:g} seconds.")
 
 
-class _Unbearable(Exception):
-    def __init__(self, refusal: Refusal) -> None:
-        self.refusal = refusal
+def _unbearable(refusal: Refusal) -> HTTPException:
+    """In the one form that the framework lets through from the middle of a body."""
+    return HTTPException(refusal.status, refusal.error.rstrip("."), {"connection": "close"})
 
 
 class _Body:
@@ -147,10 +146,10 @@ class _Body:
         try:
             message = await asyncio.wait_for(self._receive(), max(0.0, self._deadline - time.monotonic()))
         except TimeoutError:
-            raise _Unbearable(TOO_SLOW) from None
+            raise _unbearable(TOO_SLOW) from None
         self._size += len(message.get("body", b""))
         if self._size > LARGEST_BODY:
-            raise _Unbearable(TOO_LARGE)
+            raise _unbearable(TOO_LARGE)
         self._whole = not message.get("more_body", False)
         return message
 
@@ -159,7 +158,6 @@ class _Answer:
     """The answer on its way out: with the headers that every answer has, and a line in the log without its query."""
 
     def __init__(self, scope: Scope, send: Send, book: Doorbook) -> None:
-        self.begun = False
         self._scope = scope
         self._send = send
         self._book = book
@@ -167,7 +165,6 @@ class _Answer:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.begun = True
             self._note(message["status"])
             message["headers"] = [*message.get("headers", ()), *self._added(message.get("headers", ()))]
         await self._send(message)
@@ -176,7 +173,7 @@ class _Answer:
         self._book.refused += 1
         content = json.dumps({"error": refusal.error, "hint": refusal.hint, "field": None}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
-        headers += [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else [(b"connection", b"close")]
+        headers += [(b"connection", b"close"), *([(b"www-authenticate", b"Bearer")] if refusal.status == 401 else [])]
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": content})
 

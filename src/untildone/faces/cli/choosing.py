@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Sequence
 
 from untildone import verbs
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import BudgetChanged, LoopCreated
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
-from untildone.faces.cli import show, streams, summaries
+from untildone.faces.cli import menus, show, streams, summaries
 from untildone.faces.cli.driving import Driver
 from untildone.faces.cli.telling import one_line
 from untildone.store.files import FileStore
@@ -41,13 +39,13 @@ def what_to_resume(store: FileStore) -> str | None:
     if not loops:
         return store.find("last")
     named = {f"{loop.loop_id}  {summaries.rounds(loop)}  {one_line(loop.title, 60)}": loop for loop in loops}
-    picked = next(iter(named)) if len(named) == 1 else _pick("Which loop?", tuple(named))
+    picked = next(iter(named)) if len(named) == 1 else menus.pick("Unfinished loops", (), tuple(named))
     return None if picked is None else _what_with(store, named[picked])
 
 
 def _what_with(store: FileStore, loop: Loop) -> str | None:
-    streams.talk().line(f"{loop.loop_id}: {one_line(loop.title)} ({loop.status.value}, round {summaries.rounds(loop)})")
-    while (wish := _pick("What with it?", (CONTINUE, START_OVER, SHOW, GIVE_UP))) == SHOW:
+    title, choices = f"Found an unfinished loop: {loop.loop_id}", (CONTINUE, START_OVER, SHOW, GIVE_UP)
+    while (wish := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
         for line in show.page(store, loop, driven=False, now=time.time()):
             streams.talk().line(line)
     if wish == START_OVER:
@@ -76,30 +74,13 @@ def drive_on(drives: Driver, store: FileStore, loop_id: str, *, patience: float 
 def _wants_more(store: FileStore, loop: Loop) -> bool:
     if loop.settings.mode != "phases" or loop.status is not Status.PAUSED:
         return False
-    wish = _pick("The iterations are used up. What next?", (MORE, SIMPLIFY, LEAVE, GIVE_UP))
+    wish = menus.pick("Iteration limit reached", menus.facts_at_limit(loop), (MORE, SIMPLIFY, LEAVE, GIVE_UP))
     if wish == GIVE_UP:
         summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
-    if wish == SIMPLIFY and (words := _ask("What may it leave out?")):
+    if wish == SIMPLIFY and (words := menus.ask("What may it leave out? ")):
         verbs.say(store, loop.loop_id, f"The task is simpler now: {words}")
     elif wish != MORE:
         return False
     verbs.budget(store, loop.loop_id, BudgetChanged("iterations", MORE_ROUNDS, add=True))
     verbs.resume(store, loop.loop_id)
     return True
-
-
-def _pick(question: str, choices: Sequence[str]) -> str | None:
-    import questionary
-    from prompt_toolkit.output import create_output
-
-    asked = questionary.select(question, choices=list(choices), output=create_output(stdout=sys.stderr))
-    picked: str | None = asked.ask(kbi_msg="")
-    return picked
-
-
-def _ask(question: str) -> str | None:
-    import questionary
-    from prompt_toolkit.output import create_output
-
-    words: str | None = questionary.text(question, output=create_output(stdout=sys.stderr)).ask(kbi_msg="")
-    return words and words.strip()

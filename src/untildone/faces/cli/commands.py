@@ -39,6 +39,7 @@ COMMANDS = {
     "supervisor": Place("supervisor:command", "`supervisor init` writes a starter SUPERVISOR.md."),
     "demo": Place("demo:command", "Watch a loop catch an agent that lies."),
     "hook": Place("hook:command", "The loop inside your own agent session."),
+    "serve": Place("serve:command", "Many loops behind an API and a dashboard."),
     "completion": Place("completion:command", "Print the completion script of a shell."),
     "_drive": Place("background:command", "Drive a loop; --detach starts this.", hidden=True),
 }

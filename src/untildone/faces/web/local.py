@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from untildone import settings, verbs
-from untildone.board import Board
 from untildone.core.events import BudgetChanged
 from untildone.core.model import Role, TaskChange, Urgency
+from untildone.faces.api.service import Service
 from untildone.faces.web import reading
 from untildone.faces.web.desk import Listing, Sight, Wanted
 from untildone.faces.web.listing import SharedLook
 from untildone.faces.web.reading import Output
 from untildone.faces.web.sights import Sights
 from untildone.faces.web.timeline import Round
-from untildone.hosts import workspace
+from untildone.hosts import workspace as workspaces
+from untildone.hosts.fleet import HOST
 from untildone.settings import Settings
 from untildone.store.files import FileStore
 from untildone.verbs import Heard, Verification
 
-HOST = "server"
-
 
 class LocalDesk:
-    def __init__(
-        self,
-        board: Board,
-        wake: Callable[[str], None],
-        problems: Mapping[str, str],
-        environment: Mapping[str, str] = os.environ,
-    ) -> None:
-        self._board = board
-        self._wake = wake
-        self._environment = environment
-        self._shared = SharedLook(board)
-        self._sights = Sights(lambda loop_id: problems.get(loop_id, ""))
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._shared = SharedLook(service.board)
+        self._sights = Sights(lambda loop_id: service.fleet.problems.get(loop_id, ""))
 
     def workspaces(self) -> tuple[str, ...]:
-        return tuple(self._board.stores)
+        return tuple(self._service.stores)
 
     def folder(self, workspace: str) -> Path:
-        return self._board.stores[workspace].root.parent
+        return self._service.workspace(workspace)[0]
 
     def listing(self, wanted: Wanted) -> Listing:
         return self._shared.listing(wanted)
@@ -65,16 +55,17 @@ class LocalDesk:
         return reading.names(self._store(loop_id).progress(loop_id) / "output")
 
     def create(self, workspace: str, task: str, values: Mapping[str, Any], *, start: bool) -> str:
-        store, folder = self._board.stores[workspace], self.folder(workspace)
-        chosen = settings.load(folder, values, self._environment)
-        loop_id = verbs.create(store, task, chosen, folder, self._environment).loop_id
+        folder, store = self._service.workspace(workspace)
+        environment = self._service.environment
+        chosen = settings.load(folder, values, environment)
+        loop_id = verbs.create(store, task, chosen, folder, environment, tidies=False).loop_id
         if start:
-            verbs.start(store, loop_id, HOST)
+            self._service.start(loop_id)
         self._changed(loop_id)
         return loop_id
 
     def start(self, loop_id: str) -> None:
-        verbs.start(self._store(loop_id), loop_id, HOST)
+        self._service.start(loop_id)
         self._changed(loop_id)
 
     def pause(self, loop_id: str, urgency: Urgency) -> None:
@@ -82,7 +73,7 @@ class LocalDesk:
         self._changed(loop_id)
 
     def resume(self, loop_id: str) -> None:
-        verbs.resume(self._store(loop_id), loop_id, host=HOST)
+        self._service.resume(loop_id, skip_wait=False)
         self._changed(loop_id)
 
     def stop(self, loop_id: str, urgency: Urgency) -> None:
@@ -90,7 +81,7 @@ class LocalDesk:
         self._changed(loop_id)
 
     def say(self, loop_id: str, text: str) -> Heard:
-        heard = verbs.say(self._store(loop_id), loop_id, text, host=HOST)
+        heard = verbs.say(self._store(loop_id), loop_id, text, "dashboard", HOST)
         self._changed(loop_id)
         return heard
 
@@ -111,7 +102,7 @@ class LocalDesk:
         if of is None:
             return verbs.diff(store, loop_id)
         place = store.load(loop_id).settings.workspace
-        return workspace.diff(place, of.before or "", None if of.is_going else of.after or "")
+        return workspaces.diff(place, of.before or "", None if of.is_going else of.after or "")
 
     def receipt(self, loop_id: str) -> Mapping[str, Any] | None:
         try:
@@ -121,18 +112,18 @@ class LocalDesk:
         return told if isinstance(told, dict) else None
 
     def verify(self, loop_id: str) -> tuple[Verification, ...]:
-        return verbs.verify(self._store(loop_id), loop_id, self._environment)
+        return verbs.verify(self._store(loop_id), loop_id, self._service.environment)
 
     def settings(self, workspace: str) -> Settings:
-        return settings.load(self.folder(workspace), {}, self._environment)
+        return settings.load(self.folder(workspace), {}, self._service.environment)
 
     def save_settings(self, workspace: str, values: Mapping[str, Any]) -> None:
-        path = settings.files(self.folder(workspace), self._environment)[-1]
+        path = settings.files(self.folder(workspace), self._service.environment)[-1]
         settings.save(path, {**settings.said_in(path), **values})
 
     def _store(self, loop_id: str) -> FileStore:
-        return self._board.find(loop_id)[1]
+        return self._service.store_of(loop_id)
 
     def _changed(self, loop_id: str) -> None:
         self._shared.outdated()
-        self._wake(loop_id)
+        self._service.fleet.want(loop_id)

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from untildone.core.apply import apply
+from untildone.core.errors import StoreError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Status
@@ -52,11 +53,18 @@ class _Follower:
 
     def look(self, problem: str) -> Sight:
         with self._lock:
-            places = layout.places(self._store.root, self._loop_id)
-            mark = self._mark(places, problem)
-            if self._sight is None or self._sight.mark != mark:
-                self._sight = self._read(places, mark, problem)
-            return self._sight
+            try:
+                return self._look(problem)
+            except StoreError:
+                # It went to the history this moment.
+                return self._look(problem)
+
+    def _look(self, problem: str) -> Sight:
+        places = layout.places(self._store.root, self._loop_id)
+        mark = self._mark(places, problem)
+        if self._sight is None or self._sight.mark != mark:
+            self._sight = self._read(places, mark, problem)
+        return self._sight
 
     def _mark(self, places: layout.Places, problem: str) -> tuple[object, ...]:
         try:

@@ -1,0 +1,135 @@
+"""What the engine adds to a round trip of the real `claude -p`: the same prompts, the same scripted API, turn about.
+
+Each iteration of a running loop is followed by the same call without untildone, in a session and a workspace of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from untildone import agents, settings, verbs
+from untildone.agents import Request
+from untildone.core.events import Entry, TurnEnded, TurnStarted
+from untildone.core.loop import Loop
+from untildone.core.model import SessionUse
+from untildone.hosts.engine import NobodyWatches
+from untildone.testing.modelapi import ModelAPI, Step, environment
+
+INSTALL_AGENTS = Path(__file__).parents[1] / "scripts" / "install-agents"
+GOAL = 3.0
+"""Percent that the engine may add."""
+
+
+@dataclass(slots=True)
+class BareClaude:
+    """The same command lines, as a person or a script would call them."""
+
+    workspace: Path
+    env: Mapping[str, str]
+    session: str = field(default_factory=lambda: str(uuid4()))
+    calls: list[float] = field(default_factory=list)
+
+    def call(self, prompt: str) -> None:
+        use = SessionUse.RESUME if self.calls else SessionUse.NEW
+        request = Request(prompt, use, session_id=self.session if self.calls else None, fresh_id=self.session)
+        invocation = agents.find("claude").invocation(request)
+        env = {**self.env, **invocation.env}
+        started = time.perf_counter()
+        subprocess.run(
+            invocation.argv, env=env, cwd=self.workspace, input=invocation.stdin, capture_output=True, check=True
+        )
+        self.calls.append(time.perf_counter() - started)
+
+
+class TurnAbout(NobodyWatches):
+    """Watches the loop. Before each of its iterations but the first, the bare call has its turn, outside the clock."""
+
+    def __init__(self, bare: BareClaude) -> None:
+        self.bare = bare
+        self.iterations: list[float] = []
+        self.programs: list[float] = []
+        self._since: float | None = None
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        if isinstance(entry.event, TurnEnded):
+            self.programs.append(entry.event.seconds)
+        if isinstance(entry.event, TurnStarted):
+            if self._since is not None:
+                self.iterations.append(time.perf_counter() - self._since)
+            self.bare.call(entry.event.prompt)
+            self._since = time.perf_counter()
+
+
+def one_loop(folder: Path, rounds: int) -> tuple[TurnAbout, BareClaude]:
+    (folder / "loop").mkdir(parents=True)
+    (folder / "bare").mkdir()
+    with ModelAPI([Step(text="There is more to do.", repeat="forever")]) as api:
+        env = environment("claude", api.url, folder / "home", path=f"{claude_folder()}:{os.defpath}")
+        bare = BareClaude(folder / "bare", env)
+        watch = TurnAbout(bare)
+        drive(folder / "loop", env, rounds + 1, watch)
+    # A first call makes the session, and the last iteration has none after it: both are left out.
+    del bare.calls[0], watch.programs[-1:]
+    return watch, bare
+
+
+def drive(workspace: Path, env: Mapping[str, str], rounds: int, watch: TurnAbout) -> None:
+    flags = {"agent": "claude", "max_iterations": rounds, "promise": ""}
+    chosen = settings.load(workspace, flags, env)
+    store = verbs.store_of(workspace, env, create=True)
+    loop_id = verbs.create(store, "Do the work.", chosen, workspace, env).loop_id
+    verbs.start(store, loop_id)
+    around = verbs.surroundings(env, chosen)
+    try:
+        verbs.drive(store, loop_id, around, watch)
+    finally:
+        around.guard.close()
+
+
+def claude_folder() -> Path:
+    listed = subprocess.run([str(INSTALL_AGENTS), "--list"], capture_output=True, text=True, check=True)
+    found = [Path(line) for line in listed.stdout.splitlines() if (Path(line) / "claude").exists()]
+    return found[0] if found else Path(shutil.which("claude") or "claude").parent
+
+
+def milliseconds(seconds: list[float]) -> str:
+    return f"{statistics.median(seconds) * 1000:7.1f} ms (quickest {min(seconds) * 1000:.1f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10, help="iterations of each loop (10)")
+    parser.add_argument("--times", type=int, default=3, help="loops (3)")
+    wanted = parser.parse_args()
+    iterations, programs, calls = list[float](), list[float](), list[float]()
+    for _ in range(wanted.times):
+        with tempfile.TemporaryDirectory() as folder:
+            watch, bare = one_loop(Path(folder), wanted.rounds)
+        iterations += watch.iterations
+        programs += watch.programs
+        calls += bare.calls
+    report(iterations, programs, calls)
+
+
+def report(iterations: list[float], programs: list[float], calls: list[float]) -> None:
+    around = [whole - program for whole, program in zip(iterations, programs, strict=True)]
+    added = statistics.median(iterations) / statistics.median(calls) - 1
+    quickest = min(iterations) / min(calls) - 1
+    print(f"claude -p, called bare           {milliseconds(calls)}")
+    print(f"an iteration of a running loop   {milliseconds(iterations)}")
+    print(f"  of it, outside the program     {milliseconds(around)}")
+    print(f"untildone adds {added:+.1%} (median), {quickest:+.1%} (quickest); the goal is under {GOAL:g} %")
+
+
+if __name__ == "__main__":
+    main()

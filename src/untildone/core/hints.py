@@ -1,0 +1,26 @@
+"""Names of `typing` for code that also runs in the stop hook, where importing `typing` would take longer than the work.
+
+A program that has imported it anyway gets the names themselves. To type checkers, they are never anything else.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol, assert_never
+
+    __all__ = ["Any", "Protocol", "assert_never"]
+elif "typing" in sys.modules:
+    from typing import Any, Protocol, assert_never
+else:
+
+    class Any:
+        """Stands for every type."""
+
+    class Protocol:
+        """What classes look like from outside."""
+
+    def assert_never(value):
+        raise AssertionError(f"this should never have come here: {value!r}")

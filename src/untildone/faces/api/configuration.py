@@ -1,0 +1,66 @@
+"""Settings: what holds, what one of the two files says, and the one schema of both."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from untildone import settings
+from untildone.faces.api.answers import may_answer
+from untildone.faces.api.common import Serving
+from untildone.settings import Settings
+
+router = APIRouter(prefix="/api/settings", tags=["settings"])
+
+
+class Scope(StrEnum):
+    EFFECTIVE = "effective"
+    PROJECT = "project"
+    PERSON = "person"
+
+
+class FileScope(StrEnum):
+    PROJECT = "project"
+    PERSON = "person"
+
+
+Workspace = Annotated[
+    str | None, Query(max_length=4096, description="One of the served folders; the first, if not set")
+]
+
+
+@router.get("", response_model=Settings, response_model_exclude_unset=True, responses=may_answer(422, 503))
+def read_settings(
+    service: Serving,
+    scope: Annotated[Scope, Query(description="What holds in all, or what one file says")] = Scope.EFFECTIVE,
+    workspace: Workspace = None,
+) -> dict[str, Any]:
+    """The settings of a workspace. Secrets and the variables of agents are shown as `…`."""
+    folder, _ = service.workspace(workspace)
+    if scope is Scope.EFFECTIVE:
+        return settings.hidden(settings.load(folder, {}, service.environment).model_dump(mode="json"))
+    person, project = settings.files(folder, service.environment)
+    return settings.hidden(settings.said_in(project if scope is Scope.PROJECT else person))
+
+
+@router.put("", response_model=Settings, response_model_exclude_unset=True, responses=may_answer(422, 503))
+def write_settings(
+    wanted: Settings,
+    service: Serving,
+    scope: Annotated[FileScope, Query(description="Which file: the project's or the person's")] = FileScope.PROJECT,
+    workspace: Workspace = None,
+) -> dict[str, Any]:
+    """Make one file say exactly this. A secret given as `…` stays as it is."""
+    folder, _ = service.workspace(workspace)
+    person, project = settings.files(folder, service.environment)
+    path = project if scope is FileScope.PROJECT else person
+    settings.save(path, wanted.model_dump(mode="json", exclude_unset=True))
+    return settings.hidden(settings.said_in(path))
+
+
+@router.get("/schema", responses=may_answer(422))
+def settings_schema() -> dict[str, Any]:
+    """JSON Schema: titles, descriptions, bounds, defaults."""
+    return settings.schema()

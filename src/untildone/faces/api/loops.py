@@ -1,0 +1,164 @@
+"""Loops: create, list, show, change, delete, and every control. The same verbs as on the command line."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from untildone import verbs
+from untildone.core import amounts, moves
+from untildone.core.errors import LoopBusy, WrongMove
+from untildone.core.events import BudgetChanged
+from untildone.core.loop import Loop
+from untildone.core.model import Status, Urgency
+from untildone.faces.api.answers import may_answer
+from untildone.faces.api.common import LoopId, Serving
+from untildone.faces.api.models import (
+    BudgetChange,
+    Heard,
+    LoopChange,
+    LoopLine,
+    LoopList,
+    LoopState,
+    Message,
+    NewLoop,
+    Now,
+    Resumption,
+)
+from untildone.faces.api.service import Service
+from untildone.store import checkpoint
+
+MOST_ON_A_PAGE = 200
+FORCED_END_WITHIN = 20.0
+router = APIRouter(prefix="/api/loops", tags=["loops"])
+
+
+@router.post("", status_code=201, response_model=LoopLine, responses=may_answer(409, 422, 503))
+def create_loop(new: NewLoop, service: Serving, response: Response) -> LoopLine:
+    """A new loop in one of the served folders; with `start`, it begins at once."""
+    loop = service.create(new.task, new.settings, new.workspace)
+    if new.start:
+        loop = service.start(loop.loop_id)
+    response.headers["Location"] = f"/api/loops/{loop.loop_id}"
+    return service.line(loop)
+
+
+@router.get("", response_model=LoopList, responses=may_answer(422, 503))
+def list_loops(
+    service: Serving,
+    status: Annotated[Status | None, Query(description="Only those of this status")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE)] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=100, pattern=r"^[A-Za-z0-9_-]*$", description="`next_cursor` of the page before")
+    ] = None,
+) -> LoopList:
+    """All loops of the served folders, newest first."""
+    page = service.board.page(status, cursor or None, limit)
+    return LoopList(loops=service.lines(page.rows), next_cursor=page.cursor)
+
+
+@router.get("/{loop_id}", response_model=LoopState, responses=may_answer(404, 422, 503))
+def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
+    """Everything known about a loop: its checkpoint."""
+    store = service.store_of(loop_id)
+    loop = store.load(loop_id)
+    return {
+        **checkpoint.as_fields(loop),
+        "driven": store.is_driven(loop_id),
+        "queued": service.is_queued(loop_id),
+        "problem": service.fleet.problems.get(loop_id, ""),
+    }
+
+
+@router.patch("/{loop_id}", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def change_loop(loop_id: LoopId, change: LoopChange, service: Serving) -> LoopLine:
+    """Another title, another budget."""
+    store = service.store_of(loop_id)
+    changes = _budget_changes(change.budget) if change.budget else ()
+    loop = store.load(loop_id)
+    if change.title is not None:
+        loop = verbs.rename(store, loop_id, change.title)
+    if changes:
+        loop = verbs.budget(store, loop_id, *changes)
+    return service.line(loop)
+
+
+@router.delete("/{loop_id}", status_code=204, responses=may_answer(404, 409, 422, 503))
+def delete_loop(
+    loop_id: LoopId,
+    service: Serving,
+    force: Annotated[bool, Query(description="One that has not ended is stopped first, at once")] = False,
+) -> Response:
+    """Everything of an ended loop but its work: journal, output, receipt."""
+    store = service.store_of(loop_id)
+    if force and not store.load(loop_id).status.ended:
+        verbs.stop(store, loop_id, Urgency.NOW)
+    _delete(service, loop_id, within=FORCED_END_WITHIN if force else 1.0)
+    return Response(status_code=204)
+
+
+def _delete(service: Service, loop_id: str, within: float) -> None:
+    """Once whoever drives it has left."""
+    store, deadline = service.store_of(loop_id), time.monotonic() + within
+    while True:
+        try:
+            verbs.delete(store, loop_id)
+            return
+        except (LoopBusy, WrongMove) as problem:
+            ending = isinstance(problem, LoopBusy) or store.load(loop_id).stop is not None
+            if not ending or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+@router.post("/{loop_id}/start", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def start_loop(loop_id: LoopId, service: Serving) -> LoopLine:
+    """It is driven here, as soon as a slot is free. A running one goes on as it is."""
+    return service.line(service.start(loop_id))
+
+
+@router.post("/{loop_id}/pause", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def pause_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> LoopLine:
+    """After the iteration, or now. A paused one stays paused."""
+    return service.line(verbs.pause(service.store_of(loop_id), loop_id, _urgency(when)))
+
+
+@router.post("/{loop_id}/resume", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def resume_loop(loop_id: LoopId, service: Serving, how: Resumption | None = None) -> LoopLine:
+    """It goes on here, where it was. A running one goes on where it is."""
+    return service.line(service.resume(loop_id, skip_wait=how is not None and how.now))
+
+
+@router.post("/{loop_id}/stop", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def stop_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> LoopLine:
+    """For good, after the iteration or now. A stopped one stays stopped."""
+    return service.line(verbs.stop(service.store_of(loop_id), loop_id, _urgency(when)))
+
+
+@router.post("/{loop_id}/messages", response_model=Heard, responses=may_answer(404, 409, 422, 503))
+def say(loop_id: LoopId, message: Message, service: Serving) -> Heard:
+    """Part of its next prompt. `[r+5]` at the very start adds rounds; a loop that was out of them goes on."""
+    heard = service.say(loop_id, message.text)
+    return Heard(notices=list(heard.notices), goes_on=heard.goes_on, loop=service.line(heard.loop))
+
+
+@router.post("/{loop_id}/budget", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def change_budget(loop_id: LoopId, change: BudgetChange, service: Serving) -> LoopLine:
+    """Other limits, while it runs or rests."""
+    store, changes = service.store_of(loop_id), _budget_changes(change)
+    if not changes:
+        loop: Loop = store.load(loop_id)
+        moves.check(loop, "budget")
+        return service.line(loop)
+    return service.line(verbs.budget(store, loop_id, *changes))
+
+
+def _budget_changes(change: BudgetChange) -> tuple[BudgetChanged, ...]:
+    wanted = change.model_dump(exclude_none=True)
+    return tuple(amounts.change(limit, amount) for limit, amount in wanted.items())
+
+
+def _urgency(when: Now | None) -> Urgency:
+    return Urgency.NOW if when is not None and when.now else Urgency.AFTER_ITERATION

@@ -1,0 +1,139 @@
+"""What a loop left behind and what it does now: its journal as a stream, the agent's output, the diff, the receipt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.concurrency import run_in_threadpool
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from untildone import verbs
+from untildone.core.codec import to_json
+from untildone.core.errors import UsageError
+from untildone.core.loop import Loop
+from untildone.core.model import Role
+from untildone.faces.api.answers import may_answer
+from untildone.faces.api.common import LoopId, Serving
+from untildone.faces.api.following import Following
+from untildone.faces.api.models import Receipt
+from untildone.hosts.turns import output_name
+from untildone.store.lines import as_fields
+
+HEARTBEAT = 15
+SLOW_READER = 20.0
+"""A stream whose reader takes nothing for so many seconds is closed."""
+MOST_OUTPUT = 1_000_000
+MOST_DIFF = 2_000_000
+router = APIRouter(prefix="/api/loops/{loop_id}", tags=["records"])
+_TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "One message an entry: `id` is its number, `data` the entry as JSON. The last has the event `loop_end`.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    },
+    204: {"description": "The loop has ended, and `Last-Event-ID` was its last entry: do not come again."},
+}
+
+
+class _Stream(EventSourceResponse):
+    """Gives its place back however it ends."""
+
+    def __init__(self, content: AsyncIterator[ServerSentEvent], following: Following) -> None:
+        super().__init__(content, ping=HEARTBEAT, send_timeout=SLOW_READER, sep="\n")
+        self._following = following
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._following.release()
+
+
+@router.get("/events", response_class=EventSourceResponse, responses={**may_answer(404, 422, 503), **_STREAM})
+async def stream_events(
+    loop_id: LoopId,
+    service: Serving,
+    last_event_id: Annotated[
+        str | None, Header(pattern=r"^[0-9]{1,15}$", description="The number of the last entry that you have")
+    ] = None,
+) -> Response:
+    """Every entry of the journal, then each new one until the loop ends. It goes on where `Last-Event-ID` says."""
+    after = int(last_event_id or 0)
+    store = await run_in_threadpool(service.store_of, loop_id)
+    loop = await run_in_threadpool(store.load, loop_id)
+    if loop.status.ended and after >= loop.seq:
+        return Response(status_code=204)
+    service.following.reserve()
+
+    async def messages() -> AsyncIterator[ServerSentEvent]:
+        async for entry, now in service.following.follow(store, loop_id, after):
+            if entry is None:
+                yield ServerSentEvent(json.dumps(_end(now)), event="loop_end")
+            else:
+                yield ServerSentEvent(json.dumps(as_fields(entry, loop_id), ensure_ascii=False), id=str(entry.seq))
+
+    return _Stream(messages(), service.following)
+
+
+def _end(loop: Loop) -> dict[str, Any]:
+    return {
+        "event": "loop_end",
+        "loop_id": loop.loop_id,
+        "status": loop.status.value,
+        "outcome": loop.outcome.word if loop.outcome else None,
+        "iterations": loop.spend.iterations,
+        "spend": to_json(loop.spend),
+        "exit_code": loop.outcome.exit_code if loop.outcome else 0,
+    }
+
+
+@router.get("/output/{iteration}", response_class=PlainTextResponse, responses={**may_answer(404, 422, 503), **_TEXT})
+def read_output(
+    loop_id: LoopId,
+    service: Serving,
+    iteration: Annotated[int, Path(ge=0, le=1_000_000)],
+    role: Annotated[Role, Query(description="Whose output")] = Role.WORKER,
+    offset: Annotated[int, Query(ge=0, le=10**15, description="The first byte wanted")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="So many bytes at most")] = 65_536,
+) -> Response:
+    """What the agent printed in an iteration, as it was, secrets removed. `X-Next-Offset` and `X-Size` say where you are."""
+    path = service.store_of(loop_id).output(loop_id, output_name(role, iteration))
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, 2)
+            file.seek(min(offset, size))
+            content = file.read(limit)
+    except FileNotFoundError:
+        raise HTTPException(404, f"Loop {loop_id} has no output of the {role.value} in iteration {iteration}") from None
+    headers = {"X-Next-Offset": str(min(offset, size) + len(content)), "X-Size": str(size)}
+    return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+@router.get("/diff", response_class=PlainTextResponse, responses={**may_answer(404, 422, 503), **_TEXT})
+def read_diff(
+    loop_id: LoopId, service: Serving, stat: Annotated[bool, Query(description="Only how much changed where")] = False
+) -> Response:
+    """What the loop changed in its workspace, as far as git tells."""
+    try:
+        diff = verbs.diff(service.store_of(loop_id), loop_id, stat=stat)
+    except UsageError as problem:
+        raise HTTPException(404, problem.sentence.rstrip(".")) from None
+    return PlainTextResponse(diff.encode("utf-8", "replace")[:MOST_DIFF])
+
+
+@router.get("/receipt", response_model=Receipt, responses=may_answer(404, 422, 503))
+def read_receipt(loop_id: LoopId, service: Serving) -> dict[str, Any]:
+    """The receipt of an ended loop."""
+    try:
+        told: dict[str, Any] = json.loads(service.store_of(loop_id).receipt(loop_id).read_text())
+    except FileNotFoundError:
+        raise HTTPException(404, f"Loop {loop_id} has no receipt yet: it gets one when it ends") from None
+    except (OSError, ValueError):
+        raise HTTPException(404, f"The receipt of loop {loop_id} cannot be read: it was damaged or edited") from None
+    return told

@@ -1,0 +1,85 @@
+"""The server itself: is it well, how busy is it, and the way in for a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Annotated
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+
+from untildone.faces.api.answers import may_answer
+from untildone.faces.api.common import Serving
+from untildone.faces.api.keys import COOKIE, COOKIE_SECONDS, Keys
+from untildone.faces.api.models import Health
+from untildone.faces.api.safety import Doorbook
+from untildone.faces.api.service import Service
+
+router = APIRouter(tags=["server"])
+_FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>untildone</title>
+<h1>untildone</h1><p>{told}</p>
+<form method="post" action="/login"><label>Token <input name="token" type="password" autofocus></label>
+<button>Log in</button></form></html>
+"""
+_ASK = "Open the link that <code>untildone serve</code> printed, or give the token."
+_POLICY = {"content-security-policy": "default-src 'none'; form-action 'self'; frame-ancestors 'none'"}
+
+
+@router.get("/api/health", response_model=Health, responses=may_answer(422), openapi_extra={"security": []})
+def health() -> Health:
+    """Whether the server answers; no token is needed."""
+    return Health(status="ok", version=version("untildone"))
+
+
+@router.get("/metrics", response_class=PlainTextResponse, responses=may_answer(422, 503))
+def metrics(service: Serving, request: Request) -> str:
+    """For Prometheus."""
+    return "".join(f"{line}\n" for line in _metrics(service, request.app.state.book))
+
+
+def _metrics(service: Service, book: Doorbook) -> Iterator[str]:
+    load = service.fleet.load()
+    yield "# TYPE untildone_loops gauge"
+    yield from (
+        f'untildone_loops{{status="{status}"}} {count}' for status, count in sorted(service.board.counts().items())
+    )
+    gauges = {
+        "slots": load.slots,
+        "loops_driven": len(load.driving),
+        "loops_queued": len(load.queued),
+        "loops_waiting": len(load.waiting),
+        "event_streams": service.following.streams,
+    }
+    for name, value in gauges.items():
+        yield f"# TYPE untildone_{name} gauge"
+        yield f"untildone_{name} {value}"
+    yield "# TYPE untildone_http_responses_total counter"
+    yield from (f'untildone_http_responses_total{{code="{code}"}} {n}' for code, n in sorted(book.answers.items()))
+    yield "# TYPE untildone_http_refused_total counter"
+    yield f"untildone_http_refused_total {book.refused}"
+
+
+@router.get("/login", include_in_schema=False)
+def log_in(service: Serving, code: Annotated[str | None, Query(max_length=200)] = None) -> Response:
+    """The code of the link is good once; then the cookie is what counts, and nothing secret is in an address."""
+    if code is None:
+        return HTMLResponse(_FORM.format(told=_ASK), headers=_POLICY)
+    if not service.keys.use_code(code):
+        return HTMLResponse(_FORM.format(told=f"That link was used, or is too old. {_ASK}"), 403, headers=_POLICY)
+    return _welcome(service.keys)
+
+
+@router.post("/login", include_in_schema=False)
+async def log_in_by_token(service: Serving, request: Request) -> Response:
+    words = parse_qs((await request.body()).decode("utf-8", "replace"))
+    if not service.keys.is_token((words.get("token") or [""])[0].strip()):
+        return HTMLResponse(_FORM.format(told=f"That is not the token. {_ASK}"), 403, headers=_POLICY)
+    return _welcome(service.keys)
+
+
+def _welcome(keys: Keys) -> Response:
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(COOKIE, keys.cookie, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", path="/")
+    return answer

@@ -1,0 +1,43 @@
+"""The dashboard: pages over the same service as the API, on the same server. `mount` puts them on the application."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from nicegui import ui
+
+from untildone.faces.api.service import Service
+from untildone.faces.web.desk import Desk
+from untildone.faces.web.local import LocalDesk
+
+
+def mount(app: FastAPI, service: Service) -> None:
+    """Add the dashboard to the application that has the API. Who may come in is decided at the application's door."""
+    show(app, LocalDesk(service))
+
+
+def show(app: FastAPI, desk: Desk) -> None:
+    from untildone.faces.web import frame
+    from untildone.faces.web.pages import loop, loops, new, preferences
+
+    @ui.page("/")
+    def all_loops(request: Request) -> None:
+        loops.build(desk, request, ended_only=False)
+
+    @ui.page("/history")
+    def history(request: Request) -> None:
+        loops.build(desk, request, ended_only=True)
+
+    @ui.page("/loops/{loop_id}")
+    def one_loop(request: Request, loop_id: str) -> None:
+        loop.build(desk, request, loop_id)
+
+    @ui.page("/new")
+    def new_loop(request: Request) -> None:
+        new.build(desk, request)
+
+    @ui.page("/settings")
+    def all_settings(request: Request) -> None:
+        preferences.build(desk, request)
+
+    frame.serve_assets()
+    ui.run_with(app, title="untildone", favicon="✅", dark=None, tailwind=False, show_welcome_message=False)
