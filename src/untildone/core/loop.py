@@ -24,6 +24,8 @@ from untildone.core.model import (
 )
 from untildone.core.value import dataclass, field
 
+HOOK = "hook"
+"""The kind of host that a person's own session is."""
 HOOK_SESSION = "hook_session"
 """Among the options of a loop that was begun in a person's own session: its id."""
 
@@ -165,7 +167,7 @@ class Loop:
     @property
     def works_in_session(self) -> bool:
         """Whether the running turn is one of a person's own session: its end is told by the stop hook."""
-        return self.status is Status.RUNNING and self.turn is not None and HOOK_SESSION in self.settings.options
+        return self.status is Status.RUNNING and self.turn is not None and self.host == HOOK
 
     @property
     def interrupts_now(self) -> bool:

@@ -33,7 +33,7 @@ _HINTS_FOR = {"delete": "stop it first"}
 def check(loop: Loop, verb: str) -> None:
     if verb == "resume" and loop.works_in_session:
         raise WrongMove(
-            f"Loop {loop.loop_id} is at work in the session {loop.settings.options[HOOK_SESSION]}.",
+            f"Loop {loop.loop_id} is at work in the session {loop.settings.options.get(HOOK_SESSION, '')}.",
             f"it goes on there; `untildone pause --now {loop.loop_id}` takes it out of the session",
         )
     if loop.status in _ALLOWED[verb]:

@@ -22,3 +22,11 @@ def archive(store: Store, loop: Loop) -> None:
     live_state = modes.find(loop.settings.mode).live_state(in_all)
     if live_state is not None:
         store.live_file(loop.loop_id, place).retire(store.progress(loop.loop_id), live_state)
+
+
+def tidy(store: Store) -> None:
+    """Archive what ended while its runner died."""
+    for loop_id in store.live_ids():
+        loop = store.load(loop_id)
+        if loop.status.ended and not store.is_driven(loop_id):
+            archive(store, loop)

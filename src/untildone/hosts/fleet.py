@@ -28,7 +28,8 @@ from untildone.store.files import FileStore
 HOST = "server"
 SLOTS = 4
 LOOK_EVERY = 0.5
-TRY_AGAIN = 0.1
+TRY_AGAIN, DRIVEN_ELSEWHERE = 0.1, 1.0
+"""Seconds until the next look at a loop that somebody else has claimed for a moment, or drives."""
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
 LONG_WAIT = 5.0
 """A loop that has to wait longer than this, in seconds, leaves its slot to another meanwhile."""
@@ -172,7 +173,11 @@ class Fleet:
         if signature is not None:
             self._seen[loop_id] = signature
         self._due.pop(loop_id, None)
-        if _is_ours(loop):
+        if not _is_ours(loop):
+            return
+        if loop_id not in self._driving and served.store.is_driven(loop_id):
+            self._due[loop_id] = time.time() + DRIVEN_ELSEWHERE
+        else:
             self._enqueue(loop_id)
 
     def _enqueue(self, loop_id: str) -> None:

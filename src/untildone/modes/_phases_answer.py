@@ -8,7 +8,7 @@ from typing import Any
 
 from untildone.core.claims import has_promise
 from untildone.core.model import Task, TaskChange, TaskStatus
-from untildone.modes._json_objects import objects
+from untildone.modes._json_objects import objects, sound
 from untildone.modes._phases_file import PROMISE
 from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
 from untildone.modes._phases_state import ROUTES
@@ -191,8 +191,7 @@ def _text(item: Mapping[str, Any]) -> str:
 
 
 def _sound(text: str, most: int = LONGEST_TEXT) -> str:
-    """JSON can spell characters that no file can hold."""
-    return text.strip()[:most].encode("utf-8", "replace").decode()
+    return sound(text.strip()[:most])
 
 
 def _id(value: Any) -> str:

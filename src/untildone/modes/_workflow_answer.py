@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from untildone.core.model import EMPTY, Task, TaskChange, TaskStatus
 from untildone.core.value import dataclass, field
+from untildone.modes._json_objects import objects, sound
 
 LARGEST = 1_000_000
 MOST_TASKS = 200
@@ -33,7 +33,7 @@ def parse(text: str, tasks: tuple[Task, ...]) -> ActionAnswer:
     """The last JSON object in the text that looks like an answer, whatever stands around it."""
     if len(text) > LARGEST:
         raise NotTheAnswer(f"the answer has {len(text):,} characters, more than {LARGEST:,}")
-    found = next((each for each in _objects(text) if _NAMES & each.keys()), None)
+    found = next((each for each in objects(text) if _NAMES & each.keys()), None)
     if found is None:
         raise NotTheAnswer("there is no JSON object with skillStateUpdates, continue or message in it")
     updates = _typed(found, "skillStateUpdates", dict, {})
@@ -51,28 +51,13 @@ def parse(text: str, tasks: tuple[Task, ...]) -> ActionAnswer:
 _NAMES = {"skillStateUpdates", "continue", "message"}
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects of a text, the last one first; an object inside another one does not count on its own."""
-    decoder, at = json.JSONDecoder(), text.find("{")
-    found: list[dict[str, Any]] = []
-    while at >= 0:
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            found.append(value)
-        at = text.find("{", end)
-    return found[::-1]
-
-
 def _typed(holder: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
     value = holder.get(name)
     if value is None:
         return default
     if not isinstance(value, kind):
         raise NotTheAnswer(f"'{name}' is {_kind(value)} where {_KINDS[kind]} belongs")
-    return value
+    return sound(value) if isinstance(value, str) else value
 
 
 _KINDS = {dict: "an object", str: "a text", bool: "true or false", list: "a list"}
@@ -86,7 +71,7 @@ def _texts(holder: Mapping[str, Any], name: str) -> Iterator[str]:
     for value in _typed(holder, name, list, [])[:MOST_TASKS]:
         if not isinstance(value, str):
             raise NotTheAnswer(f"'{name}' holds {_kind(value)} where a text belongs")
-        yield value[:LONGEST_TEXT]
+        yield sound(value[:LONGEST_TEXT])
 
 
 def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> Iterator[TaskChange]:
@@ -101,7 +86,7 @@ def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> Iterat
 
 
 def _task_change(told: Mapping[str, Any], known: Mapping[str, Task], number: int) -> TaskChange:
-    name = str(told["id"])[:60] if isinstance(told.get("id"), str | int) else ""
+    name = sound(str(told["id"])[:60]) if isinstance(told.get("id"), str | int) else ""
     text = _typed(told, "text", str) or _typed(told, "description", str) or _typed(told, "title", str)
     if not name:
         name = next((task.task_id for task in known.values() if task.text == text), f"t{number}")

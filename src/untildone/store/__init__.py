@@ -44,6 +44,10 @@ class Store(Protocol):
     def find(self, name: str) -> str:
         """The id that a person means: an id, a unique part of one, or `last`; LoopNotFound if that is none, or several."""
 
+    def live_ids(self) -> tuple[str, ...]:
+        """The loops that are not in the history."""
+        ...
+
     def load(self, loop_id: str) -> Loop: ...
 
     def open(self, loop_id: str) -> Journal:

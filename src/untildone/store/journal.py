@@ -187,7 +187,8 @@ class FileJournal:
         checkpoint.remove_drafts(self._places.checkpoint)
         self._writer = CheckpointWriter(self._places.checkpoint, self._writing.redactor)
         token = f"{self._writing.clock():.6f}-{os.urandom(4).hex()}"
-        self.append(RunnerClaimed(token, os.getpid(), _machine(), host))
+        # The lock is what keeps others out: this line need not be on disk before the next one that must.
+        self.append(RunnerClaimed(token, os.getpid(), _machine(), host), sync=False)
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(self.loop, self._offset)

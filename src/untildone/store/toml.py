@@ -9,15 +9,15 @@ from typing import Any
 
 def text(values: Mapping[str, Any]) -> str:
     """A table with its plain values first, then its tables. None is left out: TOML has no word for it."""
-    return "\n".join(_lines(values, ()))
+    return "".join(f"{line}\n" for line in _lines(values, ())).lstrip("\n")
 
 
 def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     plain = {name: value for name, value in table.items() if not isinstance(value, Mapping) and value is not None}
     if path and (plain or not table):
-        yield f"[{'.'.join(map(_string, path))}]"
+        yield ""
+        yield f"[{'.'.join(map(_key, path))}]"
     yield from (f"{_key(name)} = {_value(value)}" for name, value in plain.items())
-    yield ""
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from _lines(value, (*path, name))

@@ -18,6 +18,7 @@ from untildone.faces.api.safety import Doorbook
 from untildone.faces.api.service import Service
 
 router = APIRouter(tags=["server"])
+_VERSION = version("untildone")
 _FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>untildone</title>
 <h1>untildone</h1><p>{told}</p>
 <form method="post" action="/login"><label>Token <input name="token" type="password" autofocus></label>
@@ -30,7 +31,7 @@ _POLICY = {"content-security-policy": "default-src 'none'; form-action 'self'; f
 @router.get("/api/health", response_model=Health, responses=may_answer(422), openapi_extra={"security": []})
 def health() -> Health:
     """Whether the server answers; no token is needed."""
-    return Health(status="ok", version=version("untildone"))
+    return Health(status="ok", version=_VERSION)
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=may_answer(422, 503))

@@ -11,7 +11,7 @@ import click
 
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
-from untildone.core.loop import HOOK_SESSION, Loop
+from untildone.core.loop import HOOK, HOOK_SESSION, Loop
 from untildone.faces.cli import parameters, streams, summaries
 from untildone.faces.cli.parameters import Amount
 from untildone.hosts import agent_settings
@@ -234,7 +234,7 @@ def _go_on(store: FileStore, present: Loop, task: str, session: str) -> Begun:
 
     if task.strip():
         verbs.say(store, present.loop_id, task)
-    verbs.resume(store, present.loop_id)
+    verbs.resume(store, present.loop_id, host=HOOK)
     return beginnings.take_up(store, present.loop_id, session)
 
 
@@ -247,4 +247,4 @@ def _created(store: FileStore, task: str, place: Path, session: str, flags: dict
         loop = verbs.create(store, task, chosen, place, options={HOOK_SESSION: session})
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
-    return verbs.start(store, loop.loop_id).loop_id
+    return verbs.start(store, loop.loop_id, HOOK).loop_id

@@ -57,13 +57,14 @@ def frame(request: Request, t: Texts, title: str, on_key: Callable[[str], object
         _bar(request, t)
     help_dialog = _help(t)
 
-    def pressed(key: str) -> None:
+    def pressed(key: str) -> object:
         if key == "?":
             help_dialog.open()
         elif key == "n":
             ui.navigate.to("/new")
         elif on_key is not None:
-            on_key(key)
+            return on_key(key)
+        return None
 
     ui.on("untildone_key", lambda event: pressed(str(event.args)))
     with box("page", "main"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from untildone.core.actions import AskAgent, RunGates
 from untildone.core.events import Event
+from untildone.core.loop import HOOK
 from untildone.core.model import GateResult
 from untildone.core.value import replace
 from untildone.hosts import checks, orphans, turns
@@ -88,7 +89,7 @@ def consult(stop: Stop, action: AskAgent) -> None:
 def _guarded(stop: Stop) -> Iterator[Surroundings]:
     """However this ends, nothing that was started stays."""
     environment = {name: value for name, value in os.environ.items() if name not in _SESSIONS_OWN}
-    around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()))
+    around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()), host=HOOK)
     mark, _ = orphans.mark(stop.loop.loop_id)
     around.guard.watch(mark)
     try:

@@ -22,7 +22,7 @@ from untildone.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from untildone.core.loop import Loop, Turn
+from untildone.core.loop import HOOK, Loop, Turn
 from untildone.core.model import Answer, Outcome, Role, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
@@ -47,7 +47,7 @@ def answer(occasion: Occasion, note: Note, deadline: float) -> Reply:
         sessions.forget(note)
         return Reply(tells=at_rest(store.load(note.loop_id)))
     try:
-        with store.claim(note.loop_id) as journal:
+        with store.claim(note.loop_id, HOOK) as journal:
             stop = Stop(occasion, note, deadline, store, journal)
             reply = stop.answer()
     except LoopBusy as busy:

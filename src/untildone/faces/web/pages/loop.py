@@ -1,0 +1,145 @@
+"""One loop: what it does now, its rounds, gates, spend, changes, tasks, log and receipt; and everything to control it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from fastapi import Request
+from nicegui import ui
+from nicegui.element import Element
+
+from untildone.core.errors import LoopNotFound
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
+from untildone.faces.web.panels import budget, changes, gates, head, log, message, receipt, spend, tasks, work
+from untildone.faces.web.pieces import apart, box
+from untildone.faces.web.texts import Texts
+
+
+class Panel(Protocol):
+    """A part of the page, built where it is created."""
+
+    async def show(self, sight: Sight) -> None:
+        """The loop has changed, or this is the first look."""
+        ...
+
+    async def tick(self) -> None:
+        """Some time has passed."""
+        ...
+
+
+_TABS: dict[str, tuple[str, str, Callable[[Desk, Texts], Panel]]] = {
+    "work": ("Rounds", "timeline", work.Work),
+    "gates": ("Gates", "verified", gates.Gates),
+    "spend": ("Spend", "bar_chart", spend.SpendPlots),
+    "changes": ("Changes", "difference", changes.ChangesMade),
+    "tasks": ("Tasks", "checklist", tasks.Tasks),
+    "log": ("Log", "notes", log.Log),
+    "receipt": ("Receipt", "receipt_long", receipt.Receipt),
+}
+
+
+def build(desk: Desk, request: Request, loop_id: str) -> None:
+    t = texts_of(request)
+    page = LoopPage(desk, t, loop_id, request.query_params.get("tab", "work"))
+    with frame(request, t, loop_id, page.pressed):
+        page.build()
+
+
+class LoopPage:
+    def __init__(self, desk: Desk, t: Texts, loop_id: str, tab: str) -> None:
+        self._desk = desk
+        self._t = t
+        self._loop_id = loop_id
+        self._tab = tab if tab in _TABS else "work"
+        self._sight: Sight | None = None
+        self._fixed: list[Panel] = []
+        self._panel: Panel | None = None
+        self._head: head.Head | None = None
+        self._missing = False
+
+    def build(self) -> None:
+        self._whole = box()
+        with self._whole:
+            pieces.loading(self._t)
+        self._trouble = box("notice bad hidden").props("role=alert")
+        self._timer = ui.timer(POLL_EVERY, self._poll)
+
+    async def pressed(self, key: str) -> None:
+        if self._head is not None:
+            await self._head.pressed(key)
+
+    async def _poll(self) -> None:
+        try:
+            sight = await apart(self._desk.look, self._loop_id)
+            await self._show(sight)
+            if self._panel is not None:
+                await self._panel.tick()
+        except LoopNotFound as problem:
+            self._give_up(problem)
+        except Exception as problem:
+            if self._sight is None:
+                self._give_up(problem)
+            else:
+                self._tell(problem)
+        else:
+            pieces.set_classes(self._trouble, "notice bad hidden")
+
+    def _give_up(self, problem: Exception) -> None:
+        self._timer.deactivate()
+        self._whole.clear()
+        with self._whole, pieces.failed(self._t, problem), box("actions"):
+            ui.link(self._t("All loops"), "/")
+
+    def _tell(self, problem: Exception) -> None:
+        if "hidden" in self._trouble.classes:
+            self._trouble.clear()
+            with self._trouble:
+                pieces.text(" ".join(pieces.told(self._t, problem)))
+            pieces.set_classes(self._trouble, "notice bad")
+
+    async def _show(self, sight: Sight) -> None:
+        if self._sight is not None and self._sight.mark == sight.mark:
+            return
+        first, self._sight = self._sight is None, sight
+        if first:
+            self._lay_out(sight)
+        for panel in (*self._fixed, self._panel):
+            if panel is not None:
+                await panel.show(sight)
+
+    def _lay_out(self, sight: Sight) -> None:
+        ui.page_title(f"{sight.loop.title} · untildone")
+        self._whole.clear()
+        with self._whole:
+            self._head = head.Head(self._desk, self._t)
+            with box("loop-grid"):
+                with box("loop-main"):
+                    self._build_tabs()
+                    self._place = box()
+                with box("loop-side", "aside"):
+                    side: list[Panel] = [budget.BudgetBars(self._desk, self._t), message.MessageBox(self._desk, self._t)]
+                    side.append(head.Facts(self._t))
+        self._fixed = [self._head, *side]
+        self._open(self._tab)
+
+    def _build_tabs(self) -> None:
+        with ui.tabs(value=self._tab, on_change=lambda event: self._switch(event.value)) as tabs:
+            for name, (title, icon, _) in _TABS.items():
+                ui.tab(name, label=self._t(title), icon=icon)
+        tabs.classes("tabs").props("dense align=left no-caps inline-label mobile-arrows outside-arrows")
+
+    async def _switch(self, tab: str) -> None:
+        self._open(tab)
+        if self._panel is not None and self._sight is not None:
+            await self._panel.show(self._sight)
+
+    def _open(self, tab: str) -> None:
+        self._tab = tab
+        place: Element = self._place
+        place.clear()
+        with place:
+            self._panel = _TABS[tab][2](self._desk, self._t)
+        ui.run_javascript(f"history.replaceState(null, '', '?tab={tab}')")

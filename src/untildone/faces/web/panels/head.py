@@ -1,0 +1,209 @@
+"""The head of a loop's page: title, how it stands, and its controls. And the facts that do not change."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from untildone.core.loop import Loop
+from untildone.core.model import Status, Urgency
+from untildone.core.receipt import duration
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.pieces import attempt, box, card, set_classes, set_text, text
+from untildone.faces.web.standing import chip_classes, standing
+from untildone.faces.web.texts import Texts
+
+
+class Head:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._loop: Loop | None = None
+        with box("loop-head"):
+            self._title = text("", "loop-title", "h1")
+            with box("loop-line"):
+                self._chip = text("", "chip", "span").props("role=status")
+                self._about = text("", "quiet wrap")
+            self._reason = text("", "notice hidden").props("role=status")
+            with box("actions"):
+                self._build_controls()
+        self._stop_dialog = self._build_stop()
+        self._delete_dialog = self._build_delete()
+
+    def _build_controls(self) -> None:
+        t = self._t
+        self._start = ui.button(t("Start"), icon="play_arrow", on_click=self._on_start).props("unelevated dense padding='4px 14px'")
+        self._resume = ui.button(t("Resume"), icon="play_arrow", on_click=self._on_resume)
+        self._resume.props("unelevated dense padding='4px 14px'")
+        self._pause = ui.dropdown_button(t("Pause"), icon="pause", split=True, on_click=self._on_pause)
+        self._pause.props("outline dense padding='4px 14px'")
+        with self._pause:
+            ui.item(t("Pause after this round"), on_click=self._on_pause)
+            ui.item(t("Pause now"), on_click=self._on_pause_now)
+        self._stop = ui.button(t("Stop"), icon="stop", on_click=lambda: self._stop_dialog.open())
+        self._stop.props("outline dense color=negative padding='4px 14px'")
+        self._delete = ui.button(t("Delete"), icon="delete_outline", on_click=lambda: self._delete_dialog.open())
+        self._delete.props("flat dense color=negative padding='4px 14px'")
+
+    def _build_stop(self) -> ui.dialog:
+        t = self._t
+        with ui.dialog() as dialog, box("card dialog"):
+            text(t("Stop this loop?"), "card-title", "h2")
+            text(t("A stopped loop cannot go on. What it did in the workspace stays. To go on later, pause it."), "quiet")
+            with box("actions end"):
+                ui.button(t("Cancel"), on_click=dialog.close).props("flat")
+                ui.button(t("Stop after this round"), on_click=lambda: self._on_stop(Urgency.AFTER_ITERATION)).props(
+                    "outline color=negative"
+                )
+                ui.button(t("Stop now"), on_click=lambda: self._on_stop(Urgency.NOW)).props("unelevated color=negative")
+        return dialog
+
+    def _build_delete(self) -> ui.dialog:
+        t = self._t
+        with ui.dialog() as dialog, box("card dialog"):
+            text(t("Delete this loop?"), "card-title", "h2")
+            text(t("Its journal, output and receipt are removed. What it did in the workspace stays."), "quiet")
+            with box("actions end"):
+                ui.button(t("Cancel"), on_click=dialog.close).props("flat")
+                ui.button(t("Delete"), on_click=self._on_delete).props("unelevated color=negative")
+        return dialog
+
+    async def show(self, sight: Sight) -> None:
+        loop, t = sight.loop, self._t
+        self._loop = loop
+        set_text(self._title, loop.title)
+        stands = standing(t, loop.status, loop.outcome, undriven=not sight.driven)
+        set_text(self._chip, stands.word)
+        set_classes(self._chip, chip_classes(stands))
+        set_text(self._about, " · ".join((_now(t, loop), loop.settings.mode, loop.settings.worker.profile)))
+        self._show_reason(sight)
+        self._show_controls(loop.status)
+
+    def _show_reason(self, sight: Sight) -> None:
+        words, colour = _reason(self._t, sight)
+        set_text(self._reason, words)
+        set_classes(self._reason, f"notice {colour}".strip() if words else "notice hidden")
+
+    def _show_controls(self, status: Status) -> None:
+        self._start.set_visibility(status is Status.CREATED)
+        self._resume.set_visibility(status is Status.PAUSED)
+        self._pause.set_visibility(status is Status.RUNNING)
+        self._stop.set_visibility(not status.ended)
+        self._delete.set_visibility(status.ended)
+
+    async def tick(self) -> None:
+        return
+
+    async def pressed(self, key: str) -> None:
+        if self._loop is None:
+            return
+        if key == "p" and self._loop.status is Status.RUNNING:
+            await self._on_pause()
+        elif key == "r" and self._loop.status is Status.PAUSED:
+            await self._on_resume()
+        elif key == "r" and self._loop.status is Status.CREATED:
+            await self._on_start()
+
+    @property
+    def _loop_id(self) -> str:
+        return self._loop.loop_id if self._loop else ""
+
+    async def _on_start(self) -> None:
+        await attempt(self._t, self._desk.start, self._loop_id)
+
+    async def _on_resume(self) -> None:
+        await attempt(self._t, self._desk.resume, self._loop_id)
+
+    async def _on_pause(self) -> None:
+        await attempt(self._t, self._desk.pause, self._loop_id, Urgency.AFTER_ITERATION)
+
+    async def _on_pause_now(self) -> None:
+        await attempt(self._t, self._desk.pause, self._loop_id, Urgency.NOW)
+
+    async def _on_stop(self, urgency: Urgency) -> None:
+        self._stop_dialog.close()
+        await attempt(self._t, self._desk.stop, self._loop_id, urgency)
+
+    async def _on_delete(self) -> None:
+        self._delete_dialog.close()
+        try:
+            await pieces.apart(self._desk.delete, self._loop_id)
+        except Exception as problem:
+            pieces.complain(self._t, problem)
+        else:
+            ui.navigate.to("/")
+
+
+def _now(t: Texts, loop: Loop) -> str:
+    most, done = loop.budget.iterations, loop.spend.iterations
+    if most is None:
+        return t("Round {n}", n=done)
+    return t("Round {n} ({left} left)", n=done, left=max(0, most - done))
+
+
+def _reason(t: Texts, sight: Sight) -> tuple[str, str]:
+    """What a person should know about how it stands, and how much it matters."""
+    loop = sight.loop
+    if sight.problem:
+        return sight.problem, "bad"
+    if loop.status is Status.RUNNING:
+        return _running(t, sight)
+    if loop.outcome is None:
+        return "", ""
+    colour = {"verified": "", "failed": "bad"}.get(loop.outcome.word, "warn")
+    return f"{t(loop.outcome.sentence)} {loop.reason}".strip(), colour
+
+
+def _running(t: Texts, sight: Sight) -> tuple[str, str]:
+    loop = sight.loop
+    if loop.stop is not None:
+        return t("It stops after this round."), "warn"
+    if loop.pause is not None:
+        return t("It pauses after this round."), "warn"
+    for profile, limit in loop.limits.items():
+        if loop.turn is None:
+            until = pieces.clock(limit.until)
+            return t("{agent} is at its limit until {time}: {why}", agent=profile, time=until, why=limit.message), "warn"
+    if not sight.driven:
+        return t("It waits for a free place: other loops are running, or its runner is gone."), "warn"
+    return "", ""
+
+
+class Facts:
+    """What was chosen when the loop was created."""
+
+    def __init__(self, t: Texts) -> None:
+        self._t = t
+        with card(t("About")):
+            self._list = box("facts", "dl")
+        self._shown: tuple[tuple[str, str], ...] = ()
+
+    async def show(self, sight: Sight) -> None:
+        facts = tuple(self._facts(sight.loop))
+        if facts == self._shown:
+            return
+        self._shown = facts
+        self._list.clear()
+        with self._list:
+            for name, value in facts:
+                text(name, tag="dt")
+                text(value, tag="dd")
+
+    def _facts(self, loop: Loop) -> list[tuple[str, str]]:
+        t, chosen = self._t, loop.settings
+        facts = [(t("Loop"), loop.loop_id), (t("Task"), loop.description[:2000])]
+        facts += [(t("Workspace"), chosen.workspace), (t("Agent"), _agent(loop))]
+        facts += [(t("Supervisor"), chosen.supervisor.profile)] if chosen.supervisor else []
+        facts += [(t("Instructor"), chosen.instructor.profile)] if chosen.instructor else []
+        facts += [(t("Checks"), "\n".join(chosen.checks))] if chosen.checks else []
+        facts += [(t("Completion Promise"), chosen.promise)] if chosen.promise and chosen.mode == "ralph" else []
+        facts += [(t("Created"), pieces.clock(loop.created_at)), (t("Changed"), pieces.clock(loop.updated_at))]
+        return [*facts, (t("At work"), duration(loop.spend.seconds))]
+
+    async def tick(self) -> None:
+        return
+
+
+def _agent(loop: Loop) -> str:
+    worker = loop.settings.worker
+    return " ".join(part for part in (worker.profile, worker.model or "", loop.agent_version) if part)

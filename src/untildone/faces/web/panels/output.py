@@ -1,0 +1,187 @@
+"""What an agent printed in a round: read a window at a time, shown as text, followed while it grows."""
+
+from __future__ import annotations
+
+from nicegui import ui
+from nicegui.element import Element
+
+from untildone.core.loop import Loop
+from untildone.core.model import Role
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk
+from untildone.faces.web.pieces import apart, box, card, set_text, text
+from untildone.faces.web.reading import Block, Call, Kind, Output, Window
+from untildone.faces.web.texts import Texts
+from untildone.hosts.turns import output_name
+
+
+class OutputView:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._loop: Loop | None = None
+        self._round: int | None = None
+        self._name = ""
+        self._output: Output | None = None
+        self._window = Window()
+        self._drawn: list[tuple[Block, Element]] = []
+        self._follows = True
+        self._busy = False
+        with card("", "output-card"):
+            with box("card-head"):
+                self._title = text(t("Output"), "card-title", "h2")
+                box("stretch")
+                self._roles = ui.toggle({}, on_change=lambda event: self._change_role(event.value))
+                self._roles.props("dense no-caps unelevated size=sm padding='2px 8px' toggle-color=primary")
+                self._roles.set_visibility(False)
+            with box("actions") as self._paging:
+                self._earlier = ui.button(t("Earlier"), icon="expand_less", on_click=self._go_back).props("flat dense")
+                self._later = ui.button(t("Later"), icon="expand_more", on_click=self._go_on).props("flat dense")
+                self._latest = ui.button(t("Latest"), icon="vertical_align_bottom", on_click=self._go_last).props("flat dense")
+            self._paging.set_visibility(False)
+            self._place = box("output").props("tabindex=0 role=log")
+
+    async def choose(self, loop: Loop, number: int | None) -> None:
+        """The output of one round, or of none."""
+        self._loop = loop
+        if number is None:
+            self._round, self._output = None, None
+            self._draw(Window(), self._t("No output yet"))
+            return
+        if number != self._round:
+            self._round = number
+            await self._open(output_name(Role.WORKER, number))
+        await self._offer_roles(number)
+
+    async def _offer_roles(self, number: int) -> None:
+        assert self._loop is not None
+        names = await apart(self._desk.output_names, self._loop.loop_id)
+        own = {name: self._t(name.partition("-")[2] or "worker") for name in names if name[:4] == f"{number:04d}"}
+        if len(own) > 1 and own != self._roles.options:
+            self._roles.set_options(own, value=self._name if self._name in own else next(iter(own)))
+        self._roles.set_visibility(len(own) > 1)
+
+    async def _change_role(self, name: str | None) -> None:
+        if name and name != self._name:
+            await self._open(name)
+
+    async def _open(self, name: str) -> None:
+        assert self._loop is not None
+        self._name = name
+        set_text(self._title, self._t("Output of round {n}", n=int(name[:4])))
+        self._output = await apart(self._desk.output, self._loop.loop_id, name)
+        await self._go_last()
+
+    async def tick(self) -> None:
+        """Whatever was printed since; nothing is sent if nothing was."""
+        if self._output is None or not self._follows or self._busy:
+            return
+        output, window = self._output, self._window
+        self._busy = True
+        try:
+            fresh = await apart(output.followed, window)
+        finally:
+            self._busy = False
+        if output is self._output and self._follows and fresh is not window:
+            self._draw(fresh)
+
+    async def _go_back(self) -> None:
+        if self._output is not None:
+            self._follows = False
+            self._draw(await apart(self._output.before, self._window))
+
+    async def _go_on(self) -> None:
+        if self._output is not None:
+            window = await apart(self._output.after, self._window)
+            self._follows = window.is_last
+            self._draw(window)
+
+    async def _go_last(self) -> None:
+        if self._output is None:
+            return
+        self._follows = True
+        output = self._output
+        while True:
+            # The loop may be archived this moment: then its output lies elsewhere.
+            window = await apart(output.tail)
+            if output is self._output:
+                self._draw(window)
+            return
+
+    def _draw(self, window: Window, nothing: str = "") -> None:
+        at_end = self._follows
+        self._window = window
+        kept = self._kept(window.blocks)
+        for _, element in self._drawn[kept:]:
+            element.delete()
+        del self._drawn[kept:]
+        if not window.blocks or not self._drawn:
+            self._place.clear()
+            self._drawn = []
+        with self._place:
+            if not window.blocks:
+                pieces.empty("terminal", nothing or self._t("Nothing printed yet"))
+            for block in window.blocks[len(self._drawn) :]:
+                self._drawn.append((block, self._block(block)))
+        self._show_paging(window)
+        if at_end:
+            self._scroll_down()
+
+    def _kept(self, blocks: tuple[Block, ...]) -> int:
+        """How many of the drawn blocks stay as they are. Those that fell out at the front are removed here."""
+        while self._drawn and blocks and self._drawn[0][0].at < blocks[0].at:
+            self._drawn.pop(0)[1].delete()
+        pairs = zip(self._drawn, blocks, strict=False)
+        return next((place for place, (old, new) in enumerate(pairs) if old[0] != new), min(len(self._drawn), len(blocks)))
+
+    def _show_paging(self, window: Window) -> None:
+        self._earlier.set_visibility(not window.is_first)
+        self._later.set_visibility(not window.is_last and not self._follows)
+        self._latest.set_visibility(not self._follows)
+        self._paging.set_visibility(not window.is_first or not self._follows)
+
+    def _scroll_down(self) -> None:
+        """To the end, unless the reader has scrolled up."""
+        place = f"getHtmlElement({self._place.id})"
+        ui.run_javascript(
+            f"{{const box = {place}; if (box && (!box.dataset.read || box.scrollHeight - box.scrollTop - box.clientHeight < 240))"
+            " { box.dataset.read = 1; requestAnimationFrame(() => { box.scrollTop = box.scrollHeight; }); }}"
+        )
+
+    def _block(self, block: Block) -> Element:
+        match block.kind:
+            case Kind.SAID:
+                return text(block.text, "said")
+            case Kind.NOTICE:
+                return text(block.text, "notice warn")
+            case Kind.THOUGHT:
+                return self._folded(self._t("Thinking: {words}", words=_first_line(block.text)), block.text)
+            case Kind.TOOLS:
+                return self._tools(block.calls)
+
+    def _folded(self, summary: str, words: str) -> Element:
+        with box("aside", "details") as outer:
+            text(summary, tag="summary")
+            text(words, "words")
+        return outer
+
+    def _tools(self, calls: tuple[Call, ...]) -> Element:
+        failed = sum(call.ok is False for call in calls)
+        last = calls[-1]
+        summary = f"{last.tool} {last.summary or last.result}".strip()
+        if len(calls) > 1:
+            summary = self._t("{n} tool calls, last: {what}", n=len(calls), what=summary)
+        if failed:
+            summary += f" ({self._t('{n} failed', n=failed)})"
+        with box("aside", "details") as outer:
+            text(summary, tag="summary")
+            for call in calls:
+                sign = {None: "▸", True: "✓", False: "✗"}[call.ok]
+                words = f"{sign} {call.tool} {call.summary}" + (f" → {call.result}" if call.result else "")
+                text(words, "call bad" if call.ok is False else "call")
+        return outer
+
+
+def _first_line(words: str) -> str:
+    first = words.strip().partition("\n")[0]
+    return first if len(first) <= 100 else f"{first[:99]}…"

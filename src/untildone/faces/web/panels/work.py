@@ -1,0 +1,132 @@
+"""The rounds of a loop as a timeline, and what the agent printed in the chosen one, live."""
+
+from __future__ import annotations
+
+from nicegui import ui
+from nicegui.element import Element
+
+from untildone.core.receipt import duration
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.panels.output import OutputView
+from untildone.faces.web.pieces import box, card, money, text
+from untildone.faces.web.texts import Texts
+from untildone.faces.web.timeline import Round
+
+SHOWN = 40
+"""So many rounds at once; the others are a button away."""
+
+
+class Work:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._sight: Sight | None = None
+        self._chosen: int | None = None
+        """None: whichever is the last."""
+        self._until: int | None = None
+        """The last round shown; None: the last there is."""
+        self._shown: list[tuple[Round, Element]] = []
+        self._titles: tuple[object, ...] = ()
+        with box("work"):
+            with card(t("Rounds")):
+                self._timeline = box("timeline")
+            self._output = OutputView(desk, t)
+
+    async def show(self, sight: Sight) -> None:
+        self._sight = sight
+        self._show_timeline(sight)
+        chosen = self._round(sight)
+        await self._output.choose(sight.loop, chosen.number if chosen else None)
+
+    async def tick(self) -> None:
+        await self._output.tick()
+
+    def _round(self, sight: Sight) -> Round | None:
+        rounds = sight.timeline
+        return rounds.last if self._chosen is None else rounds.round(self._chosen)
+
+    def _show_timeline(self, sight: Sight) -> None:
+        rounds = sight.timeline.rounds
+        end = len(rounds) if self._until is None else max(1, min(self._until, len(rounds)))
+        start = max(0, end - SHOWN)
+        chosen = self._round(sight)
+        state = (rounds[start:end], start, end == len(rounds), chosen.number if chosen else None)
+        if state == self._titles:
+            return
+        self._titles = state
+        self._timeline.clear()
+        with self._timeline:
+            if not rounds:
+                pieces.empty("hourglass_empty", self._t("No round yet"), self._t("The first one shows up here."))
+            if end < len(rounds):
+                self._button(self._t("Later rounds"), min(len(rounds), end + SHOWN))
+            for each in reversed(rounds[start:end]):
+                self._entry(each, chosen=chosen is not None and each.number == chosen.number)
+            if start:
+                self._button(self._t("Earlier rounds"), start)
+
+    def _button(self, name: str, until: int) -> None:
+        ui.button(name, on_click=lambda: self._page(until)).props("flat dense no-caps")
+
+    def _page(self, until: int) -> None:
+        if self._sight is not None:
+            self._until = None if until >= len(self._sight.timeline.rounds) else until
+            self._show_timeline(self._sight)
+
+    def _entry(self, each: Round, *, chosen: bool) -> None:
+        icon, colour = _sign(each)
+        button = box("round chosen" if chosen else "round", "button").on("click", lambda: self._choose(each.number))
+        button.props["aria-pressed"] = "true" if chosen else "false"
+        with button:
+            if each.is_going:
+                ui.spinner(size="16px").classes("round-icon")
+            else:
+                ui.icon(icon).classes(f"round-icon {colour}")
+            with box():
+                text(_name(self._t, each), "round-name")
+                text(_about(self._t, each), "round-about")
+            for words in each.messages[-3:]:
+                text(words[:300], "said-by-person")
+
+    async def _choose(self, number: int) -> None:
+        if self._sight is None:
+            return
+        last = self._sight.timeline.last
+        self._chosen = None if last is not None and number == last.number else number
+        await self.show(self._sight)
+
+
+def _sign(each: Round) -> tuple[str, str]:
+    if each.trouble:
+        return "error_outline", "bad" if not each.trouble.startswith("interrupted") else "warn"
+    if any(not gate.passed for gate in each.gates):
+        return "gpp_bad", "bad"
+    if each.claimed:
+        return ("verified", "good") if each.gates else ("flag", "warn")
+    return "check_circle_outline", ""
+
+
+def _name(t: Texts, each: Round) -> str:
+    label = f": {each.label}" if each.label else ""
+    return t("Round {n}", n=each.number) + label
+
+
+def _about(t: Texts, each: Round) -> str:
+    parts = [t("at work …")] if each.is_going else []
+    parts += [duration(each.seconds)] if each.seconds is not None else []
+    parts += [money(each.cost_usd)] if each.cost_usd else []
+    parts += [t("{n} tokens", n=f"{each.tokens:,}")] if each.tokens and not each.cost_usd else []
+    parts += [t("attempt {n}", n=each.attempts)] if each.attempts > 1 else []
+    parts += [_changed(t, each)] if each.changes is not None and each.changes.files else []
+    parts += [each.trouble] if each.trouble else []
+    parts += [t("says that it is done")] if each.claimed else []
+    failed = sum(not gate.passed for gate in each.gates)
+    if each.gates:
+        parts.append(t("{n} of {all} gates failed", n=failed, all=len(each.gates)) if failed else t("all gates passed"))
+    return " · ".join(parts)
+
+
+def _changed(t: Texts, each: Round) -> str:
+    assert each.changes is not None
+    return t("{n} files", n=each.changes.files) + f" +{each.changes.insertions} −{each.changes.deletions}"

@@ -1,0 +1,209 @@
+"""From settings to a loop: what was chosen becomes what the loop keeps, and what its runner brings along."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from untildone import agents, modes, settings
+from untildone.core import rounds
+from untildone.core.errors import AgentMissing, UsageError
+from untildone.core.events import LoopCreated
+from untildone.core.loop import HOOK_SESSION, Loop
+from untildone.core.model import EMPTY, AgentChoice, Budget, LoopSettings, Permissions
+from untildone.core.secrets import Redactor
+from untildone.core.value import replace
+from untildone.hosts import guidance, notify, workspace
+from untildone.hosts.archiving import tidy
+from untildone.hosts.engine import Engine, Observer, Person, Surroundings
+from untildone.hosts.guard import Guard
+from untildone.hosts.limits import SharedLimits, default_folder
+from untildone.settings import Settings
+from untildone.store.files import FileStore
+
+TITLE_LENGTH = 100
+
+
+def surroundings(
+    environment: Mapping[str, str], chosen: Settings, guard: Guard | None = None, host: str = "terminal"
+) -> Surroundings:
+    """What runners bring along, for one process."""
+    redactor = Redactor.from_environment({**environment, **_profile_variables(chosen)})
+    wishes = notifications(chosen)
+    return Surroundings(
+        environment=environment,
+        redactor=redactor,
+        guard=guard or Guard(),
+        limits=SharedLimits(default_folder()),
+        profile_environment=lambda name: chosen.profiles[name].env if name in chosen.profiles else {},
+        host=host,
+        on_rest=lambda loop: notify.tell(wishes, loop, environment),
+    )
+
+
+def notifications(chosen: Settings) -> notify.Wishes:
+    """Whom to tell how a loop came to rest."""
+    return notify.Wishes(chosen.notify_command, chosen.notify_webhook, chosen.notify_secret, chosen.notify_desktop)
+
+
+def _profile_variables(chosen: Settings) -> dict[str, str]:
+    return {name: value for profile in chosen.profiles.values() for name, value in profile.env.items()}
+
+
+def create(
+    store: FileStore,
+    task: str,
+    chosen: Settings,
+    folder: Path,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    tidies: bool = True,
+    options: Mapping[str, Any] = EMPTY,
+) -> Loop:
+    """A new loop, not started yet. Everything that cannot work is said now, before anything is written.
+
+    `options` are kept with the loop's own.
+    """
+    words = opening(task, chosen, folder)
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
+    if tidies:
+        tidy(store)
+    loop_id = new_id(time.time())
+    wanted = loop_settings(chosen, str(folder), environment, worker_is_here=HOOK_SESSION in options)
+    wanted = replace(wanted, options={**wanted.options, **options})
+    if wanted.worktree:
+        place = workspace.create_worktree(str(folder), loop_id, store.root / "worktrees" / loop_id)
+        wanted = replace(wanted, workspace=place)
+    title = " ".join(words.rest.split())[:TITLE_LENGTH]
+    budget = replace(loop_budget(chosen, folder), iterations=words.remaining)
+    return store.create(LoopCreated(loop_id, title, words.rest, wanted, budget))
+
+
+def opening(task: str, chosen: Settings, folder: Path) -> rounds.Parsed:
+    """The task without the round controls at its start, and what these came to."""
+    words = rounds.parse(task, loop_budget(chosen, folder).iterations)
+    if not words.rest.strip():
+        sentence = f"{rounds.NO_INSTRUCTION}." if words.changes else "The task is empty."
+        raise UsageError(sentence, "say what is to be done, in quotes")
+    return words
+
+
+def new_id(now: float) -> str:
+    at = datetime.fromtimestamp(now, UTC)
+    return f"loop-{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(3)}"
+
+
+def loop_settings(
+    chosen: Settings, folder: str, environment: Mapping[str, str] = os.environ, *, worker_is_here: bool = False
+) -> LoopSettings:
+    """What was chosen, as the loop keeps it. A worker that is at work already, in a session, need not be on PATH."""
+    worker = _choice(chosen, chosen.agent, environment, own=True, checked=not worker_is_here)
+    profile = settings.profile(chosen, chosen.agent)
+    reviewed = chosen.review or modes.find(chosen.mode).reviewed
+    promise = chosen.promise if profile.completion_promise is None else profile.completion_promise
+    return LoopSettings(
+        mode=chosen.mode,
+        worker=worker,
+        workspace=folder,
+        instructor=_other(chosen, chosen.instructor, environment),
+        supervisor=_other(chosen, chosen.supervisor, environment),
+        fallback=_other(chosen, chosen.fallback_agent, environment),
+        checks=chosen.checks,
+        check_timeout=chosen.check_timeout,
+        review=reviewed,
+        require_change=chosen.require_change,
+        promise=promise or None,
+        marker=chosen.marker,
+        context=chosen.context,
+        interactive=chosen.interactive,
+        once=not _loops(chosen),
+        worktree=chosen.worktree,
+        commit=chosen.commit,
+        retry_delay=chosen.retry_delay,
+        warn_from=_skillpack(chosen, Path(folder)).get("warning_threshold"),
+        options=_options(chosen, Path(folder), environment, reviewed=reviewed),
+    )
+
+
+def _options(chosen: Settings, folder: Path, environment: Mapping[str, str], *, reviewed: bool) -> dict[str, Any]:
+    """What only one mode or gate wants to know, read now so that the loop stays what it was created as."""
+    options: dict[str, Any] = {"route": chosen.route, "review_threshold": chosen.review_threshold}
+    options["actions"] = guidance.action_texts(folder)
+    if reviewed:
+        options["supervisor_prompt"] = guidance.supervisor_text(folder, environment)
+    return {**options, "skillpack": _skillpack(chosen, folder)}
+
+
+def _skillpack(chosen: Settings, folder: Path) -> dict[str, int]:
+    """The `loop` block of `.skillpackrc`, which is for loops in phases."""
+    return guidance.skillpack_loop(folder) if chosen.mode == "phases" else {}
+
+
+def _loops(chosen: Settings) -> bool:
+    own = settings.profile(chosen, chosen.agent).loop_enabled
+    return chosen.loop_enabled and own is not False
+
+
+def loop_budget(chosen: Settings, folder: Path) -> Budget:
+    """What was said with flags, in settings or in `.skillpackrc`; else what the mode usually takes."""
+    minutes = _skillpack(chosen, folder).get("timeout_per_iteration_minutes")
+    usual = minutes * 60.0 if minutes else modes.find(chosen.mode).default_iteration_timeout
+    return Budget(
+        iterations=_iterations(chosen, folder),
+        minutes=chosen.max_minutes,
+        cost_usd=chosen.max_cost,
+        tokens=chosen.max_tokens,
+        iteration_timeout=chosen.iteration_timeout or usual,
+    )
+
+
+def _iterations(chosen: Settings, folder: Path) -> int | None:
+    if not _loops(chosen):
+        return 1
+    if chosen.max_iterations == "none":
+        return None
+    own = chosen.max_iterations or settings.profile(chosen, chosen.agent).max_iterations
+    usual = modes.find(chosen.mode).default_iterations
+    return own or _skillpack(chosen, folder).get("max_iterations") or usual
+
+
+def _other(chosen: Settings, name: str | None, environment: Mapping[str, str]) -> AgentChoice | None:
+    return None if name is None else _choice(chosen, name, environment, own=False, checked=True)
+
+
+def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool, checked: bool) -> AgentChoice:
+    """The agent behind a name. Model, arguments and command of the settings are the worker's."""
+    profile = settings.profile(chosen, name)
+    agent = agents.find(profile.agent)
+    choice = AgentChoice(
+        profile=name,
+        agent=profile.agent,
+        model=(chosen.model if own else None) or profile.model,
+        args=(*profile.args, *(chosen.args if own else ())),
+        command=(chosen.command if own else None) or profile.command,
+        permissions=(chosen.permissions if own else None) or profile.permissions or Permissions.WORK,
+        abilities=tuple(name for name in ("resume", "fork", "system_prompt") if getattr(agent.capabilities, name)),
+    )
+    if checked:
+        _check_program(agent, choice, {**environment, **profile.env})
+    return choice
+
+
+def _check_program(agent: agents.Agent, choice: AgentChoice, environment: Mapping[str, str]) -> None:
+    program = agent.invocation(agents.Request(prompt="", command=choice.command)).argv[0]
+    if shutil.which(program, path=environment.get("PATH")) is None:
+        raise AgentMissing(f"The program '{program}' for agent '{choice.profile}' is not on PATH.", agent.install)
+
+
+def drive(
+    store: FileStore, loop_id: str, around: Surroundings, observer: Observer | None = None, person: Person | None = None
+) -> Loop:
+    """Drive a loop until it rests; an ended one is archived with its receipt."""
+    return Engine(store, around, observer, person).drive(loop_id)

@@ -1,0 +1,214 @@
+"""Many loops in one process: slots, order, restarts, and words that others write into the journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untildone import settings, verbs
+from untildone.core.errors import LoopBusy
+from untildone.core.events import Entry, Rested, RunnerClaimed, TurnInterrupted, TurnStarted
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome, Status, Urgency
+from untildone.hosts.fleet import HOST, Fleet, Served
+from untildone.hosts.guard import Guard
+from untildone.store.files import FileStore
+from untildone.store.memory import Memory
+from untildone.testing.command_line import until
+
+Fleets = Callable[..., Fleet]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    return FileStore(workspace / ".loop", memory=Memory())
+
+
+@pytest.fixture
+def fleets(store: FileStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Fleets]:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    opened: list[Fleet] = []
+
+    def open_fleet(slots: int = 2) -> Fleet:
+        guard = Guard()
+        chosen = settings.load(store.root.parent, {}, {})
+        served = Served(store, lambda: verbs.surroundings(os.environ, chosen, guard, HOST))
+        fleet = Fleet([served], guard, slots)
+        fleet.open()
+        opened.append(fleet)
+        return fleet
+
+    yield open_fleet
+    for fleet in opened:
+        fleet.close()
+
+
+def create(store: FileStore, *turns: Any, script: str | None = None, **chosen: Any) -> str:
+    """A loop whose agent plays these turns."""
+    folder = store.root.parent
+    path = folder.parent / f"script-{time.monotonic_ns()}.json"
+    path.write_text(json.dumps(turns or [{"say": "done", "claim": True}]))
+    args = ("--scenario", script) if script else ("--script", str(path))
+    wanted = {"agent": "scripted", "args": args, "retry_delay": 0.05, **chosen}
+    return verbs.create(store, "a job", settings.load(folder, wanted, {}), folder).loop_id
+
+
+def started(store: FileStore, *turns: Any, **chosen: Any) -> str:
+    loop_id = create(store, *turns, **chosen)
+    verbs.start(store, loop_id, HOST)
+    return loop_id
+
+
+def entries(store: FileStore, loop_id: str) -> list[Entry]:
+    return list(verbs.follow(store, loop_id, to_rest=False))
+
+
+def rested(store: FileStore, *loop_ids: str) -> list[Loop]:
+    def look() -> list[Loop] | None:
+        loops = [store.load(loop_id) for loop_id in loop_ids]
+        busy = any(loop.status in (Status.RUNNING, Status.CREATED) for loop in loops)
+        return None if busy or any(store.is_driven(loop_id) for loop_id in loop_ids) else loops
+
+    found = until(look)
+    assert found is not None
+    return found
+
+
+def at_work(store: FileStore, loop_id: str) -> bool:
+    return store.load(loop_id).turn is not None
+
+
+def test_no_more_loops_at_once_than_slots_and_the_others_in_order(store: FileStore, fleets: Fleets) -> None:
+    fleet = fleets(slots=2)
+    loop_ids = [started(store, {"sleep": 0.3, "claim": True}) for _ in range(5)]
+    for loop_id in loop_ids:
+        fleet.want(loop_id)
+    assert {loop.outcome for loop in rested(store, *loop_ids)} == {Outcome.CLAIMED}
+    spans = [_span(entries(store, loop_id)) for loop_id in loop_ids]
+    assert [begin for begin, _ in spans] == sorted(begin for begin, _ in spans)
+    most = max(sum(begin <= moment < end for begin, end in spans) for moment, _ in spans)
+    assert most == 2
+
+
+def _span(journal: list[Entry]) -> tuple[float, float]:
+    claims = [entry.at for entry in journal if isinstance(entry.event, RunnerClaimed)]
+    rests = [entry.at for entry in journal if isinstance(entry.event, Rested)]
+    assert (len(claims), len(rests)) == (1, 1)
+    return claims[0], rests[0]
+
+
+def test_a_loop_that_is_wanted_many_times_is_driven_once(store: FileStore, fleets: Fleets) -> None:
+    fleet = fleets(slots=4)
+    loop_id = started(store, {"sleep": 0.3, "claim": True})
+    threads = [threading.Thread(target=fleet.want, args=(loop_id,)) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rested(store, loop_id)
+    kinds = [type(entry.event) for entry in entries(store, loop_id)]
+    assert (kinds.count(RunnerClaimed), kinds.count(TurnStarted)) == (1, 1)
+
+
+def test_a_start_that_somebody_else_wrote_is_noticed(store: FileStore, fleets: Fleets) -> None:
+    fleets()
+    (loop,) = rested(store, started(store))
+    assert loop.outcome is Outcome.CLAIMED
+
+
+def test_a_loop_of_a_terminal_is_left_alone(store: FileStore, fleets: Fleets) -> None:
+    loop_id = create(store)
+    verbs.start(store, loop_id, "terminal")
+    own = started(store)
+    fleets()
+    rested(store, own)
+    assert store.load(loop_id).status is Status.RUNNING
+    assert not any(isinstance(entry.event, RunnerClaimed) for entry in entries(store, loop_id))
+
+
+def test_an_end_leaves_loops_running_and_the_next_fleet_goes_on(store: FileStore, fleets: Fleets) -> None:
+    fleet = fleets(slots=1)
+    first, second = (started(store, {"hang": True}, {"claim": True}) for _ in range(2))
+    fleet.want(first)
+    fleet.want(second)
+    until(lambda: at_work(store, first))
+    fleet.close()
+    loop = store.load(first)
+    assert (loop.status, loop.turn, loop.outcome) == (Status.RUNNING, None, None)
+    assert isinstance(entries(store, first)[-1].event, TurnInterrupted)
+    assert not store.is_driven(first)
+    fleets(slots=2)
+    until(lambda: at_work(store, second))
+    verbs.stop(store, second, Urgency.NOW)
+    assert [loop.outcome for loop in rested(store, first, second)] == [Outcome.CLAIMED, Outcome.STOPPED]
+
+
+def test_a_pause_and_a_resume_by_somebody_else(store: FileStore, fleets: Fleets) -> None:
+    fleets()
+    loop_id = started(store, {"sleep": 0.2}, {"claim": True}, promise="never", max_iterations=100)
+    until(lambda: at_work(store, loop_id))
+    verbs.pause(store, loop_id)
+    (loop,) = rested(store, loop_id)
+    assert loop.outcome is Outcome.PAUSED
+    verbs.resume(store, loop_id, host="")
+    until(lambda: at_work(store, loop_id))
+    verbs.stop(store, loop_id, Urgency.NOW)
+    assert rested(store, loop_id)[0].outcome is Outcome.STOPPED
+
+
+def test_a_message_with_rounds_makes_a_loop_that_was_out_of_them_go_on(store: FileStore, fleets: Fleets) -> None:
+    fleets()
+    loop_id = started(store, {"say": "more"}, {"say": "done", "claim": True}, max_iterations=1)
+    assert rested(store, loop_id)[0].outcome is Outcome.BUDGET
+    heard = verbs.say(store, loop_id, "[r+1] go on")
+    assert (heard.goes_on, heard.cared_for) == (True, True)
+    assert rested(store, loop_id)[0].outcome is Outcome.CLAIMED
+
+
+def test_a_loop_at_its_limit_leaves_its_slot(store: FileStore, fleets: Fleets) -> None:
+    fleet = fleets(slots=1)
+    limit = {"fail": {"kind": "limit", "message": "come back later", "reset_in": 3600}}
+    waits = started(store, limit, {"claim": True}, profiles={"own": {"agent": "scripted"}})
+    fleet.want(waits)
+    until(lambda: waits in fleet.load().waiting and not store.is_driven(waits))
+    (loop,) = rested(store, started(store, {"claim": True}, agent="own", profiles={"own": {"agent": "scripted"}}))
+    assert loop.outcome is Outcome.CLAIMED
+    assert store.load(waits).status is Status.RUNNING
+    claims = [entry for entry in entries(store, waits) if isinstance(entry.event, RunnerClaimed)]
+    assert len(claims) == 1
+    verbs.resume(store, waits, skip_wait=True, host="")
+    assert rested(store, waits)[0].outcome is Outcome.CLAIMED
+
+
+def test_a_loop_that_cannot_be_driven_is_tried_again(store: FileStore, fleets: Fleets) -> None:
+    fleet = fleets()
+    loop_id = create(store)
+    journal = store.progress(loop_id) / "output"
+    journal.rmdir()
+    journal.write_text("in the way")
+    verbs.start(store, loop_id, HOST)
+    until(lambda: fleet.problems.get(loop_id))
+    assert store.load(loop_id).status is Status.RUNNING
+    journal.unlink()
+    journal.mkdir()
+    assert rested(store, loop_id)[0].outcome is Outcome.CLAIMED
+    assert loop_id not in fleet.problems
+
+
+def test_only_one_server_serves_a_folder(store: FileStore, fleets: Fleets) -> None:
+    fleet = fleets()
+    assert store.is_served()
+    with pytest.raises(LoopBusy, match="Another server"):
+        fleets()
+    fleet.close()
+    assert not store.is_served()
