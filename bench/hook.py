@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -75,42 +76,46 @@ def event(stage: Stage, size: str, number: int) -> bytes:
     return json.dumps({**fields, "stop_hook_active": True}).encode()
 
 
-def once(command: list[str], content: bytes) -> float:
-    began = time.perf_counter()
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Milliseconds: by the clock, and of the processor, which depends less on what else runs."""
+
+    clock: float
+    processor: float
+
+
+def once(command: list[str], content: bytes, wanted: bytes = b'"block"') -> Took:
+    used, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     ended = subprocess.run(command, input=content, capture_output=True)
-    took = (time.perf_counter() - began) * 1000
-    if b'"block"' not in ended.stdout:
+    clock, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if wanted not in ended.stdout:
         sys.exit(f"{command[0]} did not hold the agent: {ended.stdout!r} {ended.stderr!r}")
-    return took
+    processor = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    return Took(clock * 1000, processor * 1000)
 
 
-def bare() -> float:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-I", "-S", "-c", ""], capture_output=True)
-    return (time.perf_counter() - began) * 1000
-
-
-def measured(stage: Stage, rounds: int) -> dict[tuple[str, str], list[float]]:
+def measured(stage: Stage, rounds: int) -> dict[tuple[str, str], list[Took]]:
     ours = [sys.executable, "-I", "-S", str(PROGRAM), "claude", "stop", "60"]
     theirs = [shutil.which("bash") or "bash", str(BASH)]
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[Took]] = {}
     for number in range(rounds):
-        for size in SIZES:
-            content = event(stage, size, number)
+        for place, size in enumerate(SIZES):
+            content = event(stage, size, number * len(SIZES) + place)
             found.setdefault(("ours", size), []).append(once(ours, content))
             found.setdefault(("bash", size), []).append(once(theirs, content))
-        found.setdefault(("bare", "1 KB"), []).append(bare())
+        found.setdefault(("bare", "1 KB"), []).append(once([sys.executable, "-I", "-S", "-c", ""], b"", b""))
     return found
 
 
-def report(found: dict[tuple[str, str], list[float]], middle: Callable[[list[float]], float]) -> None:
-    print(f"{'transcript':12}{'untildone':>12}{'bash + jq':>12}{'ratio':>8}")
-    for size in SIZES:
-        ours, theirs = middle(found["ours", size]), middle(found["bash", size])
-        print(f"{size:12}{ours:9.1f} ms{theirs:9.1f} ms{ours / theirs:8.2f}")
-    growth = middle(found["ours", "100 MB"]) / middle(found["ours", "1 KB"])
-    print(f"100 MB beside 1 KB, untildone: {growth:.2f}")
-    print(f"of which the interpreter alone: {middle(found['bare', '1 KB']):.1f} ms")
+def report(found: dict[tuple[str, str], list[Took]], middle: Callable[[list[float]], float]) -> None:
+    for unit in ("clock", "processor"):
+        times = {key: middle([getattr(took, unit) for took in all_of]) for key, all_of in found.items()}
+        print(f"{unit:14}{'untildone':>12}{'bash + jq':>12}{'ratio':>8}")
+        for size in SIZES:
+            ours, theirs = times["ours", size], times["bash", size]
+            print(f"{size:14}{ours:9.1f} ms{theirs:9.1f} ms{ours / theirs:8.2f}")
+        print(f"100 MB beside 1 KB, untildone: {times['ours', '100 MB'] / times['ours', '1 KB']:.2f}")
+        print(f"of which the interpreter alone: {times['bare', '1 KB']:.1f} ms\n")
 
 
 def main() -> None:

@@ -149,6 +149,26 @@ def test_an_endless_loop_of_the_program_ends_at_the_iteration_timeout(tmp_path: 
         assert not desk.processes()
 
 
+def test_leave_to_look_only_changes_nothing(desk: Desk) -> None:
+    written, touched = desk.workspace / "written.txt", desk.workspace / "touched.txt"
+    tools = (writes(desk.agent, written, "x"), shell(desk.agent, f"touch '{touched}'"))
+    desk.api.load([*(Step(tools=(tool,)) for tool in tools), claims()])
+    ran = desk.run("Do it", "--permissions", "read", "-r", "1")
+    assert ran.code == 0, ran.errors
+    assert [file.name for file in desk.workspace.iterdir()] == [".loop"]
+
+
+@pytest.mark.parametrize("agent", ["claude", "copilot", "gemini"])
+def test_leave_to_edit_is_none_for_the_shell(agent: str, tmp_path: Path) -> None:
+    with open_desk(agent, tmp_path) as desk:
+        written, touched = desk.workspace / "written.txt", desk.workspace / "touched.txt"
+        tools = (writes(agent, written, "x"), shell(agent, f"touch '{touched}'"))
+        desk.api.load([*(Step(tools=(tool,)) for tool in tools), claims()])
+        ran = desk.run("Do it", "--permissions", "edit", "-r", "1")
+        assert ran.code == 0, ran.errors
+        assert (written.exists(), touched.exists()) == (True, False)
+
+
 # Where a program keeps its conversations.
 CONVERSATIONS = {"claude": ".claude/projects", "codex": ".codex/sessions", "opencode": ".local/share/opencode"}
 

@@ -88,16 +88,23 @@ def at_work(store: FileStore, loop_id: str) -> bool:
     return store.load(loop_id).turn is not None
 
 
-def test_no_more_loops_at_once_than_slots_and_the_others_in_order(store: FileStore, fleets: Fleets) -> None:
-    fleet = fleets(slots=2)
-    loop_ids = [started(store, {"sleep": 0.3, "claim": True}) for _ in range(5)]
+def test_no_more_loops_at_once_than_slots(store: FileStore, fleets: Fleets) -> None:
+    spans = driven(store, fleets(slots=2), [started(store, {"sleep": 0.3, "claim": True}) for _ in range(5)])
+    assert max(sum(begin <= moment < end for begin, end in spans) for moment, _ in spans) == 2
+
+
+def test_the_others_wait_in_order(store: FileStore, fleets: Fleets) -> None:
+    loop_ids = [started(store) for _ in range(4)]
+    spans = driven(store, fleets(slots=1), loop_ids)
+    assert spans == sorted(spans)
+
+
+def driven(store: FileStore, fleet: Fleet, loop_ids: list[str]) -> list[tuple[float, float]]:
+    """From when to when each was driven."""
     for loop_id in loop_ids:
         fleet.want(loop_id)
     assert {loop.outcome for loop in rested(store, *loop_ids)} == {Outcome.CLAIMED}
-    spans = [_span(entries(store, loop_id)) for loop_id in loop_ids]
-    assert [begin for begin, _ in spans] == sorted(begin for begin, _ in spans)
-    most = max(sum(begin <= moment < end for begin, end in spans) for moment, _ in spans)
-    assert most == 2
+    return [_span(entries(store, loop_id)) for loop_id in loop_ids]
 
 
 def _span(journal: list[Entry]) -> tuple[float, float]:

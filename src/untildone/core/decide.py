@@ -45,7 +45,7 @@ def decide(loop: Loop, now: float, mode: Mode) -> Action:
     if loop.asks_person:
         return AwaitPerson("Interrupted. What next?", leave=Outcome.INTERRUPTED)
     if loop.live_state is not None:
-        return _take_in(mode.absorb(loop, loop.live_state))
+        return _take_in(loop, mode.absorb(loop, loop.live_state))
     wanted_more = bool(loop.inbox)
     return _judge(loop, now, mode) if loop.claimed and not wanted_more else _go_on(loop, now, mode)
 
@@ -69,20 +69,26 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
         return Record((GatesRan((review.result(loop, answer),)),))
     read = mode.read(loop, turn.role, answer)
     once = loop.settings.once and turn.role is Role.WORKER
-    return _take_in(replace(read, claimed=True) if once else read)
+    return _take_in(loop, replace(read, claimed=True) if once else read)
 
 
-def _take_in(read: AnswerRead) -> Record:
+def _take_in(loop: Loop, read: AnswerRead) -> Record:
     """What the mode understood, with what follows from it."""
     budget = () if read.max_iterations is None else (BudgetChanged("iterations", read.max_iterations),)
-    end = (Rested(read.gives_up_as, read.gives_up),) if read.gives_up else ()
+    end = (_rested(loop, read.gives_up_as, read.gives_up),) if read.gives_up else ()
     return Record((*budget, read, *end))
+
+
+def _rested(loop: Loop, outcome: Outcome, reason: str) -> Rested:
+    """What a person ordered meanwhile comes first, unless the loop cannot go on at all."""
+    order = loop.stop or loop.pause
+    return Rested(outcome if order is None or outcome is Outcome.FAILED else order.outcome, reason)
 
 
 def _by_hand(loop: Loop, turn: Turn, failure: Failure) -> Record:
     """The agent program cannot be run: a person may do the work and go on."""
     interrupted = TurnInterrupted(turn.role, turn.iteration, "person" if loop.settings.interactive else "control")
-    rested = Rested(Outcome.PAUSED, f"{failure.message} Work by hand, then `untildone resume` goes on.")
+    rested = _rested(loop, Outcome.PAUSED, f"{failure.message} Work by hand, then `untildone resume` goes on.")
     return Record((interrupted,) if loop.settings.interactive else (interrupted, rested))
 
 

@@ -9,142 +9,28 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from time import time_ns
 
 from untildone.core.errors import UsageError
-from untildone.core.model import EMPTY, Changes
+from untildone.core.model import Changes
 from untildone.core.receipt import FileChange
+from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
 
-GIT_SECONDS = 300.0
 MOST_FILES_WALKED = 200_000
-MANY_FILES = 1000
-"""From so many changed files on, git writes them into one pack: a file for each would take ten times as long."""
 MOST_WORKSPACES = 64
 BIG_FILE = 64 * 1024 * 1024
 """A file from this size on is not copied into git's object store for a snapshot; its size and times stand for it."""
 RACY_NANOSECONDS = 50_000_000
 """A file that changed so shortly before a look may change again without its times showing it."""
 UNWALKED = frozenset({".git", ".loop", "node_modules", ".venv", "__pycache__"})
-OURS = (":(exclude,glob)**/.loop/**", ":(exclude,glob)**/.claude/ralph-delta*.local.md")
-"""What untildone itself writes into a workspace: no work of the agent."""
 
-_SETTINGS = {
-    "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",
-    "core.splitIndex": "false",
-    "core.safecrlf": "false",
-    "commit.gpgSign": "false",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-    "advice.addEmbeddedRepo": "false",
-}
-_COMMAND = ("git", "--no-pager", *(part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")))
-_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-# These would point git somewhere else, as when untildone itself was started by a git hook.
-_FOREIGN = re.compile(r"GIT_(DIR|WORK_TREE|INDEX_\w+|\w*OBJECT_DIRECTOR\w+|COMMON_DIR|PREFIX|NAMESPACE|\w+_PATHSPECS)")
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-
-
-class _GitFailed(Exception):
-    """Git is missing, refuses or cannot: its own words."""
-
-
-def _git(
-    folder: str, *arguments: str, env: Mapping[str, str] = EMPTY, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
-) -> bytes:
-    command = (*_COMMAND, *arguments)
-    inherited = {name: value for name, value in os.environ.items() if not _FOREIGN.fullmatch(name)}
-    env = {**inherited, **_ENVIRONMENT, **env}
-    try:
-        ended = subprocess.run(command, cwd=folder, env=env, input=stdin, capture_output=True, timeout=GIT_SECONDS)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise _GitFailed(str(error)) from error
-    if ended.returncode not in fine:
-        words = ended.stderr.decode(errors="replace").splitlines()
-        reason = next((line for line in words if line.startswith(("fatal: ", "error: "))), f"exit {ended.returncode}")
-        raise _GitFailed(reason.removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
-    return ended.stdout
-
-
-def _line(answer: bytes) -> str:
-    return answer.decode().strip()
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    path: bytes
-    tracked: bool
-    nested: bool
-    """Another repository: a submodule, or one that git does not know."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Status:
-    """What one `git status` tells."""
-
-    raw: bytes
-    head: str | None
-    branch: str | None
-    entries: tuple[_Entry, ...]
-
-    @property
-    def foreign(self) -> list[bytes]:
-        """Repositories inside that are not submodules: git cannot always add them, and nobody asked for it."""
-        return [entry.path for entry in self.entries if entry.nested and not entry.tracked]
-
-
-def _status(root: str) -> _Status:
-    form = ("--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
-    raw = _git(root, "status", *form, "--", ".", *OURS)
-    facts, entries = {}, []
-    for record in raw.split(b"\0"):
-        match record[:1]:
-            case b"#":
-                _, name, value = record.split(b" ", 2)
-                facts[name] = None if value in (b"(initial)", b"(detached)") else os.fsdecode(value)
-            case b"1" | b"u":
-                fields = record.split(b" ", 8 if record[:1] == b"1" else 10)
-                entries.append(_Entry(fields[-1], tracked=True, nested=fields[2].startswith(b"S")))
-            case b"?":
-                entries.append(_Entry(record[2:].rstrip(b"/"), tracked=False, nested=record.endswith(b"/")))
-    return _Status(raw, facts.get(b"branch.oid"), facts.get(b"branch.head"), tuple(entries))
-
-
-def _root_of(path: str) -> str | None:
-    """The top of the work tree, found without a process."""
-    folder = os.path.realpath(path)
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-    return folder
-
-
-def _git_folder(root: str) -> str:
-    """Where git keeps index and state of this work tree: `.git`, or what the file `.git` points to."""
-    pointer = os.path.join(root, ".git")
-    if os.path.isdir(pointer):
-        return pointer
-    return os.path.join(root, os.fsdecode(Path(pointer).read_bytes()).removeprefix("gitdir:").strip())
-
-
-def _add_all(
-    root: str, status: _Status, *options: str, left_out: Iterable[bytes] = (), env: Mapping[str, str] = EMPTY
-) -> None:
-    left_out = (b":(exclude,literal)" + path for path in (*status.foreign, *left_out))
-    wanted = b"\0".join((b".", *map(os.fsencode, OURS), *left_out))
-    in_one_pack = ("-c", "core.bigFileThreshold=1") if len(status.entries) >= MANY_FILES else ()
-    command = (*in_one_pack, "add", "--all", *options, "--pathspec-from-file=-", "--pathspec-file-nul")
-    _git(root, *command, env=env, stdin=wanted, fine=(0, 1) if "--ignore-errors" in options else (0,))
-
 
 Stamp = tuple[int, ...]
 
@@ -164,19 +50,19 @@ class _OwnIndex:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._copied: tuple[str, Stamp | None] | None = None
 
-    def write_tree(self, root: str, status: _Status, left_out: Iterable[bytes]) -> tuple[str, bool]:
+    def write_tree(self, root: str, status: Status, left_out: Iterable[bytes]) -> tuple[str, bool]:
         """The work tree as a git tree, and whether every file could be read."""
         env, complete = {"GIT_INDEX_FILE": self._prepared(root)}, True
         try:
-            _add_all(root, status, left_out=left_out, env=env)
-        except _GitFailed:
-            _add_all(root, status, "--ignore-errors", left_out=left_out, env=env)
+            add_all(root, status, left_out=left_out, env=env)
+        except GitFailed:
+            add_all(root, status, "--ignore-errors", left_out=left_out, env=env)
             complete = False
-        return _line(_git(root, "write-tree", "--missing-ok", env=env)), complete
+        return line_of(git(root, "write-tree", "--missing-ok", env=env)), complete
 
     def _prepared(self, root: str) -> str:
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="untildone-", ignore_cleanup_errors=True)
-        own, theirs = os.path.join(self._folder.name, "index"), os.path.join(_git_folder(root), "index")
+        own, theirs = os.path.join(self._folder.name, "index"), os.path.join(git_folder(root), "index")
         current = (theirs, _stamp(theirs))
         if self._copied != current:
             Path(own).unlink(missing_ok=True)
@@ -229,21 +115,21 @@ class Workspace:
             try:
                 root = self._root()
                 return self._walk(previous) if root is None else _compared(root, self._facts(root), previous)
-            except (_GitFailed, OSError, ValueError):
+            except (GitFailed, OSError, ValueError):
                 return self._walk(previous)
 
     def _root(self) -> str | None:
         """The top of the repository that the folder is part of: not of one that only ignores it."""
-        root = _root_of(self.path)
+        root = root_of(self.path)
         if root is None or root == self.path:
             return root
         if root not in self._ignored_by:
-            answer = _git(root, "check-ignore", "-z", "--stdin", stdin=os.fsencode(self.path), fine=(0, 1))
+            answer = git(root, "check-ignore", "-z", "--stdin", stdin=os.fsencode(self.path), fine=(0, 1))
             self._ignored_by[root] = bool(answer)
         return None if self._ignored_by[root] else root
 
     def _facts(self, root: str) -> _Facts:
-        status, now = _status(root), time_ns()
+        status, now = status_of(root), time_ns()
         paths = [os.path.join(os.fsencode(root), entry.path) for entry in status.entries]
         nested = (path for path, entry in zip(paths, status.entries, strict=True) if entry.nested)
         cheap = _Cheap(status.raw, tuple(map(_stamp, paths)), tuple(_digest(_files_below(path)) for path in nested))
@@ -253,9 +139,9 @@ class Workspace:
         self._known = None if cheap.is_racy(now) else (cheap, facts)
         return facts
 
-    def _snapshot(self, root: str, status: _Status, cheap: _Cheap) -> _Facts:
+    def _snapshot(self, root: str, status: Status, cheap: _Cheap) -> _Facts:
         if status.head and not status.entries:
-            return _Facts(status.head, _line(_git(root, "rev-parse", f"{status.head}^{{tree}}")), clean=True)
+            return _Facts(status.head, line_of(git(root, "rev-parse", f"{status.head}^{{tree}}")), clean=True)
         stamped = zip(status.entries, cheap.stamps, strict=True)
         too_big = {entry.path: stamp for entry, stamp in stamped if stamp and stamp[0] >= BIG_FILE}
         tree, complete = self._index.write_tree(root, status, too_big)
@@ -280,8 +166,8 @@ def _compared(root: str, facts: _Facts, previous: Changes | None) -> Changes:
         return changes
     for base in filter(None, (before, facts.head or _empty_tree(facts.tree))):
         try:
-            shortstat = _line(_git(root, "diff-tree", "-r", "--shortstat", base, facts.tree))
-        except _GitFailed:
+            shortstat = line_of(git(root, "diff-tree", "-r", "--shortstat", base, facts.tree))
+        except GitFailed:
             continue
         found = [re.search(rf"(\d+) {word}", shortstat) for word in ("file", "insertion", "deletion")]
         files, insertions, deletions = (int(number[1]) if number else 0 for number in found)
@@ -346,16 +232,16 @@ class Description:
 
 
 def describe(path: str) -> Description:
-    root = _root_of(path)
+    root = root_of(path)
     try:
-        status = _status(root) if root else None
-    except _GitFailed:
+        status = status_of(root) if root else None
+    except GitFailed:
         return Description()
     return Description(status.head, status.branch, not status.entries) if status else Description()
 
 
 def _repository(path: str) -> str:
-    root = _root_of(path)
+    root = root_of(path)
     if root is None:
         raise UsageError(f"The folder {path} is not in a git repository.", "make it one with: git init")
     return root
@@ -369,20 +255,20 @@ def diff(path: str, start_tree: str, end_tree: str | None = None, *, stat: bool 
         raise UsageError(f"There is no snapshot of {path} to compare with.", "was it a git repository from the start?")
     options = ("--stat=100" if stat else "--patch", "--color=always" if colour else "--color=never")
     try:
-        shown = _git(root, "diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", *options, start_tree, end)
-    except _GitFailed as error:
+        shown = git(root, "diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", *options, start_tree, end)
+    except GitFailed as error:
         raise UsageError(f"The changes in {path} cannot be shown: {error}.", "git removes old snapshots") from error
     return shown.decode(errors="replace")
 
 
 def changed_files(path: str, start_tree: str | None, end_tree: str | None) -> tuple[FileChange, ...]:
     """The files that differ between two snapshots; none where there are no snapshots."""
-    root = _root_of(path)
+    root = root_of(path)
     if root is None or not start_tree or not end_tree:
         return ()
     try:
-        listed = _git(root, "diff-tree", "-r", "--numstat", "-z", "--no-renames", start_tree, end_tree)
-    except _GitFailed:
+        listed = git(root, "diff-tree", "-r", "--numstat", "-z", "--no-renames", start_tree, end_tree)
+    except GitFailed:
         return ()
     rows = (row.split("\t", 2) for row in listed.decode(errors="replace").split("\0") if row)
     return tuple(FileChange(name, _lines(added), _lines(removed)) for added, removed, name in rows)
@@ -397,27 +283,27 @@ def commit(path: str, message: str) -> str | None:
     """Commit all that changed and is not ignored. None: nothing to commit, or a merge or rebase is not finished."""
     root = _repository(path)
     try:
-        return _commit(root, _status(root), message)
-    except (_GitFailed, OSError) as error:
+        return _commit(root, status_of(root), message)
+    except (GitFailed, OSError) as error:
         raise UsageError(f"The changes in {path} cannot be committed: {error}.", "look at: git status") from error
 
 
-def _commit(root: str, status: _Status, message: str) -> str | None:
-    state = _git_folder(root)
+def _commit(root: str, status: Status, message: str) -> str | None:
+    state = git_folder(root)
     if not status.entries or any(os.path.exists(os.path.join(state, name)) for name in _UNFINISHED):
         return None
-    _add_all(root, status)
-    if not _git(root, "diff", "--cached", "--name-only", "--no-ext-diff"):
+    add_all(root, status)
+    if not git(root, "diff", "--cached", "--name-only", "--no-ext-diff"):
         return None
     options = ("--quiet", "--no-verify", "--allow-empty-message", "--cleanup=verbatim", "--file=-")
-    _git(root, "commit", *options, env=_identity(root), stdin=message.encode(errors="replace"))
-    return _line(_git(root, "rev-parse", "HEAD"))
+    git(root, "commit", *options, env=_identity(root), stdin=message.encode(errors="replace"))
+    return line_of(git(root, "rev-parse", "HEAD"))
 
 
 def _identity(root: str) -> dict[str, str]:
     """Who commits, as far as neither the environment nor the configuration says so."""
     wanted = r"^(user|author|committer)\.(name|email)$"
-    configured = _line(_git(root, "config", "--name-only", "--get-regexp", wanted, fine=(0, 1))).split()
+    configured = line_of(git(root, "config", "--name-only", "--get-regexp", wanted, fine=(0, 1))).split()
     found: dict[str, str] = {}
     for role in ("author", "committer"):
         for part, stand_in in (("name", "untildone"), ("email", "untildone@localhost")):
@@ -432,20 +318,20 @@ def create_worktree(repository: str, loop_id: str, folder: Path) -> str:
     already stays. Returns where to work: the same place below `folder` as `repository` is in its own work tree."""
     root, branch, target = _repository(repository), f"untildone/{loop_id}", os.path.abspath(folder)
     try:
-        if not _status(root).head:
+        if not status_of(root).head:
             raise UsageError(f"The repository {root} has no commit yet.", "commit something: a worktree starts from it")
         if not _is_worktree(root, target):
-            known = _git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", fine=(0, 1))
+            known = git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", fine=(0, 1))
             place = ("--force", target, branch) if known else ("-b", branch, target, "HEAD")
-            _git(root, "worktree", "add", "--quiet", *place)
-    except _GitFailed as error:
+            git(root, "worktree", "add", "--quiet", *place)
+    except GitFailed as error:
         raise UsageError(f"No worktree can be made in {target}: {error}.", "name an empty folder") from error
     inside = os.path.normpath(os.path.join(target, os.path.relpath(os.path.realpath(repository), root)))
     return inside if os.path.isdir(inside) else target
 
 
 def _is_worktree(root: str, folder: str) -> bool:
-    listed = _git(root, "worktree", "list", "--porcelain").splitlines()
+    listed = git(root, "worktree", "list", "--porcelain").splitlines()
     return os.path.isdir(folder) and b"worktree " + os.fsencode(os.path.realpath(folder)) in listed
 
 
@@ -453,8 +339,8 @@ def remove_worktree(repository: str, folder: Path, *, discard: bool = False) -> 
     """Remove the work tree; its branch stays. What is not committed is an error, unless it is to be discarded."""
     root, target = _repository(repository), os.path.abspath(folder)
     try:
-        if not discard and os.path.exists(target) and _status(target).entries:
+        if not discard and os.path.exists(target) and status_of(target).entries:
             raise UsageError(f"The worktree {target} has changes that are not committed.", "commit or discard them")
-        _git(root, "worktree", "remove", "--force", target)
-    except _GitFailed as error:
+        git(root, "worktree", "remove", "--force", target)
+    except GitFailed as error:
         raise UsageError(f"The worktree {target} cannot be removed: {error}.", "look at: git worktree list") from error

@@ -11,7 +11,7 @@ from untildone.core.model import Outcome, Task, TaskChange, TaskStatus
 from untildone.core.value import replace
 from untildone.modes import _phases_answer as answers
 from untildone.modes import _phases_texts as texts
-from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, News
+from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
 from untildone.modes._phases_state import (
     Phase,
     State,
@@ -187,7 +187,7 @@ class Understanding:
                 TaskChange(
                     f"fix-{self.loop.spend.iterations}-{place}", text=text[:LONGEST_TEXT], status=TaskStatus.PENDING
                 )
-                for place, text in enumerate(found, 1)
+                for place, text in enumerate(found[: max(1, MOST_TASKS - len(self.after.tasks))], 1)
             )
         )
 

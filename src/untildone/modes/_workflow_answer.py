@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from untildone.core.model import EMPTY, Task, TaskChange, TaskStatus
+from untildone.core.tasks import changed
 from untildone.core.value import dataclass, field
 from untildone.modes._json_objects import objects, sound
 
@@ -41,7 +42,7 @@ def parse(text: str, tasks: tuple[Task, ...]) -> ActionAnswer:
     return ActionAnswer(
         message=_typed(found, "message", str, "")[:LONGEST_TEXT],
         goes_on=_typed(found, "continue", bool, default=True),
-        tasks=tuple(_task_changes(_typed(updates, "develop", dict, {}), tasks)),
+        tasks=_task_changes(_typed(updates, "develop", dict, {}), tasks),
         debug=_debug(debug),
         passed=_typed(validate, "passed", bool, None),
         failures=tuple(_texts(validate, "failures")),
@@ -74,15 +75,22 @@ def _texts(holder: Mapping[str, Any], name: str) -> Iterator[str]:
         yield sound(value[:LONGEST_TEXT])
 
 
-def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> Iterator[TaskChange]:
+def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> tuple[TaskChange, ...]:
     wanted = _typed(develop, "tasks", list, [])
     known = {task.task_id: task for task in tasks}
     if len(wanted) > MOST_TASKS:
         raise NotTheAnswer(f"{len(wanted)} tasks are more than {MOST_TASKS}")
-    for number, each in enumerate(wanted, len(tasks) + 1):
-        if not isinstance(each, dict):
-            raise NotTheAnswer(f"a task is {_kind(each)} where an object belongs")
-        yield _task_change(each, known, number)
+    if odd := next((each for each in wanted if not isinstance(each, dict)), None):
+        raise NotTheAnswer(f"a task is {_kind(odd)} where an object belongs")
+    changes = tuple(_task_change(each, known, number) for number, each in enumerate(wanted, len(tasks) + 1))
+    left = unfinished(changed(tasks, changes))
+    if left > MOST_TASKS:
+        raise NotTheAnswer(f"{left} unfinished tasks are more than {MOST_TASKS}")
+    return changes
+
+
+def unfinished(tasks: tuple[Task, ...]) -> int:
+    return sum(task.status is not TaskStatus.COMPLETED for task in tasks)
 
 
 def _task_change(told: Mapping[str, Any], known: Mapping[str, Task], number: int) -> TaskChange:
@@ -100,7 +108,7 @@ def _status(word: str | None) -> TaskStatus | None:
         return None
     plain = {"done": "completed", "in_progress": "pending", "todo": "pending"}.get(word.lower(), word.lower())
     if plain not in TaskStatus.__members__.values():
-        raise NotTheAnswer(f"'{word}' is no status of a task: pending, completed or failed")
+        raise NotTheAnswer(f"'{word[:60]}' is no status of a task: pending, completed or failed")
     return TaskStatus(plain)
 
 

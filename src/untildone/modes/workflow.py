@@ -12,9 +12,10 @@ from untildone.core.actions import Ask, AwaitPerson
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import PlainMode
-from untildone.core.model import EMPTY, Answer, Context, Role, SessionUse, Task, TaskChange, TaskStatus
+from untildone.core.model import EMPTY, Answer, Context, Outcome, Role, SessionUse, Task, TaskChange, TaskStatus
+from untildone.core.tasks import changed
 from untildone.modes import _workflow_texts as texts
-from untildone.modes._workflow_answer import ActionAnswer, NotTheAnswer, parse
+from untildone.modes._workflow_answer import MOST_TASKS, ActionAnswer, NotTheAnswer, parse, unfinished
 
 FAILURES_IN_A_ROW = 3
 KEPT = 10
@@ -30,12 +31,9 @@ class Workflow(PlainMode):
     works_by_hand = True
 
     def next(self, loop: Loop) -> Ask | AwaitPerson:
-        state = loop.skill_state or EMPTY
-        if state.get("wants_person"):
-            return AwaitPerson(str(state["wants_person"]), MENU if loop.settings.interactive else ())
         action = choose(loop)
         if action is None:
-            return AwaitPerson(menu_text(loop), MENU)
+            return _menu(loop)
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
         return Ask(Role.WORKER, prompt(loop, action), session, label=action)
 
@@ -59,6 +57,14 @@ class Workflow(PlainMode):
         except NotTheAnswer as problem:
             return _failed(loop, action, str(problem))
         return _understood(loop, action, told)
+
+
+def _menu(loop: Loop) -> AwaitPerson:
+    """The menu; where the agent asks something, its question, which is answered in words."""
+    asked = (loop.skill_state or EMPTY).get("wants_person")
+    if not asked:
+        return AwaitPerson(menu_text(loop), MENU)
+    return AwaitPerson(f"{asked}\nAnswer, or choose: {', '.join(MENU)}.", reason=str(asked))
 
 
 def choose(loop: Loop) -> str | None:
@@ -137,14 +143,13 @@ def menu_text(loop: Loop) -> str:
 def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
     state = dict(loop.skill_state or EMPTY)
     confirmed = told.debug.get("confirmed_hypothesis")
+    question = "" if told.goes_on or action == "complete" else told.message or "The agent asks for a person."
     state |= {
         "initialised": True,
         "last_action": action,
         "completed_actions": [*state.get("completed_actions", []), action][-KEPT:],
         "failures_in_a_row": 0,
-        "wants_person": None
-        if told.goes_on or action == "complete"
-        else told.message or "The agent asks for a person.",
+        "wants_person": question if loop.settings.interactive else "",
     }
     if told.debug:
         state["debug"] = {**(state.get("debug") or EMPTY), **told.debug}
@@ -156,17 +161,30 @@ def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
     elif confirmed:
         state["confirmed_since_validation"] = True
     tasks = (*told.tasks, *(_mending_tasks(loop, told) if action == "validate" else ()))
-    documents = _documents(loop, action, told, tasks)
     return AnswerRead(
-        claimed=action == "complete", skill_state=state, note=told.message, tasks=tasks, documents=documents
+        claimed=action == "complete",
+        skill_state=state,
+        note=told.message,
+        tasks=(*tasks, *_forgotten(loop, tasks)),
+        gives_up="" if loop.settings.interactive else question,
+        gives_up_as=Outcome.PAUSED,
+        documents=_documents(loop, action, told, tasks),
     )
+
+
+def _forgotten(loop: Loop, changes: tuple[TaskChange, ...]) -> tuple[TaskChange, ...]:
+    """The oldest tasks that are done make room for new ones: what the agent is shown does not grow with the rounds."""
+    after = changed(loop.tasks, changes)
+    done = [task.task_id for task in after if task.status is TaskStatus.COMPLETED]
+    return tuple(TaskChange(name, remove=True) for name in done[: max(0, len(after) - MOST_TASKS)])
 
 
 def _mending_tasks(loop: Loop, told: ActionAnswer) -> tuple[TaskChange, ...]:
     """What failed in a validation becomes tasks."""
     if told.passed:
         return ()
-    wrong = told.failures or ("Mend what the validation found.",)
+    room = max(1, MOST_TASKS - unfinished(loop.tasks))
+    wrong = told.failures[:room] or ("Mend what the validation found.",)
     return tuple(
         TaskChange(f"fix-{loop.spend.iterations}-{number}", text=text, status=TaskStatus.PENDING)
         for number, text in enumerate(wrong, 1)

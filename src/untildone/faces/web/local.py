@@ -49,7 +49,8 @@ class LocalDesk:
         worked, fallback = chosen.timeline.round(int(number)), chosen.loop.settings.fallback
         if not role and fallback is not None and worked is not None and worked.profile == fallback.profile:
             choice = fallback
-        return Output(self._store(loop_id).output(loop_id, name), choice)
+        store = self._store(loop_id)
+        return Output(lambda: store.output(loop_id, name), choice)
 
     def output_names(self, loop_id: str) -> tuple[str, ...]:
         return reading.names(self._store(loop_id).progress(loop_id) / "output")

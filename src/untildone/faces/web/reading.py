@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -67,8 +67,9 @@ class Window:
 class Output:
     """The output of one turn. Not for two threads at once."""
 
-    def __init__(self, path: Path, choice: AgentChoice) -> None:
-        self.path = path
+    def __init__(self, locate: Callable[[], Path], choice: AgentChoice) -> None:
+        self._locate = locate
+        """Where the file is now: an ended loop moves to the history."""
         self._choice = choice
         self._reader: Reader | None = None
 
@@ -114,7 +115,7 @@ class Output:
 
     def _size(self) -> int:
         try:
-            return self.path.stat().st_size
+            return self._locate().stat().st_size
         except FileNotFoundError:
             return 0
 
@@ -122,7 +123,7 @@ class Output:
         """The beginning of the line that a place lies in, or of the next one if that is far away."""
         if at == 0:
             return 0
-        with open(self.path, "rb") as file:
+        with open(self._locate(), "rb") as file:
             file.seek(max(0, at - WINDOW))
             before = file.read(at - max(0, at - WINDOW))
             if before.endswith(b"\n"):
@@ -138,7 +139,7 @@ class Output:
         """The whole lines between two places, each with its own, and where the last one ends."""
         if end <= start:
             return [], start
-        with open(self.path, "rb") as file:
+        with open(self._locate(), "rb") as file:
             file.seek(start)
             content = file.read(end - start)
         whole, _, rest = content.rpartition(b"\n")

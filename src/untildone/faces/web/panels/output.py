@@ -101,12 +101,9 @@ class OutputView:
             return
         self._follows = True
         output = self._output
-        while True:
-            # The loop may be archived this moment: then its output lies elsewhere.
-            window = await apart(output.tail)
-            if output is self._output:
-                self._draw(window)
-            return
+        window = await apart(output.tail)
+        if output is self._output:
+            self._draw(window)
 
     def _draw(self, window: Window, nothing: str = "") -> None:
         at_end = self._follows

@@ -1,0 +1,105 @@
+"""How much of its budget a loop has used, and the way to change it."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from untildone.core import budget as budgets
+from untildone.core.errors import UsageError
+from untildone.core.events import BudgetChanged
+from untildone.core.loop import Loop
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.pieces import attempt, box, card, complain, text
+from untildone.faces.web.texts import Texts
+
+_LIMITS = (
+    ("iterations", "Rounds", "iterations"),
+    ("minutes", "Minutes", "minutes"),
+    ("cost", "Dollars", "cost_usd"),
+    ("tokens", "Tokens", "tokens"),
+    ("iteration_timeout", "Seconds per round", "iteration_timeout"),
+)
+_WHOLE = ("iterations", "tokens")
+_UNITS = {"iterations": "rounds", "minutes": "minutes", "cost": "dollars", "tokens": "tokens"}
+
+
+class BudgetBars:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._loop: Loop | None = None
+        self._shown: tuple[object, ...] | None = None
+        self._inputs: dict[str, ui.number] = {}
+        with card(""):
+            with box("card-head"):
+                text(t("Budget"), "card-title", "h2")
+                box("stretch")
+                self._edit = ui.button(t("Change"), icon="edit", on_click=self._open).props("flat dense size=sm")
+            self._place = box("loop-main")
+        self._dialog = self._build_dialog()
+
+    def _build_dialog(self) -> ui.dialog:
+        t = self._t
+        with ui.dialog() as dialog, box("card dialog"):
+            text(t("Change the budget"), "card-title", "h2")
+            text(t("In all, from the beginning. Empty: no limit."), "quiet")
+            for limit, name, _ in _LIMITS:
+                self._inputs[limit] = ui.number(t(name), min=0).props("outlined dense clearable")
+            with box("actions end"):
+                ui.button(t("Cancel"), on_click=dialog.close).props("flat")
+                ui.button(t("Save"), on_click=self._save).props("unelevated")
+        return dialog
+
+    async def show(self, sight: Sight) -> None:
+        self._loop = sight.loop
+        gauges = tuple(budgets.gauges(sight.loop.budget, sight.loop.spend))
+        self._edit.set_visibility(not sight.loop.status.ended)
+        if gauges == self._shown:
+            return
+        self._shown = gauges
+        self._place.clear()
+        with self._place:
+            if not gauges:
+                text(self._t("No limit is set."), "quiet")
+            for gauge in gauges:
+                self._bar(gauge)
+
+    def _bar(self, gauge: budgets.Gauge) -> None:
+        warns = self._loop is not None and gauge.is_nearly_used(self._loop.settings.warn_from)
+        colour = "bad" if gauge.used_up else "warn" if warns else ""
+        used, allowed = f"{gauge.used:,.2f}".rstrip("0").rstrip("."), f"{gauge.allowed:,.2f}".rstrip("0").rstrip(".")
+        unit = self._t(_UNITS[gauge.limit])
+        with box("gauge"):
+            text(self._t("{used} of {allowed} {unit}", used=used, allowed=allowed, unit=unit))
+            with box("meter"):
+                box(f"meter-fill {colour}".strip()).style(f"width: {gauge.share * 100:.0f}%")
+
+    async def tick(self) -> None:
+        return
+
+    def _open(self) -> None:
+        if self._loop is None:
+            return
+        for limit, _, attribute in _LIMITS:
+            self._inputs[limit].set_value(getattr(self._loop.budget, attribute))
+        self._dialog.open()
+
+    async def _save(self) -> None:
+        assert self._loop is not None
+        try:
+            changes = [change for limit, _, attribute in _LIMITS if (change := self._change(limit, attribute)) is not None]
+        except UsageError as problem:
+            complain(self._t, problem)
+            return
+        self._dialog.close()
+        if changes:
+            await attempt(self._t, self._desk.budget, self._loop.loop_id, *changes)
+
+    def _change(self, limit: str, attribute: str) -> BudgetChanged | None:
+        assert self._loop is not None
+        wanted, present = self._inputs[limit].value, getattr(self._loop.budget, attribute)
+        if wanted == present:
+            return None
+        if wanted is not None and (wanted <= 0 or (limit in _WHOLE and wanted != int(wanted))):
+            raise UsageError(self._t("{n} cannot be a limit.", n=f"{wanted:g}"), self._t("Give a number above 0, or nothing."))
+        return BudgetChanged(limit, None if wanted is None else float(wanted))

@@ -1,0 +1,118 @@
+"""What a loop changed in its workspace: each round, or all of it. A file's lines are sent when it is opened."""
+
+from __future__ import annotations
+
+from nicegui import ui
+from nicegui.element import Element
+
+from untildone.core.errors import UntilDoneError
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.patches import Patch, patches
+from untildone.faces.web.pieces import apart, box, card, text
+from untildone.faces.web.texts import Texts
+
+OPEN_UP_TO = 60
+"""So many lines of a lone file are shown without a click."""
+MOST_FILES = 200
+MOST_ROUNDS = 200
+
+
+class ChangesMade:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._sight: Sight | None = None
+        self._chosen = 0
+        self._asked: tuple[object, ...] | None = None
+        with card(t("Changes")):
+            with box("actions"):
+                self._select = ui.select({0: t("In all")}, value=0, on_change=lambda event: self._choose(event.value))
+                self._select.props("outlined dense options-dense").style("min-width: 180px")
+                self._select.props["aria-label"] = t("Round")
+                self._again = ui.button(t("Look again"), icon="refresh", on_click=self._look_again).props("flat dense")
+            self._place = box("loop-main")
+        with self._place:
+            pieces.loading(t)
+
+    async def show(self, sight: Sight) -> None:
+        self._sight = sight
+        rounds = [each for each in sight.timeline.rounds if each.after][-MOST_ROUNDS:]
+        options = {0: self._t("In all"), **{each.number: self._t("Round {n}", n=each.number) for each in reversed(rounds)}}
+        if options != self._select.options:
+            self._select.set_options(options, value=self._chosen if self._chosen in options else 0)
+        asked = (self._chosen, sight.timeline.tree, sight.loop.status.ended)
+        if asked != self._asked:
+            self._asked = asked
+            await self._read()
+
+    async def tick(self) -> None:
+        return
+
+    async def _choose(self, number: int) -> None:
+        self._chosen = number or 0
+        if self._sight is not None:
+            await self.show(self._sight)
+
+    async def _look_again(self) -> None:
+        await self._read()
+
+    async def _read(self) -> None:
+        assert self._sight is not None
+        asked = self._asked
+        of = self._sight.timeline.round(self._chosen) if self._chosen else None
+        try:
+            diff = await apart(self._desk.diff, self._sight.loop.loop_id, of)
+            found: tuple[Patch, ...] | UntilDoneError = await apart(patches, diff)
+        except UntilDoneError as problem:
+            found = problem
+        if asked != self._asked:
+            return
+        self._place.clear()
+        with self._place:
+            self._draw(found)
+
+    def _draw(self, found: tuple[Patch, ...] | UntilDoneError) -> None:
+        if isinstance(found, UntilDoneError):
+            pieces.failed(self._t, found)
+            return
+        if not found:
+            pieces.empty("difference", self._t("Nothing changed"))
+            return
+        added, removed = sum(each.added for each in found), sum(each.removed for each in found)
+        text(self._t("{n} files", n=len(found)) + f", +{added} −{removed}", "quiet")
+        for each in found[:MOST_FILES]:
+            self._patch(each, opened=len(found) == 1 and len(each.lines) <= OPEN_UP_TO)
+        if len(found) > MOST_FILES:
+            text(self._t("and {n} more files", n=len(found) - MOST_FILES), "quiet")
+
+    def _patch(self, patch: Patch, *, opened: bool) -> None:
+        with box("patch", "details") as outer:
+            with box(tag="summary"):
+                text(patch.path, "patch-name", "span")
+                text(f"+{patch.added}", "plus", "span")
+                text(f"−{patch.removed}", "minus", "span")
+            place = box("diff")
+        filled: list[bool] = []
+
+        def fill() -> None:
+            if not filled:
+                filled.append(True)
+                self._lines(place, patch)
+
+        if opened:
+            outer.props["open"] = True
+            fill()
+        else:
+            outer.on("toggle", fill)
+
+    def _lines(self, place: Element, patch: Patch) -> None:
+        with place:
+            for line in patch.lines:
+                text(line or " ", _colour(line))
+            if patch.left_out:
+                text(self._t("and {n} more lines", n=patch.left_out), "place")
+
+
+def _colour(line: str) -> str:
+    return {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "")

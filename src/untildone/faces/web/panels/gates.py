@@ -1,0 +1,66 @@
+"""What the gates said to each claim, with the end of their output."""
+
+from __future__ import annotations
+
+from untildone.core.model import GateResult
+from untildone.core.receipt import duration
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.pieces import box, card, text
+from untildone.faces.web.texts import Texts
+from untildone.faces.web.timeline import Round
+
+SHOWN = 20
+"""The gates of so many claims are shown, the last ones."""
+
+
+class Gates:
+    def __init__(self, _desk: Desk, t: Texts) -> None:
+        self._t = t
+        self._shown: tuple[Round, ...] | None = None
+        self._place = box("loop-main")
+
+    async def show(self, sight: Sight) -> None:
+        judged = tuple(each for each in sight.timeline.rounds if each.gates)[-SHOWN:]
+        if judged == self._shown:
+            return
+        self._shown = judged
+        self._place.clear()
+        with self._place:
+            if not judged:
+                self._show_none(sight)
+            for each in reversed(judged):
+                self._show_round(each)
+
+    def _show_none(self, sight: Sight) -> None:
+        chosen, t = sight.loop.settings, self._t
+        gated = chosen.checks or chosen.review or chosen.require_change
+        with card(""):
+            if gated:
+                pieces.empty("verified", t("No claim yet"), t("When the agent says that it is done, the gates are asked."))
+            else:
+                pieces.empty("gpp_maybe", t("No gate is set"), t("Nothing will verify what the agent claims."))
+
+    def _show_round(self, each: Round) -> None:
+        with card(self._t("Round {n}", n=each.number)):
+            for result in each.gates:
+                self._show_gate(result)
+
+    def _show_gate(self, result: GateResult) -> None:
+        t = self._t
+        with box("gate"):
+            with box("gate-line"):
+                text(t("passed") if result.passed else t("failed"), "chip good" if result.passed else "chip bad", "span")
+                text(result.command or t(result.gate.replace("_", " ")), "mono wrap")
+                text(duration(result.seconds), "quiet")
+            if result.reason and not result.passed:
+                text(result.reason, "quiet wrap")
+            if result.tail.strip():
+                with box("aside", "details") as folded:
+                    text(t("Output"), tag="summary")
+                    text(result.tail, "terminal", "pre")
+                if not result.passed:
+                    folded.props["open"] = True
+
+    async def tick(self) -> None:
+        return

@@ -1,0 +1,72 @@
+"""A word to the agent, with round control at its start, and what becomes of it while it is typed."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from untildone.core import budget as budgets
+from untildone.core import rounds
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.pieces import box, card, text
+from untildone.faces.web.texts import Texts
+
+
+class MessageBox:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._loop: Loop | None = None
+        with card(t("Message")) as self._card:
+            self._words = ui.textarea(placeholder=t("Tell the agent something …"), on_change=lambda _: self._preview())
+            self._words.props("outlined dense autogrow debounce=150").props('input-style="min-height: 64px"')
+            self._words.props["aria-label"] = t("Message")
+            self._words.on("keydown.ctrl.enter", self._send).on("keydown.meta.enter", self._send)
+            text(t("[r+5] at the start adds five rounds, [r=10] leaves ten. The agent sees only the rest."), "field-hint")
+            self._notices = box("loop-main").props("role=status aria-live=polite")
+            with box("actions end"):
+                self._button = ui.button(t("Send"), icon="send", on_click=self._send).props("unelevated dense padding='4px 14px'")
+
+    async def show(self, sight: Sight) -> None:
+        self._loop = sight.loop
+        self._card.set_visibility(not sight.loop.status.ended)
+
+    async def tick(self) -> None:
+        return
+
+    def _preview(self) -> None:
+        """What the rounds will come to, before it is sent."""
+        words = self._words.value or ""
+        if self._loop is None or not words:
+            return
+        left = budgets.rounds_left(self._loop.budget, self._loop.spend)
+        self._show_notices(rounds.parse(words, left).notices, sent=False)
+
+    def _show_notices(self, notices: tuple[str, ...], *, sent: bool) -> None:
+        self._notices.clear()
+        with self._notices:
+            for notice in notices:
+                text(notice, "notice" if sent else "field-hint")
+
+    async def _send(self) -> None:
+        words = (self._words.value or "").strip()
+        if not words or self._loop is None:
+            return
+        self._button.disable()
+        try:
+            heard = await pieces.apart(self._desk.say, self._loop.loop_id, words)
+        except Exception as problem:
+            pieces.complain(self._t, problem)
+            return
+        finally:
+            self._button.enable()
+        self._words.set_value("")
+        told = heard.notices or (self._told(heard.loop),)
+        self._show_notices(tuple(told), sent=True)
+
+    def _told(self, loop: Loop) -> str:
+        if loop.status is Status.RUNNING:
+            return self._t("Sent. The agent reads it with its next round.")
+        return self._t("Sent. The agent reads it when the loop goes on.")

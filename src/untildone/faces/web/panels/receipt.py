@@ -1,0 +1,120 @@
+"""The receipt of an ended loop: what was asked, what was spent, what changed, and who vouches for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from nicegui import ui
+
+from untildone.core.receipt import duration
+from untildone.faces.web import pieces
+from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.pieces import apart, attempt, box, card, money, text
+from untildone.faces.web.texts import Texts
+
+MOST_FILES = 200
+
+
+class Receipt:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._loop_id = ""
+        self._shown: bool | None = None
+        self._place = box("loop-main")
+
+    async def show(self, sight: Sight) -> None:
+        self._loop_id = sight.loop.loop_id
+        if sight.has_receipt == self._shown:
+            return
+        self._shown = sight.has_receipt
+        told = await apart(self._desk.receipt, self._loop_id) if sight.has_receipt else None
+        self._place.clear()
+        with self._place:
+            if told is None:
+                with card(""):
+                    pieces.empty("receipt_long", self._t("No receipt yet"), self._t("A loop gets one when it ends."))
+            else:
+                self._draw(told)
+
+    async def tick(self) -> None:
+        return
+
+    def _draw(self, told: Mapping[str, Any]) -> None:
+        with card(self._t("Receipt")):
+            with box("facts", "dl"):
+                for name, value in self._facts(told):
+                    text(self._t(name), tag="dt")
+                    text(value, tag="dd")
+            with box("actions"):
+                content = json.dumps(told, indent=2, ensure_ascii=False).encode()
+                ui.button(
+                    "receipt.json", icon="download", on_click=lambda: ui.download(content, f"{self._loop_id}-receipt.json")
+                ).props("flat dense")
+        self._draw_gates(told.get("gates") or [])
+        self._draw_files(told.get("files_changed") or [])
+
+    def _facts(self, told: Mapping[str, Any]) -> list[tuple[str, str]]:
+        agent, spend = told.get("agent") or {}, told.get("spend") or {}
+        facts = [
+            ("Outcome", f"{self._t(str(told.get('outcome')))} {told.get('reason') or ''}"),
+            ("Task", str(told.get("task", ""))[:4000]),
+            ("Mode", str(told.get("mode", ""))),
+            ("Agent", " ".join(str(agent.get(part) or "") for part in ("profile", "model", "version"))),
+            ("Rounds", str(told.get("iterations", ""))),
+            ("At work", duration(float(spend.get("seconds") or 0))),
+            ("Cost", money(float(spend.get("cost_usd") or 0))),
+            ("Tokens", f"{int(spend.get('tokens') or 0):,}"),
+            ("Started", str(told.get("started", ""))),
+            ("Ended", str(told.get("ended", ""))),
+            ("Commit before", str(told.get("commit_before") or "–")),
+            ("Commit after", str(told.get("commit_after") or "–")),
+            ("Workspace", str(told.get("workspace", ""))),
+        ]
+        return [(name, " ".join(value.split()) if name != "Task" else value) for name, value in facts]
+
+    def _draw_gates(self, gates: list[Mapping[str, Any]]) -> None:
+        t = self._t
+        with card(t("Gates")):
+            if not gates:
+                text(t("None: nothing verified the agent's word."), "notice warn")
+            for gate in gates:
+                with box("gate"):
+                    with box("gate-line"):
+                        passed = bool(gate.get("passed"))
+                        text(t("passed") if passed else t("failed"), "chip good" if passed else "chip bad", "span")
+                        text(str(gate.get("command") or gate.get("gate")), "mono wrap")
+                    if gate.get("output_sha256"):
+                        text(f"sha256 {gate['output_sha256']}", "quiet wrap mono")
+            if any(gate.get("gate") == "check" for gate in gates):
+                with box("actions"):
+                    self._verify = ui.button(t("Run the checks again"), icon="replay", on_click=self._run_again)
+                    self._verify.props("outline dense padding='4px 12px'")
+                self._verdict = box("loop-main")
+
+    async def _run_again(self) -> None:
+        self._verify.disable()
+        self._verdict.clear()
+        with self._verdict:
+            pieces.loading(self._t)
+        found = await attempt(self._t, self._desk.verify, self._loop_id)
+        self._verify.enable()
+        self._verdict.clear()
+        with self._verdict:
+            for each in found or ():
+                word = self._t("agrees with the receipt") if each.agrees else self._t("differs from the receipt")
+                text(f"{each.now.command}: {word}", "notice" if each.agrees else "notice bad")
+
+    def _draw_files(self, files: list[Mapping[str, Any]]) -> None:
+        with card(self._t("{n} files", n=len(files))):
+            if not files:
+                text(self._t("Nothing changed"), "quiet")
+            for each in files[:MOST_FILES]:
+                with box("gate-line"):
+                    text(str(each.get("path")), "mono wrap")
+                    text(f"+{each.get('insertions')}", "plus mono", "span")
+                    text(f"−{each.get('deletions')}", "minus mono", "span")
+            if len(files) > MOST_FILES:
+                text(self._t("and {n} more files", n=len(files) - MOST_FILES), "quiet")
