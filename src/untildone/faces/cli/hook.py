@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from untildone.faces.cli import parameters, streams, summaries
 from untildone.faces.cli.parameters import Amount
 from untildone.hosts import agent_settings
 from untildone.hosts.agent_settings import Installation
+from untildone.hosts.hook import program
 from untildone.hosts.hook.beginnings import Begun
 from untildone.hosts.hook.occasions import AGENTS
 from untildone.store.files import FileStore
@@ -72,6 +74,14 @@ def _installation(agent: str, folder: str, *, user: bool) -> Installation:
     from untildone.faces.cli.run import existing_folder
 
     return agent_settings.installation(agent, existing_folder(folder), os.environ, for_person=user)
+
+
+@command.command(hidden=True)
+def where() -> int:
+    """The interpreter and the program of the hook, each on a line."""
+    streams.data().line(sys.executable)
+    streams.data().line(os.path.abspath(program.__file__))
+    return 0
 
 
 @command.command()
