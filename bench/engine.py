@@ -15,7 +15,10 @@ from untildone.core.events import TurnStarted
 from untildone.hosts.engine import NobodyWatches
 
 AGENT = '#!/bin/sh\ncat > /dev/null\necho "working on it, call $$"\n'
-SHELL_LOOP = 'for i in $(seq {rounds}); do out=$(printf "%s" "$TASK" | {agent}); case "$out" in *"<promise>COMPLETE</promise>"*) break;; esac; done'
+SHELL_LOOP = """for i in $(seq {rounds}); do
+  out=$(printf %s "$TASK" | {agent})
+  case "$out" in *"<promise>COMPLETE</promise>"*) break;; esac
+done"""
 
 
 class Watch(NobodyWatches):
@@ -39,7 +42,9 @@ def make_agent(folder: Path) -> Path:
 def shell_loop(agent: Path, rounds: int) -> float:
     """Milliseconds an iteration of the bare loop."""
     started = time.perf_counter()
-    subprocess.run(["bash", "-c", SHELL_LOOP.format(rounds=rounds, agent=agent)], env={**os.environ, "TASK": "do it"}, check=True)
+    subprocess.run(
+        ["bash", "-c", SHELL_LOOP.format(rounds=rounds, agent=agent)], env={**os.environ, "TASK": "do it"}, check=True
+    )
     return (time.perf_counter() - started) / rounds * 1000
 
 
@@ -69,7 +74,9 @@ def overhead(rounds: int = 300, times: int = 5) -> None:
             subprocess.run(["git", "init", "-q", repository / "outer"], check=True)
             in_git.append(statistics.mean(engine_loop(agent, repository / "outer" / "inner", rounds // 3)))
     shell, engine, git = (statistics.median(values) for values in (shells, ours, in_git))
-    print(f"an instant agent, ms an iteration: bare shell loop {shell:.2f}, untildone {engine:.2f} ({engine / shell:.2f} times)")
+    print(
+        f"an instant agent, ms an iteration: bare shell loop {shell:.2f}, untildone {engine:.2f} ({engine / shell:.2f} times)"
+    )
     print(f"  the same in a git repository (files watched): {git:.2f} ({git / shell:.2f} times)")
 
 
@@ -87,12 +94,18 @@ def start_up(times: int = 15) -> None:
         took = []
         for _ in range(times):
             started = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(
+                [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+            )
             took.append((time.perf_counter() - started) * 1000)
         return statistics.median(took)
 
-    bare, help_page, listing = best("-c", "pass"), best("-m", "untildone.faces.cli", "--help"), best("-m", "untildone.faces.cli", "list")
-    print(f"ms to start: python -c pass {bare:.0f}, untildone --help {help_page:.0f} ({help_page / bare:.1f} times), untildone list {listing:.0f}")
+    bare = best("-c", "pass")
+    help_page, listing = (best("-m", "untildone.faces.cli", word) for word in ("--help", "list"))
+    times_bare = f"{help_page / bare:.1f} times"
+    print(
+        f"ms to start: python -c pass {bare:.0f}, untildone --help {help_page:.0f} ({times_bare}), list {listing:.0f}"
+    )
 
 
 def memory(size: int = 1 << 30) -> None:
@@ -101,15 +114,22 @@ def memory(size: int = 1 << 30) -> None:
     for amount in (0, size):
         with tempfile.TemporaryDirectory() as folder:
             agent = Path(folder) / "agent.sh"
-            agent.write_text(f"#!/bin/sh\nyes 'a line of output that is longer than a word or two' | head -c {amount}\n")
+            agent.write_text(
+                f"#!/bin/sh\nyes 'a line of output that is longer than a word or two' | head -c {amount}\n"
+            )
             agent.chmod(0o755)
             command = ["run", "x", "-r", "1", "--agent", "command", "--command", str(agent), "--dir", folder]
             process = subprocess.Popen(
-                [sys.executable, "-m", "untildone.faces.cli", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                [sys.executable, "-m", "untildone.faces.cli", *command],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
             _, _, used = os.wait4(process.pid, 0)
             peaks.append(used.ru_maxrss)
-    print(f"memory at most, MB: {peaks[0] / 1024:.1f} with no output, {peaks[1] / 1024:.1f} with {size >> 20} MB (+{(peaks[1] - peaks[0]) / 1024:.1f})")
+    quiet, loud = (peak / 1024 for peak in peaks)
+    print(
+        f"memory at most, MB: {quiet:.1f} with no output, {loud:.1f} with {size >> 20} MB of it (+{loud - quiet:.1f})"
+    )
 
 
 def main(quick: bool = False) -> None:  # noqa: FBT001, FBT002

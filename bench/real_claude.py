@@ -128,6 +128,9 @@ def report(iterations: list[float], programs: list[float], calls: list[float]) -
     print(f"claude -p, called bare           {milliseconds(calls)}")
     print(f"an iteration of a running loop   {milliseconds(iterations)}")
     print(f"  of it, outside the program     {milliseconds(around)}")
+    print(
+        f"  that is                        {statistics.median(around) / statistics.median(calls):7.1%} of a bare call"
+    )
     print(f"untildone adds {added:+.1%} (median), {quickest:+.1%} (quickest); the goal is under {GOAL:g} %")
 
 

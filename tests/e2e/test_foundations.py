@@ -127,7 +127,12 @@ def test_kill_and_resume_spend_the_budget_exactly(desk: Desk, tmp_path: Path) ->
     gate = tmp_path / "gate"
     counting = desk.programs / "agent.sh"
     counting.write_text(
-        f'#!/bin/sh\necho call >> "{tmp_path}/calls"\nn=$(wc -l < "{tmp_path}/calls")\n[ $n -eq 3 ] && [ ! -e "{gate}" ] && sleep 60\necho "round $n"\n'
+        f"""#!/bin/sh
+echo call >> "{tmp_path}/calls"
+n=$(wc -l < "{tmp_path}/calls")
+[ $n -eq 3 ] && [ ! -e "{gate}" ] && sleep 60
+echo "round $n"
+"""
     )
     counting.chmod(0o755)
     agent = ("--agent", "command", "--command", str(counting))

@@ -162,7 +162,7 @@ def test_leave_to_look_only_changes_nothing(desk: Desk) -> None:
 def test_leave_to_edit_is_none_for_the_shell(agent: str, tmp_path: Path) -> None:
     with open_desk(agent, tmp_path) as desk:
         written, touched = desk.workspace / "written.txt", desk.workspace / "touched.txt"
-        tools = (writes(agent, written, "x"), shell(agent, f"touch '{touched}'"))
+        tools = (writes(agent, written, "x"), shell(agent, f"bash -c 'echo > {touched}'"))
         desk.api.load([*(Step(tools=(tool,)) for tool in tools), claims()])
         ran = desk.run("Do it", "--permissions", "edit", "-r", "1")
         assert ran.code == 0, ran.errors

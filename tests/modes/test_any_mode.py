@@ -1,409 +1,20 @@
-"""Every mode under arbitrary agents, people, edits of its live file and crashes: it rests, lawfully and within its budget."""
+"""Every mode under arbitrary agents, people, edits of its file and crashes: it rests, lawfully, within its budget."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tests.modes.plays import PROMISES, Moment, Play, Works, plays
+from tests.modes.stage import Stage, perform
 
 from untildone import modes
-from untildone.core.actions import AskAgent, AwaitPerson, Rest
-from untildone.core.errors import WrongMove
-from untildone.core.events import (
-    AnswerRead,
-    BudgetChanged,
-    Event,
-    LiveStateSeen,
-    MessageSent,
-    PauseRequested,
-    ResumeRequested,
-    StopRequested,
-    TasksChanged,
-)
-from untildone.core.loop import Loop
-from untildone.core.model import (
-    AgentChoice,
-    Answer,
-    Budget,
-    Changes,
-    Context,
-    Failure,
-    FailureKind,
-    GateResult,
-    LoopSettings,
-    Outcome,
-    Status,
-    TaskChange,
-    TaskStatus,
-    Urgency,
-    Usage,
-)
-from untildone.core.value import replace
-from untildone.testing.driver import NOON, Crash, Driver, Reply, fails, passes
-from untildone.testing.journal_laws import check_laws
-from untildone.testing.mode_conformance import GENERIC, subject
-
-PROMISES = "<promise>COMPLETE</promise>\n<promise>TASK_COMPLETE</promise>\n[TASK_COMPLETED]"
-MOST_STEPS = 400
-LARGEST_STATE = 1_000_000
-MOST_TASKS = 500
-
-# --- what agents say ---
-
-NAMES = (
-    *("skillStateUpdates", "continue", "message", "develop", "debug", "validate", "tasks", "hypotheses", "passed"),
-    *("failures", "confirmed_hypothesis", "route", "score", "phase_done", "review_score", "subtasks", "findings"),
-    *("id", "text", "status", "depends_on", "summary", "evidence"),
-)
-WORDS = (
-    "",
-    "a",
-    "s1",
-    "t1",
-    "pending",
-    "completed",
-    "failed",
-    "dropped",
-    "ralph",
-    "planned",
-    "\ud800",
-    "\0",
-    "x" * 3000,
-)
-MANY = {
-    "skillStateUpdates": {"develop": {"tasks": [{"id": f"m{n}", "text": "one of many"} for n in range(190)]}},
-    "subtasks": [{"id": f"m{n}", "text": "one of many"} for n in range(190)],
-}
-ODD = (
-    *('{"a":' * 400, "{" * 3000, '{"message": "' + "x" * 30_000 + '"}', "{}" * 2000, "\0", "# " * 1000),
-    '{"message": "\\ud800", "summary": "\\udfff", "subtasks": ["\\ud800"], "continue": true}',
-    '{"review_score": 1e999, "phase_done": true, "score": -1}',
-    '{"continue": false, "message": ""}',
-    json.dumps(MANY),
-    json.dumps(MANY).replace('"m', '"n'),
-    f"`{PROMISES}`",
-    f"{{}}\n{PROMISES}",
-)
-
-words = st.sampled_from(WORDS)
-junk = st.recursive(
-    st.none() | st.booleans() | st.integers(-1, 10**6) | st.floats() | words,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
-    max_leaves=6,
-)
-names = st.sampled_from(["t1", "t2", "s1", "s2"])
-listed = st.lists(
-    st.fixed_dictionaries(
-        {"id": names},
-        optional={"text": words, "status": words, "depends_on": st.lists(names, max_size=2)},
-    ),
-    max_size=3,
-)
-workflow_answers = st.fixed_dictionaries(
-    {
-        "skillStateUpdates": st.fixed_dictionaries(
-            {},
-            optional={
-                "develop": st.fixed_dictionaries({"tasks": listed}),
-                "debug": st.fixed_dictionaries({"confirmed_hypothesis": st.none() | words}),
-                "validate": st.fixed_dictionaries({"passed": st.booleans(), "failures": st.lists(words, max_size=2)}),
-            },
-        )
-    },
-    optional={"continue": st.booleans(), "message": words},
-)
-phases_answers = st.fixed_dictionaries(
-    {},
-    optional={
-        "phase_done": st.booleans(),
-        "subtasks": listed,
-        "review_score": st.sampled_from([0, 79, 80, 100, 101]),
-        "findings": st.lists(words, max_size=2),
-        "route": st.sampled_from(["direct", "planned", "ui_flow", "ralph", "architect", "auto"]),
-    },
-)
-objects = st.one_of(workflow_answers, phases_answers, st.dictionaries(st.sampled_from(NAMES), junk, max_size=4))
-
-
-def texts(mode: str) -> st.SearchStrategy[str]:
-    examples = [text for answers in subject(mode).answers.values() for text in answers]
-    likely = [*GENERIC, *examples, *examples, PROMISES, "[TASK_COMPLETED]", f"[TASK_COMPLETED: well done]\n{PROMISES}"]
-    return st.one_of(st.sampled_from(likely), st.sampled_from(likely), st.sampled_from(ODD), objects.map(json.dumps))
-
-
-# --- what people do ---
-
-MESSAGES = ("", "[r+2] ", "[r=0]", "[r=1][R+1] ")
-SAID = ("and the docs", "develop", "2", "validate", "complete", "status", "exit", "nonsense", "[r+1]", "[r=3] go on")
-
-statuses = st.none() | st.sampled_from(TaskStatus)
-changes = st.builds(
-    TaskChange,
-    task_id=names,
-    text=st.none() | st.sampled_from(["write it", "test it"]),
-    status=statuses,
-    depends_on=st.none() | st.lists(names, max_size=2).map(tuple),
-    position=st.none() | st.integers(-1, 3),
-    remove=st.booleans(),
-)
-urgencies = st.sampled_from(Urgency)
-orders = st.one_of(
-    st.tuples(st.just("pause"), st.builds(PauseRequested, urgencies)),
-    st.tuples(st.just("resume"), st.builds(ResumeRequested, st.booleans())),
-    st.tuples(
-        st.just("say"),
-        st.builds(MessageSent, st.builds("{}{}".format, st.sampled_from(MESSAGES), st.sampled_from(SAID))),
-    ),
-    st.tuples(st.just("budget"), st.builds(BudgetChanged, st.just("iterations"), st.integers(0, 4), st.booleans())),
-    st.tuples(st.just("tasks"), st.builds(TasksChanged, st.lists(changes, min_size=1, max_size=3).map(tuple))),
-    st.tuples(
-        st.just("stop"), st.builds(StopRequested, urgencies, st.sampled_from([Outcome.STOPPED, Outcome.ABANDONED]))
-    ),
-)
-
-EDITS: dict[str, Any] = {
-    "empty it": lambda text: text[:0],
-    "write something else": lambda text: text[:0] + "Not what it was.",
-    "tick all": lambda text: text.replace("[ ]", "[x]"),
-    "untick all": lambda text: text.replace("[x]", "[ ]"),
-    "give up": lambda text: text.replace("IN_PROGRESS", "USER_ABORT"),
-    "promise": lambda text: text.replace("<!-- not done yet -->", "<promise>TASK_COMPLETE</promise>"),
-    "all phases": lambda text: text.replace("Completed Phases: [", "Completed Phases: [1, 2, 3, 4, 5, "),
-    "another phase": lambda text: text.replace("Current Phase: ", "Current Phase: 3"),
-    "more rounds": lambda text: text.replace("Max Allowed: ", "Max Allowed: 1"),
-    "another route": lambda text: text.replace("Route: AUTO", "Route: RALPH"),
-    "a score": lambda text: f"{text}\n## Completion Summary\n- Review Score: 99/100\n",
-    "new work": lambda text: text.replace("## Pending Work\n", "## Pending Work\n- [ ] More\n1. And more\n"),
-    "shout": lambda text: text.upper(),
-    "cut it": lambda text: text[: len(text) // 2],
-    "a lot": lambda text: text + "- [ ] More and more\n" * 3000,
-    "another line end": lambda text: text.replace("\n", "\r\n"),
-}
-edits = st.sampled_from(sorted(EDITS))
-
-
-# --- what happens, moment by moment ---
-
-
-@dataclass(frozen=True, slots=True)
-class Works:
-    """It goes on until an agent is asked, who answers like this, and may edit the live file meanwhile."""
-
-    reply: Reply
-    gates: tuple[bool, ...]
-    edit: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Dies:
-    """The process dies before or after the entry so many ahead."""
-
-    reply: Reply
-    ahead: int
-    before: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Edits:
-    """A person edits the live file."""
-
-    edit: str
-
-
-Moment = Works | Dies | Edits | tuple[str, Event] | float
-
-
-@dataclass(frozen=True, slots=True)
-class Play:
-    chosen: dict[str, Any]
-    abilities: tuple[str, ...]
-    budget: int | None
-    moments: list[Moment]
-    person: list[str]
-    last: list[Reply]
-    """How the agents answer at the end, again and again."""
-
-
-failures = st.builds(
-    Failure,
-    kind=st.sampled_from(FailureKind),
-    message=st.just("it failed"),
-    reset_at=st.sampled_from([None, NOON - 100, NOON + 300]),
-)
-
-
-def answers(mode: str, failure: st.SearchStrategy[Failure | None]) -> st.SearchStrategy[Answer]:
-    return st.builds(
-        Answer,
-        text=texts(mode),
-        session_id=st.sampled_from([None, "one", "two"]),
-        usage=st.sampled_from([Usage(), Usage(0.1, 7)]),
-        failure=failure,
-    )
-
-
-def replies(mode: str) -> st.SearchStrategy[Reply]:
-    return st.builds(
-        Reply,
-        answer=answers(mode, st.one_of(st.none(), st.none(), st.none(), st.none(), failures)),
-        seconds=st.sampled_from([0.0, 1.5]),
-        changes=st.sampled_from([None, Changes("a"), Changes("b"), Changes("c")]),
-        session_id=st.sampled_from([None, "one", "two"]),
-        meanwhile=st.one_of(st.just([]), st.just([]), st.lists(orders, min_size=1, max_size=2)).map(
-            lambda told: tuple(event for _, event in told)
-        ),
-        interrupted=st.sampled_from([*[None] * 9, "timeout", "person"]),
-    )
-
-
-def moments(mode: str) -> st.SearchStrategy[Moment]:
-    works = st.builds(
-        Works, replies(mode), st.tuples(st.booleans(), st.booleans()), st.one_of(st.none(), st.none(), edits)
-    )
-    dies = st.builds(Dies, replies(mode), st.integers(1, 5), st.booleans())
-    return st.one_of(
-        works, works, works, works, dies, orders, st.builds(Edits, edits), st.sampled_from([-3600.0, 301.0])
-    )
-
-
-@cache
-def plays(mode: str) -> st.SearchStrategy[Play]:
-    chosen = {
-        "checks": st.sampled_from([(), ("make",), ("make", "make lint")]),
-        "review": st.just(True) if modes.find(mode).reviewed else st.booleans(),
-        "require_change": st.booleans(),
-        "interactive": st.booleans(),
-        "once": st.sampled_from([False, False, False, True]),
-        "context": st.sampled_from(Context),
-        "promise": st.sampled_from(["<promise>COMPLETE</promise>", "<promise>COMPLETE</promise>", None]),
-        "options": st.fixed_dictionaries(
-            {"supervisor_prompt": st.just("Look closely.")},
-            optional={"route": st.sampled_from(["direct", "planned", "ui_flow", "ralph", "architect"])},
-        ),
-    }
-    return st.builds(
-        Play,
-        chosen=st.fixed_dictionaries(chosen),
-        abilities=st.sampled_from([(), ("resume",), ("resume", "fork")]),
-        budget=st.none() | st.integers(0, 8),
-        moments=st.lists(moments(mode), max_size=14),
-        person=st.lists(st.sampled_from(SAID), max_size=6),
-        last=st.lists(
-            st.builds(Reply, answers(mode, st.none()), changes=st.just(Changes("d"))), min_size=1, max_size=3
-        ),
-    )
-
-
-class Stage:
-    """Plays a play, and insists all the while on what a mode may never do."""
-
-    def __init__(self, mode: str, play: Play) -> None:
-        self.mode = modes.find(mode)
-        self.reply, self.edit = Reply(), None
-        self.gates: Iterator[bool] = iter(())
-        self.spoken = iter(play.person)
-        self.driver = Driver(self.answer, self.gate, self.person)
-        worker = AgentChoice("worker", "scripted", abilities=play.abilities)
-        chosen = LoopSettings(mode, worker, "/workspace", retry_delay=0.0, **play.chosen)
-        self.driver.create(chosen, Budget(iterations=play.budget)).start().claim()
-
-    @property
-    def loop(self) -> Loop:
-        return self.driver.loop
-
-    def answer(self, action: AskAgent, loop: Loop) -> Reply:
-        shown = self.mode.live_state(loop)
-        edited = None if shown is None or self.edit is None else EDITS[self.edit](shown)
-        return replace(self.reply, live_state=edited)
-
-    def gate(self, command: str, _loop: Loop) -> GateResult:
-        return (passes if next(self.gates, True) else fails)(command)
-
-    def person(self, question: AwaitPerson, _loop: Loop) -> str | None:
-        assert question.question, "a person is never asked nothing"
-        said = next(self.spoken, None)
-        return None if said == "exit" else said
-
-    def happens(self, moment: Moment) -> None:
-        match moment:
-            case Works(reply=reply, gates=gates, edit=edit):
-                self.reply, self.gates, self.edit = reply, iter(gates), edit
-                self.work()
-            case Dies():
-                self.die(moment)
-            case Edits(edit=edit):
-                self.edit_file(EDITS[edit])
-            case (str(verb), event):
-                self.tell(verb, event)
-            case float(seconds):
-                self.driver.clock.advance(seconds)
-
-    def work(self) -> None:
-        for _ in range(8):
-            if isinstance(self.driver.step(), AskAgent | Rest):
-                return
-
-    def die(self, moment: Dies) -> None:
-        self.reply, self.edit = moment.reply, None
-        setattr(
-            self.driver.journal,
-            "dies_before" if moment.before else "dies_after",
-            len(self.driver.entries) + moment.ahead,
-        )
-        with suppress(Crash):
-            self.work()
-        self.driver.crash()
-        self.driver.claim()
-
-    def edit_file(self, change: Any) -> None:
-        shown = self.mode.live_state(self.loop)
-        if shown is not None and not self.loop.status.ended and change(shown) != shown:
-            self.driver.journal.append(LiveStateSeen(change(shown), shown))
-
-    def tell(self, verb: str, *events: Event) -> bool:
-        try:
-            self.driver.tell(verb, *events)
-        except WrongMove:
-            return False
-        return True
-
-    def comes_to_rest(self, last: list[Reply]) -> None:
-        """Left to agents who never fail, with so many rounds as there are."""
-        given = iter(range(10_000))
-        self.driver.answers = lambda _action, _loop: last[next(given) % len(last)]
-        self.spoken = iter(())
-        if self.loop.budget.iterations is None:
-            self.driver.journal.append(BudgetChanged("iterations", self.loop.spend.iterations + 4))
-        self.driver.run(MOST_STEPS)
-        self.check_rest()
-
-    def check_rest(self) -> None:
-        loop = check_laws(self.driver)
-        assert loop.outcome is not None
-        assert loop.status is loop.outcome.status
-        assert len(json.dumps(loop.skill_state)) < LARGEST_STATE, "the mode's state does not grow without end"
-        assert len(loop.tasks) <= MOST_TASKS, "nor do its tasks"
-        for read in self.driver.events(AnswerRead):
-            assert isinstance(read, AnswerRead)
-            assert all(text.encode() for text in read.documents.values()), "documents are text that a file can hold"
-
-    def goes_on(self, last: list[Reply]) -> None:
-        """A loop that can go on does so when a person wants it to: some agent hears them."""
-        if self.loop.status is not Status.PAUSED:
-            return
-        before = len(self.driver.asked)
-        self.tell("say", MessageSent("[r+2] mind the gap"))
-        self.tell("resume", ResumeRequested(skip_wait=True))
-        self.comes_to_rest(last)
-        heard = any("mind the gap" in call.ask.prompt for call in self.driver.asked[before:])
-        assert heard or self.loop.status is Status.FAILED, "the person is heard"
+from untildone.core.events import BudgetChanged, Event, PauseRequested, StopRequested
+from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Urgency
+from untildone.testing.driver import Reply
 
 
 @pytest.mark.parametrize("mode", modes.names())
@@ -414,10 +25,73 @@ class Stage:
 )
 @given(data=st.data())
 def test_whatever_happens_it_rests_lawfully_and_can_go_on(mode: str, data: st.DataObject) -> None:
-    play = data.draw(plays(mode))
-    stage = Stage(mode, play)
-    for moment in play.moments:
-        stage.happens(moment)
-    stage.comes_to_rest(play.last)
-    event(f"rested: {stage.loop.outcome}")
-    stage.goes_on(play.last)
+    event(f"rested: {perform(mode, data.draw(plays(mode)))}")
+
+
+# --- plays that once went wrong ---
+
+QUESTION = '{"continue": false, "message": "Which database?"}'
+SPOILT = '{"message": "\\ud800", "summary": "\\ud800", "subtasks": [{"id": "a", "text": "b", "status": "\\udfff"}]}'
+STOP = StopRequested(Urgency.AFTER_ITERATION, Outcome.ABANDONED)
+PAUSE = PauseRequested(Urgency.AFTER_ITERATION, Outcome.INTERRUPTED)
+GONE = Failure(FailureKind.UNAVAILABLE, "it is not on PATH")
+
+
+def play(*moments: Moment, last: str = PROMISES, **chosen: Any) -> Play:
+    options = {"route": "ralph", "supervisor_prompt": "Look closely."}
+    return Play({"options": options, **chosen}, ("resume",), 6, list(moments), [], [Reply(Answer(last))])
+
+
+def answered(text: str, *meanwhile: Event, edit: str | None = None, failure: Failure | None = None) -> Works:
+    return Works(Reply(Answer(text, failure=failure), meanwhile=meanwhile), (), edit)
+
+
+@pytest.mark.parametrize(("order", "outcome"), [(STOP, Outcome.ABANDONED), (PAUSE, Outcome.INTERRUPTED)])
+@pytest.mark.parametrize(
+    ("mode", "text", "edit", "failure"),
+    [
+        ("workflow", QUESTION, None, None),
+        ("workflow", "", None, GONE),
+        ("phases", "", "give up", None),
+    ],
+)
+def test_an_order_given_meanwhile_comes_before_what_the_mode_wants(
+    mode: str, text: str, edit: str | None, failure: Failure | None, order: Event, outcome: Outcome
+) -> None:
+    assert perform(mode, play(answered(text, order, edit=edit, failure=failure))) is outcome
+
+
+def test_a_question_of_the_agent_is_why_it_rests_and_an_answer_goes_on() -> None:
+    for interactive in (False, True):
+        stage = Stage("workflow", play(interactive=interactive))
+        stage.comes_to_rest([Reply(Answer(QUESTION))])
+        assert (stage.loop.outcome, stage.loop.reason) == (Outcome.PAUSED, "Which database?")
+        stage.goes_on([Reply(Answer(QUESTION))])
+
+
+@pytest.mark.parametrize("mode", modes.names())
+def test_characters_that_no_file_can_hold_do_no_harm(mode: str) -> None:
+    perform(mode, play(*[answered(SPOILT)] * 3, last=SPOILT))
+
+
+def many(number: int) -> str:
+    listed = [{"id": f"{number}-{place}", "text": "more", "status": "completed"} for place in range(150)]
+    found = {"passed": False, "failures": ["wrong"] * 150}
+    updates = {"develop": {"tasks": listed}, "validate": found}
+    return json.dumps(
+        {"skillStateUpdates": updates, "subtasks": listed, "phase_done": True, "review_score": 1, **found}
+    )
+
+
+@pytest.mark.parametrize("mode", modes.names())
+def test_tasks_do_not_grow_without_end(mode: str) -> None:
+    stage = Stage(mode, play(promise=None))
+    stage.driver.journal.append(BudgetChanged("iterations", 20))
+    stage.comes_to_rest([Reply(Answer(many(number)), changes=Changes(f"{number}")) for number in range(20)])
+
+
+@pytest.mark.parametrize("text", ["{" * 200_000, '{"a":' * 40_000, '[{"' * 60_000, "{}" * 100_000])
+@pytest.mark.parametrize("mode", ["phases", "workflow"])
+@pytest.mark.timeout(30)
+def test_a_long_answer_full_of_braces_is_read_in_no_time(mode: str, text: str) -> None:
+    perform(mode, play(answered(text), last=text))

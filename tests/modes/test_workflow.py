@@ -39,7 +39,7 @@ def tasks(*statuses: str) -> str:
     return said({"develop": {"tasks": listed}})
 
 
-def validated(passed: bool, *failures: str) -> str:  # noqa: FBT001
+def validated(passed: bool, *failures: str) -> str:
     return said({"validate": {"passed": passed, "failures": list(failures)}})
 
 

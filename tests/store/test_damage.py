@@ -301,6 +301,7 @@ def test_a_line_that_is_there_twice_counts_once(kept: Kept) -> None:
 def test_without_its_first_line_and_any_checkpoint_the_loss_is_said_in_one_sentence(kept: Kept) -> None:
     for path in kept.root.glob(f"{NAME}.json*"):
         path.unlink()
+    (kept.journal.parent / "created.json").unlink()
     content = kept.journal.read_bytes()
     kept.journal.write_bytes(flipped(content, 30, 0x02))
     with pytest.raises(DamagedState, match=f"The state of loop {NAME} cannot be read") as caught:

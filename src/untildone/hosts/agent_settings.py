@@ -23,6 +23,8 @@ PROMPT_SECONDS = 60
 BLOCK_CAP = ("env", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
 """Claude Code overrides a stop hook that blocks more often in a row than this says; 0: as often as it wants."""
 BACKUP = ".before-untildone"
+NO_FILE = "There was no file.\n"
+"""What the backup of a file says that was not there."""
 _OURS = re.compile(r"hosts[/\\]+hook[/\\]+program\.py")
 _EVENTS = {
     "claude": {"Stop": "stop", "UserPromptSubmit": "prompt"},
@@ -240,15 +242,15 @@ def _backup_file(place: Installation) -> Path:
 
 
 def _keep(place: Installation, before: str | None) -> None:
-    """What was there before the first installation; an empty backup stands for no file."""
+    """What was there before the first installation."""
     if before is None or not _OURS.search(before):
-        _write(_backup_file(place), before or "")
+        _write(_backup_file(place), NO_FILE if before is None else before)
 
 
 def _backup(place: Installation) -> tuple[bool, str | None]:
     """Whether there is one, and what it holds; None: there had been no file."""
     kept = _read(_backup_file(place))
-    return kept is not None, kept or None
+    return kept is not None, None if kept == NO_FILE else kept
 
 
 def _drop_backup(place: Installation) -> None:

@@ -119,8 +119,9 @@ class Fleet:
         self._locks.close()
 
     def _take_up(self) -> None:
-        found = [(loop.updated_at, served, loop) for served in self._served for loop in _live(served.store)]
-        for _, served, loop in sorted(found, key=lambda each: each[0]):
+        """Those that were at work first, then those that waited, each in their order."""
+        found = [(served, loop) for served in self._served for loop in _live(served.store)]
+        for served, loop in sorted(found, key=lambda each: (each[1].runner is None, each[1].updated_at)):
             self._stores[loop.loop_id] = served
             if _is_ours(loop):
                 self._enqueue(loop.loop_id)

@@ -24,7 +24,7 @@ LOOK_EVERY = 0.05
 """How often, in seconds, a waiting run asks whether it is interrupted."""
 LINGER = 0.2
 """How long, in seconds, the output is still read after the program ended while others hold its pipe open."""
-TERM_GRACE = 2.0
+TERM_GRACE = 1.5
 """How long, in seconds, a tree may take to end by itself before it is killed."""
 STDERR_TAIL = 16 * 1024
 

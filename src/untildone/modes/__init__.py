@@ -21,7 +21,9 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> Mode:
     module = f"{__name__}.{name}"
     try:
-        mode: Mode = importlib.import_module(module if name.isidentifier() and not name.startswith("_") else __name__).MODE
+        mode: Mode = importlib.import_module(
+            module if name.isidentifier() and not name.startswith("_") else __name__
+        ).MODE
     except (ModuleNotFoundError, AttributeError):
         if name in names():
             raise

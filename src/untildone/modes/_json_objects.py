@@ -13,19 +13,27 @@ _BEGINNING = re.compile(r"\{\s{0,200}[\"}]")
 
 def objects(text: str) -> list[dict[str, Any]]:
     """The JSON objects of a text, the last one first; an object inside another one does not count on its own."""
-    decoder, end = json.JSONDecoder(), 0
+    decoder, end, spelt = json.JSONDecoder(), 0, "\\u" in text
     found: list[dict[str, Any]] = []
     for at in [beginning.start() for beginning in _BEGINNING.finditer(text)][-MOST_TRIED:]:
         if at < end:
             continue
         try:
             value, end = decoder.raw_decode(text, at)
+            found.append(_sound(value) if spelt else value)
         except (ValueError, RecursionError):
             continue
-        found.append(value)
     return found[::-1]
 
 
-def sound(text: str) -> str:
+def _sound(value: Any) -> Any:
     """JSON can spell characters that no file can hold."""
-    return text.encode("utf-8", "replace").decode()
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [_sound(item) for item in value]
+        case dict():
+            return {_sound(name): _sound(item) for name, item in value.items()}
+        case _:
+            return value

@@ -8,7 +8,7 @@ from typing import Any
 
 from untildone.core.claims import has_promise
 from untildone.core.model import Task, TaskChange, TaskStatus
-from untildone.modes._json_objects import objects, sound
+from untildone.modes._json_objects import objects
 from untildone.modes._phases_file import PROMISE
 from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
 from untildone.modes._phases_state import ROUTES
@@ -123,7 +123,7 @@ class _Reader:
 
     def text(self, names: Iterable[str], most: int) -> str:
         value = _first(self.found, names)
-        return _sound(value, most) if isinstance(value, str) else ""
+        return _cut(value, most) if isinstance(value, str) else ""
 
     def score(self) -> float | None:
         score = _as_number(_first(self.found, _SCORE))
@@ -138,7 +138,7 @@ class _Reader:
         texts = [
             item if isinstance(item, str) else _first(item, _TEXT) for item in items if isinstance(item, str | dict)
         ]
-        return tuple(_sound(text) for text in texts[:MOST_TASKS] if isinstance(text, str) and text.strip())
+        return tuple(_cut(text) for text in texts[:MOST_TASKS] if isinstance(text, str) and text.strip())
 
     def subtasks(self, tasks: tuple[Task, ...]) -> tuple[tuple[TaskChange, ...], tuple[str, ...]]:
         """The changes of subtasks, and the ids of those that are not to be done."""
@@ -187,16 +187,16 @@ def _word(value: Any) -> str:
 
 def _text(item: Mapping[str, Any]) -> str:
     value = _first(item, _TEXT)
-    return _sound(value) if isinstance(value, str) else ""
+    return _cut(value) if isinstance(value, str) else ""
 
 
-def _sound(text: str, most: int = LONGEST_TEXT) -> str:
-    return sound(text.strip()[:most])
+def _cut(text: str, most: int = LONGEST_TEXT) -> str:
+    return text.strip()[:most]
 
 
 def _id(value: Any) -> str:
     fits = isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9)
-    return _sound(str(value), 60) if fits else ""
+    return _cut(str(value), 60) if fits else ""
 
 
 def _need(value: Any, told: list[str]) -> str:

@@ -54,7 +54,8 @@ MEND_GATES = "All phases are done, but it is not finished: see below. Do what is
 ANSWER = f"""When you are done for this turn, end your answer with one JSON object:
 {{"phase_done": true or false, "summary": "what you did, in a few lines"<more>}}
 The live state is in `.claude/` (usually `.claude/ralph-delta.local.md`; Task ID <loop>). You may keep it up to date: boxes, Completed
-Phases, Completed Work. `{PROMISE}` is written there once every phase and every subtask is done."""
+Phases, Completed Work. Where you are not allowed to, your answer is enough. `{PROMISE}` is written there once every phase and every
+subtask is done."""
 
 
 def prompt(loop: Loop) -> str:

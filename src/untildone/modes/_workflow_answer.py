@@ -8,7 +8,7 @@ from typing import Any
 from untildone.core.model import EMPTY, Task, TaskChange, TaskStatus
 from untildone.core.tasks import changed
 from untildone.core.value import dataclass, field
-from untildone.modes._json_objects import objects, sound
+from untildone.modes._json_objects import objects
 
 LARGEST = 1_000_000
 MOST_TASKS = 200
@@ -58,7 +58,7 @@ def _typed(holder: Mapping[str, Any], name: str, kind: type, default: Any = None
         return default
     if not isinstance(value, kind):
         raise NotTheAnswer(f"'{name}' is {_kind(value)} where {_KINDS[kind]} belongs")
-    return sound(value) if isinstance(value, str) else value
+    return value
 
 
 _KINDS = {dict: "an object", str: "a text", bool: "true or false", list: "a list"}
@@ -72,7 +72,7 @@ def _texts(holder: Mapping[str, Any], name: str) -> Iterator[str]:
     for value in _typed(holder, name, list, [])[:MOST_TASKS]:
         if not isinstance(value, str):
             raise NotTheAnswer(f"'{name}' holds {_kind(value)} where a text belongs")
-        yield sound(value[:LONGEST_TEXT])
+        yield value[:LONGEST_TEXT]
 
 
 def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> tuple[TaskChange, ...]:
@@ -94,7 +94,7 @@ def unfinished(tasks: tuple[Task, ...]) -> int:
 
 
 def _task_change(told: Mapping[str, Any], known: Mapping[str, Task], number: int) -> TaskChange:
-    name = sound(str(told["id"])[:60]) if isinstance(told.get("id"), str | int) else ""
+    name = str(told["id"])[:60] if isinstance(told.get("id"), str | int) else ""
     text = _typed(told, "text", str) or _typed(told, "description", str) or _typed(told, "title", str)
     if not name:
         name = next((task.task_id for task in known.values() if task.text == text), f"t{number}")

@@ -131,7 +131,7 @@ class CheckpointWriter:
         self.path = path
         self._redactor = redactor
         self._pause = pause
-        self._not_before = time.monotonic() + pause
+        self._not_before = 0.0
         self._newest: Checkpoint | None = None
         self._wake = threading.Condition()
         self._closed = False

@@ -29,6 +29,11 @@ class Memory:
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
 
+    def names(self) -> tuple[str, ...]:
+        """Of those that are remembered, the one asked for last is last."""
+        with self._lock:
+            return tuple(self._known)
+
     def forget(self, loop_id: str) -> None:
         with self._lock:
             self._known.pop(loop_id, None)

@@ -18,7 +18,7 @@ def total(prices):
 def discounted(prices, percent):
     return 0
 '''
-_TESTS = '''import unittest
+_TESTS = """import unittest
 
 import cart
 
@@ -36,7 +36,7 @@ class CartTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
-'''
+"""
 _HALF_DONE = '''"""A shopping cart."""
 
 
@@ -66,7 +66,11 @@ SCRIPT = [
         {"say": "total() adds up now. The discount is next."},
     ],
     [
-        {"sleep": 0.8, "say": "Everything is implemented and all tests pass.", "usage": {"tokens": 900, "cost_usd": 0.006}},
+        {
+            "sleep": 0.8,
+            "say": "Everything is implemented and all tests pass.",
+            "usage": {"tokens": 900, "cost_usd": 0.006},
+        },
         {"claim": True},
     ],
     [

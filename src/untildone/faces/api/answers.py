@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from untildone.core.errors import (
     AgentMissing,
@@ -50,6 +51,13 @@ def may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": Problem, "description": _MEANINGS[code]} for code in (*ALWAYS, *codes)}
 
 
+def beside_text(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The same for an operation that answers with text if all is well."""
+    told = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    errors = {code: {"description": _MEANINGS[code], "content": told} for code in (*ALWAYS, *codes)}
+    return {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **errors}
+
+
 def problem(status: int, error: str, hint: str = "", field: str | None = None, **headers: str) -> JSONResponse:
     return JSONResponse(Problem(error=error, hint=hint, field=field).model_dump(), status, headers)
 
@@ -72,13 +80,22 @@ def explain_errors(app: FastAPI) -> None:
         return _unfit(error)
 
     @app.exception_handler(HTTPException)
-    async def plain(_request: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, f"{error.detail}.", **dict(error.headers or {}))
+    async def plain(request: Request, error: HTTPException) -> JSONResponse:
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(sorted(_methods(request)))
+        return problem(error.status_code, f"{error.detail}.", **headers)
 
     @app.exception_handler(Exception)
     async def defect(request: Request, error: Exception) -> JSONResponse:
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
         return problem(500, "This is a defect of untildone, not of your request.", "the server's log says more")
+
+
+def _methods(request: Request) -> set[str]:
+    """What the path that was asked for can be asked with; the framework tells those of one route only."""
+    fitting = (route for route in request.app.router.routes if route.matches(request.scope)[0] is not Match.NONE)
+    return {method for route in fitting for method in getattr(route, "methods", None) or ()}
 
 
 def _unfit(error: RequestValidationError) -> JSONResponse:

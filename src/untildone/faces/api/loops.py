@@ -107,7 +107,8 @@ def _delete(service: Service, loop_id: str, within: float) -> None:
             verbs.delete(store, loop_id)
             return
         except (LoopBusy, WrongMove) as problem:
-            ending = isinstance(problem, LoopBusy) or store.load(loop_id).stop is not None
+            now = store.load(loop_id)
+            ending = isinstance(problem, LoopBusy) or now.status.ended or now.stop is not None
             if not ending or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)

@@ -18,7 +18,7 @@ from untildone.core.codec import to_json
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import Role
-from untildone.faces.api.answers import may_answer
+from untildone.faces.api.answers import beside_text, may_answer
 from untildone.faces.api.common import LoopId, Serving
 from untildone.faces.api.following import Following
 from untildone.faces.api.models import Receipt
@@ -31,7 +31,6 @@ SLOW_READER = 20.0
 MOST_OUTPUT = 1_000_000
 MOST_DIFF = 2_000_000
 router = APIRouter(prefix="/api/loops/{loop_id}", tags=["records"])
-_TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One message an entry: `id` is its number, `data` the entry as JSON. The last has the event `loop_end`.",
@@ -55,7 +54,7 @@ class _Stream(EventSourceResponse):
             self._following.release()
 
 
-@router.get("/events", response_class=EventSourceResponse, responses={**may_answer(404, 422, 503), **_STREAM})
+@router.get("/events", response_class=EventSourceResponse, responses={**beside_text(404, 422, 503), **_STREAM})
 async def stream_events(
     loop_id: LoopId,
     service: Serving,
@@ -93,7 +92,7 @@ def _end(loop: Loop) -> dict[str, Any]:
     }
 
 
-@router.get("/output/{iteration}", response_class=PlainTextResponse, responses={**may_answer(404, 422, 503), **_TEXT})
+@router.get("/output/{iteration}", response_class=PlainTextResponse, responses=beside_text(404, 422, 503))
 def read_output(
     loop_id: LoopId,
     service: Serving,
@@ -115,7 +114,7 @@ def read_output(
     return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
 
 
-@router.get("/diff", response_class=PlainTextResponse, responses={**may_answer(404, 422, 503), **_TEXT})
+@router.get("/diff", response_class=PlainTextResponse, responses=beside_text(404, 422, 503))
 def read_diff(
     loop_id: LoopId, service: Serving, stat: Annotated[bool, Query(description="Only how much changed where")] = False
 ) -> Response:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
-from untildone.faces.api.answers import may_answer
+from untildone.faces.api.answers import beside_text, may_answer
 from untildone.faces.api.common import Serving
 from untildone.faces.api.keys import COOKIE, COOKIE_SECONDS, Keys
 from untildone.faces.api.models import Health
@@ -34,7 +34,7 @@ def health() -> Health:
     return Health(status="ok", version=_VERSION)
 
 
-@router.get("/metrics", response_class=PlainTextResponse, responses=may_answer(422, 503))
+@router.get("/metrics", response_class=PlainTextResponse, responses=beside_text(422, 503))
 def metrics(service: Serving, request: Request) -> str:
     """For Prometheus."""
     return "".join(f"{line}\n" for line in _metrics(service, request.app.state.book))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -94,20 +94,21 @@ class Service:
     def line(self, loop: Loop) -> LoopLine:
         """A loop as it is, in one line."""
         workspace, store = self.board.find(loop.loop_id)
-        return self._line(row_of(loop, workspace), store)
+        return self._line(row_of(loop, workspace), store, self.fleet.load().queued)
 
     def lines(self, rows: Sequence[Row]) -> list[LoopLine]:
-        return [self._line(row, self.stores[row.workspace]) for row in rows]
+        queued = frozenset(self.fleet.load().queued)
+        return [self._line(row, self.stores[row.workspace], queued) for row in rows]
 
     def is_queued(self, loop_id: str) -> bool:
         return loop_id in self.fleet.load().queued
 
-    def _line(self, row: Row, store: FileStore) -> LoopLine:
+    def _line(self, row: Row, store: FileStore, queued: Collection[str]) -> LoopLine:
         resting = row.status is None or row.status.ended
         return loop_line(
             row,
             driven=not resting and store.is_driven(row.loop_id),
-            queued=not resting and self.is_queued(row.loop_id),
+            queued=row.loop_id in queued,
             problem=self.fleet.problems.get(row.loop_id, ""),
         )
 

@@ -98,11 +98,10 @@ def status(session: str, folder: str, as_json: bool) -> int:
     if as_json:
         streams.data().record({"message": _standing(loop), **(_fields(loop) if loop else {})})
         return 0
-    for agent in AGENTS:
-        for for_all in (False, True):
-            place = _installation(agent, folder, user=for_all)
-            if agent_settings.is_installed(place):
-                streams.data().line(f"{agent}: {place.file}")
+    places = (_installation(agent, folder, user=for_all) for agent in AGENTS for for_all in (False, True))
+    for place in dict.fromkeys(places):
+        if agent_settings.is_installed(place):
+            streams.data().line(f"{place.agent}: {place.file}")
     for each in beginnings.loops_of_sessions(store):
         streams.data().line(f"{each.loop_id} {summaries.rounds(each)} {each.status.value} {each.title}")
     return 0
@@ -134,6 +133,7 @@ def cancel(session: str, folder: str, as_json: bool) -> int:
     if loop is None:
         raise UsageError("This session has no loop.", "`untildone list` shows the loops there are")
     loop = verbs.stop(store, loop.loop_id, Urgency.NOW, Outcome.STOPPED)
+    beginnings.forget(store, session)
     message = f"Loop {loop.loop_id} is {loop.outcome.word if loop.outcome else loop.status.value}."
     if as_json:
         streams.data().record({"message": message, **_fields(loop)})

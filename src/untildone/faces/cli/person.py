@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from untildone.core import rounds
 from untildone.core.actions import AwaitPerson
 from untildone.core.loop import Loop
 from untildone.faces.cli.keys import KeyWatch
-from untildone.faces.cli.telling import Kind, Line
+from untildone.faces.cli.telling import Kind, Line, one_line
 from untildone.faces.cli.watching import PlainView
 
 if TYPE_CHECKING:
@@ -69,10 +70,14 @@ class TerminalPerson:
         return answer or ""
 
     def _chosen(self, choices: tuple[str, ...], moved_on: MovedOn) -> str:
-        import questionary
-
-        asked = questionary.select("", qmark="›", choices=list(choices), use_shortcuts=True, output=_on_stderr())
-        return self._answered(asked.application, asked.application.run_async(), moved_on) or ""
+        """One of the choices, by its word or its number; anything else is asked for again."""
+        for number, choice in enumerate(choices, 1):
+            self._view.line(Line(f"  {number}. {choice}"))
+        while answer := self._written(moved_on):
+            if (picked := _picked(choices, answer)) is not None:
+                return picked
+            self.tell(f"'{one_line(answer)}' is none of them: choose by word, or by a number from 1 to {len(choices)}.")
+        return ""
 
     def _answered(
         self, application: Application[Any], asking: Coroutine[Any, Any, Any], moved_on: MovedOn
@@ -100,6 +105,18 @@ class TerminalPerson:
             if self._view.holds_lines:
                 await run_in_terminal(self._view.release)
             await asyncio.sleep(LOOK_EVERY)
+
+
+def _picked(choices: tuple[str, ...], answer: str) -> str | None:
+    """What was chosen; round control may stand before it, or alone."""
+    rest = rounds.parse(answer, None).rest.strip().lower()
+    numbered = {str(number): choice for number, choice in enumerate(choices, 1)}
+    if not rest:
+        return answer
+    word = numbered.get(rest, rest)
+    if word not in choices:
+        return None
+    return word if rest == answer.strip().lower() else answer
 
 
 class _Interrupted(Exception):

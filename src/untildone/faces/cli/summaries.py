@@ -11,10 +11,16 @@ from untildone.core.model import Status
 from untildone.faces.cli.streams import data
 
 NO_RUNNER = "running (no runner: resume goes on)"
+AT_THE_SERVER = "running (waits for the server)"
+IN_SESSION = "running (in a session of the agent)"
 
 
 def status(loop: Loop, *, driven: bool) -> str:
-    return NO_RUNNER if loop.status is Status.RUNNING and not driven else loop.status.value
+    if loop.works_in_session:
+        return IN_SESSION
+    if loop.status is not Status.RUNNING or driven:
+        return loop.status.value
+    return AT_THE_SERVER if loop.host == "server" else NO_RUNNER
 
 
 def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:

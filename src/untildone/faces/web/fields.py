@@ -42,7 +42,7 @@ class Field:
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Agent": ("mode", "route", "agent", "command", "model", "args", "permissions", "context"),
+    "Agent": ("mode", "agent", "route", "command", "model", "permissions", "context", "args"),
     "Loop Settings": ("loop_enabled", "max_iterations", "promise"),
     "Gates": ("checks", "check_timeout", "require_change", "review", "review_threshold"),
     "Budget": ("max_minutes", "max_cost", "max_tokens", "iteration_timeout"),
@@ -51,6 +51,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Notifications": ("notify_desktop", "notify_webhook", "notify_secret", "notify_command"),
     "Profiles": ("profiles",),
 }
+ICONS = {"Loop Settings": "sync"}
 LOOP_ONLY = ("max_iterations", "promise", "completion_promise")
 """Fields that mean something only where the loop is on."""
 _SECRETS = ("notify_secret",)

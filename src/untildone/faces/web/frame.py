@@ -17,6 +17,7 @@ ASSETS = Path(__file__).parent / "assets"
 ASSETS_AT = "/_untildone"
 THEME_COOKIE = "untildone_theme"
 POLL_EVERY = 0.5
+PRIMARY = "#3765e0"
 _THEMES: dict[str, bool | None] = {"auto": None, "dark": True, "light": False}
 _ICONS = {"auto": "brightness_auto", "dark": "dark_mode", "light": "light_mode"}
 _NAVIGATION = (
@@ -53,6 +54,7 @@ def frame(request: Request, t: Texts, title: str, on_key: Callable[[str], object
     """A whole page; enter it to fill it. `on_key` hears of the keys that are not the frame's own."""
     ui.page_title(f"{title} · untildone")
     _head(t)
+    ui.colors(primary=PRIMARY)
     with ui.header().classes("bar").props("height-hint=52"):
         _bar(request, t)
     help_dialog = _help(t)
@@ -67,7 +69,7 @@ def frame(request: Request, t: Texts, title: str, on_key: Callable[[str], object
         return None
 
     ui.on("untildone_key", lambda event: pressed(str(event.args)))
-    with box("page", "main"):
+    with box("page"):
         yield
 
 
@@ -118,7 +120,9 @@ def _theme(request: Request, t: Texts) -> None:
         ui.run_javascript(
             f"document.cookie = '{THEME_COOKIE}={state['theme']}; path=/; max-age=31536000; SameSite=Strict'"
         )
-        ui.notify(t({"auto": "Colours: as the system", "dark": "Colours: dark", "light": "Colours: light"}[state["theme"]]))
+        ui.notify(
+            t({"auto": "Colours: as the system", "dark": "Colours: dark", "light": "Colours: light"}[state["theme"]])
+        )
 
     button = ui.button(icon=_ICONS[state["theme"]], on_click=change).props("flat round dense color=none")
     button.props["aria-label"] = t("Light or dark")

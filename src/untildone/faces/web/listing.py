@@ -12,6 +12,8 @@ from untildone.core.model import Status
 from untildone.faces.web.desk import Listing, Wanted
 
 FRESH_FOR = 0.4
+SHARE = 0.1
+"""Looking takes no more than this part of the time, however many loops there are."""
 DAMAGED = "damaged"
 
 
@@ -19,20 +21,22 @@ class SharedLook:
     def __init__(self, board: Board) -> None:
         self.board = board
         self._rows: tuple[Row, ...] = ()
-        self._looked_at = float("-inf")
+        self._look_at = float("-inf")
         self._lock = threading.Lock()
 
     def rows(self) -> tuple[Row, ...]:
         with self._lock:
-            if time.monotonic() - self._looked_at > FRESH_FOR:
+            began = time.monotonic()
+            if began > self._look_at:
                 self._rows = self.board.rows()
-                self._looked_at = time.monotonic()
+                took = time.monotonic() - began
+                self._look_at = began + took + max(FRESH_FOR, took / SHARE)
             return self._rows
 
     def outdated(self) -> None:
         """Something was changed just now: the next look is not to be an old one."""
         with self._lock:
-            self._looked_at = float("-inf")
+            self._look_at = float("-inf")
 
     def listing(self, wanted: Wanted) -> Listing:
         found = [row for row in self.rows() if _fits(row, wanted)]

@@ -59,7 +59,7 @@ class LocalDesk:
         folder, store = self._service.workspace(workspace)
         environment = self._service.environment
         chosen = settings.load(folder, values, environment)
-        loop_id = verbs.create(store, task, chosen, folder, environment, tidies=False).loop_id
+        loop_id: str = verbs.create(store, task, chosen, folder, environment, tidies=False).loop_id
         if start:
             self._service.start(loop_id)
         self._changed(loop_id)
@@ -120,7 +120,8 @@ class LocalDesk:
 
     def save_settings(self, workspace: str, values: Mapping[str, Any]) -> None:
         path = settings.files(self.folder(workspace), self._service.environment)[-1]
-        settings.save(path, {**settings.said_in(path), **values})
+        wanted = {**settings.said_in(path), **values}
+        settings.save(path, {name: value for name, value in wanted.items() if value is not None})
 
     def _store(self, loop_id: str) -> FileStore:
         return self._service.store_of(loop_id)

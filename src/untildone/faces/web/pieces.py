@@ -29,12 +29,15 @@ def box(classes: str = "", tag: str = "div") -> Element:
     return Element(tag).classes(classes)
 
 
-def card(title: str, classes: str = "") -> Element:
+def card(title: str, classes: str = "", icon: str = "") -> Element:
     """A titled box; enter it to fill it."""
     outer = box(f"card {classes}", "section")
     with outer:
         if title:
-            text(title, "card-title", "h2")
+            with box("card-title", "h2"):
+                if icon:
+                    ui.icon(icon).classes("card-icon")
+                text(title, tag="span")
     return outer
 
 
@@ -117,6 +120,10 @@ def age(t: Texts, at: float, now: float | None = None) -> str:
     if seconds < 3600:
         return t("{n} min ago", n=int(seconds // 60))
     return t("{n} h ago", n=int(seconds // 3600)) if seconds < 2 * 86400 else t("{n} days ago", n=int(seconds // 86400))
+
+
+def files(t: Texts, number: int) -> str:
+    return t("1 file") if number == 1 else t("{n} files", n=f"{number:,}")
 
 
 def clock(at: float) -> str:

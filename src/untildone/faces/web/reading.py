@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -65,41 +67,60 @@ class Window:
 
 
 class Output:
-    """The output of one turn. Not for two threads at once."""
+    """The output of one turn."""
 
     def __init__(self, locate: Callable[[], Path], choice: AgentChoice) -> None:
         self._locate = locate
         """Where the file is now: an ended loop moves to the history."""
+        self.is_complete = False
+        """Nothing more will be printed: a last line without a line end is a line too."""
         self._choice = choice
         self._reader: Reader | None = None
+        self._lock = threading.Lock()
 
     def tail(self) -> Window:
-        size = self._size()
-        return self._read(max(0, size - WINDOW), size, size)
+        with self._lock:
+            return self._tail()
 
     def before(self, window: Window) -> Window:
-        return self._read(max(0, window.start - WINDOW), window.start, self._size())
+        with self._lock:
+            return self._read(max(0, window.start - WINDOW), window.start, self._size())
 
     def after(self, window: Window) -> Window:
-        size = self._size()
-        return self._read(window.end, min(size, window.end + WINDOW), size)
+        with self._lock:
+            size = self._size()
+            return self._read(window.end, min(size, window.end + WINDOW), size, keep_first=True)
 
     def followed(self, window: Window) -> Window:
         """The window with what was printed since; a flood moves it to the end."""
+        with self._lock:
+            return self._followed(window, self._size())
+
+    def _tail(self) -> Window:
         size = self._size()
+        window = self._read(max(0, size - WINDOW), size, size)
+        if window.blocks or window.is_first:
+            return window
+        # The end is one long line that is not whole yet, or nothing that people read.
+        return self._read(max(0, window.start - WINDOW), size, size)
+
+    def _followed(self, window: Window, size: int) -> Window:
         if size == window.size and window.is_last:
             return window
         if size < window.end or size - window.end > WINDOW or self._reader is None:
-            return self.tail()
+            return self._tail()
         lines, end = self._lines(window.end, size)
+        if not lines:
+            return window
         blocks = list(window.blocks)
         _take(blocks, self._reader, lines)
         kept = tuple(blocks[-MOST_BLOCKS:])
         start = window.start if len(blocks) <= MOST_BLOCKS else kept[0].at
-        # The last line may not be complete yet: it is read when it is.
-        return Window(start, end, max(end, size) if end == size else end, kept)
+        # The last line may not be whole yet: it is read when it is.
+        return Window(start, end, end, kept)
 
-    def _read(self, start: int, end: int, size: int) -> Window:
+    def _read(self, start: int, end: int, size: int, *, keep_first: bool = False) -> Window:
+        """What lies between two places. Of too many blocks, those at one end: the window must border on the one before."""
         self._reader = agents.find(self._choice.agent).reader(Request(prompt="", command=self._choice.command))
         start = self._line_start(start)
         lines, reached = self._lines(start, end)
@@ -107,11 +128,11 @@ class Output:
             lines, reached = self._lines(start, min(size, start + LONGEST_LINE))
         blocks: list[Block] = []
         _take(blocks, self._reader, lines)
-        whole = end == size
-        kept = tuple(blocks[-MOST_BLOCKS:] if whole else blocks[:MOST_BLOCKS])
-        if len(blocks) > MOST_BLOCKS:
-            start, reached = (kept[0].at, reached) if whole else (start, blocks[MOST_BLOCKS].at)
-        return Window(start, reached, reached if whole else size, kept)
+        if len(blocks) > MOST_BLOCKS and keep_first:
+            return Window(start, blocks[MOST_BLOCKS].at, size, tuple(blocks[:MOST_BLOCKS]))
+        kept = tuple(blocks[-MOST_BLOCKS:])
+        first = start if len(blocks) <= MOST_BLOCKS else kept[0].at
+        return Window(first, reached, reached if end == size else size, kept)
 
     def _size(self) -> int:
         try:
@@ -120,20 +141,17 @@ class Output:
             return 0
 
     def _line_start(self, at: int) -> int:
-        """The beginning of the line that a place lies in, or of the next one if that is far away."""
-        if at == 0:
-            return 0
-        with open(self._locate(), "rb") as file:
-            file.seek(max(0, at - WINDOW))
-            before = file.read(at - max(0, at - WINDOW))
-            if before.endswith(b"\n"):
-                return at
-            found = before.rfind(b"\n")
-            if found >= 0:
-                return at - len(before) + found + 1
-            if at <= WINDOW:
-                return 0
-            return at + len(file.readline(LONGEST_LINE))
+        """The beginning of the line that a place lies in; of a very long one, some place in it."""
+        furthest = max(0, at - LONGEST_LINE)
+        with open(self._locate(), "rb") if at else nullcontext() as file:
+            while at > furthest and file is not None:
+                start = max(furthest, at - WINDOW)
+                file.seek(start)
+                found = file.read(at - start).rfind(b"\n")
+                if found >= 0:
+                    return start + found + 1
+                at = start
+        return furthest
 
     def _lines(self, start: int, end: int) -> tuple[list[tuple[int, bytes]], int]:
         """The whole lines between two places, each with its own, and where the last one ends."""
@@ -142,6 +160,8 @@ class Output:
         with open(self._locate(), "rb") as file:
             file.seek(start)
             content = file.read(end - start)
+            if self.is_complete and not content.endswith(b"\n") and not file.read(1):
+                content += b"\n"
         whole, _, rest = content.rpartition(b"\n")
         if not whole and rest == content:
             return [], start
@@ -149,7 +169,7 @@ class Output:
         for line in whole.split(b"\n"):
             lines.append((at, line.removesuffix(b"\r")))
             at += len(line) + 1
-        return lines, at
+        return lines, min(at, end)
 
 
 def _take(blocks: list[Block], reader: Reader, lines: list[tuple[int, bytes]]) -> None:
@@ -186,8 +206,9 @@ def _add(blocks: list[Block], block: Block) -> None:
     elif block.kind is Kind.TOOLS:
         blocks[-1] = replace(last, calls=_joined(last.calls, block.calls[0]))
     else:
-        # Programs that stream send a text in pieces; whole messages are paragraphs of their own.
-        blocks[-1] = replace(last, text=f"{last.text.rstrip()}\n\n{block.text.lstrip()}")
+        # Some agents print lines, others whole messages, which are paragraphs.
+        between = "\n\n" if "\n" in block.text.strip() else "\n"
+        blocks[-1] = replace(last, text=f"{last.text.rstrip()}{between}{block.text.lstrip()}")
 
 
 def _joined(calls: tuple[Call, ...], call: Call) -> tuple[Call, ...]:

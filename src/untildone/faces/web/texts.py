@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -16,6 +17,14 @@ class Language(StrEnum):
 
 
 _TRADITIONAL = ("zh-hant", "zh-tw", "zh-hk", "zh-mo")
+_NOTICES = tuple(
+    (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[0-9]+)", re.escape(template))), template)
+    for template in (
+        "Added {n} rounds. Remaining: {left}",
+        "Set remaining rounds to: {left}",
+        "No limit is set, so [r+{n}] changes nothing; [r=n] sets one",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,13 @@ class Texts:
         """The text in this language, with values put in; English where there is no translation."""
         text = self._found(english)
         return text.format(**values) if values else text
+
+    def notice(self, english: str) -> str:
+        """A notice about rounds, which comes with its numbers already in it."""
+        for pattern, template in _NOTICES:
+            if found := pattern.fullmatch(english):
+                return self(template, **found.groupdict())
+        return self(english)
 
     def _found(self, english: str) -> str:
         found = CHINESE.get(english)

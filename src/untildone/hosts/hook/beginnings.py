@@ -62,6 +62,13 @@ def loop_of(store: FileStore, session_id: str) -> Loop | None:
     return None if loop.status.ended else loop
 
 
+def forget(store: FileStore, session_id: str) -> None:
+    """The session has no loop any more, and the person knows."""
+    note = sessions.read(str(store.root), session_id)
+    if note is not None:
+        sessions.forget(note)
+
+
 def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
     """The loops that are not in the history and were begun in a session."""
     loops = (store.load(loop_id) for loop_id in store.live_ids())

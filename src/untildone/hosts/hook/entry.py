@@ -15,8 +15,8 @@ from untildone.hosts.hook.replies import SILENCE, Reply
 
 USUAL_SECONDS = 60.0
 """How long a hook may take whose installation does not say."""
-MARGIN, MARGIN_SHARE = 30.0, 0.1
-"""What is kept back of that time, at most, to write down what happened and to answer."""
+LEAST_MARGIN, MOST_MARGIN = 5.0, 30.0
+"""What is kept back of that time to write down what happened and to answer: a tenth, within these seconds; never more than half."""
 LARGEST_EVENT = 64 << 20
 DRIVEN = "UNTILDONE_LOOP_ID"
 """Set in the environment of an agent that untildone itself started: its stops are nobody else's business."""
@@ -31,14 +31,15 @@ def main(arguments: list[str]) -> None:
     told = (arguments[0] if arguments else "", arguments[1] if len(arguments) > 1 else STOP)
     at, agent = time.time(), told[0]
     try:
-        seconds = _seconds(arguments[2:3])
-        _set_alarm(seconds)
+        allowed = _seconds(arguments[2:3])
+        margin = min(allowed / 2, max(LEAST_MARGIN, min(MOST_MARGIN, allowed / 10)))
+        _set_alarm(allowed - margin / 2)
         if DRIVEN in os.environ:
             reply = SILENCE
         else:
             occasion = occasions.read(_standard_input(), told, os.environ, at)
             agent = occasion.agent
-            reply = _reply(occasion, time.monotonic() + seconds)
+            reply = _reply(occasion, time.monotonic() + allowed - margin)
         _set_alarm(0)
     except BaseException as problem:
         _set_alarm(0)
@@ -64,17 +65,16 @@ def _reply(occasion: Occasion, deadline: float) -> Reply:
 
 
 def _seconds(told: list[str]) -> float:
-    """What is left after the margin."""
+    """How long the agent lets its hook take."""
     try:
         allowed = float(told[0]) if told else USUAL_SECONDS
     except ValueError:
         allowed = USUAL_SECONDS
-    allowed = allowed if 1.0 <= allowed <= 1e6 else USUAL_SECONDS
-    return allowed - min(MARGIN, allowed * MARGIN_SHARE)
+    return allowed if 1.0 <= allowed <= 1e6 else USUAL_SECONDS
 
 
 def _set_alarm(seconds: float) -> None:
-    """The system's own clock ends what takes too long: half of the margin is left by then."""
+    """The system's own clock ends what takes too long; 0 takes the alarm back."""
     try:
         # The module `signal` would bring enumerations along.
         import _signal  # type: ignore[import-not-found]
@@ -84,7 +84,6 @@ def _set_alarm(seconds: float) -> None:
         return
     if seconds:
         _signal.signal(_signal.SIGALRM, _time_is_up)
-        seconds += min(MARGIN, seconds * MARGIN_SHARE) / 2
     _signal.setitimer(_signal.ITIMER_REAL, seconds)
 
 

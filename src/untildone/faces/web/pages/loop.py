@@ -74,6 +74,8 @@ class LoopPage:
     async def _poll(self) -> None:
         try:
             sight = await apart(self._desk.look, self._loop_id)
+            if self._whole.is_deleted:
+                return
             await self._show(sight)
             if self._panel is not None:
                 await self._panel.tick()
@@ -120,15 +122,19 @@ class LoopPage:
                     self._build_tabs()
                     self._place = box()
                 with box("loop-side", "aside"):
-                    side: list[Panel] = [budget.BudgetBars(self._desk, self._t), message.MessageBox(self._desk, self._t)]
+                    side: list[Panel] = [
+                        budget.BudgetBars(self._desk, self._t),
+                        message.MessageBox(self._desk, self._t),
+                    ]
                     side.append(head.Facts(self._t))
         self._fixed = [self._head, *side]
         self._open(self._tab)
 
     def _build_tabs(self) -> None:
-        with ui.tabs(value=self._tab, on_change=lambda event: self._switch(event.value)) as tabs:
+        with ui.tabs(on_change=lambda event: self._switch(event.value)) as tabs:
             for name, (title, icon, _) in _TABS.items():
                 ui.tab(name, label=self._t(title), icon=icon)
+        tabs.set_value(self._tab)
         tabs.classes("tabs").props("dense align=left no-caps inline-label mobile-arrows outside-arrows")
 
     async def _switch(self, tab: str) -> None:

@@ -41,7 +41,7 @@ class LoopList:
     def build(self) -> None:
         with box("tools"):
             search = ui.input(placeholder=self._t("Search"), on_change=lambda event: self._search(event.value or ""))
-            search.props('outlined dense clearable debounce=200 type=search').classes("search")
+            search.props("outlined dense clearable debounce=200 type=search").classes("search")
             search.props["aria-label"] = self._t("Search")
             with box("filters").props("role=group"):
                 for status in _ENDED if self._wanted.ended_only else _ALL:
@@ -51,7 +51,9 @@ class LoopList:
             pieces.loading(self._t)
         self._rows = box("rows hidden")
         with box("paging hidden") as self._paging:
-            self._pages = ui.pagination(1, 1, direction_links=True, on_change=lambda event: self._turn(event.value or 1))
+            self._pages = ui.pagination(
+                1, 1, direction_links=True, on_change=lambda event: self._turn(event.value or 1)
+            )
             self._pages.props("max-pages=7 boundary-numbers")
             self._total = text("", "quiet")
         ui.timer(POLL_EVERY, self._poll)
@@ -82,7 +84,7 @@ class LoopList:
         except Exception as problem:
             self._show_problem(problem)
             return
-        if wanted is self._wanted:
+        if wanted is self._wanted and not self._rows.is_deleted:
             self._show(listing)
 
     def _show_problem(self, problem: Exception) -> None:
@@ -110,11 +112,16 @@ class LoopList:
             if self._wanted.search or self._wanted.status:
                 pieces.empty("search_off", self._t("No loop fits"), self._t("Try other words or another status."))
             elif self._wanted.ended_only:
-                pieces.empty("history", self._t("Nothing has ended yet"), self._t("Ended loops are here, with their receipts."))
+                pieces.empty(
+                    "history", self._t("Nothing has ended yet"), self._t("Ended loops are here, with their receipts.")
+                )
             else:
-                with pieces.empty("task_alt", self._t("No loops yet"), self._t("A loop keeps an agent at work until the job is done.")):
-                    with box("button-link", "a").props('href="/new"'):
-                        text(self._t("New loop"))
+                self._invite()
+
+    def _invite(self) -> None:
+        hint = self._t("A loop keeps an agent at work until the job is done.")
+        with pieces.empty("task_alt", self._t("No loops yet"), hint), box("button-link", "a").props('href="/new"'):
+            text(self._t("New loop"))
 
     def _show_filters(self, listing: Listing) -> None:
         for status, element in self._filters.items():

@@ -87,7 +87,9 @@ class BudgetBars:
     async def _save(self) -> None:
         assert self._loop is not None
         try:
-            changes = [change for limit, _, attribute in _LIMITS if (change := self._change(limit, attribute)) is not None]
+            changes = [
+                change for limit, _, attribute in _LIMITS if (change := self._change(limit, attribute)) is not None
+            ]
         except UsageError as problem:
             complain(self._t, problem)
             return
@@ -101,5 +103,7 @@ class BudgetBars:
         if wanted == present:
             return None
         if wanted is not None and (wanted <= 0 or (limit in _WHOLE and wanted != int(wanted))):
-            raise UsageError(self._t("{n} cannot be a limit.", n=f"{wanted:g}"), self._t("Give a number above 0, or nothing."))
+            raise UsageError(
+                self._t("{n} cannot be a limit.", n=f"{wanted:g}"), self._t("Give a number above 0, or nothing.")
+            )
         return BudgetChanged(limit, None if wanted is None else float(wanted))

@@ -12,8 +12,8 @@ from untildone.faces.web.patches import Patch, patches
 from untildone.faces.web.pieces import apart, box, card, text
 from untildone.faces.web.texts import Texts
 
-OPEN_UP_TO = 60
-"""So many lines of a lone file are shown without a click."""
+OPEN_UP_TO = 80
+"""If there are no more lines than this, they are shown without a click."""
 MOST_FILES = 200
 MOST_ROUNDS = 200
 
@@ -38,7 +38,10 @@ class ChangesMade:
     async def show(self, sight: Sight) -> None:
         self._sight = sight
         rounds = [each for each in sight.timeline.rounds if each.after][-MOST_ROUNDS:]
-        options = {0: self._t("In all"), **{each.number: self._t("Round {n}", n=each.number) for each in reversed(rounds)}}
+        options = {
+            0: self._t("In all"),
+            **{each.number: self._t("Round {n}", n=each.number) for each in reversed(rounds)},
+        }
         if options != self._select.options:
             self._select.set_options(options, value=self._chosen if self._chosen in options else 0)
         asked = (self._chosen, sight.timeline.tree, sight.loop.status.ended)
@@ -66,7 +69,7 @@ class ChangesMade:
             found: tuple[Patch, ...] | UntilDoneError = await apart(patches, diff)
         except UntilDoneError as problem:
             found = problem
-        if asked != self._asked:
+        if asked != self._asked or self._place.is_deleted:
             return
         self._place.clear()
         with self._place:
@@ -80,9 +83,10 @@ class ChangesMade:
             pieces.empty("difference", self._t("Nothing changed"))
             return
         added, removed = sum(each.added for each in found), sum(each.removed for each in found)
-        text(self._t("{n} files", n=len(found)) + f", +{added} −{removed}", "quiet")
+        text(pieces.files(self._t, len(found)) + f", +{added} −{removed}", "quiet")
+        few = sum(len(each.lines) for each in found) <= OPEN_UP_TO
         for each in found[:MOST_FILES]:
-            self._patch(each, opened=len(found) == 1 and len(each.lines) <= OPEN_UP_TO)
+            self._patch(each, opened=few)
         if len(found) > MOST_FILES:
             text(self._t("and {n} more files", n=len(found) - MOST_FILES), "quiet")
 

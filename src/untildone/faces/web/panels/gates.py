@@ -37,7 +37,9 @@ class Gates:
         gated = chosen.checks or chosen.review or chosen.require_change
         with card(""):
             if gated:
-                pieces.empty("verified", t("No claim yet"), t("When the agent says that it is done, the gates are asked."))
+                pieces.empty(
+                    "verified", t("No claim yet"), t("When the agent says that it is done, the gates are asked.")
+                )
             else:
                 pieces.empty("gpp_maybe", t("No gate is set"), t("Nothing will verify what the agent claims."))
 
@@ -50,7 +52,9 @@ class Gates:
         t = self._t
         with box("gate"):
             with box("gate-line"):
-                text(t("passed") if result.passed else t("failed"), "chip good" if result.passed else "chip bad", "span")
+                text(
+                    t("passed") if result.passed else t("failed"), "chip good" if result.passed else "chip bad", "span"
+                )
                 text(result.command or t(result.gate.replace("_", " ")), "mono wrap")
                 text(duration(result.seconds), "quiet")
             if result.reason and not result.passed:

@@ -32,7 +32,9 @@ class Head:
 
     def _build_controls(self) -> None:
         t = self._t
-        self._start = ui.button(t("Start"), icon="play_arrow", on_click=self._on_start).props("unelevated dense padding='4px 14px'")
+        self._start = ui.button(t("Start"), icon="play_arrow", on_click=self._on_start).props(
+            "unelevated dense padding='4px 14px'"
+        )
         self._resume = ui.button(t("Resume"), icon="play_arrow", on_click=self._on_resume)
         self._resume.props("unelevated dense padding='4px 14px'")
         self._pause = ui.dropdown_button(t("Pause"), icon="pause", split=True, on_click=self._on_pause)
@@ -43,13 +45,15 @@ class Head:
         self._stop = ui.button(t("Stop"), icon="stop", on_click=lambda: self._stop_dialog.open())
         self._stop.props("outline dense color=negative padding='4px 14px'")
         self._delete = ui.button(t("Delete"), icon="delete_outline", on_click=lambda: self._delete_dialog.open())
-        self._delete.props("flat dense color=negative padding='4px 14px'")
+        self._delete.props("flat dense color=negative padding='4px 8px'")
 
     def _build_stop(self) -> ui.dialog:
         t = self._t
         with ui.dialog() as dialog, box("card dialog"):
             text(t("Stop this loop?"), "card-title", "h2")
-            text(t("A stopped loop cannot go on. What it did in the workspace stays. To go on later, pause it."), "quiet")
+            text(
+                t("A stopped loop cannot go on. What it did in the workspace stays. To go on later, pause it."), "quiet"
+            )
             with box("actions end"):
                 ui.button(t("Cancel"), on_click=dialog.close).props("flat")
                 ui.button(t("Stop after this round"), on_click=lambda: self._on_stop(Urgency.AFTER_ITERATION)).props(
@@ -136,7 +140,7 @@ class Head:
 
 def _now(t: Texts, loop: Loop) -> str:
     most, done = loop.budget.iterations, loop.spend.iterations
-    if most is None:
+    if most is None or loop.status.ended:
         return t("Round {n}", n=done)
     return t("Round {n} ({left} left)", n=done, left=max(0, most - done))
 
@@ -150,7 +154,7 @@ def _reason(t: Texts, sight: Sight) -> tuple[str, str]:
         return _running(t, sight)
     if loop.outcome is None:
         return "", ""
-    colour = {"verified": "", "failed": "bad"}.get(loop.outcome.word, "warn")
+    colour = {"verified": "good", "failed": "bad"}.get(loop.outcome.word, "warn")
     return f"{t(loop.outcome.sentence)} {loop.reason}".strip(), colour
 
 
@@ -163,7 +167,9 @@ def _running(t: Texts, sight: Sight) -> tuple[str, str]:
     for profile, limit in loop.limits.items():
         if loop.turn is None:
             until = pieces.clock(limit.until)
-            return t("{agent} is at its limit until {time}: {why}", agent=profile, time=until, why=limit.message), "warn"
+            return t(
+                "{agent} is at its limit until {time}: {why}", agent=profile, time=until, why=limit.message
+            ), "warn"
     if not sight.driven:
         return t("It waits for a free place: other loops are running, or its runner is gone."), "warn"
     return "", ""
@@ -196,7 +202,7 @@ class Facts:
         facts += [(t("Supervisor"), chosen.supervisor.profile)] if chosen.supervisor else []
         facts += [(t("Instructor"), chosen.instructor.profile)] if chosen.instructor else []
         facts += [(t("Checks"), "\n".join(chosen.checks))] if chosen.checks else []
-        facts += [(t("Completion Promise"), chosen.promise)] if chosen.promise and chosen.mode == "ralph" else []
+        facts += [(t("Promise"), chosen.promise)] if chosen.promise and chosen.mode == "ralph" else []
         facts += [(t("Created"), pieces.clock(loop.created_at)), (t("Changed"), pieces.clock(loop.updated_at))]
         return [*facts, (t("At work"), duration(loop.spend.seconds))]
 

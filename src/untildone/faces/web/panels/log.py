@@ -19,9 +19,13 @@ class Log:
         self._back = 0
         self._drawn: tuple[LogLine, ...] | None = None
         with card(t("Log")):
-            with box("actions"):
-                self._earlier = ui.button(t("Earlier"), icon="expand_less", on_click=lambda: self._move(SHOWN)).props("flat dense")
-                self._later = ui.button(t("Later"), icon="expand_more", on_click=lambda: self._move(-SHOWN)).props("flat dense")
+            with box("actions") as self._paging:
+                self._earlier = ui.button(t("Earlier"), icon="expand_less", on_click=lambda: self._move(SHOWN)).props(
+                    "flat dense"
+                )
+                self._later = ui.button(t("Later"), icon="expand_more", on_click=lambda: self._move(-SHOWN)).props(
+                    "flat dense"
+                )
             self._place = box("log")
 
     async def show(self, sight: Sight) -> None:
@@ -40,6 +44,7 @@ class Log:
         shown = self._lines[max(0, end - SHOWN) : end]
         self._earlier.set_visibility(end > SHOWN)
         self._later.set_visibility(self._back > 0)
+        self._paging.set_visibility(end > SHOWN or self._back > 0)
         if shown == self._drawn:
             return
         self._drawn = shown

@@ -24,10 +24,14 @@ class MessageBox:
             self._words.props("outlined dense autogrow debounce=150").props('input-style="min-height: 64px"')
             self._words.props["aria-label"] = t("Message")
             self._words.on("keydown.ctrl.enter", self._send).on("keydown.meta.enter", self._send)
-            text(t("[r+5] at the start adds five rounds, [r=10] leaves ten. The agent sees only the rest."), "field-hint")
+            text(
+                t("[r+5] at the start adds five rounds, [r=10] leaves ten. The agent sees only the rest."), "field-hint"
+            )
             self._notices = box("loop-main").props("role=status aria-live=polite")
             with box("actions end"):
-                self._button = ui.button(t("Send"), icon="send", on_click=self._send).props("unelevated dense padding='4px 14px'")
+                self._button = ui.button(t("Send"), icon="send", on_click=self._send).props(
+                    "unelevated dense padding='4px 14px'"
+                )
 
     async def show(self, sight: Sight) -> None:
         self._loop = sight.loop
@@ -48,7 +52,7 @@ class MessageBox:
         self._notices.clear()
         with self._notices:
             for notice in notices:
-                text(notice, "notice" if sent else "field-hint")
+                text(self._t.notice(notice), "notice" if sent else "field-hint")
 
     async def _send(self) -> None:
         words = (self._words.value or "").strip()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from nicegui import ui
-from nicegui.element import Element
 
 from untildone.core.loop import Loop
 from untildone.core.model import Role
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk
+from untildone.faces.web.panels.blocks import BlockView
 from untildone.faces.web.pieces import apart, box, card, set_text, text
-from untildone.faces.web.reading import Block, Call, Kind, Output, Window
+from untildone.faces.web.reading import Block, Output, Window
 from untildone.faces.web.texts import Texts
 from untildone.hosts.turns import output_name
 
@@ -24,9 +24,10 @@ class OutputView:
         self._name = ""
         self._output: Output | None = None
         self._window = Window()
-        self._drawn: list[tuple[Block, Element]] = []
+        self._drawn: list[BlockView] = []
         self._follows = True
         self._busy = False
+        self._is_going = True
         with card("", "output-card"):
             with box("card-head"):
                 self._title = text(t("Output"), "card-title", "h2")
@@ -37,13 +38,16 @@ class OutputView:
             with box("actions") as self._paging:
                 self._earlier = ui.button(t("Earlier"), icon="expand_less", on_click=self._go_back).props("flat dense")
                 self._later = ui.button(t("Later"), icon="expand_more", on_click=self._go_on).props("flat dense")
-                self._latest = ui.button(t("Latest"), icon="vertical_align_bottom", on_click=self._go_last).props("flat dense")
+                self._latest = ui.button(t("Latest"), icon="vertical_align_bottom", on_click=self._go_last).props(
+                    "flat dense"
+                )
             self._paging.set_visibility(False)
             self._place = box("output").props("tabindex=0 role=log")
 
-    async def choose(self, loop: Loop, number: int | None) -> None:
+    async def choose(self, loop: Loop, number: int | None, *, is_going: bool) -> None:
         """The output of one round, or of none."""
         self._loop = loop
+        self._is_going = is_going
         if number is None:
             self._round, self._output = None, None
             self._draw(Window(), self._t("No output yet"))
@@ -52,10 +56,14 @@ class OutputView:
             self._round = number
             await self._open(output_name(Role.WORKER, number))
         await self._offer_roles(number)
+        if self._output is not None:
+            self._output.is_complete = not is_going
 
     async def _offer_roles(self, number: int) -> None:
         assert self._loop is not None
         names = await apart(self._desk.output_names, self._loop.loop_id)
+        if self._place.is_deleted:
+            return
         own = {name: self._t(name.partition("-")[2] or "worker") for name in names if name[:4] == f"{number:04d}"}
         if len(own) > 1 and own != self._roles.options:
             self._roles.set_options(own, value=self._name if self._name in own else next(iter(own)))
@@ -68,8 +76,11 @@ class OutputView:
     async def _open(self, name: str) -> None:
         assert self._loop is not None
         self._name = name
+        self._place.clear()
+        self._drawn = []
         set_text(self._title, self._t("Output of round {n}", n=int(name[:4])))
         self._output = await apart(self._desk.output, self._loop.loop_id, name)
+        self._output.is_complete = not self._is_going
         await self._go_last()
 
     async def tick(self) -> None:
@@ -82,7 +93,7 @@ class OutputView:
             fresh = await apart(output.followed, window)
         finally:
             self._busy = False
-        if output is self._output and self._follows and fresh is not window:
+        if window is self._window and fresh is not window and not self._place.is_deleted:
             self._draw(fresh)
 
     async def _go_back(self) -> None:
@@ -102,34 +113,36 @@ class OutputView:
         self._follows = True
         output = self._output
         window = await apart(output.tail)
-        if output is self._output:
+        if output is self._output and not self._place.is_deleted:
             self._draw(window)
 
     def _draw(self, window: Window, nothing: str = "") -> None:
-        at_end = self._follows
         self._window = window
-        kept = self._kept(window.blocks)
-        for _, element in self._drawn[kept:]:
-            element.delete()
-        del self._drawn[kept:]
-        if not window.blocks or not self._drawn:
+        blocks = window.blocks
+        self._drop_what_left(blocks)
+        if not blocks or not self._drawn:
             self._place.clear()
             self._drawn = []
+        for view, block in zip(self._drawn, blocks, strict=False):
+            if view.block != block:
+                view.show(block)
         with self._place:
-            if not window.blocks:
+            if not blocks:
                 pieces.empty("terminal", nothing or self._t("Nothing printed yet"))
-            for block in window.blocks[len(self._drawn) :]:
-                self._drawn.append((block, self._block(block)))
+            self._drawn += [BlockView(self._t, block) for block in blocks[len(self._drawn) :]]
         self._show_paging(window)
-        if at_end:
+        if self._follows:
             self._scroll_down()
 
-    def _kept(self, blocks: tuple[Block, ...]) -> int:
-        """How many of the drawn blocks stay as they are. Those that fell out at the front are removed here."""
-        while self._drawn and blocks and self._drawn[0][0].at < blocks[0].at:
-            self._drawn.pop(0)[1].delete()
-        pairs = zip(self._drawn, blocks, strict=False)
-        return next((place for place, (old, new) in enumerate(pairs) if old[0] != new), min(len(self._drawn), len(blocks)))
+    def _drop_what_left(self, blocks: tuple[Block, ...]) -> None:
+        """Views stay as long as their blocks only grow; those that fell out at the front, or belong elsewhere, go."""
+        while self._drawn and blocks and self._drawn[0].block.at < blocks[0].at:
+            self._drawn.pop(0).delete()
+        pairs = enumerate(zip(self._drawn, blocks, strict=False))
+        same = next((place for place, (view, block) in pairs if not view.grows_into(block)), len(blocks))
+        for view in self._drawn[same:]:
+            view.delete()
+        del self._drawn[same:]
 
     def _show_paging(self, window: Window) -> None:
         self._earlier.set_visibility(not window.is_first)
@@ -144,41 +157,3 @@ class OutputView:
             f"{{const box = {place}; if (box && (!box.dataset.read || box.scrollHeight - box.scrollTop - box.clientHeight < 240))"
             " { box.dataset.read = 1; requestAnimationFrame(() => { box.scrollTop = box.scrollHeight; }); }}"
         )
-
-    def _block(self, block: Block) -> Element:
-        match block.kind:
-            case Kind.SAID:
-                return text(block.text, "said")
-            case Kind.NOTICE:
-                return text(block.text, "notice warn")
-            case Kind.THOUGHT:
-                return self._folded(self._t("Thinking: {words}", words=_first_line(block.text)), block.text)
-            case Kind.TOOLS:
-                return self._tools(block.calls)
-
-    def _folded(self, summary: str, words: str) -> Element:
-        with box("aside", "details") as outer:
-            text(summary, tag="summary")
-            text(words, "words")
-        return outer
-
-    def _tools(self, calls: tuple[Call, ...]) -> Element:
-        failed = sum(call.ok is False for call in calls)
-        last = calls[-1]
-        summary = f"{last.tool} {last.summary or last.result}".strip()
-        if len(calls) > 1:
-            summary = self._t("{n} tool calls, last: {what}", n=len(calls), what=summary)
-        if failed:
-            summary += f" ({self._t('{n} failed', n=failed)})"
-        with box("aside", "details") as outer:
-            text(summary, tag="summary")
-            for call in calls:
-                sign = {None: "▸", True: "✓", False: "✗"}[call.ok]
-                words = f"{sign} {call.tool} {call.summary}" + (f" → {call.result}" if call.result else "")
-                text(words, "call bad" if call.ok is False else "call")
-        return outer
-
-
-def _first_line(words: str) -> str:
-    first = words.strip().partition("\n")[0]
-    return first if len(first) <= 100 else f"{first[:99]}…"

@@ -31,6 +31,8 @@ class Receipt:
             return
         self._shown = sight.has_receipt
         told = await apart(self._desk.receipt, self._loop_id) if sight.has_receipt else None
+        if self._place.is_deleted:
+            return
         self._place.clear()
         with self._place:
             if told is None:
@@ -51,7 +53,9 @@ class Receipt:
             with box("actions"):
                 content = json.dumps(told, indent=2, ensure_ascii=False).encode()
                 ui.button(
-                    "receipt.json", icon="download", on_click=lambda: ui.download(content, f"{self._loop_id}-receipt.json")
+                    "receipt.json",
+                    icon="download",
+                    on_click=lambda: ui.download(content, f"{self._loop_id}-receipt.json"),
                 ).props("flat dense")
         self._draw_gates(told.get("gates") or [])
         self._draw_files(told.get("files_changed") or [])
@@ -100,6 +104,8 @@ class Receipt:
         with self._verdict:
             pieces.loading(self._t)
         found = await attempt(self._t, self._desk.verify, self._loop_id)
+        if self._place.is_deleted:
+            return
         self._verify.enable()
         self._verdict.clear()
         with self._verdict:
@@ -108,7 +114,7 @@ class Receipt:
                 text(f"{each.now.command}: {word}", "notice" if each.agrees else "notice bad")
 
     def _draw_files(self, files: list[Mapping[str, Any]]) -> None:
-        with card(self._t("{n} files", n=len(files))):
+        with card(pieces.files(self._t, len(files))):
             if not files:
                 text(self._t("Nothing changed"), "quiet")
             for each in files[:MOST_FILES]:

@@ -48,7 +48,9 @@ class SpendPlots:
         self._nothing.clear()
         if not any(each.seconds is not None for each in rounds):
             with self._nothing, card(""):
-                pieces.empty("bar_chart", self._t("Nothing to plot yet"), self._t("The first bar comes with the first round."))
+                pieces.empty(
+                    "bar_chart", self._t("Nothing to plot yet"), self._t("The first bar comes with the first round.")
+                )
         self._plot(self._time_card, self._time, rounds, lambda each: each.seconds)
         self._plot(self._cost_card, self._cost, rounds, lambda each: each.cost_usd)
         self._plot(self._tokens_card, self._tokens, rounds, lambda each: each.tokens)
@@ -77,11 +79,23 @@ def _options() -> dict[str, Any]:
         "grid": {"left": 8, "right": 8, "top": 12, "bottom": 4, "containLabel": True},
         "tooltip": {"trigger": "axis"},
         "animation": False,
-        "xAxis": {"type": "category", "data": [], "axisLabel": {"color": _GREY}, "axisLine": {"lineStyle": {"color": _GREY}}},
+        "xAxis": {
+            "type": "category",
+            "data": [],
+            "axisLabel": {"color": _GREY},
+            "axisLine": {"lineStyle": {"color": _GREY}},
+        },
         "yAxis": {
             "type": "value",
             "axisLabel": {"color": _GREY},
             "splitLine": {"lineStyle": {"color": _GREY, "opacity": 0.25}},
         },
-        "series": [{"type": "bar", "data": [], "barMaxWidth": 36, "itemStyle": {"color": "#4f7df0", "borderRadius": [4, 4, 0, 0]}}],
+        "series": [
+            {
+                "type": "bar",
+                "data": [],
+                "barMaxWidth": 36,
+                "itemStyle": {"color": "#4f7df0", "borderRadius": [4, 4, 0, 0]},
+            }
+        ],
     }

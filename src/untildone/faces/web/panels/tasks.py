@@ -8,9 +8,10 @@ from nicegui import ui
 from nicegui.events import SortableEventArguments
 
 from untildone.core import tasks as task_rules
-from untildone.core.model import Task, TaskChange, TaskStatus
+from untildone.core.model import Task, TaskChange
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.panels.task_row import TaskRow
 from untildone.faces.web.pieces import attempt, box, card, text
 from untildone.faces.web.texts import Texts
 
@@ -21,10 +22,15 @@ class Tasks:
         self._t = t
         self._loop_id = ""
         self._tasks: tuple[Task, ...] = ()
-        self._shown: tuple[object, ...] | None = None
+        self._editable = True
+        self._rows: dict[str, TaskRow] = {}
+        """In the order in which they are on the page."""
         with card(t("Tasks")):
             text(t("What the loop keeps track of. Drag to change the order."), "quiet")
-            self._place = box()
+            hint = t("Modes that plan add theirs; you can add your own.")
+            self._nothing = pieces.empty("checklist", t("No tasks"), hint)
+            self._list = ui.column().classes("tasks")
+            self._list.make_sortable(handle=".task-handle", on_end=self._dropped)
             with box("field-line") as self._adding:
                 self._new = ui.input(placeholder=t("New task")).props("outlined dense").classes("task-text")
                 self._new.props["aria-label"] = t("New task")
@@ -34,50 +40,30 @@ class Tasks:
     async def show(self, sight: Sight) -> None:
         self._loop_id = sight.loop.loop_id
         editable = not sight.loop.status.ended
-        state = (sight.loop.tasks, editable)
-        if state == self._shown:
+        if sight.loop.tasks == self._tasks and editable == self._editable and self._rows.keys() == _ids(self._tasks):
+            self._nothing.set_visibility(not self._tasks)
             return
-        self._shown = state
-        self._tasks = sight.loop.tasks
+        self._tasks, self._editable = sight.loop.tasks, editable
         self._adding.set_visibility(editable)
-        self._place.clear()
-        with self._place:
-            if not self._tasks:
-                pieces.empty("checklist", self._t("No tasks"), self._t("Modes that plan add theirs; you can add your own."))
-            with ui.column().classes("tasks") as rows:
-                for task in self._tasks:
-                    self._row(task, editable=editable)
-            if editable and len(self._tasks) > 1:
-                rows.make_sortable(handle=".task-handle", on_end=self._dropped)
-
-    def _row(self, task: Task, *, editable: bool) -> None:
-        done = task.status is TaskStatus.COMPLETED
-        with box("task task-done" if done else "task"):
-            if editable:
-                ui.icon("drag_indicator").classes("task-handle").props("aria-hidden=true")
-            words = ui.input(value=task.text).props("dense borderless").classes("task-text")
-            words.props["aria-label"] = self._t("Task")
-            status = ui.select({each.value: self._t(each.value) for each in TaskStatus}, value=task.status.value)
-            status.props("dense borderless options-dense")
-            status.props["aria-label"] = self._t("Status")
-            if not editable:
-                words.disable()
-                status.disable()
-                return
-            words.on("blur", lambda: self._reword(task, words.value or ""))
-            words.on("keydown.enter", lambda: self._reword(task, words.value or ""))
-            status.on_value_change(lambda event: self._change(TaskChange(task.task_id, status=TaskStatus(event.value))))
-            self._row_buttons(task)
-
-    def _row_buttons(self, task: Task) -> None:
-        up = ui.button(icon="arrow_upward", on_click=lambda: self._move_up(task)).props("flat round dense size=sm color=grey")
-        up.props["aria-label"] = self._t("Move up")
-        remove = ui.button(icon="close", on_click=lambda: self._change(TaskChange(task.task_id, remove=True)))
-        remove.props("flat round dense size=sm color=grey")
-        remove.props["aria-label"] = self._t("Delete")
+        self._nothing.set_visibility(not self._tasks)
+        self._draw()
 
     async def tick(self) -> None:
         return
+
+    def _draw(self) -> None:
+        """Rows that are there already stay: somebody may be typing in one of them."""
+        wanted = [task.task_id for task in self._tasks]
+        for name in [name for name in self._rows if name not in wanted]:
+            self._rows.pop(name).delete()
+        if list(self._rows) != wanted[: len(self._rows)]:
+            self._list.clear()
+            self._rows = {}
+        for task in self._tasks:
+            if task.task_id not in self._rows:
+                with self._list:
+                    self._rows[task.task_id] = TaskRow(self._t, task, self._change, self._move_up)
+            self._rows[task.task_id].show(task, editable=self._editable)
 
     async def _add(self) -> None:
         words = (self._new.value or "").strip()
@@ -85,20 +71,25 @@ class Tasks:
             self._new.set_value("")
             await self._change(TaskChange(f"task-{secrets.token_hex(4)}", text=words))
 
-    async def _reword(self, task: Task, words: str) -> None:
-        if words.strip() and words.strip() != task.text:
-            await self._change(TaskChange(task.task_id, text=words.strip()))
-
-    async def _move_up(self, task: Task) -> None:
-        place = self._tasks.index(task) if task in self._tasks else 0
+    async def _move_up(self, task_id: str) -> None:
+        order = [task.task_id for task in self._tasks]
+        place = order.index(task_id) if task_id in order else 0
         if place:
-            await self._change(TaskChange(task.task_id, position=place - 1))
+            await self._change(TaskChange(task_id, position=place - 1))
 
     async def _dropped(self, event: SortableEventArguments) -> None:
-        order = [task.task_id for task in self._tasks]
+        """The row is where it was dropped already; now the loop learns of it."""
+        order = list(self._rows)
         order.insert(event.new_index, order.pop(event.old_index))
-        self._shown = None
+        self._rows = {name: self._rows[name] for name in order}
         await self._change(*task_rules.ordered(self._tasks, tuple(order)))
 
     async def _change(self, *changes: TaskChange) -> None:
         await attempt(self._t, self._desk.change_tasks, self._loop_id, *changes)
+        sight = await attempt(self._t, self._desk.look, self._loop_id)
+        if sight is not None and not self._list.is_deleted:
+            await self.show(sight)
+
+
+def _ids(tasks: tuple[Task, ...]) -> set[str]:
+    return {task.task_id for task in tasks}

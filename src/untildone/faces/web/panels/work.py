@@ -37,7 +37,8 @@ class Work:
         self._sight = sight
         self._show_timeline(sight)
         chosen = self._round(sight)
-        await self._output.choose(sight.loop, chosen.number if chosen else None)
+        number = chosen.number if chosen else None
+        await self._output.choose(sight.loop, number, is_going=_is_going(sight, chosen))
 
     async def tick(self) -> None:
         await self._output.tick()
@@ -97,6 +98,11 @@ class Work:
         await self.show(self._sight)
 
 
+def _is_going(sight: Sight, chosen: Round | None) -> bool:
+    """Whether somebody may still print something: its worker, or another role about it."""
+    return chosen is not None and chosen is sight.timeline.last and sight.loop.turn is not None
+
+
 def _sign(each: Round) -> tuple[str, str]:
     if each.trouble:
         return "error_outline", "bad" if not each.trouble.startswith("interrupted") else "warn"
@@ -129,4 +135,4 @@ def _about(t: Texts, each: Round) -> str:
 
 def _changed(t: Texts, each: Round) -> str:
     assert each.changes is not None
-    return t("{n} files", n=each.changes.files) + f" +{each.changes.insertions} −{each.changes.deletions}"
+    return pieces.files(t, each.changes.files) + f" +{each.changes.insertions} −{each.changes.deletions}"

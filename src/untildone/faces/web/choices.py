@@ -1,0 +1,27 @@
+"""What the settings' schema does not know: the modes and agents there are, and a mode's usual number of rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from untildone import agents, modes, settings
+from untildone.faces.web.desk import Desk
+from untildone.settings import Settings
+
+
+def choices(chosen: Settings) -> dict[str, tuple[str, ...]]:
+    who = (*agents.names(), *chosen.profiles)
+    roles = dict.fromkeys(("agent", "instructor", "supervisor", "fallback_agent"), who)
+    return {"mode": modes.names(), **roles}
+
+
+def starting_values(chosen: Settings) -> Mapping[str, Any]:
+    """The settings as a form starts with them: secrets stay here."""
+    usual = modes.find(chosen.mode).default_iterations
+    return {**settings.hidden(chosen.model_dump(mode="json")), "usual_rounds": usual}
+
+
+def read(desk: Desk, workspace: str) -> tuple[Mapping[str, Any], dict[str, tuple[str, ...]]]:
+    chosen = desk.settings(workspace)
+    return starting_values(chosen), choices(chosen)

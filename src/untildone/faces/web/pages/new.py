@@ -1,0 +1,111 @@
+"""A form for a new loop, made from the settings' schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request
+from nicegui import ui
+
+from untildone import settings
+from untildone.core.errors import UsageError
+from untildone.faces.web import choices, pieces
+from untildone.faces.web.desk import Desk
+from untildone.faces.web.fields import ICONS, fields, grouped
+from untildone.faces.web.forms import Form
+from untildone.faces.web.frame import frame, texts_of
+from untildone.faces.web.pieces import apart, box, card, text
+from untildone.faces.web.texts import Texts
+
+_OPEN = ("Agent", "Loop Settings", "Gates", "Budget")
+_LEFT_OUT = ("Notifications", "Profiles")
+
+
+def build(desk: Desk, request: Request) -> None:
+    t = texts_of(request)
+    with frame(request, t, t("New loop")):
+        NewLoop(desk, t).build()
+
+
+class NewLoop:
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._workspace = desk.workspaces()[0]
+        self._task = ""
+        self._form: Form | None = None
+
+    def build(self) -> None:
+        text(self._t("New loop"), "form-title", "h1")
+        self._whole = box("form")
+        with self._whole:
+            pieces.loading(self._t)
+        ui.timer(0, self._fill, once=True)
+
+    async def _fill(self) -> None:
+        try:
+            values, named = await apart(choices.read, self._desk, self._workspace)
+        except Exception as problem:
+            self._whole.clear()
+            with self._whole:
+                self._choose_workspace()
+                pieces.failed(self._t, problem)
+            return
+        self._whole.clear()
+        with self._whole:
+            self._lay_out(values, named)
+
+    def _lay_out(self, values: Mapping[str, Any], named: Mapping[str, tuple[str, ...]]) -> None:
+        t = self._t
+        with card(t("Task")):
+            self._words = ui.textarea(placeholder=t("What is to be done, in your words"), value=self._task)
+            self._words.props("outlined autogrow autofocus").props('input-style="min-height: 96px"').classes(
+                "task-words"
+            )
+            self._words.props["aria-label"] = t("Task")
+            self._choose_workspace()
+        form = self._form = Form(t, values)
+        parts = [each for each in grouped(fields(settings.schema(), named)) if each[0] not in _LEFT_OUT]
+        for group, members in parts:
+            if group in _OPEN:
+                with card(t(group), icon=ICONS.get(group, "")), box("fields"):
+                    for field in members:
+                        form.add(field)
+        with ui.expansion(t("More options")).classes("card more"), box("fields"):
+            for field in (field for group, members in parts if group not in _OPEN for field in members):
+                form.add(field)
+        form.refresh()
+        with box("actions save"):
+            ui.button(t("Start"), icon="play_arrow", on_click=lambda: self._create(start=True)).props("unelevated")
+            ui.button(t("Create without starting"), on_click=lambda: self._create(start=False)).props("flat")
+
+    def _choose_workspace(self) -> None:
+        names = self._desk.workspaces()
+        if len(names) > 1:
+            ui.select(
+                list(names),
+                label=self._t("Workspace"),
+                value=self._workspace,
+                on_change=lambda event: self._move(event.value),
+            ).props("outlined dense")
+        else:
+            text(self._t("In {folder}", folder=names[0]), "quiet wrap")
+
+    async def _move(self, workspace: str) -> None:
+        """Another folder has other settings."""
+        self._workspace, self._task = workspace, self._words.value or ""
+        await self._fill()
+
+    async def _create(self, *, start: bool) -> None:
+        assert self._form is not None
+        try:
+            words = (self._words.value or "").strip()
+            if not words:
+                raise UsageError(self._t("The task is empty."), self._t("Say what is to be done."))
+            values = self._form.changed()
+            loop_id = await apart(self._desk.create, self._workspace, words, values, start=start)
+        except Exception as problem:
+            pieces.complain(self._t, problem)
+            return
+        ui.navigate.to(f"/loops/{loop_id}")

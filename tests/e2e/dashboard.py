@@ -1,0 +1,106 @@
+"""The dashboard as a person uses it: a real server, and a real Chromium that looks at it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from untildone.testing.command_line import CommandLine, until
+from untildone.testing.serving import Server
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+)
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PICTURES = Path(__file__).parent.parent.parent / "artefacts"
+PATIENCE = 30_000
+"""Milliseconds that a page may take for anything."""
+
+
+class DashboardServer(Server):
+    """A server with its dashboard, over a workspace that is a git repository."""
+
+    def __init__(self, cli: CommandLine, *arguments: str) -> None:
+        super().__init__(cli, *arguments)
+        who = ("-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
+        for words in (("init", "-q"), (*who, "commit", "-q", "--allow-empty", "-m", "Nothing yet")):
+            subprocess.run(["git", *words], cwd=cli.workspace, check=True, capture_output=True)
+
+    def start(self) -> None:
+        with self.log.open("a") as log:
+            self.process = self.cli.start("serve", "--json", "--port", str(self.port), *self._arguments, stderr=log)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.log.read_text()
+        self.announced = json.loads(line)
+        self.port = httpx.URL(self.url).port or 0
+        until(self.is_well)
+
+    def script(self, *turns: dict[str, Any] | list[dict[str, Any]]) -> str:
+        """The argument that makes the scripted agent play these turns."""
+        return f"--script={self.cli.script(*turns)[-1]}"
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        """What a browser gets for the link that `serve` printed."""
+        if not hasattr(self, "_cookie"):
+            with httpx.Client(trust_env=False) as visitor:
+                visitor.get(str(self.announced["login"]))
+                ((name, value),) = visitor.cookies.items()
+            self._cookie = {"name": name, "value": value, "url": self.url}
+        return self._cookie
+
+
+def waits_for(flag: Path) -> list[str]:
+    """A program that ends once a file is there."""
+    return ["sh", "-c", f"while ! test -e '{flag}'; do sleep 0.05; done"]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    if not CHROMIUM:
+        pytest.skip("there is no Chromium on this machine")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def visit(browser: Browser, server: DashboardServer, **options: Any) -> Iterator[Page]:
+    """A page of a browser that is logged in. Nothing may go wrong in it, and it may ask nobody else for anything."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "base_url": server.url, **options})
+    context.set_default_timeout(PATIENCE)
+    context.add_cookies([server.cookie])  # type: ignore[list-item]
+    page = context.new_page()
+    mishaps: list[str] = []
+    page.on("pageerror", lambda problem: mishaps.append(str(problem)))
+    page.on("request", lambda request: mishaps.append(request.url) if not _is_ours(request.url, server) else None)
+    try:
+        yield page
+        assert mishaps == []
+    finally:
+        context.close()
+
+
+def _is_ours(url: str, server: DashboardServer) -> bool:
+    return url.startswith((server.url, server.url.replace("http", "ws", 1), "data:", "blob:"))

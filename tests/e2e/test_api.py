@@ -1,0 +1,346 @@
+"""The API as its documentation promises it: a real server, real loops, and the command line beside it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from untildone.testing.command_line import CommandLine, until
+from untildone.testing.serving import Server
+
+SLOW = ["--scenario", "slow", "--seconds", "60"]
+HANGS = ["--scenario", "hang"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all tests that look at their own loops only."""
+    with Server(CommandLine(tmp_path_factory.mktemp("api"))) as server:
+        yield server
+
+
+@pytest.fixture
+def fresh(cli: CommandLine) -> Iterator[Server]:
+    """One with no loops and no settings."""
+    with Server(cli) as server:
+        yield server
+
+
+def at_work(shown: dict[str, Any]) -> bool:
+    return bool(shown["turn"])
+
+
+def messages(lines: Iterator[str]) -> Iterator[dict[str, str]]:
+    """The messages of an event stream."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(": ")
+        if line:
+            fields[name] = value
+        elif fields:
+            yield fields
+            fields = {}
+
+
+def test_a_loop_from_its_creation_to_its_receipt(server: Server) -> None:
+    check = "test $(wc -l < scripted-work.md) -ge 3"
+    body = {"task": "[r=4] Write it", "settings": {"agent": "scripted", "checks": [check]}}
+    created = server.client.post("/api/loops", json=body)
+    assert created.status_code == 201
+    line = created.json()
+    assert (line["status"], line["max_iterations"], line["title"]) == ("created", 4, "Write it")
+    path = created.headers["Location"]
+    assert server.client.get(path).json()["description"] == "Write it"
+    assert server.client.get(f"{path}/receipt").status_code == 404
+    assert server.client.post(f"{path}/start").json()["status"] == "running"
+    shown = server.until_status(line["loop_id"], "completed")
+    assert (shown["outcome"], shown["current_iteration"]) == ("verified", 3)
+    receipt = server.client.get(f"{path}/receipt").json()
+    assert [gate["command"] for gate in receipt["gates"]] == [check]
+    output = server.client.get(f"{path}/output/2")
+    assert output.headers["Content-Type"].startswith("text/plain")
+    assert "I did step 2" in output.text
+    assert server.cli.run("verify", line["loop_id"]).code == 0
+
+
+def test_the_output_is_read_in_parts(server: Server) -> None:
+    loop_id = server.create(max_iterations=1)
+    server.until_status(loop_id, "paused", "completed")
+    path = f"/api/loops/{loop_id}/output/1"
+    whole = server.client.get(path).content
+    parts, offset = b"", 0
+    while offset < len(whole):
+        answer = server.client.get(path, params={"offset": offset, "limit": 100})
+        assert int(answer.headers["X-Size"]) == len(whole)
+        parts, offset = parts + answer.content, int(answer.headers["X-Next-Offset"])
+    assert parts == whole
+    assert server.client.get(path, params={"offset": 10**9}).content == b""
+    assert server.client.get(path, params={"role": "supervisor"}).status_code == 404
+    assert server.client.get(path, params={"limit": 10**9}).status_code == 422
+
+
+def test_every_control_twice_is_fine_and_a_wrong_move_is_409_with_a_sentence(server: Server) -> None:
+    loop_id = server.create(start=False, args=HANGS)
+    path = f"/api/loops/{loop_id}"
+    refused = server.client.post(f"{path}/pause")
+    assert (refused.status_code, refused.json()["error"]) == (409, f"Loop {loop_id} is created: it cannot be paused.")
+    for verb, body in [("start", None), ("pause", {"now": True}), ("resume", None), ("stop", {"now": True})]:
+        for _ in range(2):
+            answer = server.client.post(f"{path}/{verb}", json=body)
+            assert answer.status_code == 200, answer.text
+        if verb in ("start", "resume"):
+            server.until(loop_id, at_work)
+        else:
+            server.until_status(loop_id, {"pause": "paused", "stop": "failed"}[verb])
+    for verb in ("start", "pause", "resume", "messages", "budget"):
+        body = {"messages": {"text": "x"}, "budget": {"iterations": "+1"}}.get(verb)
+        refused = server.client.post(f"{path}/{verb}", json=body)
+        assert (refused.status_code, bool(refused.json()["hint"])) == (409, True), verb
+        assert f"Loop {loop_id} is failed: it cannot" in refused.json()["error"]
+
+
+def test_a_pause_after_the_iteration_waits_for_it(server: Server) -> None:
+    loop_id = server.create(args=["--scenario", "slow", "--seconds", "0.5"], max_iterations=50, promise="never")
+    server.until(loop_id, at_work)
+    server.client.post(f"/api/loops/{loop_id}/pause")
+    shown = server.until_status(loop_id, "paused")
+    events = [entry["event"] for entry in journal(server.cli, loop_id)]
+    assert (shown["outcome"], "iteration_interrupted" in events) == ("paused", False)
+
+
+def journal(cli: CommandLine, loop_id: str) -> list[dict[str, Any]]:
+    return cli.run("log", loop_id, "--json").records
+
+
+def test_messages_and_budget(server: Server) -> None:
+    loop_id = server.create(args=["--scenario", "never"], max_iterations=2)
+    path = f"/api/loops/{loop_id}"
+    assert server.until_status(loop_id, "paused")["outcome"] == "budget"
+    heard = server.client.post(f"{path}/messages", json={"text": "mind [r+1] it"}).json()
+    assert heard["goes_on"] is False
+    assert "belong at the start" in heard["notices"][0]
+    heard = server.client.post(f"{path}/messages", json={"text": "[r+2] go on"}).json()
+    assert (heard["goes_on"], heard["notices"]) == (True, ["Added 2 rounds. Remaining: 2"])
+    shown = server.until(loop_id, lambda shown: shown["current_iteration"] == 4 and not shown["driven"])
+    assert shown["asked"][1:] == ["mind [r+1] it", "go on"]
+    changed = server.client.post(f"{path}/budget", json={"iterations": "+6", "cost": 2.5, "minutes": "=30"}).json()
+    assert (changed["budget"]["iterations"], changed["budget"]["cost_usd"], changed["budget"]["minutes"]) == (
+        10,
+        2.5,
+        30,
+    )
+    changed = server.client.patch(path, json={"title": "Another", "budget": {"cost": "none", "iterations": 4}}).json()
+    assert (changed["title"], changed["budget"]["cost_usd"], changed["max_iterations"]) == ("Another", None, 4)
+
+
+def test_tasks(server: Server) -> None:
+    loop_id = server.create(start=False)
+    path = f"/api/loops/{loop_id}/tasks"
+    ids = []
+    for text in ("one", "two", "three"):
+        answer = server.client.post(path, json={"text": text})
+        assert answer.status_code == 201
+        ids.append(answer.json()["task_id"])
+    one, two, three = ids
+    assert server.client.post(path, json={"text": "x", "task_id": one}).status_code == 409
+    changed = server.client.patch(
+        f"{path}/{two}", json={"text": "2", "status": "completed", "depends_on": [one]}
+    ).json()
+    assert changed == {"task_id": two, "text": "2", "status": "completed", "depends_on": [one]}
+    refused = server.client.patch(f"{path}/{one}", json={"depends_on": [one]})
+    assert (refused.status_code, "for ever" in refused.json()["error"]) == (422, True)
+    ordered = server.client.put(f"{path}/order", json={"order": [three, one]}).json()["tasks"]
+    assert [task["task_id"] for task in ordered] == [three, one, two]
+    assert server.client.put(f"{path}/order", json={"order": ["nobody"]}).status_code == 422
+    assert server.client.delete(f"{path}/{one}").status_code == 204
+    assert server.client.delete(f"{path}/{one}").status_code == 404
+    left = server.client.get(path).json()["tasks"]
+    assert [(task["task_id"], task["depends_on"]) for task in left] == [(three, []), (two, [])]
+
+
+def test_the_list_is_filtered_and_paged(fresh: Server) -> None:
+    loop_ids = [fresh.create(start=False) for _ in range(5)]
+    paused = fresh.create(args=["--scenario", "never"], max_iterations=1)
+    fresh.until_status(paused, "paused")
+    found, cursor = [], None
+    while True:
+        query = {"limit": 2, "status": "created", **({"cursor": cursor} if cursor else {})}
+        page = fresh.client.get("/api/loops", params=query).json()
+        found += [line["loop_id"] for line in page["loops"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert found == loop_ids[::-1]
+    (line,) = fresh.client.get("/api/loops", params={"status": "paused"}).json()["loops"]
+    assert (line["loop_id"], line["outcome"], line["driven"]) == (paused, "budget", False)
+    assert fresh.client.get("/api/loops", params={"status": "lost"}).status_code == 422
+
+
+def test_delete_wants_an_end_or_force(fresh: Server) -> None:
+    running, ended = fresh.create(args=HANGS), fresh.create()
+    fresh.until_status(ended, "completed")
+    fresh.until(running, at_work)
+    refused = fresh.client.delete(f"/api/loops/{running}")
+    assert (refused.status_code, refused.json()["hint"]) == (409, "stop it first")
+    for loop_id, query in [(ended, {}), (running, {"force": "true"})]:
+        assert fresh.client.delete(f"/api/loops/{loop_id}", params=query).status_code == 204
+        assert fresh.client.get(f"/api/loops/{loop_id}").status_code == 404
+    assert fresh.client.get("/api/loops").json()["loops"] == []
+    assert not list((fresh.cli.workspace / ".loop").glob(f"**/*{running}*"))
+
+
+def test_events_go_on_where_they_were_cut(server: Server) -> None:
+    loop_id = server.create()
+    path = f"/api/loops/{loop_id}/events"
+    with server.client.stream("GET", path) as stream:
+        assert stream.headers["Content-Type"].startswith("text/event-stream")
+        first = [message for message, _ in zip(messages(stream.iter_lines()), range(4), strict=False)]
+    assert [json.loads(message["data"])["event"] for message in first[:2]] == ["loop_created", "start_requested"]
+    with server.client.stream("GET", path, headers={"Last-Event-ID": first[-1]["id"]}) as stream:
+        rest = list(messages(stream.iter_lines()))
+    *entries, end = rest
+    numbers = [int(message["id"]) for message in (*first, *entries)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    told = json.loads(end["data"])
+    assert (end["event"], told["status"], told["exit_code"]) == ("loop_end", "completed", 0)
+    assert [json.loads(message["data"])["seq"] for message in entries] == [
+        entry["seq"] for entry in journal(server.cli, loop_id)
+    ][4:]
+    again = server.client.get(path, headers={"Last-Event-ID": str(numbers[-1])})
+    assert again.status_code == 204
+
+
+def test_a_stream_shows_what_happens_while_it_is_open(server: Server) -> None:
+    loop_id = server.create(start=False)
+    heard = threading.Event()
+
+    def follow() -> list[str]:
+        with server.new_client().stream("GET", f"/api/loops/{loop_id}/events") as stream:
+            found = []
+            for message in messages(stream.iter_lines()):
+                found.append(json.loads(message["data"])["event"])
+                heard.set()
+            return found
+
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(follow)
+        assert heard.wait(30)
+        server.client.post(f"/api/loops/{loop_id}/messages", json={"text": "hello"})
+        server.client.post(f"/api/loops/{loop_id}/start")
+        found = following.result(30)
+    assert found[:3] == ["loop_created", "message", "start_requested"]
+    assert found[-2:] == ["task_complete", "loop_end"]
+
+
+def test_settings_are_read_checked_and_kept_as_toml(fresh: Server) -> None:
+    file = fresh.cli.workspace / "untildone.toml"
+    wanted = {
+        "max_iterations": 7,
+        "checks": ['say "it"'],
+        "notify_secret": "hush",
+        "profiles": {"mine": {"agent": "scripted", "env": {"KEY": "abc"}}},
+    }
+    kept = fresh.client.put("/api/settings", json=wanted)
+    assert kept.status_code == 200, kept.text
+    assert tomllib.loads(file.read_text()) == wanted
+    shown = fresh.client.get("/api/settings", params={"scope": "project"}).json()
+    assert shown == {**wanted, "notify_secret": "…", "profiles": {"mine": {"agent": "scripted", "env": {"KEY": "…"}}}}
+    assert fresh.client.get("/api/settings").json()["max_iterations"] == 7
+    assert fresh.client.put("/api/settings", json={**shown, "max_iterations": 8}).status_code == 200
+    assert tomllib.loads(file.read_text()) == {**wanted, "max_iterations": 8}
+    for wrong, field in [({"max_minutes": -1}, "max_minutes"), ({"nonsense": 1}, "nonsense"), ({"mode": "no"}, None)]:
+        refused = fresh.client.put("/api/settings", json=wrong)
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+    assert tomllib.loads(file.read_text())["max_iterations"] == 8
+    assert fresh.client.get("/api/settings/schema").json()["properties"]["max_iterations"]["title"] == "Max Iterations"
+
+
+def test_several_workspaces(cli: CommandLine, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with Server(cli, "--dir", str(cli.workspace), "--dir", str(other)) as server:
+        body = {"task": "x", "settings": {"agent": "scripted"}, "workspace": str(other), "start": True}
+        loop_id = server.client.post("/api/loops", json=body).json()["loop_id"]
+        server.until_status(loop_id, "completed")
+        assert (other / "scripted-work.md").exists()
+        refused = server.client.post("/api/loops", json={**body, "workspace": str(tmp_path)})
+        assert (refused.status_code, str(tmp_path) in refused.json()["error"]) == (422, True)
+        server.create(start=False)
+        assert len(server.client.get("/api/loops").json()["loops"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "task"),
+        ({"task": " "}, "task"),
+        ({"task": "a\0b"}, "task"),
+        ({"task": "x", "start": "yes"}, "start"),
+        ({"task": "x", "settings": {"max_cost": "much"}}, "settings.max_cost"),
+        ({"task": "x", "unknown": 1}, "unknown"),
+        ({"task": "x", "settings": {"agent": "nobody"}}, None),
+        ({"task": "x", "settings": {"agent": "command", "command": "no-such-program"}}, None),
+        ({"task": "[r+5]", "settings": {"agent": "scripted"}}, None),
+    ],
+)
+def test_a_wrong_body_is_422_and_says_what(server: Server, body: dict[str, Any], field: str | None) -> None:
+    refused = server.client.post("/api/loops", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (422, field)
+    assert len(refused.json()["error"]) > 10
+
+
+def test_the_command_line_and_the_server_control_each_others_loops(server: Server) -> None:
+    cli = server.cli
+    ours = server.create(args=HANGS)
+    server.until(ours, at_work)
+    assert cli.run("pause", ours, "--now").code == 0
+    assert server.until_status(ours, "paused")["outcome"] == "paused"
+    theirs = cli.run("run", "a job", "--agent", "scripted", "--detach", "--", *HANGS).output.strip()
+    server.until(theirs, at_work)
+    assert server.client.post(f"/api/loops/{theirs}/pause", json={"now": True}).status_code == 200
+    shown = server.until_status(theirs, "paused")
+    assert (shown["outcome"], shown["host"]) == ("paused", "terminal")
+    assert server.client.post(f"/api/loops/{theirs}/resume").status_code == 200
+    assert server.until(theirs, at_work)["host"] == "server"
+    assert server.show(theirs)["runner"]["pid"] == server.announced["pid"]
+    assert cli.run("stop", theirs, "--now").code == 0
+    assert server.until_status(theirs, "failed")["outcome"] == "stopped"
+
+
+def test_a_message_on_the_command_line_makes_a_loop_of_the_server_go_on_there(server: Server) -> None:
+    loop_id = server.create(args=["--scenario", "never"], max_iterations=1)
+    server.until_status(loop_id, "paused")
+    assert "Added 1 rounds" in server.cli.run("say", loop_id, "[r+1] go on").output
+    shown = server.until(loop_id, lambda shown: shown["current_iteration"] == 2 and shown["status"] == "paused")
+    assert shown["host"] == "server"
+    runners = [entry["pid"] for entry in journal(server.cli, loop_id) if entry["event"] == "runner_claimed"]
+    assert runners == [server.announced["pid"]] * 2
+
+
+def test_health_metrics_and_description(fresh: Server) -> None:
+    fresh.create(start=False)
+    assert httpx.get(f"{fresh.url}/api/health", trust_env=False).json()["status"] == "ok"
+    told = fresh.client.get("/metrics")
+    assert told.headers["Content-Type"].startswith("text/plain")
+    assert 'untildone_loops{status="created"} 1' in told.text
+    described = fresh.client.get("/api/openapi.json").json()
+    assert {"/api/loops", "/api/loops/{loop_id}/events", "/api/settings/schema"} <= set(described["paths"])
+
+
+def test_outcomes_are_told_to_a_program(fresh: Server) -> None:
+    told = fresh.cli.home / "told.json"
+    command = ["sh", "-c", f'cat > {told}.draft; printf %s "$UNTILDONE_OUTCOME" > {told}.word; mv {told}.draft {told}']
+    assert fresh.client.put("/api/settings", json={"notify_command": command}).status_code == 200
+    loop_id = fresh.create()
+    until(told.exists)
+    message = json.loads(told.read_text())
+    assert (message["loop_id"], message["outcome"], message["status"]) == (loop_id, "claimed", "completed")
+    assert Path(f"{told}.word").read_text() == "claimed"

@@ -1,0 +1,337 @@
+"""The dashboard, through a real browser: a loop from its form to its receipt, controls, settings, many loops, safety."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium, visit, waits_for
+
+from untildone.testing.command_line import CommandLine, until
+
+expect.set_options(timeout=PATIENCE)
+MARKUP = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
+    """One for all tests that look at their own loops only."""
+    with DashboardServer(CommandLine(tmp_path_factory.mktemp("dashboard"))) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, server: DashboardServer) -> Iterator[Page]:
+    with visit(browser, server) as page:
+        yield page
+
+
+def status(page: Page, word: str) -> None:
+    expect(page.locator(".loop-head .chip")).to_have_text(word, ignore_case=True)
+
+
+def choose(page: Page, setting: str, choice: str) -> None:
+    page.locator(f".setting-{setting}").click()
+    page.locator(".q-menu .q-item", has_text=choice).click()
+
+
+def open_tab(page: Page, name: str) -> None:
+    page.locator(".q-tab", has_text=name).click()
+
+
+def test_a_loop_from_the_form_to_the_receipt(page: Page, server: DashboardServer, tmp_path: Path) -> None:
+    first_round = tmp_path / "go"
+    script = server.script(
+        [{"say": "I look around first."}, {"run": waits_for(first_round)}, {"say": "Nothing is written yet."}],
+        [{"match": "also write docs", "write": {"docs.md": "# Docs\n"}, "say": "The docs are there."}, {"claim": True}],
+    )
+    page.goto("/")
+    page.get_by_label("New loop").first.click()
+    page.locator(".task-words textarea").fill("Write the application")
+    choose(page, "agent", "scripted")
+    page.locator("textarea.setting-args, .setting-args textarea").fill(script)
+    page.locator("textarea.setting-checks, .setting-checks textarea").fill("test -f docs.md")
+    page.get_by_role("button", name="Start", exact=True).click()
+
+    expect(page.locator(".loop-title")).to_have_text("Write the application")
+    status(page, "running")
+    expect(page.locator(".said")).to_contain_text("I look around first.")
+    page.get_by_label("Message").fill("[r+5] also write docs")
+    expect(page.get_by_text("Added 5 rounds. Remaining: 9")).to_be_visible()
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".notice", has_text="Added 5 rounds. Remaining: 9")).to_be_visible()
+    expect(page.get_by_text("1 of 10 rounds")).to_be_visible()
+
+    page.get_by_role("button", name="Pause").first.click()
+    expect(page.get_by_text("It pauses after this round.")).to_be_visible()
+    first_round.touch()
+    status(page, "paused")
+    page.get_by_role("button", name="Resume").click()
+    status(page, "verified")
+    expect(page.locator(".said").first).to_contain_text("The docs are there.")
+    expect(page.locator(".round")).to_have_count(2)
+    page.locator(".round", has_text="Round 1").click()
+    expect(page.locator(".said").first).to_contain_text("I look around first.")
+
+    open_tab(page, "Gates")
+    expect(page.locator(".gate", has_text="test -f docs.md").locator(".chip")).to_have_text("passed", ignore_case=True)
+    open_tab(page, "Spend")
+    expect(page.locator(".chart canvas").first).to_be_visible()
+    open_tab(page, "Changes")
+    expect(page.locator(".patch", has_text="docs.md")).to_contain_text("+# Docs")
+    open_tab(page, "Log")
+    expect(page.locator(".log")).to_contain_text("message (dashboard): [r+5] also write docs")
+    open_tab(page, "Receipt")
+    expect(page.locator("dd", has_text="verified")).to_be_visible()
+    page.get_by_role("button", name="Run the checks again").click()
+    expect(page.get_by_text("agrees with the receipt")).to_be_visible()
+    page.goto("/history")
+    expect(page.locator(".row-link", has_text="Write the application")).to_be_visible()
+
+
+def test_what_agents_print_is_text_and_never_markup(page: Page, server: DashboardServer) -> None:
+    turn = [
+        {"think": MARKUP, "say": MARKUP},
+        {"run": ["echo", MARKUP], "write": {"page.html": MARKUP}},
+        {"claim": True},
+    ]
+    loop_id = server.create(
+        f"Print {MARKUP}", args=[server.script(turn)], checks=[f"echo '{MARKUP}'; false"], max_iterations=1
+    )
+    server.until_status(loop_id, "paused")
+    page.goto(f"/loops/{loop_id}")
+    expect(page.locator(".said").first).to_contain_text("<script>document.title='hacked'</script><img src=x")
+    expect(page.locator(".loop-title")).to_contain_text("<script>")
+    for tab, words in (("Gates", ".terminal"), ("Changes", ".diff"), ("Log", ".log")):
+        open_tab(page, tab)
+        expect(page.locator(words).first).to_contain_text("<script>document.title=")
+    page.goto("/")
+    expect(page.locator(".row-title", has_text="<script>document.title")).to_be_visible()
+    assert "hacked" not in page.title()
+    assert page.locator(".page img").count() == 0
+
+
+def test_stop_asks_first(page: Page, server: DashboardServer) -> None:
+    loop_id = server.create(args=["--scenario=hang"])
+    page.goto(f"/loops/{loop_id}")
+    expect(page.locator(".said")).to_contain_text("I shall think about it.")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Cancel").click()
+    assert server.show(loop_id)["status"] == "running"
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop now").click()
+    status(page, "stopped")
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.wait_for_url(re.compile(r"/$"))
+    assert server.client.get(f"/api/loops/{loop_id}").status_code == 404
+
+
+def test_keys_pause_and_resume(page: Page, server: DashboardServer) -> None:
+    loop_id = server.create("Keys", args=["--scenario=hang"])
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("Keys")
+    expect(page.locator(".row-link:not(.hidden)")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    expect(page.locator(".row-link.selected")).to_have_attribute("href", f"/loops/{loop_id}")
+    page.keyboard.press("Enter")
+    expect(page.locator(".said")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("Next, previous loop")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.keyboard.press("p")
+    expect(page.get_by_text("It pauses after this round.")).to_be_visible()
+    page.locator(".loop-head .q-btn-dropdown__arrow-container").click()
+    page.get_by_text("Pause now").click()
+    status(page, "paused")
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    status(page, "running")
+    server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True})
+    status(page, "stopped")
+
+
+def test_the_budget_can_be_changed(page: Page, server: DashboardServer) -> None:
+    loop_id = server.create(start=False)
+    page.goto(f"/loops/{loop_id}")
+    expect(page.get_by_text("0 of 5 rounds")).to_be_visible()
+    page.get_by_role("button", name="Change", exact=True).click()
+    page.get_by_label("Rounds", exact=True).fill("12")
+    page.get_by_label("Dollars").fill("2.5")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("0 of 12 rounds")).to_be_visible()
+    expect(page.get_by_text("0 of 2.5 dollars")).to_be_visible()
+    assert server.show(loop_id)["budget"]["cost_usd"] == 2.5
+
+
+def test_tasks_are_added_dragged_changed_and_deleted(page: Page, server: DashboardServer) -> None:
+    loop_id = server.create(start=False)
+    page.goto(f"/loops/{loop_id}?tab=tasks")
+    for number, words in enumerate(("one", "two", "three"), 1):
+        page.get_by_label("New task").fill(words)
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".task")).to_have_count(number)
+
+    def texts() -> list[str]:
+        return [task["text"] for task in server.client.get(f"/api/loops/{loop_id}/tasks").json()["tasks"]]
+
+    handle, target = page.locator(".task-handle").nth(2), page.locator(".task").nth(0)
+    grip, goal = handle.bounding_box(), target.bounding_box()
+    assert grip is not None
+    assert goal is not None
+    page.mouse.move(grip["x"] + 8, grip["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(goal["x"] + 20, goal["y"] + 30, steps=8)
+    page.mouse.move(goal["x"] + 20, goal["y"] + 4, steps=8)
+    page.mouse.up()
+    until(lambda: texts() == ["three", "one", "two"])
+    expect(page.get_by_label("Task", exact=True).nth(0)).to_have_value("three")
+    page.get_by_label("Task", exact=True).nth(0).fill("three and a half")
+    page.get_by_label("Task", exact=True).nth(0).press("Enter")
+    page.locator(".task", has=page.get_by_label("Move up")).nth(1).get_by_label("Delete").click()
+    until(lambda: texts() == ["three and a half", "two"])
+
+
+def test_the_settings_come_from_the_schema_and_are_kept(page: Page, server: DashboardServer) -> None:
+    page.goto("/settings")
+    expect(page.get_by_text("Max Iterations: 5")).to_be_visible()
+    expect(page.get_by_text("Safety limit to prevent infinite loops")).to_be_visible()
+    promise = page.locator("input.setting-promise, .setting-promise input")
+    expect(promise).to_have_attribute("placeholder", "e.g., <promise>COMPLETE</promise>")
+    hint = "Exact string that signals task completion. Leave empty to rely only on max iterations."
+    expect(page.get_by_text(hint)).to_be_visible()
+    page.get_by_label("Enable Auto Loop").click()
+    expect(page.get_by_text("Max Iterations: 5")).to_be_hidden()
+    expect(promise).to_be_hidden()
+    page.get_by_label("Enable Auto Loop").click()
+    slider = page.get_by_role("slider", name="Max Iterations")
+    expect(slider).to_have_attribute("aria-valuemin", "1")
+    expect(slider).to_have_attribute("aria-valuemax", "50")
+    expect(slider).to_be_visible()
+    page.locator(".setting-max_iterations .q-slider__track-container").focus()
+    for number in (6, 7, 8):
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_text(f"Max Iterations: {number}")).to_be_visible()
+    promise.fill("ALL DONE")
+    page.get_by_label("Require change").click()
+    page.locator("textarea.setting-checks, .setting-checks textarea").fill("true\npytest -q")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved")).to_be_visible()
+    kept = tomllib.loads((server.cli.workspace / "untildone.toml").read_text())
+    assert kept == {"max_iterations": 8, "promise": "ALL DONE", "require_change": True, "checks": ["true", "pytest -q"]}
+    page.goto("/new")
+    expect(page.get_by_text("Max Iterations: 8")).to_be_visible()
+    expect(page.locator("input.setting-promise, .setting-promise input")).to_have_value("ALL DONE")
+    (server.cli.workspace / "untildone.toml").unlink()
+
+
+def test_what_cannot_be_is_said(page: Page, server: DashboardServer) -> None:
+    page.goto("/new")
+    page.locator(".task-words textarea").wait_for()
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("The task is empty.")
+    page.goto("/loops/there-is-none")
+    expect(page.locator(".state-bad")).to_contain_text("There is no loop 'there-is-none'.")
+
+
+def test_nobody_comes_in_without_the_cookie(server: DashboardServer) -> None:
+    with httpx.Client(base_url=server.url, trust_env=False) as stranger:
+        for path in (
+            "/",
+            "/new",
+            "/settings",
+            "/history",
+            "/_nicegui_ws/socket.io/?EIO=4&transport=polling",
+            "/_untildone/keys.js",
+        ):
+            assert stranger.get(path).status_code == 401, path
+    handshake = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "x" * 22 + "==",
+    }
+    socket = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    cookie = {"Cookie": f"{server.cookie['name']}={server.cookie['value']}"}
+    with httpx.Client(base_url=server.url, trust_env=False) as visitor:
+        assert visitor.get(socket, headers=handshake).status_code == 403
+        assert visitor.get(socket, headers={**handshake, **cookie, "Origin": "http://evil.example"}).status_code == 403
+        assert visitor.get("/", headers={**cookie, "Host": "evil.example"}).status_code == 403
+        assert visitor.get("/", headers=cookie).status_code == 200
+
+
+def test_the_reader_is_spoken_to_in_their_language(browser: Browser, server: DashboardServer) -> None:
+    for language, words in (("zh-TW", "新增迴圈"), ("zh-CN", "新建循环"), ("de-DE", "New loop")):
+        with visit(browser, server, locale=language) as page:
+            page.goto("/new")
+            expect(page.locator(".form-title")).to_have_text(words)
+
+
+def test_light_or_dark_is_remembered(browser: Browser, server: DashboardServer) -> None:
+    with visit(browser, server, color_scheme="dark") as page:
+        page.goto("/")
+        expect(page.locator("body")).to_have_class(re.compile("body--dark"))
+        for _ in range(2):
+            page.get_by_label("Light or dark").click()
+        expect(page.locator("body")).to_have_class(re.compile("body--light"))
+        until(lambda: any(cookie["value"] == "light" for cookie in page.context.cookies()))
+        page.reload()
+        expect(page.locator("body")).to_have_class(re.compile("body--light"))
+
+
+@pytest.mark.slow
+def test_every_page_fits_a_desk_and_a_phone(browser: Browser, server: DashboardServer) -> None:
+    work = [
+        [{"think": "A plan first.", "say": "I begin."}, {"run": ["ls"], "write": {"a.py": "print(1)\n"}},
+         {"usage": {"tokens": 1200, "cost_usd": 0.02}, "say": "Half of it is there."}],
+        [{"say": "Now it is done.", "usage": {"tokens": 700, "cost_usd": 0.01}}, {"claim": True}],
+        [{"write": {"b.py": "print(2)\n" * 40}, "usage": {"tokens": 2500, "cost_usd": 0.04}}, {"claim": True}],
+    ]  # fmt: skip
+    loop_id = server.create("Make it fit every screen", args=[server.script(*work)], checks=["ls b.py"])
+    server.until_status(loop_id, "completed")
+    waiting = server.create("Something that is not started yet", start=False)
+    loop_page = f"/loops/{loop_id}?tab="
+    pages = {
+        "loops": ("/", ".row-link"),
+        "history": ("/history", ".row-link"),
+        "new": ("/new", ".setting-agent"),
+        "settings": ("/settings", ".setting-agent"),
+        "loop": (f"{loop_page}work", ".said"),
+        "gates": (f"{loop_page}gates", ".gate"),
+        "spend": (f"{loop_page}spend", ".chart canvas"),
+        "changes": (f"{loop_page}changes", ".patch"),
+        "log": (f"{loop_page}log", ".log-line"),
+        "receipt": (f"{loop_page}receipt", ".facts"),
+        "tasks": (f"/loops/{waiting}?tab=tasks", ".loop-side"),
+        "missing": ("/loops/none", ".state-bad"),
+    }
+    PICTURES.mkdir(exist_ok=True)
+    views = (
+        ("desk", 1280, "light", pages),
+        ("desk-dark", 1280, "dark", ("loop", "changes")),
+        ("phone", 360, "light", pages),
+    )
+    for name, width, colours, shown in views:
+        options = {"viewport": {"width": width, "height": 800}, "color_scheme": colours}
+        with visit(browser, server, **options) as page:
+            for title in shown:
+                path, sign = pages[title]
+                page.goto(path)
+                page.locator(sign).first.wait_for()
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{title} is too wide"
+                page.screenshot(path=PICTURES / f"{title}-{name}.png", full_page=True)

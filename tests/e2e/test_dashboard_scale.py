@@ -1,0 +1,133 @@
+"""The dashboard with much to show: a thousand loops, an output of a hundred megabytes. Only what is visible is sent."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.e2e.dashboard import PATIENCE, DashboardServer, chromium, visit
+
+from untildone.core.events import LoopCreated
+from untildone.core.model import AgentChoice, Budget, LoopSettings
+from untildone.store.files import FileStore
+from untildone.store.layout import JOURNAL
+from untildone.store.lines import compact, sealed, unsealed
+from untildone.testing.command_line import CommandLine
+
+expect.set_options(timeout=PATIENCE)
+LOOPS = 1000
+PAGE = 25
+MEGABYTES = 100
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def server(cli: CommandLine) -> DashboardServer:
+    return DashboardServer(cli)
+
+
+def add_loops(workspace: Path, number: int) -> None:
+    """Many loops at once: one that is really made, and copies of it under other names."""
+    store = FileStore(workspace / ".loop")
+    settings = LoopSettings("ralph", AgentChoice("scripted", "scripted"), str(workspace))
+    store.create(LoopCreated("loop-0000", "Job number 0", "A job", settings, Budget(iterations=5)))
+    journal, checkpoint = store.progress("loop-0000") / JOURNAL, store.root / "loop-0000.json"
+    for each in range(1, number):
+        named = {"loop_id": f"loop-{each:04d}", "title": f"Job number {each}"}
+        line, state = (
+            sealed(compact({**unsealed(path.read_bytes().strip()), **named})) for path in (journal, checkpoint)
+        )
+        folder = store.root / f"{named['loop_id']}.progress"
+        (folder / "output").mkdir(parents=True)
+        (folder / JOURNAL).write_bytes(line + b"\n")
+        (copy := store.root / f"{named['loop_id']}.json").write_bytes(state)
+        copy.with_name(f"{copy.name}.sha256").write_text(f"{sha256(state).hexdigest()}  {copy.name}\n")
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator(".row-link:not(.hidden) .row-title").all_inner_texts()
+
+
+@pytest.mark.slow
+def test_of_a_thousand_loops_one_page_is_sent(server: DashboardServer, browser: Browser) -> None:
+    add_loops(server.cli.workspace, LOOPS)
+    with server, visit(browser, server) as page:
+        page.goto("/")
+        expect(page.locator(".row-title").first).to_have_text(f"Job number {LOOPS - 1}")
+        expect(page.get_by_text("1,000 loops")).to_be_visible()
+        assert page.locator(".row-link").count() == PAGE
+        page.get_by_label("40").click()
+        expect(page.locator(".row-title").last).to_have_text("Job number 0")
+        assert page.locator(".row-link").count() == PAGE
+        page.locator(".search input").fill("number 77")
+        found = [f"Job number {each}" for each in range(LOOPS) if "77" in str(each)]
+        expect(page.locator(".row-link:not(.hidden)")).to_have_count(len(found))
+        assert rows(page) == found[::-1]
+        page.locator(".search input").fill("nothing like that")
+        expect(page.get_by_text("No loop fits")).to_be_visible()
+        page.locator(".search input").fill("")
+        page.locator(".filter", has_text="Running").click()
+        expect(page.get_by_text("No loop fits")).to_be_visible()
+
+
+def test_the_selection_goes_on_over_the_edge_of_a_page(server: DashboardServer, browser: Browser) -> None:
+    add_loops(server.cli.workspace, PAGE + 2)
+    with server, visit(browser, server) as page:
+        page.goto("/")
+        selected = page.locator(".row-link.selected .row-title")
+        expect(page.locator(".row-title").first).to_have_text(f"Job number {PAGE + 1}")
+        for each in range(PAGE + 1):
+            page.keyboard.press("j")
+            expect(selected).to_have_text(f"Job number {PAGE + 1 - each}")
+        page.keyboard.press("k")
+        expect(selected).to_have_text("Job number 2")
+
+
+@pytest.mark.slow
+def test_of_a_huge_output_only_a_window_is_read(server: DashboardServer, browser: Browser) -> None:
+    with server, visit(browser, server) as page:
+        loop_id = server.create(args=["--scenario=never"], max_iterations=1)
+        server.until_status(loop_id, "paused")
+        (output,) = server.cli.workspace.glob(".loop/*.progress/output/0001.jsonl")
+        write_much(output, MEGABYTES)
+        before = resident(server)
+        page.goto(f"/loops/{loop_id}")
+        expect(page.locator(".said").last).to_contain_text("The last line.")
+        assert page.locator(".output > *").count() <= 300
+        last_of_window = page.locator(".said").first.inner_text()
+        page.get_by_role("button", name="Earlier").click()
+        expect(page.locator(".said").first).not_to_have_text(last_of_window)
+        expect(page.locator(".output")).not_to_contain_text("The last line.")
+        page.get_by_role("button", name="Latest").click()
+        expect(page.locator(".said").last).to_contain_text("The last line.")
+        with output.open("a") as file:
+            file.write(json.dumps({"event": "say", "text": "One more."}) + "\n")
+        expect(page.locator(".said").last).to_contain_text("One more.")
+        assert resident(server) - before < MEGABYTES * 2**20 / 2
+
+
+def write_much(path: Path, megabytes: int) -> None:
+    tool = json.dumps({"event": "tool", "tool": "bash", "summary": "ls"}) + "\n"
+    size = number = 0
+    with path.open("w") as file:
+        while size < megabytes * 2**20:
+            number += 1
+            size += file.write(json.dumps({"event": "say", "text": f"Part {number}. " * 100}) + "\n" + tool)
+        file.write(json.dumps({"event": "say", "text": "The last line."}) + "\n")
+
+
+def resident(server: DashboardServer) -> int:
+    import psutil
+
+    assert server.process is not None
+    return int(psutil.Process(server.process.pid).memory_info().rss) if os.name == "posix" else 0

@@ -1,0 +1,86 @@
+"""A store that remembers does all that one does that reads everything again, and sees what others write."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from untildone.core.errors import LoopNotFound
+from untildone.core.events import MessageSent
+from untildone.store.files import FileStore
+from untildone.store.journal import entries_after
+from untildone.store.memory import Memory
+from untildone.testing.store_conformance import StoreConformance, StoreFactory, iteration, loop_created
+
+
+def remembering(root: Path) -> FileStore:
+    return FileStore(root, memory=Memory())
+
+
+class TestRememberingStore(StoreConformance):
+    @pytest.fixture
+    def factory(self, tmp_path: Path) -> StoreFactory:
+        return partial(remembering, tmp_path / ".loop")
+
+
+def test_what_others_write_is_seen(tmp_path: Path) -> None:
+    ours, theirs = remembering(tmp_path / ".loop"), FileStore(tmp_path / ".loop")
+    ours.create(loop_created("loop-1"))
+    for number in range(3):
+        with closing(theirs.open("loop-1")) as journal:
+            journal.append(MessageSent(f"message {number}"))
+        assert ours.load("loop-1") == theirs.load("loop-1")
+
+
+def test_a_journal_that_was_cut_is_read_again(tmp_path: Path) -> None:
+    store = remembering(tmp_path / ".loop")
+    store.create(loop_created("loop-1"))
+    journal = store.progress("loop-1") / "execution.log.jsonl"
+    size = journal.stat().st_size
+    with closing(store.open("loop-1")) as opened:
+        opened.append(MessageSent("lost"))
+    assert store.load("loop-1").asked[-1] == "lost"
+    with journal.open("r+") as file:
+        file.truncate(size)
+    with closing(store.open("loop-1")) as opened:
+        assert "bytes are left" in opened.repairs[0]
+
+
+def test_what_is_deleted_is_forgotten(tmp_path: Path) -> None:
+    store = remembering(tmp_path / ".loop")
+    store.create(loop_created("loop-1"))
+    store.load("loop-1")
+    store.delete("loop-1")
+    with pytest.raises(LoopNotFound):
+        store.load("loop-1")
+    assert store.ids() == ()
+    store.create(loop_created("loop-1", "Another."))
+    assert store.load("loop-1").description == "Another."
+
+
+def test_only_so_many_are_remembered() -> None:
+    memory = Memory(most=2)
+    store = FileStore(Path("nowhere"), memory=memory)
+    assert store.memory is memory
+    for name in ("a", "b", "c"):
+        memory.keep(name, None)  # type: ignore[arg-type]
+    assert list(memory.names()) == ["b", "c"]
+
+
+def test_entries_are_read_part_by_part(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / ".loop")
+    store.create(loop_created("loop-1"))
+    with closing(store.open("loop-1")) as journal:
+        for number in range(1, 30):
+            journal.append(*iteration(number, "x" * 3000 if number == 7 else ""), sync=False)
+        everything = list(journal.entries())
+    path, offset, found = store.progress("loop-1") / "execution.log.jsonl", 0, []
+    while True:
+        entries, end = entries_after(path, offset, most=1000)
+        if end == offset:
+            break
+        found, offset = [*found, *entries], end
+    assert found == everything
