@@ -21,7 +21,12 @@ def main(arguments: list[str]) -> int:
     for name in wanted:
         print(f"\n== {name}", flush=True)
         started = time.monotonic()
-        if subprocess.run([sys.executable, str(HERE / f"{name}.py"), *options]).returncode != 0:
+        if (
+            subprocess.run(
+                [sys.executable, str(HERE / f"{name}.py"), *(options if len(wanted) == 1 else ())]
+            ).returncode
+            != 0
+        ):
             failed.append(name)
         print(f"({time.monotonic() - started:.0f} s)", flush=True)
     if failed:

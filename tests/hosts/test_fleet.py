@@ -148,7 +148,7 @@ def test_an_end_leaves_loops_running_and_the_next_fleet_goes_on(store: FileStore
     first, second = (started(store, {"hang": True}, {"claim": True}) for _ in range(2))
     fleet.want(first)
     fleet.want(second)
-    until(lambda: at_work(store, first))
+    until(lambda: store.load(first).sessions)
     fleet.close()
     loop = store.load(first)
     assert (loop.status, loop.turn, loop.outcome) == (Status.RUNNING, None, None)

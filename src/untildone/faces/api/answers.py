@@ -54,7 +54,9 @@ def may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
 def beside_text(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The same for an operation that answers with text if all is well."""
     told = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    errors = {code: {"description": _MEANINGS[code], "content": told} for code in (*ALWAYS, *codes)}
+    errors: dict[int | str, dict[str, Any]] = {
+        code: {"description": _MEANINGS[code], "content": told} for code in (*ALWAYS, *codes)
+    }
     return {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **errors}
 
 
