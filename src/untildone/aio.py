@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from untildone import settings, verbs
+from untildone import planning, settings, verbs
 from untildone.core import amounts
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
@@ -54,7 +54,7 @@ async def create(task: str, *, folder: Folder = ".", **chosen: Any) -> Loop:
     def make() -> Loop:
         place = Path(folder).resolve()
         store = verbs.store_of(place, create=True)
-        return verbs.create(store, task, settings.load(place, chosen), place)
+        return planning.create(store, task, settings.load(place, chosen), place)
 
     return await asyncio.to_thread(make)
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from untildone import settings, verbs
+from untildone import planning, settings, verbs
 from untildone.board import Board, Row, row_of
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop
@@ -70,7 +70,7 @@ class Service:
         """`wanted` is what was said for this one loop; the settings files say the rest."""
         folder, store = self.workspace(workspace)
         chosen = settings.load(folder, wanted.model_dump(exclude_unset=True), self.environment)
-        return verbs.create(store, task, chosen, folder, self.environment, tidies=False)
+        return planning.create(store, task, chosen, folder, self.environment, tidies=False)
 
     def start(self, loop_id: str) -> Loop:
         loop = verbs.start(self.store_of(loop_id), loop_id, HOST)
@@ -115,9 +115,9 @@ class Service:
     def _surroundings(self, workspace: Path, store: FileStore) -> Surroundings:
         """As the settings are now: they may have changed since the last loop was driven."""
         chosen = settings.load(workspace, {}, self.environment)
-        around = verbs.surroundings(self.environment, chosen, self._guard, HOST)
+        around = planning.surroundings(self.environment, chosen, self._guard, HOST)
         store.redactor = around.redactor
-        wishes = verbs.notifications(chosen)
+        wishes = planning.notifications(chosen)
         return replace(around, on_rest=lambda loop: self._notifier.tell(wishes, loop, self.environment))
 
 
