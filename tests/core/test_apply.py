@@ -18,6 +18,7 @@ from untildone.core.events import (
     LimitReached,
     LiveStateSeen,
     LoopCreated,
+    LoopRenamed,
     MessageSent,
     PauseRequested,
     PromptReinjected,
@@ -112,6 +113,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     GatesRan((FAILED,), 1.0),
     BudgetWarned("cost", 4.0, 5.0),
     TasksChanged((TaskChange("1", "write it"),)),
+    LoopRenamed("another title"),
     LiveStateSeen("# state"),
     Rested(Outcome.BUDGET, "used up"),
     StateRepaired("a line"),
@@ -358,6 +360,29 @@ def test_who_drives_what_was_seen_and_what_tasks_there_are() -> None:
     assert [task.text for task in loop.tasks] == ["write it", "test it"]
     assert loop.live_state == "# state"
     assert after(AnswerRead(claimed=False), of=loop).live_state is None
+
+
+@pytest.mark.parametrize(
+    ("events", "host"),
+    [
+        ((), ""),
+        ((StartRequested("server"),), "server"),
+        ((StartRequested("server"), RunnerClaimed("t", 1, "here", "server"), Rested(Outcome.BUDGET)), "server"),
+        ((StartRequested("server"), RunnerClaimed("t", 1, "here")), "terminal"),
+        ((StartRequested("server"), RunnerClaimed("t", 1, "here", "")), "server"),
+        ((StartRequested(), ResumeRequested(host="server")), "server"),
+        ((StartRequested("server"), StartRequested()), "server"),
+        ((StartRequested("server"), ResumeRequested()), "server"),
+    ],
+)
+def test_which_kind_of_host_a_loop_belongs_to(events: tuple[Event, ...], host: str) -> None:
+    assert after(*events).host == host
+
+
+def test_a_loop_takes_another_title_until_it_has_ended() -> None:
+    renamed = after(LoopRenamed("another"), of=RUNNING)
+    assert renamed.title == "another"
+    assert after(Rested(Outcome.VERIFIED), LoopRenamed("third"), of=renamed).title == "another"
 
 
 def test_text_that_is_no_valid_unicode_does_no_harm() -> None:

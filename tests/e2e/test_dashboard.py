@@ -97,7 +97,8 @@ def test_a_loop_from_the_form_to_the_receipt(page: Page, server: DashboardServer
     page.get_by_role("button", name="Run the checks again").click()
     expect(page.get_by_text("agrees with the receipt")).to_be_visible()
     page.goto("/history")
-    expect(page.locator(".row-link", has_text="Write the application")).to_be_visible()
+    page.locator(".row-link", has_text="Write the application").click()
+    expect(page.locator("dd", has_text="verified")).to_be_visible()
 
 
 def test_what_agents_print_is_text_and_never_markup(page: Page, server: DashboardServer) -> None:
@@ -316,7 +317,7 @@ def test_every_page_fits_a_desk_and_a_phone(browser: Browser, server: DashboardS
         "spend": (f"{loop_page}spend", ".chart canvas"),
         "changes": (f"{loop_page}changes", ".patch"),
         "log": (f"{loop_page}log", ".log-line"),
-        "receipt": (f"{loop_page}receipt", ".facts"),
+        "receipt": (f"{loop_page}receipt", ".gate"),
         "tasks": (f"/loops/{waiting}?tab=tasks", ".loop-side"),
         "missing": ("/loops/none", ".state-bad"),
     }

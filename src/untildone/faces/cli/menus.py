@@ -41,9 +41,9 @@ def pick(title: str, facts: Sequence[str], choices: Sequence[str]) -> str | None
 
 def ask(question: str) -> str | None:
     """A line from them, without blanks around; None at the end of the input or on Ctrl-C."""
-    streams.talk().raw(question.encode("utf-8", "replace"))
     with _interruptible():
         try:
+            streams.talk().raw(question.encode("utf-8", "replace"))
             text = sys.stdin.readline()
         except (KeyboardInterrupt, OSError, ValueError):
             text = ""

@@ -14,8 +14,9 @@ from untildone.faces.web.texts import Texts
 
 
 class RowView:
-    def __init__(self, t: Texts) -> None:
+    def __init__(self, t: Texts, tab: str = "") -> None:
         self._t = t
+        self._leads_to = f"?tab={tab}" if tab else ""
         self.row: Row | None = None
         with box("row-link", "a") as self.link:
             with box("row-status"):
@@ -36,7 +37,7 @@ class RowView:
             set_classes(self.link, "row-link hidden")
             return
         set_classes(self.link, "row-link selected" if selected else "row-link")
-        set_property(self.link, "href", f"/loops/{row.loop_id}")
+        set_property(self.link, "href", f"/loops/{row.loop_id}{self._leads_to}")
         stands = standing(self._t, row.status, row.outcome, undriven=undriven)
         set_text(self._chip, stands.word)
         set_classes(self._chip, chip_classes(stands))

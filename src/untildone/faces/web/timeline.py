@@ -99,8 +99,9 @@ def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
         _start(rounds, event, entry.at, facts.tree)
     elif rounds:
         rounds[-1] = _round_with(rounds[-1], entry)
-    is_work = isinstance(event, TurnEnded) and event.role is Role.WORKER and event.changes is not None
-    return replace(facts, tree=event.changes.tree) if is_work else facts  # type: ignore[union-attr]
+    if isinstance(event, TurnEnded) and event.changes is not None:
+        return replace(facts, tree=event.changes.tree)
+    return facts
 
 
 def _start(rounds: list[Round], event: TurnStarted, at: float, tree: str | None) -> None:

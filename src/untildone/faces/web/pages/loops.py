@@ -143,7 +143,7 @@ class LoopList:
     def _show_rows(self, listing: Listing) -> None:
         with self._rows:
             while len(self._views) < len(listing.rows):
-                self._views.append(RowView(self._t))
+                self._views.append(RowView(self._t, "receipt" if self._wanted.ended_only else ""))
         for place, view in enumerate(self._views):
             row = listing.rows[place] if place < len(listing.rows) else None
             undriven = row is not None and row.loop_id in listing.undriven
