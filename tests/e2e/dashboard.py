@@ -43,6 +43,10 @@ class DashboardServer(Server):
         for words in (("init", "-q"), (*who, "commit", "-q", "--allow-empty", "-m", "Nothing yet")):
             subprocess.run(["git", *words], cwd=cli.workspace, check=True, capture_output=True)
 
+    def __enter__(self) -> DashboardServer:
+        self.start()
+        return self
+
     def start(self) -> None:
         with self.log.open("a") as log:
             self.process = self.cli.start("serve", "--json", "--port", str(self.port), *self._arguments, stderr=log)

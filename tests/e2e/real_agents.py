@@ -20,7 +20,7 @@ from untildone.testing.modelapi import Fault, ModelAPI, Step, ToolCall, environm
 ROOT = Path(__file__).parents[2]
 AGENTS = ("claude", "codex", "copilot", "gemini", "opencode")
 CLAIM = "<promise>COMPLETE</promise>"
-PATIENCE = 90.0
+PATIENCE = 200.0
 GONE_WITHIN = 2.0
 """Seconds after which nothing of a stopped loop may be left."""
 

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -102,7 +103,7 @@ def test_a_loop_from_the_form_to_the_receipt(page: Page, server: DashboardServer
 
 
 def test_what_agents_print_is_text_and_never_markup(page: Page, server: DashboardServer) -> None:
-    turn = [
+    turn: list[dict[str, Any]] = [
         {"think": MARKUP, "say": MARKUP},
         {"run": ["echo", MARKUP], "write": {"page.html": MARKUP}},
         {"claim": True},
@@ -297,7 +298,7 @@ def test_light_or_dark_is_remembered(browser: Browser, server: DashboardServer) 
 
 @pytest.mark.slow
 def test_every_page_fits_a_desk_and_a_phone(browser: Browser, server: DashboardServer) -> None:
-    work = [
+    work: list[list[dict[str, Any]]] = [
         [{"think": "A plan first.", "say": "I begin."}, {"run": ["ls"], "write": {"a.py": "print(1)\n"}},
          {"usage": {"tokens": 1200, "cost_usd": 0.02}, "say": "Half of it is there."}],
         [{"say": "Now it is done.", "usage": {"tokens": 700, "cost_usd": 0.01}}, {"claim": True}],
