@@ -514,3 +514,8 @@ def test_the_same_failing_check_counts_only_while_nothing_changes(
     for turn, tail in zip(turns, tails, strict=True):
         loop = after(AnswerRead(claimed=True), GatesRan((replace(FAILED, tail=tail),)), of=answers(turn, of=loop))
     assert loop.stall.checks == count
+
+
+def test_what_an_interrupted_turn_used_is_counted() -> None:
+    loop = after(begins(), TurnInterrupted(Role.WORKER, 1, "timeout", 3.0, Usage(0.25, 120)))
+    assert (loop.spend.cost_usd, loop.spend.tokens, loop.spend.iterations) == (0.25, 120, 1)

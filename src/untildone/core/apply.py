@@ -181,9 +181,8 @@ def _turned(
             return replace(loop, sessions=_with_session(loop, role, profile, session_id))
         case TurnEnded():
             return _ended(loop, event)
-        case TurnInterrupted(seconds=seconds, reason=reason):
-            spend = replace(loop.spend, seconds=loop.spend.seconds + seconds)
-            return replace(_given_up(loop), spend=spend, asks_person=reason == "person")
+        case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
+            return replace(_given_up(loop), spend=_spent(loop.spend, seconds, usage), asks_person=reason == "person")
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():
@@ -206,12 +205,7 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
 def _ended(loop: Loop, event: TurnEnded) -> Loop:
     answer, turn = event.answer, loop.turn
     usage = _usage(loop, event)
-    spend = Spend(
-        iterations=_counted(loop, event),
-        seconds=loop.spend.seconds + event.seconds,
-        cost_usd=loop.spend.cost_usd + (usage.cost_usd or 0.0),
-        tokens=loop.spend.tokens + (usage.tokens or 0),
-    )
+    spend = replace(_spent(loop.spend, event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
@@ -230,6 +224,15 @@ def _session_at_work(loop: Loop) -> str | None:
     turn = loop.turn
     known = None if turn is None or turn.session is SessionUse.FORK else loop.session_of(turn.role, turn.profile)
     return known.session_id if known else None
+
+
+def _spent(spend: Spend, seconds: float, usage: Usage) -> Spend:
+    return replace(
+        spend,
+        seconds=spend.seconds + seconds,
+        cost_usd=spend.cost_usd + (usage.cost_usd or 0.0),
+        tokens=spend.tokens + (usage.tokens or 0),
+    )
 
 
 def _counted(loop: Loop, event: TurnEnded) -> int:

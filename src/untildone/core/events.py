@@ -22,6 +22,7 @@ from untildone.core.model import (
     Status,
     TaskChange,
     Urgency,
+    Usage,
 )
 from untildone.core.value import dataclass, field
 
@@ -135,6 +136,8 @@ class TurnInterrupted:
     iteration: int
     reason: str
     seconds: float = 0.0
+    usage: Usage = Usage()
+    """What the agent told of its use before it was ended."""
 
 
 @dataclass(frozen=True, slots=True)

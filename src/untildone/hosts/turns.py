@@ -12,7 +12,7 @@ from untildone.agents import AgentEvent, Reader, Request, SessionKnown
 from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
-from untildone.core.model import Answer, Changes, Failure, FailureKind, Role
+from untildone.core.model import Answer, Changes, Failure, FailureKind, Role, Usage
 from untildone.hosts import limits, orphans, process, workspace
 from untildone.hosts.process import Cause, Ended, Spawn
 from untildone.hosts.workspace import Workspace
@@ -129,7 +129,8 @@ class Turn:
             failure = Failure(FailureKind.TIMEOUT, f"no answer within {action.timeout:g} s")
             self._finish(action, replace(answer, failure=failure), ended.seconds)
         elif reason:
-            self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds), sync=False)
+            usage = answer.usage if answer.session_total is None else Usage()
+            self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage), sync=False)
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
 
