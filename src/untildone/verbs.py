@@ -50,6 +50,8 @@ PLANNED = (
 )
 """Verbs that need settings and the engine: loaded when they are used, so that a control answers at once."""
 LOOK_EVERY = 0.05
+LONGEST_ALONE = 5.0
+"""Seconds after which a loop that wants a runner and has none is not going to get one by itself."""
 
 
 def __getattr__(name: str) -> Any:
@@ -207,10 +209,14 @@ def _rests(loop: Loop) -> bool:
 
 
 def wait(store: FileStore, loop_id: str, timeout: float | None = None) -> Loop:
-    """Until the loop rests; UsageError when the time is up."""
-    deadline = None if timeout is None else time.monotonic() + timeout
+    """Until the loop rests; UsageError when the time is up, or, if none was set, when nobody drives the loop."""
+    started = alone_since = time.monotonic()
     while not _rests(loop := store.load(loop_id)) or store.is_driven(loop_id):
-        if deadline is not None and time.monotonic() > deadline:
+        now = time.monotonic()
+        alone_since = now if _is_cared_for(store, loop) else alone_since
+        if timeout is None and now - alone_since > LONGEST_ALONE:
+            raise UsageError(f"Nobody drives loop {loop_id}.", f"`untildone resume {loop_id}` goes on with it")
+        if timeout is not None and now - started > timeout:
             raise UsageError(
                 f"Loop {loop_id} is still {loop.status.value} after {timeout:g} s.", "wait longer with --timeout"
             )

@@ -38,14 +38,14 @@ CANNOT_WORK = 2
 
 class Scripted:
     name = "scripted"
-    program = sys.executable
+    program = ""
     install = "it comes with untildone"
     capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True, system_prompt=True)
 
     def invocation(self, request: Request) -> Invocation:
         system_prompt, prompt = _system_and_prompt(request)
         argv = (
-            self.program,
+            sys.executable,
             "-I",
             "-S",
             str(PROGRAM),

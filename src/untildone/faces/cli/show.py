@@ -71,7 +71,8 @@ def _facts(store: FileStore, loop: Loop, *, driven: bool, now: float) -> Iterato
     for profile, limit in loop.limits.items():
         if limit.until > now:
             yield "waiting", f"limit of {profile} until {telling.clock(limit.until, now)}: {one_line(limit.message)}"
-    yield "changed", f"{loop.changes.files} files (+{loop.changes.insertions} −{loop.changes.deletions})"
+    files = "1 file" if loop.changes.files == 1 else f"{loop.changes.files} files"
+    yield "last round changed", f"{files} (+{loop.changes.insertions} −{loop.changes.deletions})"
     for check in settings.checks:
         yield "check", one_line(check)
     for message in loop.inbox:
