@@ -269,7 +269,8 @@ def test_a_loop_whose_state_is_gone_does_not_hide_the_others(cli: CommandLine, p
     lost = cli.run("run", "-r", "1", "--command", "echo working", "lost").output.split()[0]
     for path in (cli.workspace / ".loop").glob(f"{lost}.json*"):
         path.write_bytes(b"\0" * 100)
-    (cli.workspace / ".loop" / f"{lost}.progress" / "execution.log.jsonl").write_bytes(b"nothing\n")
+    for name in ("execution.log.jsonl", "created.json"):
+        (cli.workspace / ".loop" / f"{lost}.progress" / name).write_bytes(b"nothing\n")
     listed = {record["loop_id"]: record["status"] for record in cli.loops}
     assert listed == {lost: "damaged", paused: "paused"}
     ended = cli.run("show", lost)
