@@ -112,15 +112,20 @@ else:
         for name, entry in zip(self.__match_args__, state, strict=True):
             _set(self, name, entry)
 
+    _KNOWN = {}
+
     class _StandardFields:
         """What `dataclasses` wants to know of a class, made when it asks."""
 
         def __get__(self, _value, kind):
+            if kind in _KNOWN:
+                return _KNOWN[kind]
             import dataclasses
 
             fields = [(name, object, _standard(kind, name)) for name in kind.__match_args__]
             made = dataclasses.make_dataclass(kind.__name__, fields)
-            return made.__dataclass_fields__
+            _KNOWN[kind] = made.__dataclass_fields__
+            return _KNOWN[kind]
 
     def _standard(kind, name):
         import dataclasses

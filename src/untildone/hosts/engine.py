@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from untildone import modes
@@ -30,6 +30,7 @@ from untildone.core.events import (
 from untildone.core.loop import Limit, Loop
 from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.secrets import Redactor
+from untildone.core.value import replace
 from untildone.hosts import checks, orphans, turns
 from untildone.hosts.archiving import archive
 from untildone.hosts.guard import Guard

@@ -6,12 +6,12 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from untildone.core.loop import Limit
 from untildone.core.model import Answer
 from untildone.core.reset_times import reset_time
+from untildone.core.value import replace
 
 
 class SharedLimits:

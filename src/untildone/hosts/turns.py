@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from untildone import agents
@@ -13,6 +12,7 @@ from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role, Usage
+from untildone.core.value import replace
 from untildone.hosts import limits, orphans, process, workspace
 from untildone.hosts.process import Cause, Ended, Spawn
 from untildone.hosts.workspace import Workspace

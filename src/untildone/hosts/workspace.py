@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import time_ns
@@ -20,6 +20,7 @@ from time import time_ns
 from untildone.core.errors import UsageError
 from untildone.core.model import Changes
 from untildone.core.receipt import FileChange
+from untildone.core.value import replace
 from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
 
 MOST_FILES_WALKED = 200_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ from untildone import planning, settings, verbs
 from untildone.board import Board, Row, row_of
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop
+from untildone.core.value import replace
 from untildone.faces.api.following import Following
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import LoopLine, loop_line

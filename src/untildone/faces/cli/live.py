@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
@@ -26,6 +26,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Spend
 from untildone.core.receipt import duration
 from untildone.core.secrets import Redactor
+from untildone.core.value import replace
 from untildone.faces.cli import telling
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.telling import Kind, Line

@@ -6,13 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from untildone import agents
 from untildone.agents import AgentEvent, Notice, Reader, Request, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core.model import AgentChoice
+from untildone.core.value import replace
 
 WINDOW = 192 * 1024
 LONGEST_LINE = 5 * 1024 * 1024

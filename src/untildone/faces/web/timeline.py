@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from untildone.core.events import (
     AnswerRead,
@@ -16,6 +16,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.model import Changes, FailureKind, GateResult, Role
+from untildone.core.value import replace
 
 KEPT_WORDS = 2000
 """So much of an answer or a message is kept: the whole is in the output."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fastapi import Request
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from untildone.board import Row
 from untildone.core.model import Status, Urgency
+from untildone.core.value import replace
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Listing, Wanted
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
