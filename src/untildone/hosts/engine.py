@@ -38,7 +38,7 @@ from untildone.hosts.limits import SharedLimits
 from untildone.hosts.workspace import Workspace
 from untildone.store import Journal, Store
 
-LOOK_EVERY = 0.05
+LOOK_EVERY = 0.02
 
 
 class Observer(Protocol):

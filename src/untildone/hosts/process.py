@@ -20,7 +20,7 @@ from untildone.hosts import orphans
 from untildone.hosts.lines import LineFramer
 from untildone.hosts.pipes import Pipes, Stream, connect
 
-LOOK_EVERY = 0.05
+LOOK_EVERY = 0.02
 """How often, in seconds, a waiting run asks whether it is interrupted."""
 LINGER = 0.2
 """How long, in seconds, the output is still read after the program ended while others hold its pipe open."""
