@@ -1,4 +1,4 @@
-"""Which tests may be skipped: in CI none; elsewhere those whose means are not on the machine, and they say so."""
+"""Which tests may be skipped (in CI none; elsewhere those whose means are not on the machine), and how hypothesis tries."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
 INSTALL_AGENTS = Path(__file__).parent.parent / "scripts" / "install-agents"
+
+# A busy machine is slow, not wrong; and what CI tries is the same each time.
+settings.register_profile("untildone", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=IN_CI)
+settings.load_profile("untildone")
 
 
 @cache
