@@ -281,3 +281,17 @@ def test_the_state_does_not_grow() -> None:
     loop = ran.run(2000)
     assert loop.spend.iterations == 60
     assert len(json.dumps(loop.skill_state)) < 5_000
+
+
+def test_a_program_that_cannot_be_run_offers_the_menu_where_a_person_is() -> None:
+    missing = Answer(failure=Failure(FailureKind.UNAVAILABLE, "claude is not on PATH."))
+    asked: list[AwaitPerson] = []
+
+    def leaves(question: AwaitPerson, _loop: Loop) -> str | None:
+        asked.append(question)
+        return None
+
+    ran = driver.looping([missing], Budget(iterations=9), person=leaves, mode="workflow", interactive=True)
+    loop = ran.run()
+    assert asked[0].choices == ("develop", "debug", "validate", "status", "complete", "exit")
+    assert (loop.status, loop.outcome) == (Status.PAUSED, Outcome.PAUSED)

@@ -43,11 +43,17 @@ def decide(loop: Loop, now: float, mode: Mode) -> Action:
     if loop.pause is not None:
         return _rest(loop.pause.outcome)
     if loop.asks_person:
-        return AwaitPerson("Interrupted. What next?", leave=Outcome.INTERRUPTED)
+        return _question(loop, mode)
     if loop.live_state is not None:
         return _take_in(loop, mode.absorb(loop, loop.live_state))
     wanted_more = bool(loop.inbox)
     return _judge(loop, now, mode) if loop.claimed and not wanted_more else _go_on(loop, now, mode)
+
+
+def _question(loop: Loop, mode: Mode) -> AwaitPerson:
+    """A turn was cut short for a person: the mode's own menu, if it has one for that; else the plain question."""
+    wish = mode.next(loop) if mode.works_by_hand else None
+    return wish if isinstance(wish, AwaitPerson) else AwaitPerson("Interrupted. What next?", leave=Outcome.INTERRUPTED)
 
 
 def _rest(outcome: Outcome, reason: str = "") -> Record:

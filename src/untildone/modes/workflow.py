@@ -31,7 +31,7 @@ class Workflow(PlainMode):
     works_by_hand = True
 
     def next(self, loop: Loop) -> Ask | AwaitPerson:
-        action = choose(loop)
+        action = None if loop.asks_person else choose(loop)
         if action is None:
             return _menu(loop)
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
