@@ -298,7 +298,7 @@ def test_a_full_disk_stops_the_loop_with_a_sentence_and_it_goes_on_when_there_is
 ) -> None:
     fill = "dd if=/dev/zero of=big bs=64k 2>/dev/null; echo working"
     agent = cli.home / "agent.sh"
-    agent.write_text(f"#!/bin/sh\nif [ -e full ]; then {fill}; rm full; else echo '<promise>COMPLETE</promise>'; fi\n")
+    agent.write_text(f"#!/bin/sh\nif [ -e full ]; then rm full; {fill}; else echo '<promise>COMPLETE</promise>'; fi\n")
     agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
     (small_disk / "full").touch()
     ended = cli.run("run", "--dir", str(small_disk), "--command", str(agent), "--json", "x")
