@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -307,6 +308,22 @@ def test_copilot_is_answered_in_its_own_form(cli: CommandLine, tmp_path: Path) -
     assert copilot.hear("stop", **stop)["decision"] == "block"
     (cli.workspace / "ok").touch()
     assert "every gate agrees" in copilot.hear("stop", **stop)["systemMessage"]
+
+
+def test_copilot_writes_its_transcript_behind_the_stop(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    message = {"type": "assistant.message", "data": {"content": "I am done."}}
+    stop = {"type": "hook.start", "data": {"hookType": "agentStop", "input": {"timestamp": 1794782664007}}}
+
+    def write_behind() -> None:
+        for entry in (message, stop):
+            with path.open("a") as file:
+                file.write(json.dumps(entry, separators=(",", ":")) + "\n")
+
+    late = threading.Timer(0.3, write_behind)
+    late.start()
+    assert last_message(str(path), stamp='"timestamp":1794782664007') == "I am done."
+    late.join()
 
 
 def test_phases_go_on_from_the_live_file(session: Session) -> None:

@@ -32,6 +32,8 @@ class Occasion:
     adds_up: bool = False
     """The message holds those before it as well."""
     transcript: str = ""
+    stamp: str = ""
+    """What marks this stop in the transcript, which may be written later than the hook is started; empty: nothing does."""
     prompt: str = ""
 
 
@@ -50,6 +52,7 @@ def read(content: bytes, told: tuple[str, str], environment: Mapping[str, str], 
         message=_message(fields),
         adds_up=isinstance(fields.get("prompt_response"), str),
         transcript=_text(fields, "transcript_path", "transcriptPath"),
+        stamp=_stamp(fields.get("timestamp")),
         prompt=_text(fields, "prompt"),
     )
 
@@ -65,6 +68,10 @@ def _agent(fields: Mapping[str, Any], name: str) -> str:
 def _message(fields: Mapping[str, Any]) -> str | None:
     told = [fields.get(name) for name in ("last_assistant_message", "prompt_response")]
     return next((message for message in told if isinstance(message, str)), None)
+
+
+def _stamp(told: object) -> str:
+    return f'"timestamp":{told}' if isinstance(told, int) and not isinstance(told, bool) else ""
 
 
 def _text(fields: Mapping[str, Any], *names: str) -> str:

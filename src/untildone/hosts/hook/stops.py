@@ -123,7 +123,7 @@ class Stop:
         if message is None:
             from untildone.hosts.hook.transcripts import last_message
 
-            return last_message(self.occasion.transcript)
+            return last_message(self.occasion.transcript, self.occasion.stamp)
         if self.occasion.adds_up and self.occasion.held_before:
             return message[self.note.heard :]
         return message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 
 from untildone.hosts.hook.plain_json import read_object
 
@@ -12,13 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 TAIL = 64 * 1024
+LONGEST_DELAY, LOOK_EVERY = 5.0, 0.01
+"""Seconds that the transcript may lag behind the stop that it tells of."""
 
 
-def last_message(path: str) -> str:
-    """What the agent itself said last; empty if that cannot be found."""
+def last_message(path: str, stamp: str = "") -> str:
+    """What the agent itself said last, once the transcript has the stamp of this stop; empty if that cannot be found."""
     parts: list[str] = []
     message_id: object = None
-    for line in reversed(_tail(path).split(b"\n")):
+    for line in reversed(_settled(path, stamp.encode()).split(b"\n")):
         entry = _entry(line)
         if _is_persons(entry):
             break
@@ -33,6 +36,14 @@ def last_message(path: str) -> str:
         if identity is None:
             break
     return "\n".join(parts)
+
+
+def _settled(path: str, stamp: bytes) -> bytes:
+    """The tail with the stamp in it. Copilot writes its transcript behind, a tenth of a second on a quiet machine."""
+    deadline = time.monotonic() + LONGEST_DELAY
+    while stamp not in (tail := _tail(path)) and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY)
+    return tail
 
 
 def _tail(path: str) -> bytes:
