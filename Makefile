@@ -6,7 +6,7 @@ PYTHON := .venv/bin/python
 WORKERS ?= auto
 PYTEST = $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup demo test test-most test-agents test-fast check lint types imports bench agents clean
+.PHONY: help setup demo test test-most test-agents test-fast check lint types imports bench compare chaos fuzz newcomer agents clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -74,6 +74,22 @@ imports: setup
 
 bench: setup ## the benchmarks, side by side with the alternatives
 	$(PYTHON) bench/run.py
+
+# What happens follows from the seed; where nobody may mount, no disk is filled.
+SEED ?= 1
+MINUTES ?= 10
+chaos: setup ## everything that can go wrong, all at once: make chaos SEED=1 MINUTES=10
+	$(PYTHON) -m proof.chaos --seed $(SEED) --minutes $(MINUTES)
+
+compare: setup ## untildone beside other loop tools, with the same agents: make compare REPORT=compare.md
+	@$(PYTHON) -m proof.compare --install
+	@$(ALONE) $(PYTHON) -m proof.compare $(if $(REPORT),--report $(REPORT))
+
+fuzz: setup ## hostile input for everything that reads: make fuzz MINUTES=5
+	$(PYTHON) -m proof.fuzz --minutes $(MINUTES)
+
+newcomer: setup ## a fresh clone, an empty home, and every command of the documents
+	@$(PYTHON) -m proof.newcomer
 
 agents: ## install the five real agent programs, outside this folder
 	@scripts/install-agents

@@ -1,24 +1,24 @@
 """The stop hook beside one of bash and jq: milliseconds for one stop, with transcripts from 1 KB to 100 MB.
 
 Both are run in turn, stop by stop, so that whatever else the machine does meets both alike. Each stop is one that sends the
-agent back to work. Run it with the project's own Python: .venv/bin/python bench/hook.py
+agent back to work.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from figures import Row, figure, slope
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "src" / "untildone" / "hosts" / "hook" / "program.py"
@@ -107,28 +107,16 @@ def measured(stage: Stage, rounds: int) -> dict[tuple[str, str], list[Took]]:
     return found
 
 
-def report(found: dict[tuple[str, str], list[Took]], middle: Callable[[list[float]], float]) -> None:
-    for unit in ("clock", "processor"):
-        times = {key: middle([getattr(took, unit) for took in all_of]) for key, all_of in found.items()}
-        print(f"{unit:14}{'untildone':>12}{'bash + jq':>12}{'ratio':>8}")
-        for size in SIZES:
-            ours, theirs = times["ours", size], times["bash", size]
-            print(f"{size:14}{ours:9.1f} ms{theirs:9.1f} ms{ours / theirs:8.2f}")
-        print(f"100 MB beside 1 KB, untildone: {times['ours', '100 MB'] / times['ours', '1 KB']:.2f}")
-        print(f"of which the interpreter alone: {times['bare', '1 KB']:.1f} ms\n")
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=20, help="stops of each kind (20)")
-    options.add_argument("--best", action="store_true", help="the best of each instead of the median")
-    chosen = options.parse_args()
+def rows(*, quick: bool) -> Iterator[Row]:
     if shutil.which("jq") is None:
-        sys.exit("jq is not installed.")
+        yield Row("the stop hook", error="jq is not installed")
+        return
     with tempfile.TemporaryDirectory(prefix="untildone-bench-") as folder:
-        stage = prepared(Path(folder))
-        report(measured(stage, chosen.rounds), min if chosen.best else statistics.median)
-
-
-if __name__ == "__main__":
-    main()
+        found = measured(prepared(Path(folder)), 3 if quick else 20)
+    for unit, what in (("clock", "a stop"), ("processor", "a stop, time of the processor")):
+        times = {key: figure([getattr(took, unit) for took in all_of], "ms") for key, all_of in found.items()}
+        for size in SIZES:
+            name = f"{what}, with a transcript of {size}"
+            yield Row(name, times["ours", size], "a hook of bash and jq", times["bash", size], goal=1.0)
+        yield slope(f"{what}, 100 MB beside 1 KB", [times["ours", size].middle for size in ("1 KB", "100 MB")])
+        yield Row(f"{what}: of it, the interpreter alone", times["bare", "1 KB"])

@@ -11,11 +11,25 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from untildone.testing.postgres import database, postgres
+
+__all__ = ["database", "postgres"]
+
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
 INSTALL_AGENTS = Path(__file__).parent.parent / "scripts" / "install-agents"
 
 # A busy machine is slow, not wrong; and what CI tries is the same each time.
 settings.register_profile("untildone", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=IN_CI)
+# For `make fuzz`: as many as it says, with random numbers that its seed decides.
+settings.register_profile(
+    "fuzz",
+    settings.get_profile("untildone"),
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "300")),
+    derandomize=False,
+    database=None,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
 settings.load_profile("untildone")
 
 

@@ -18,7 +18,7 @@ from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.hosts import detach
-from untildone.store.files import FileStore
+from untildone.store import Store
 from untildone.verbs import Heard, Verification
 
 __all__ = [
@@ -155,7 +155,7 @@ async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
     return await asyncio.to_thread(lambda: verbs.diff(*_found(loop, folder)))
 
 
-def _found(loop: Loop | str, folder: Folder) -> tuple[FileStore, str]:
+def _found(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
     store = verbs.store_of(Path(folder))
     return store, loop.loop_id if isinstance(loop, Loop) else store.find(loop)
 
@@ -164,7 +164,7 @@ def _urgency(*, now: bool) -> Urgency:
     return Urgency.NOW if now else Urgency.AFTER_ITERATION
 
 
-async def _until_rest(store: FileStore, loop_id: str) -> AsyncIterator[None]:
+async def _until_rest(store: Store, loop_id: str) -> AsyncIterator[None]:
     """A moment to look, again and again, and once more when the loop has come to rest."""
     while not await asyncio.to_thread(_rested, store, loop_id):
         yield
@@ -172,11 +172,11 @@ async def _until_rest(store: FileStore, loop_id: str) -> AsyncIterator[None]:
     yield
 
 
-def _rested(store: FileStore, loop_id: str) -> bool:
+def _rested(store: Store, loop_id: str) -> bool:
     driven = store.is_driven(loop_id)
     return not driven and store.load(loop_id).status not in (Status.CREATED, Status.RUNNING)
 
 
-def _drive(store: FileStore, loop_id: str) -> None:
+def _drive(store: Store, loop_id: str) -> None:
     if not store.is_driven(loop_id):
         detach.start_runner(store, loop_id)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from untildone.core.errors import LoopNotFound, UntilDoneError
+from untildone.core.errors import LoopNotFound
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, Outcome, Spend, Status
-from untildone.store import layout
-from untildone.store.files import FileStore
+from untildone.store import Standing, Store
 from untildone.store.names import is_id
-
-Signature = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +27,8 @@ class Row:
     mode: str = ""
     agent: str = ""
     host: str = ""
+    machine: str = ""
+    """Which one drives it, or did last."""
     spend: Spend = Spend()
     budget: Budget = Budget()
     created_at: float = 0.0
@@ -58,6 +55,7 @@ def row_of(loop: Loop, workspace: str) -> Row:
         mode=loop.settings.mode,
         agent=loop.settings.worker.profile,
         host=loop.host,
+        machine=loop.runner.machine if loop.runner else "",
         spend=loop.spend,
         budget=loop.budget,
         created_at=loop.created_at,
@@ -69,21 +67,16 @@ def row_of(loop: Loop, workspace: str) -> Row:
 class Board:
     """The loops of some stores, each by the name of its workspace."""
 
-    def __init__(self, stores: Mapping[str, FileStore]) -> None:
+    def __init__(self, stores: Mapping[str, Store]) -> None:
         self.stores = dict(stores)
-        self._rows: dict[str, tuple[Signature, Row]] = {}
+        self._rows: dict[str, tuple[object, Row]] = {}
         self._lock = threading.Lock()
 
     def rows(self) -> tuple[Row, ...]:
         """Every loop, newest first."""
         with self._lock:
-            found = {
-                loop_id: self._row(workspace, loop_id, places)
-                for workspace, store in self.stores.items()
-                for loop_id, places in layout.every(store.root).items()
-            }
-            self._rows = {loop_id: self._rows[loop_id] for loop_id in found if loop_id in self._rows}
-        return tuple(found[loop_id] for loop_id in sorted(found, reverse=True))
+            self._rows = {loop_id: seen for workspace in self.stores for loop_id, seen in self._read(workspace).items()}
+            return tuple(self._rows[loop_id][1] for loop_id in sorted(self._rows, reverse=True))
 
     def page(self, status: Status | None = None, cursor: str | None = None, limit: int = 50) -> Page:
         """So many loops, newest first, of one status if one is named, that come after a loop."""
@@ -99,37 +92,24 @@ class Board:
         """How many loops have each status."""
         return Counter(row.status.value if row.status else "damaged" for row in self.rows())
 
-    def find(self, loop_id: str) -> tuple[str, FileStore]:
+    def find(self, loop_id: str) -> tuple[str, Store]:
         """The workspace and the store that a loop is in. Its whole id is wanted."""
         if is_id(loop_id):
             for workspace, store in self.stores.items():
-                try:
-                    layout.places(store.root, loop_id)
+                if store.signature(loop_id) is not None:
                     return workspace, store
-                except LoopNotFound:
-                    continue
         raise LoopNotFound(f"There is no loop '{loop_id[:100]}'.", "GET /api/loops lists the loops there are")
 
-    def _row(self, workspace: str, loop_id: str, places: layout.Places) -> Row:
-        signature = _signature(places.journal)
-        known = self._rows.get(loop_id)
-        if known is not None and signature is not None and known[0] == signature:
-            return known[1]
-        row = self._read(workspace, loop_id)
-        if signature is not None:
-            self._rows[loop_id] = (signature, row)
-        return row
-
-    def _read(self, workspace: str, loop_id: str) -> Row:
-        try:
-            return row_of(self.stores[workspace].load(loop_id), workspace)
-        except UntilDoneError as problem:
-            return Row(loop_id, workspace, problem=problem.sentence)
+    def _read(self, workspace: str) -> dict[str, tuple[object, Row]]:
+        """The loops of one workspace: those that changed are read, the others are remembered."""
+        store = self.stores[workspace]
+        signatures = store.signatures()
+        known = {loop_id: self._rows[loop_id] for loop_id in signatures if loop_id in self._rows}
+        same = {loop_id: seen for loop_id, seen in known.items() if seen[0] == signatures[loop_id]}
+        changed = [loop_id for loop_id in signatures if loop_id not in same]
+        fresh = {each.loop_id: (signatures[each.loop_id], _row(each, workspace)) for each in store.survey(changed)}
+        return {**same, **fresh}
 
 
-def _signature(journal: Path) -> Signature | None:
-    try:
-        found = os.stat(journal)
-    except OSError:
-        return None
-    return str(journal), found.st_mtime_ns, found.st_size
+def _row(found: Standing, workspace: str) -> Row:
+    return Row(found.loop_id, workspace, problem=found.problem) if found.loop is None else row_of(found.loop, workspace)

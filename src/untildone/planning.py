@@ -6,17 +6,17 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from untildone import agents, modes, settings
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import LoopCreated
-from untildone.core.loop import HOOK_SESSION, Loop
-from untildone.core.model import EMPTY, AgentChoice, Budget, LoopSettings, Permissions
+from untildone.core.loop import CLUSTER, HOOK_SESSION, Loop
+from untildone.core.model import EMPTY, AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.hosts import guidance, notify, workspace
@@ -25,7 +25,11 @@ from untildone.hosts.engine import Engine, Observer, Person, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits, default_folder
 from untildone.settings import Settings
+from untildone.store import Store, disk, layout, places
 from untildone.store.files import FileStore
+
+if TYPE_CHECKING:
+    from untildone.hosts.cluster.client import Cluster
 
 TITLE_LENGTH = 100
 
@@ -34,7 +38,7 @@ def surroundings(
     environment: Mapping[str, str], chosen: Settings, guard: Guard | None = None, host: str = "terminal"
 ) -> Surroundings:
     """What runners bring along, for one process."""
-    redactor = Redactor.from_environment({**environment, **_profile_variables(chosen)})
+    redactor = Redactor.from_environment({**environment, **_secrets_of(chosen)})
     wishes = notifications(chosen)
     return Surroundings(
         environment=environment,
@@ -52,12 +56,14 @@ def notifications(chosen: Settings) -> notify.Wishes:
     return notify.Wishes(chosen.notify_command, chosen.notify_webhook, chosen.notify_secret, chosen.notify_desktop)
 
 
-def _profile_variables(chosen: Settings) -> dict[str, str]:
-    return {name: value for profile in chosen.profiles.values() for name, value in profile.env.items()}
+def _secrets_of(chosen: Settings) -> dict[str, str]:
+    """What the settings files hold that may be a secret, as variables."""
+    variables = {name: value for profile in chosen.profiles.values() for name, value in profile.env.items()}
+    return {**variables, **({places.VARIABLE: chosen.store} if chosen.store else {})}
 
 
 def create(
-    store: FileStore,
+    store: Store,
     task: str,
     chosen: Settings,
     folder: Path,
@@ -65,25 +71,62 @@ def create(
     *,
     tidies: bool = True,
     options: Mapping[str, Any] = EMPTY,
+    reviewed: bool | None = None,
+    host: str = "",
 ) -> Loop:
     """A new loop, not started yet. Everything that cannot work is said now, before anything is written.
 
-    `options` are kept with the loop's own.
+    `options` are kept with the loop's own. `reviewed` overrules what the mode says about a supervisor. `host` is the kind of
+    host that will drive it, if that is known: a cluster has its agents and its folders elsewhere.
     """
     words = opening(task, chosen, folder)
-    if not os.access(folder, os.W_OK):
+    in_cluster = host == CLUSTER
+    if not in_cluster and not os.access(folder, os.W_OK):
         raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
     if tidies:
         tidy(store)
     loop_id = new_id(time.time())
-    wanted = loop_settings(chosen, str(folder), environment, worker_is_here=HOOK_SESSION in options)
+    elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if HOOK_SESSION in options else ()
+    wanted = loop_settings(chosen, str(folder), environment, elsewhere=elsewhere, reviewed=reviewed)
     wanted = replace(wanted, options={**wanted.options, **options})
+    if in_cluster:
+        wanted = _for_cluster(wanted, chosen, store)
     if wanted.worktree:
-        place = workspace.create_worktree(str(folder), loop_id, store.root / "worktrees" / loop_id)
+        place = workspace.create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
         wanted = replace(wanted, workspace=place)
-    title = " ".join(words.rest.split())[:TITLE_LENGTH]
+    title = _shortened(" ".join(words.rest.split()))
     budget = replace(loop_budget(chosen, folder), iterations=words.remaining)
     return store.create(LoopCreated(loop_id, title, words.rest, wanted, budget))
+
+
+def _for_cluster(wanted: LoopSettings, chosen: Settings, store: Store) -> LoopSettings:
+    from untildone.hosts.cluster import reading
+
+    if isinstance(store, FileStore):
+        raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
+    if wanted.worktree or wanted.interactive:
+        what = "--worktree" if wanted.worktree else "--interactive"
+        raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
+    return replace(wanted, remote=chosen.remote or reading.remote_of(wanted.workspace), branch=chosen.branch)
+
+
+def cluster(folder: Path, environment: Mapping[str, str] = os.environ) -> Cluster:
+    """The way to the cluster that the settings name."""
+    from untildone.hosts.cluster.client import cluster_at
+    from untildone.hosts.cluster.options import options
+
+    return cluster_at(options(settings.load(folder, {}, environment).cluster, {}).access)
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1].rstrip()}…"
+
+
+def _worktrees(folder: Path) -> Path:
+    root = folder / layout.FOLDER
+    with disk.told_as_sentence(root):
+        layout.prepare(root)
+    return root / "worktrees"
 
 
 def opening(task: str, chosen: Settings, folder: Path) -> rounds.Parsed:
@@ -101,20 +144,26 @@ def new_id(now: float) -> str:
 
 
 def loop_settings(
-    chosen: Settings, folder: str, environment: Mapping[str, str] = os.environ, *, worker_is_here: bool = False
+    chosen: Settings,
+    folder: str,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    elsewhere: Collection[Role] = (),
+    reviewed: bool | None = None,
 ) -> LoopSettings:
-    """What was chosen, as the loop keeps it. A worker that is at work already, in a session, need not be on PATH."""
-    worker = _choice(chosen, chosen.agent, environment, own=True, checked=not worker_is_here)
+    """What was chosen, as the loop keeps it. The agents of roles that are `elsewhere` need not be on PATH here."""
+    worker = _choice(chosen, chosen.agent, environment, own=True, checked=Role.WORKER not in elsewhere)
+    here = Role.SUPERVISOR not in elsewhere
     profile = settings.profile(chosen, chosen.agent)
-    reviewed = chosen.review or modes.find(chosen.mode).reviewed
+    reviewed = chosen.review or modes.find(chosen.mode).reviewed if reviewed is None else reviewed
     promise = chosen.promise if profile.completion_promise is None else profile.completion_promise
     return LoopSettings(
         mode=chosen.mode,
         worker=worker,
         workspace=folder,
-        instructor=_other(chosen, chosen.instructor, environment),
-        supervisor=_other(chosen, chosen.supervisor, environment),
-        fallback=_other(chosen, chosen.fallback_agent, environment),
+        instructor=_other(chosen, chosen.instructor, environment, checked=here),
+        supervisor=_other(chosen, chosen.supervisor, environment, checked=here),
+        fallback=_other(chosen, chosen.fallback_agent, environment, checked=here),
         checks=chosen.checks,
         check_timeout=chosen.check_timeout,
         review=reviewed,
@@ -126,6 +175,7 @@ def loop_settings(
         once=not _loops(chosen),
         worktree=chosen.worktree,
         commit=chosen.commit,
+        group=chosen.group,
         retry_delay=chosen.retry_delay,
         warn_from=_skillpack(chosen, Path(folder)).get("warning_threshold"),
         options=_options(chosen, Path(folder), environment, reviewed=reviewed),
@@ -174,8 +224,8 @@ def _iterations(chosen: Settings, folder: Path) -> int | None:
     return own or _skillpack(chosen, folder).get("max_iterations") or usual
 
 
-def _other(chosen: Settings, name: str | None, environment: Mapping[str, str]) -> AgentChoice | None:
-    return None if name is None else _choice(chosen, name, environment, own=False, checked=True)
+def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *, checked: bool) -> AgentChoice | None:
+    return None if name is None else _choice(chosen, name, environment, own=False, checked=checked)
 
 
 def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool, checked: bool) -> AgentChoice:
@@ -203,7 +253,7 @@ def _check_program(agent: agents.Agent, choice: AgentChoice, environment: Mappin
 
 
 def drive(
-    store: FileStore, loop_id: str, around: Surroundings, observer: Observer | None = None, person: Person | None = None
+    store: Store, loop_id: str, around: Surroundings, observer: Observer | None = None, person: Person | None = None
 ) -> Loop:
     """Drive a loop until it rests; an ended one is archived with its receipt."""
     return Engine(store, around, observer, person).drive(loop_id)

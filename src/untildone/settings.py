@@ -7,23 +7,28 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from untildone import agents, modes
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UsageError
 from untildone.core.model import Context, Permissions
-from untildone.store import disk, toml
+from untildone.store import disk, places, toml_edits
 
-PROJECT_FILE = "untildone.toml"
+PROJECT_FILE = places.PROJECT_FILE
 PREFIX = "UNTILDONE_"
-NOT_SETTINGS = frozenset({"TOKEN", "LOOP_ID", "SCRIPT", "SCRIPT_STATE", "CONFIG", "AGENTS_DIR"})
+NOT_SETTINGS = frozenset({"TOKEN", "LOOP_ID", "SCRIPT", "SCRIPT_STATE", "CONFIG", "AGENTS_DIR", "MACHINE"})
 """Variables with our prefix that mean something else."""
 HIDDEN = "…"
 """Stands for a secret wherever settings are shown."""
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
+
+
+def _as_text(value: Any) -> Any:
+    """A number in a table of texts."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 class AgentProfile(BaseModel):
@@ -129,6 +134,24 @@ class Settings(BaseModel):
     interactive: bool = Field(default=False, title="Interactive", description="Ask the person between steps")
     worktree: bool = Field(default=False, title="Worktree", description="Work in a git worktree of its own")
     commit: bool = Field(default=False, title="Commit", description="A commit after each iteration")
+    remote: str | None = Field(
+        None,
+        min_length=1,
+        title="Remote",
+        description="For a cluster: the git remote that the work comes from and goes to; not set: origin of the folder",
+    )
+    branch: str | None = Field(
+        None,
+        min_length=1,
+        title="Branch",
+        description="For a cluster: the branch that the work is published on; not set: one of the loop's own",
+    )
+    group: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
+        title="Group",
+        description="Loops of one group share a total of dollars and of loops at once; needs loops in Postgres",
+    )
     retry_delay: float = Field(
         2.0, ge=0, title="Retry delay", description="Seconds before a failed turn is tried again"
     )
@@ -152,6 +175,17 @@ class Settings(BaseModel):
         title="Notify on the desktop",
         description="A notification of the desktop when a loop comes to rest",
     )
+    store: str | None = Field(
+        None,
+        pattern=r"^(postgres(ql)?://[^\s]+)?$",
+        title="Store",
+        description="The Postgres database that keeps the loops, as postgres://user@host/database; none: files",
+    )
+    cluster: dict[str, Annotated[str, BeforeValidator(_as_text)]] = Field(
+        {},
+        title="Cluster",
+        description="Where Temporal is, and how this machine works for it: temporal, queue, slots, …",
+    )
     profiles: dict[str, AgentProfile] = Field({}, title="Profiles", description="Your own names for agents")
 
 
@@ -171,9 +205,7 @@ def load(workspace: Path, flags: Mapping[str, Any], environment: Mapping[str, st
 
 def files(workspace: Path, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """Where settings are read from: the person's own file, then the project's."""
-    home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".config")
-    own = environment.get("UNTILDONE_CONFIG") or str(Path(home) / "untildone" / "config.toml")
-    return Path(own), workspace / PROJECT_FILE
+    return places.settings_files(workspace, environment)
 
 
 def said_in(path: Path) -> dict[str, Any]:
@@ -182,19 +214,21 @@ def said_in(path: Path) -> dict[str, Any]:
 
 
 def save(path: Path, values: Mapping[str, Any]) -> None:
-    """Make a settings file say exactly this. What is hidden in `values` stays as the file had it."""
+    """Make a settings file say exactly this, and keep its comments. What is hidden in `values` stays as the file had it."""
     whole = _revealed(values, _from_file(path) if path.exists() else {})
     _validated(whole, "")
     with disk.told_as_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    disk.replace_file(path, toml.text(whole).encode())
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    disk.replace_file(path, toml_edits.edited(before, whole).encode())
 
 
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings for other eyes: without secrets and the variables of agents."""
     told = dict(values)
-    if told.get("notify_secret"):
-        told["notify_secret"] = HIDDEN
+    for secret in ("notify_secret", "store"):
+        if told.get(secret):
+            told[secret] = HIDDEN
     if "profiles" in told:
         told["profiles"] = {
             name: {**profile, "env": dict.fromkeys(profile["env"], HIDDEN)} if profile.get("env") else profile
@@ -219,10 +253,10 @@ def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str,
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text())
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(f"Cannot read the settings in {path}: {problem}.", "mend or remove the file") from None
     _validated(found, f" in {path}")
     return found
@@ -239,17 +273,22 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_variable(name: str, value: str) -> Any:
     """Lists and tables as JSON; a list of one may be the bare word; empty means none."""
-    if name not in ("checks", "args", "notify_command", "profiles"):
+    if name not in ("checks", "args", "notify_command", "cluster", "profiles"):
         return value if value else None
+    if not value and name in ("cluster", "profiles"):
+        return {}
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return [value] if value else []
 
 
 def _merge(old: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    profiles = {**old.get("profiles", {}), **new.get("profiles", {})}
-    return {**old, **new, **({"profiles": profiles} if profiles else {})}
+    both = ((name, old.get(name), new.get(name)) for name in ("profiles", "cluster"))
+    tables = {
+        name: {**mine, **theirs} for name, mine, theirs in both if isinstance(mine, dict) and isinstance(theirs, dict)
+    }
+    return {**old, **new, **tables}
 
 
 def _validated(values: Mapping[str, Any], where: str) -> Settings:
@@ -259,7 +298,7 @@ def _validated(values: Mapping[str, Any], where: str) -> Settings:
         first = problem.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part not in ("int", "literal['none']"))
         raise UsageError(
-            f"Setting '{field}'{where}: {first['msg']}.", "`untildone config --schema` lists what is allowed"
+            f"Setting '{field[:200]}'{where}: {first['msg']}.", "`untildone config --schema` lists what is allowed"
         ) from None
     _check_iterations(settings, where)
     modes.find(settings.mode)

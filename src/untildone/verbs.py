@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from untildone import modes
 from untildone.core import budget as budgets
 from untildone.core import moves, rounds
-from untildone.core.actions import Record
-from untildone.core.decide import decide
-from untildone.core.errors import LoopBusy, UntilDoneError, UsageError
+from untildone.core.errors import LoopBusy, StoreError, UsageError
 from untildone.core.events import (
     BudgetChanged,
     Entry,
@@ -27,15 +24,12 @@ from untildone.core.events import (
     StopRequested,
     TasksChanged,
 )
-from untildone.core.loop import Loop
-from untildone.core.model import GateResult, LoopSettings, Outcome, Status, TaskChange, Urgency
+from untildone.core.loop import CLUSTER, Loop
+from untildone.core.model import GateResult, Outcome, Status, TaskChange, Urgency
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.hosts.limits import SharedLimits, default_folder
-from untildone.store.files import FileStore, open_store
-
-if TYPE_CHECKING:
-    pass
+from untildone.store import Store, files, places
+from untildone.store.files import FileStore
 
 PLANNED = (
     "create",
@@ -49,7 +43,7 @@ PLANNED = (
     "tidy",
 )
 """Verbs that need settings and the engine: loaded when they are used, so that a control answers at once."""
-LOOK_EVERY = 0.05
+LOOK_EVERY, LOOK_FOR_RUNNER_EVERY = 0.05, 0.5
 LONGEST_ALONE = 5.0
 """Seconds after which a loop that wants a runner and has none is not going to get one by itself."""
 
@@ -62,36 +56,37 @@ def __getattr__(name: str) -> Any:
     return getattr(planning, name)
 
 
-def store_of(folder: Path, environment: Mapping[str, str] = os.environ, *, create: bool = False) -> FileStore:
-    """The loops of a folder (or of the nearest one above that has loops)."""
-    return open_store(folder, Redactor.from_environment(environment), create=create)
+def store_of(folder: Path, environment: Mapping[str, str] = os.environ, *, create: bool = False) -> Store:
+    """The loops of a folder (or of the nearest one above that has loops), or of the database that is named instead."""
+    return places.open_store(folder, environment, create=create)
 
 
-def start(store: FileStore, loop_id: str, host: str = "") -> Loop:
+def files_of(folder: Path, environment: Mapping[str, str] = os.environ, *, create: bool = False) -> FileStore:
+    """The same, in files whatever is named: for loops that live in a person's own session."""
+    return files.open_store(folder, Redactor.from_environment(environment), create=create)
+
+
+def start(store: Store, loop_id: str, host: str = "") -> Loop:
     """`host` is the kind of host that will drive it, if that is known already."""
     return _request(store, loop_id, "start", StartRequested(host))
 
 
-def pause(store: FileStore, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION) -> Loop:
+def pause(store: Store, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION) -> Loop:
     return _request(store, loop_id, "pause", PauseRequested(urgency))
 
 
-def resume(store: FileStore, loop_id: str, *, skip_wait: bool = False, host: str = "terminal") -> Loop:
+def resume(store: Store, loop_id: str, *, skip_wait: bool = False, host: str = "terminal") -> Loop:
     """`host` is the kind of host that will go on with it. With `skip_wait`, a usage limit is put to the test at once."""
-    if skip_wait:
-        _forget_limits(store.load(loop_id).settings)
-    return _request(store, loop_id, "resume", ResumeRequested(skip_wait, host))
+    return _request(store, loop_id, "resume", ResumeRequested(skip_wait, _stays(store.load(loop_id), host)))
 
 
-def _forget_limits(chosen: LoopSettings) -> None:
-    """What other loops heard of a limit does not hold this one back either."""
-    for agent in (chosen.worker, chosen.instructor, chosen.supervisor, chosen.fallback):
-        if agent is not None:
-            SharedLimits(default_folder()).forget(agent.profile)
+def _stays(loop: Loop, host: str) -> str:
+    """The kind of host that goes on with a loop: one of a cluster stays there."""
+    return CLUSTER if loop.host == CLUSTER else host
 
 
 def stop(
-    store: FileStore, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION, outcome: Outcome = Outcome.STOPPED
+    store: Store, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION, outcome: Outcome = Outcome.STOPPED
 ) -> Loop:
     return _request(store, loop_id, "stop", StopRequested(urgency, outcome))
 
@@ -108,7 +103,7 @@ class Heard:
     """It has one, or a server that sees to it."""
 
 
-def say(store: FileStore, loop_id: str, text: str, source: str = "person", host: str = "") -> Heard:
+def say(store: Store, loop_id: str, text: str, source: str = "person", host: str = "") -> Heard:
     """A message, with round control at its start. A loop that was out of rounds and gets some goes on."""
     before = store.load(loop_id)
     notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
@@ -116,15 +111,15 @@ def say(store: FileStore, loop_id: str, text: str, source: str = "person", host:
     out_of_rounds = before.status is Status.PAUSED and before.outcome is Outcome.BUDGET
     if not out_of_rounds or budgets.used_up(loop.budget, loop.spend, before_worker_turn=True):
         return Heard(loop, notices, goes_on=False)
-    loop = _request(store, loop_id, "resume", ResumeRequested(host=host))
+    loop = _request(store, loop_id, "resume", ResumeRequested(host=_stays(before, host)))
     return Heard(loop, notices, goes_on=True, cared_for=_is_cared_for(store, loop))
 
 
-def _is_cared_for(store: FileStore, loop: Loop) -> bool:
-    return store.is_driven(loop.loop_id) or (loop.host == "server" and store.is_served())
+def _is_cared_for(store: Store, loop: Loop) -> bool:
+    return loop.host == CLUSTER or store.is_driven(loop.loop_id) or (loop.host == "server" and store.is_served())
 
 
-def budget(store: FileStore, loop_id: str, *changes: BudgetChanged) -> Loop:
+def budget(store: Store, loop_id: str, *changes: BudgetChanged) -> Loop:
     for change in changes:
         if change.amount is not None and not -budgets.MOST <= change.amount <= budgets.MOST:
             raise UsageError(
@@ -133,15 +128,15 @@ def budget(store: FileStore, loop_id: str, *changes: BudgetChanged) -> Loop:
     return _request(store, loop_id, "budget", *changes)
 
 
-def rename(store: FileStore, loop_id: str, title: str) -> Loop:
+def rename(store: Store, loop_id: str, title: str) -> Loop:
     return _request(store, loop_id, "rename", LoopRenamed(title))
 
 
-def change_tasks(store: FileStore, loop_id: str, *changes: TaskChange) -> Loop:
+def change_tasks(store: Store, loop_id: str, *changes: TaskChange) -> Loop:
     return _request(store, loop_id, "tasks", TasksChanged(changes))
 
 
-def delete(store: FileStore, loop_id: str) -> None:
+def delete(store: Store, loop_id: str) -> None:
     """All of an ended loop: journal, output, receipt. What it did in the workspace stays."""
     moves.check(store.load(loop_id), "delete")
     if store.is_driven(loop_id):
@@ -149,7 +144,7 @@ def delete(store: FileStore, loop_id: str) -> None:
     store.delete(loop_id)
 
 
-def _request(store: FileStore, loop_id: str, verb: str, *events: Event) -> Loop:
+def _request(store: Store, loop_id: str, verb: str, *events: Event) -> Loop:
     """Append what a person wants. Whoever drives the loop sees it; if nobody does, it is obeyed here."""
     journal = store.open(loop_id)
     try:
@@ -159,12 +154,34 @@ def _request(store: FileStore, loop_id: str, verb: str, *events: Event) -> Loop:
         loop = journal.loop
     finally:
         journal.close()
-    waits = loop.works_in_session and not loop.interrupts_now
-    return _settle(store, loop_id) if (loop.pause or loop.stop) and not waits and not store.is_driven(loop_id) else loop
+    waits = loop.works_in_session and loop.turn is not None and not loop.interrupts_now
+    wanted = verb in ("start", "resume")
+    driven = (loop.pause or loop.stop) and store.is_driven(loop_id)
+    if (loop.pause or loop.stop) and not waits and not driven:
+        return _settle(store, loop_id)
+    if loop.host == CLUSTER and (wanted or (driven and loop.interrupts_now)):
+        _poke(store, loop)
+    return loop
 
 
-def _settle(store: FileStore, loop_id: str) -> Loop:
+def _poke(store: Store, loop: Loop) -> None:
+    """It is written down already: if the cluster cannot be told now, its machines find it out themselves."""
+    from untildone import planning
+
+    try:
+        planning.cluster(store.home).poke(loop.loop_id, Urgency.NOW if loop.interrupts_now else Urgency.AFTER_ITERATION)
+    except StoreError as problem:
+        import logging
+
+        logging.getLogger(__name__).warning("%s Loop %s waits until it can.", problem.sentence, loop.loop_id)
+
+
+def _settle(store: Store, loop_id: str) -> Loop:
     """Nobody drives the loop: write down what follows from what was said, without asking an agent anything."""
+    from untildone import modes
+    from untildone.core.actions import Record
+    from untildone.core.decide import decide
+
     try:
         with store.claim(loop_id, host="") as journal:
             mode = modes.find(journal.loop.settings.mode)
@@ -180,21 +197,17 @@ def _settle(store: FileStore, loop_id: str) -> Loop:
     return loop
 
 
-def load_all(store: FileStore) -> Iterator[Loop]:
+def load_all(store: Store) -> Iterator[Loop]:
     """Every loop that can be read, oldest first."""
-    for loop_id in store.ids():
-        try:
-            yield store.load(loop_id)
-        except UntilDoneError:
-            continue
+    return (found.loop for found in store.survey(store.ids()) if found.loop is not None)
 
 
-def follow(store: FileStore, loop_id: str, *, to_rest: bool) -> Iterator[Entry]:
+def follow(store: Store, loop_id: str, *, to_rest: bool) -> Iterator[Entry]:
     """Every entry of the journal; then, with `to_rest`, each new one until the loop rests."""
     journal = store.open(loop_id)
     try:
         yield from journal.entries()
-        while to_rest and (store.is_driven(loop_id) or not _rests(journal.loop)):
+        while to_rest and (not _rests(journal.loop) or store.is_driven(loop_id)):
             fresh = journal.catch_up()
             yield from fresh
             if not fresh:
@@ -208,20 +221,31 @@ def _rests(loop: Loop) -> bool:
     return loop.status in (Status.PAUSED, Status.COMPLETED, Status.FAILED)
 
 
-def wait(store: FileStore, loop_id: str, timeout: float | None = None) -> Loop:
+def wait(store: Store, loop_id: str, timeout: float | None = None) -> Loop:
     """Until the loop rests; UsageError when the time is up, or, if none was set, when nobody drives the loop."""
-    started = alone_since = time.monotonic()
-    while not _rests(loop := store.load(loop_id)) or store.is_driven(loop_id):
-        now = time.monotonic()
-        alone_since = now if _is_cared_for(store, loop) else alone_since
-        if timeout is None and now - alone_since > LONGEST_ALONE:
-            raise UsageError(f"Nobody drives loop {loop_id}.", f"`untildone resume {loop_id}` goes on with it")
-        if timeout is not None and now - started > timeout:
-            raise UsageError(
-                f"Loop {loop_id} is still {loop.status.value} after {timeout:g} s.", "wait longer with --timeout"
-            )
-        time.sleep(LOOK_EVERY)
-    return loop
+    journal, started = store.open(loop_id), time.monotonic()
+    cared_for_at, next_look = started, started
+    try:
+        while not _rests(journal.loop) or store.is_driven(loop_id):
+            now = time.monotonic()
+            if timeout is None and now >= next_look:
+                cared_for_at = now if _is_cared_for(store, journal.loop) else cared_for_at
+                next_look = now + LOOK_FOR_RUNNER_EVERY
+            _check_patience(journal.loop, timeout, waited=now - started, alone=now - cared_for_at)
+            time.sleep(LOOK_EVERY)
+            journal.catch_up()
+        return journal.loop
+    finally:
+        journal.close()
+
+
+def _check_patience(loop: Loop, timeout: float | None, *, waited: float, alone: float) -> None:
+    if timeout is None and alone > LONGEST_ALONE:
+        raise UsageError(f"Nobody drives loop {loop.loop_id}.", f"`untildone resume {loop.loop_id}` goes on with it")
+    if timeout is not None and waited > timeout:
+        raise UsageError(
+            f"Loop {loop.loop_id} is still {loop.status.value} after {timeout:g} s.", "wait longer with --timeout"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,26 +260,52 @@ class Verification:
         return bool(self.before["passed"]) == self.now.passed
 
 
-def verify(store: FileStore, loop_id: str, environment: Mapping[str, str]) -> tuple[Verification, ...]:
+def verify(store: Store, loop_id: str, environment: Mapping[str, str]) -> tuple[Verification, ...]:
     """Run the checks of an ended loop again."""
-    path = store.receipt(loop_id)
+    import json
+
+    receipt = store.receipt(loop_id) or _late_receipt(store, loop_id)
+    if receipt is None:
+        raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends")
     try:
-        told = json.loads(path.read_text())
-        gates = [gate for gate in told["gates"] if gate["gate"] == "check"]
-    except FileNotFoundError:
-        raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends") from None
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise UsageError(f"The receipt {path} cannot be read: {problem}.", "it was damaged or edited") from None
+        gates = [gate for gate in json.loads(receipt)["gates"] if gate["gate"] == "check"]
+    except (ValueError, KeyError, TypeError) as problem:
+        raise UsageError(
+            f"The receipt of loop {loop_id} cannot be read: {problem}.", "it was damaged or edited"
+        ) from None
     loop = store.load(loop_id)
-    return tuple(Verification(gate, _check_again(loop, gate["command"], environment)) for gate in gates)
+    with _place(loop) as place:
+        return tuple(Verification(gate, _check_again(loop, place, gate["command"], environment)) for gate in gates)
 
 
-def _check_again(loop: Loop, command: str, environment: Mapping[str, str]) -> GateResult:
+def _late_receipt(store: Store, loop_id: str) -> str | None:
+    """Of a loop that ended, and whose runner died before it wrote one."""
+    loop = store.load(loop_id)
+    if loop.status.ended and not store.is_driven(loop_id):
+        from untildone.hosts.archiving import archive
+
+        archive(store, loop)
+    return store.receipt(loop_id)
+
+
+@contextmanager
+def _place(loop: Loop) -> Iterator[str]:
+    """A folder with the loop's work: its workspace, or, if that may be on any machine, what was published."""
+    if loop.settings.remote is None:
+        yield loop.settings.workspace
+        return
+    from untildone.hosts.cluster.reading import published
+
+    with published(loop) as folder:
+        yield folder
+
+
+def _check_again(loop: Loop, place: str, command: str, environment: Mapping[str, str]) -> GateResult:
     from untildone.hosts import checks
 
     return checks.run_check(
         command,
-        cwd=loop.settings.workspace,
+        cwd=place,
         env=environment,
         timeout=loop.settings.check_timeout,
         interrupted=lambda: False,
@@ -263,10 +313,19 @@ def _check_again(loop: Loop, command: str, environment: Mapping[str, str]) -> Ga
     )
 
 
-def diff(store: FileStore, loop_id: str, *, stat: bool = False, colour: bool = False) -> str:
+def diff(store: Store, loop_id: str, *, stat: bool = False, colour: bool = False) -> str:
     """What the loop changed: up to its end if it has ended, up to now if not."""
     loop = store.load(loop_id)
     end = loop.changes.tree if loop.status.ended else None
     from untildone.hosts import workspace
 
-    return workspace.diff(loop.settings.workspace, loop.start.tree or "", end, stat=stat, colour=colour)
+    with _place(loop) as place:
+        return workspace.diff(place, loop.start.tree or "", end, stat=stat, colour=colour)
+
+
+def diff_between(store: Store, loop_id: str, start_tree: str, end_tree: str | None) -> str:
+    """What lies between two states of a loop's workspace; without an end, up to now."""
+    from untildone.hosts import workspace
+
+    with _place(store.load(loop_id)) as place:
+        return workspace.diff(place, start_tree, end_tree)

@@ -14,6 +14,7 @@ from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
+    GateStarted,
     HookTriggered,
     LimitReached,
     LiveStateSeen,
@@ -110,6 +111,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     TurnRetried(Role.WORKER, 1, 1, CRASHED, NOON + 5),
     LimitReached("worker", NOON + 60, "limit"),
     AnswerRead(claimed=True, skill_state={"a": 1}),
+    GateStarted("pytest -q"),
     GatesRan((FAILED,), 1.0),
     BudgetWarned("cost", 4.0, 5.0),
     TasksChanged((TaskChange("1", "write it"),)),
@@ -120,6 +122,18 @@ EVERY_EVENT: tuple[Event, ...] = (
     HookTriggered("s1", stop_hook_active=True),
     PromptReinjected(2),
 )
+
+
+@pytest.mark.parametrize(
+    "over",
+    [GatesRan((FAILED,)), begins(), Rested(Outcome.PAUSED), RunnerClaimed("t", 1, "here")],
+    ids=["spoke", "next turn", "rest", "new runner"],
+)
+def test_a_check_runs_until_it_speaks_or_nobody_waits_for_it(over: Event) -> None:
+    running = after(StartRequested(), AnswerRead(claimed=True), GateStarted("pytest -q"))
+    assert running.gate is not None
+    assert (running.gate.command, running.gate.started_at) == ("pytest -q", running.updated_at)
+    assert after(over, of=running).gate is None
 
 
 def test_the_first_entry_makes_the_loop() -> None:

@@ -98,10 +98,11 @@ def visit(browser: Browser, server: DashboardServer, **options: Any) -> Iterator
     page = context.new_page()
     mishaps: list[str] = []
     page.on("pageerror", lambda problem: mishaps.append(str(problem)))
+    page.on("console", lambda message: mishaps.append(message.text) if message.type == "error" else None)
     page.on("request", lambda request: mishaps.append(request.url) if not _is_ours(request.url, server) else None)
     try:
         yield page
-        assert mishaps == []
+        assert mishaps == [], mishaps
     finally:
         context.close()
 

@@ -176,6 +176,13 @@ def open_desk(agent: str, folder: Path) -> Iterator[Desk]:
         yield Desk(agent, api, folder, {**program, **ours})
 
 
+def trust_workspace(desk: Desk) -> None:
+    """Claude Code at a terminal need not ask whether it may work there."""
+    config = desk.home / ".claude.json"
+    projects = {str(desk.workspace.resolve()): {"hasTrustDialogAccepted": True}}
+    config.write_text(json.dumps({**json.loads(config.read_text()), "projects": projects}))
+
+
 def until(condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
     deadline = time.monotonic() + patience
     while not condition():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from untildone.core.codec import epoch
 from untildone.testing.command_line import CommandLine, until
 from untildone.testing.serving import Server
 
@@ -261,6 +263,49 @@ def test_settings_are_read_checked_and_kept_as_toml(fresh: Server) -> None:
         assert (refused.status_code, refused.json()["field"]) == (422, field)
     assert tomllib.loads(file.read_text())["max_iterations"] == 8
     assert fresh.client.get("/api/settings/schema").json()["properties"]["max_iterations"]["title"] == "Max Iterations"
+
+
+def test_settings_that_are_saved_keep_their_comments(fresh: Server) -> None:
+    file = fresh.cli.workspace / "untildone.toml"
+    file.write_text("# Ours.\nmax_iterations = 7  # enough\n\n# How we test.\nchecks = ['true']\n")
+    said = fresh.client.get("/api/settings", params={"scope": "project"}).json()
+    kept = fresh.client.put("/api/settings", json={**said, "max_iterations": 9, "review": True})
+    assert kept.status_code == 200, kept.text
+    assert file.read_text() == (
+        "# Ours.\nmax_iterations = 9  # enough\n\n# How we test.\nchecks = ['true']\nreview = true\n"
+    )
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["by the server", "by another process"])
+def test_a_check_that_runs_is_shown(cli: CommandLine, elsewhere: bool) -> None:
+    flag = cli.home / "go on"
+    check = f"while ! test -e '{flag}'; do sleep 0.05; done"
+    with Server(cli) as server:
+        if elsewhere:
+            words = ("run", "A job", "--agent", "scripted", "--check", "true", "--check", check)
+            runner = cli.start(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            loop_id = until(lambda: next((line["loop_id"] for line in cli.loops), None))
+        else:
+            loop_id = server.create(checks=["true", check])
+        shown = server.until(loop_id, lambda shown: shown["gate"] is not None and shown["gate"]["command"] == check)
+        assert shown["driven"]
+        assert epoch(shown["created_at"]) < shown["gate"]["started_at"] <= epoch(shown["updated_at"])
+        (line,) = (line for line in cli.run("show", loop_id).output.splitlines() if line.startswith("gate "))
+        assert "runs since" in line
+        flag.touch()
+        assert server.until_status(loop_id, "completed")["gate"] is None
+        if elsewhere:
+            assert runner.wait(30) == 0
+        events = [entry["event"] for entry in journal(cli, loop_id)]
+        at = events.index("gates_ran")
+        assert events[at - 2 : at + 1] == ["gate_start", "gate_start", "gates_ran"]
+
+
+def test_a_stream_that_does_not_stay_ends_with_what_is_there(server: Server) -> None:
+    loop_id = server.create(start=False)
+    with server.client.stream("GET", f"/api/loops/{loop_id}/events", params={"follow": "false"}) as stream:
+        (only,) = messages(stream.iter_lines())
+    assert (only["id"], json.loads(only["data"])["event"]) == ("1", "loop_created")
 
 
 def test_several_workspaces(cli: CommandLine, tmp_path: Path) -> None:

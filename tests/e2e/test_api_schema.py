@@ -19,6 +19,14 @@ CHECKS = (
 )
 
 
+CONFIGURATION = """
+[[operations]]
+include-path-regex = "/events$"
+parameters = { "query.follow" = false }
+"""
+"""A stream that stays would be waited for."""
+
+
 @pytest.mark.slow
 def test_nothing_undocumented_is_ever_answered(cli: CommandLine, tmp_path: Path) -> None:
     cli.environment["UNTILDONE_AGENT"] = "scripted"
@@ -33,12 +41,12 @@ def test_nothing_undocumented_is_ever_answered(cli: CommandLine, tmp_path: Path)
             f"--max-time={SECONDS}",
             "--workers=1",
             "--request-timeout=10",
-            "--exclude-path-regex=/events$",
             "--no-color",
             "--suppress-health-check=all",
             "--warnings=off",
             f"--header=Authorization: Bearer {TOKEN}",
         ]
+        (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
         command = [program, "run", f"{server.url}/api/openapi.json", *options]
         environment = {**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path / "hypothesis"), "NO_PROXY": "*"}
         ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110)

@@ -6,7 +6,9 @@ import ast
 import json
 import re
 import string
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from untildone import modes, settings
 from untildone.board import Board
+from untildone.core.budget import Gauge
 from untildone.core.errors import UsageError
 from untildone.core.events import (
     AnswerRead,
@@ -32,6 +35,7 @@ from untildone.core.model import (
     Answer,
     Budget,
     Changes,
+    FailureKind,
     GateResult,
     LoopSettings,
     Outcome,
@@ -41,16 +45,19 @@ from untildone.core.model import (
     TaskStatus,
     Usage,
 )
+from untildone.core.rounds import NO_ROUNDS
 from untildone.faces.web import reading
 from untildone.faces.web.chinese import CHINESE
 from untildone.faces.web.desk import Wanted
 from untildone.faces.web.fields import GROUPS, Field, Kind, fields, grouped, meant, profile_schema, shown
 from untildone.faces.web.listing import SharedLook
 from untildone.faces.web.patches import patches
+from untildone.faces.web.policy import policy
 from untildone.faces.web.reading import Output, Window
 from untildone.faces.web.texts import Language, Texts, texts_for
 from untildone.faces.web.timeline import Timeline, extended
 from untildone.store.files import FileStore
+from untildone.store.spool import FileSpool
 
 SCRIPTED = AgentChoice("scripted", "scripted")
 WEB = Path(reading.__file__).parent
@@ -77,7 +84,7 @@ class TestOutput:
         path.write_bytes(
             said("One.") + said("Two.") + tool("run") + ended + tool("write") + b"not JSON\n" + said("Three.")
         )
-        blocks = Output(lambda: path, SCRIPTED).tail().blocks
+        blocks = Output(FileSpool(lambda: path), SCRIPTED).tail().blocks
         assert [block.kind.value for block in blocks] == ["said", "tools", "notice", "said"]
         assert blocks[0].text == "One.\nTwo."
         assert [(call.tool, call.ok, call.result) for call in blocks[1].calls] == [
@@ -86,7 +93,7 @@ class TestOutput:
         ]
 
     def test_no_file_is_an_empty_window(self, tmp_path: Path) -> None:
-        window = Output(lambda: tmp_path / "none", SCRIPTED).tail()
+        window = Output(FileSpool(lambda: tmp_path / "none"), SCRIPTED).tail()
         assert (window.blocks, window.is_first, window.is_last) == ((), True, True)
 
     def test_going_back_and_on_shows_every_line(self, tmp_path: Path) -> None:
@@ -96,7 +103,7 @@ class TestOutput:
             for start in (0, 500)
         ]
         path.write_bytes(b"".join(parts))
-        output = Output(lambda: path, SCRIPTED)
+        output = Output(FileSpool(lambda: path), SCRIPTED)
         window, seen = output.tail(), ""
         while True:
             seen = texts_in(window) + seen
@@ -114,7 +121,7 @@ class TestOutput:
     def test_it_is_followed_line_by_line(self, tmp_path: Path) -> None:
         path = tmp_path / "0001.jsonl"
         path.write_bytes(said("One."))
-        output = Output(lambda: path, SCRIPTED)
+        output = Output(FileSpool(lambda: path), SCRIPTED)
         first = output.tail()
         assert output.followed(first) is first
         half = said("Two.")
@@ -128,7 +135,7 @@ class TestOutput:
     def test_a_last_line_without_an_end_counts_once_the_turn_is_over(self, tmp_path: Path) -> None:
         path = tmp_path / "0001.jsonl"
         path.write_bytes(b"begun\ndone")
-        output = Output(lambda: path, AgentChoice("command", "command", command="cat"))
+        output = Output(FileSpool(lambda: path), AgentChoice("command", "command", command="cat"))
         window = output.tail()
         assert texts_in(window) == "begun"
         output.is_complete = True
@@ -138,7 +145,7 @@ class TestOutput:
     def test_a_line_longer_than_a_window_does_not_bar_the_way(self, tmp_path: Path, size: int) -> None:
         path = tmp_path / "0001.jsonl"
         path.write_bytes(said("Before.") + said("x" * size) + said("After."))
-        output = Output(lambda: path, SCRIPTED)
+        output = Output(FileSpool(lambda: path), SCRIPTED)
         window = output.tail()
         assert "After." in texts_in(window)
         for _ in range(10):
@@ -150,7 +157,7 @@ class TestOutput:
     def test_a_flood_moves_the_window_to_the_end(self, tmp_path: Path) -> None:
         path = tmp_path / "0001.jsonl"
         path.write_bytes(said("One."))
-        output = Output(lambda: path, SCRIPTED)
+        output = Output(FileSpool(lambda: path), SCRIPTED)
         window = output.tail()
         with path.open("ab") as file:
             file.write(b"".join(said(f"{each} " + "x" * 1000) for each in range(1000)))
@@ -287,6 +294,14 @@ class TestTexts:
     def test_the_first_language_that_we_have_is_taken(self, wish: str, language: Language) -> None:
         assert texts_for(wish).language is language
 
+    def test_why_the_budget_is_used_up_is_told_in_the_readers_language(self) -> None:
+        for limit, word in (("iterations", "轮"), ("minutes", "分钟"), ("cost", "美元"), ("tokens", "token")):
+            used = Gauge(limit, 1200.5, 1000).sentence()
+            told = f"{NO_ROUNDS} {used}." if limit == "iterations" else f"{used}."
+            heard = Texts(Language.SIMPLIFIED).notice(told)
+            assert (word in heard, "1,200.5" in heard, "used" in heard) == (True, True, False)
+            assert Texts().notice(told) == told
+
     def test_notices_about_rounds_keep_their_numbers(self) -> None:
         assert Texts(Language.SIMPLIFIED).notice("Added 5 rounds. Remaining: 9") == "已增加 5 轮。剩余：9"
         assert Texts().notice("Set remaining rounds to: 3") == "Set remaining rounds to: 3"
@@ -299,6 +314,17 @@ class TestTexts:
         for english, others in CHINESE.items():
             for other in others:
                 assert places(other) == places(english), english
+
+
+class TestPolicy:
+    PAGE = b"<script>one()</script><script type='importmap'>\n{}\n</script><script src='/a.js' defer></script>"
+
+    def test_a_page_may_run_its_own_scripts_and_no_others(self) -> None:
+        rules = dict(rule.split(" ", 1) for rule in policy(self.PAGE).split("; "))
+        hashes = [b64encode(sha256(script).digest()).decode() for script in (b"one()", b"\n{}\n")]
+        assert rules["script-src"].split() == ["'self'", "'unsafe-eval'", *(f"'sha256-{each}'" for each in hashes)]
+        assert [rules[name] for name in ("default-src", "frame-ancestors", "base-uri")] == ["'none'"] * 3
+        assert rules["connect-src"] == "'self'"
 
 
 def places(text: str) -> set[str | None]:
@@ -320,6 +346,8 @@ def said_by_the_pages() -> Iterator[str]:
     yield from GROUPS
     yield from (word for outcome in Outcome for word in (outcome.word, outcome.sentence))
     yield from (each.value for kind in (Status, TaskStatus, Role) for each in kind)
+    yield from (kind.value.replace("_", " ") for kind in FailureKind)
+    yield from (f"interrupted ({reason})" for reason in ("control", "person", "timeout", "budget", "crash"))
 
 
 class TestListing:

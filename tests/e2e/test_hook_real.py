@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.real_agents import CLAIM, ROOT, Desk, claims, open_desk, until, writes
+from tests.e2e.real_agents import CLAIM, ROOT, Desk, claims, open_desk, trust_workspace, until, writes
 
 from untildone.testing.modelapi import Step
 from untildone.testing.terminal import Terminal
@@ -186,10 +186,7 @@ def test_the_plugin_does_the_same(tmp_path: Path) -> None:
 
 
 def test_claude_at_a_terminal(claude: Desk) -> None:
-    config = claude.home / ".claude.json"
-    known = json.loads(config.read_text())
-    folder = str(claude.workspace.resolve())
-    config.write_text(json.dumps({**known, "projects": {folder: {"hasTrustDialogAccepted": True}}}))
+    trust_workspace(claude)
     claude.api.load([claims("Done already."), Step(text=f"Now it is.\n{CLAIM}", delay=4.0)])
     env = {name: value for name, value in claude.env.items() if name != "PYTHONPATH"}
     program = next(Path(place) / "claude" for place in env["PATH"].split(":") if (Path(place) / "claude").exists())

@@ -7,7 +7,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ while time.monotonic() < end:
 
 
 def lives(pid: int) -> bool:
-    return pid in orphans.scan(set())[0]
+    return pid in orphans.scan()[0]
 
 
 def until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
@@ -214,7 +215,7 @@ def _ignores(status: str) -> bool:
 
 
 def guards_of_this_process() -> set[int]:
-    seen = orphans.scan(set())[0].values()
+    seen = orphans.scan()[0].values()
     return {each.pid for each in seen if each.parent == os.getpid() and each.session == each.pid}
 
 
@@ -229,3 +230,50 @@ def test_many_threads_share_one_guard(guard: Guard) -> None:
     assert guards_of_this_process() - before == {guard.pid}
     for name in marks:
         guard.forget(name)
+
+
+def test_a_process_that_becomes_a_marked_program_is_found_although_it_was_known_before(tmp_path: Path) -> None:
+    name, value = orphans.mark(str(tmp_path))
+    script = 'echo ready; read line; exec env "$0=$1" sleep 60'
+    words = ["sh", "-c", script, name, value]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        for _ in range(3):
+            assert orphans.find(name) == []
+        child.stdin.write(b"go on\n")
+        child.stdin.flush()
+        assert until(lambda: orphans.find(name) == [child.pid])
+        assert orphans.end_all(name) == 1
+
+
+def test_many_who_look_at_the_same_time_each_end_their_own(tmp_path: Path) -> None:
+    names = [str(tmp_path / str(number)) for number in range(8)]
+    with ExitStack() as stack:
+        children = [stack.enter_context(start_marked(name, "sleep", "60")) for name in names]
+        assert until(lambda: all(orphans.find(orphans.mark(name)[0]) for name in names))
+        with ThreadPoolExecutor(len(names)) as pool:
+            ended = list(pool.map(lambda name: orphans.end_all(orphans.mark(name)[0]), names[:-1]))
+        assert ended == [1] * (len(names) - 1)
+        assert [lives(child.pid) for child in children] == [False] * (len(names) - 1) + [True]
+
+
+def test_a_look_sees_what_was_started_before_it(tmp_path: Path) -> None:
+    """Although others look all the time, and their looks are shared."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            orphans.scan()
+
+    with ThreadPoolExecutor(4) as pool:
+        others = [pool.submit(look) for _ in range(4)]
+        try:
+            for number in range(20):
+                with start_marked(f"{tmp_path} {number}", "sleep", "60") as child:
+                    assert child.pid in orphans.scan()[0]
+        finally:
+            over.set()
+        for other in others:
+            other.result()

@@ -15,6 +15,7 @@ from untildone.core.secrets import Redactor
 from untildone.hosts import orphans, process
 from untildone.hosts.pipes import ThreadedPipes
 from untildone.hosts.process import Cause, Ended, Spawn
+from untildone.store.spool import FileSpool
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 
@@ -66,7 +67,7 @@ def run_program(
 
 
 def lives(pid: int) -> bool:
-    return pid in orphans.scan(set())[0]
+    return pid in orphans.scan()[0]
 
 
 @pytest.fixture(params=["this system", "without pidfd", "with threads", "without /proc"])
@@ -262,7 +263,7 @@ def test_the_output_is_spooled_and_redacted(tmp_path: Path) -> None:
     spool.write_text("earlier\n")
     redactor = Redactor.from_environment({"API_KEY": "secret-0123456789"})
     script = "printf 'it is secret-01'; sleep 0.2; printf '23456789.\\nend'; printf 'secret-0123456789' >&2"
-    lines, ended = run_shell(script, spool=spool, redactor=redactor)
+    lines, ended = run_shell(script, spool=FileSpool(lambda: spool), redactor=redactor)
     assert lines == [b"it is [redacted API_KEY].", b"end"]
     assert spool.read_text() == "earlier\nit is [redacted API_KEY].\nend"
     assert ended.stderr_tail == "[redacted API_KEY]"
@@ -272,14 +273,14 @@ def test_the_output_is_spooled_and_redacted(tmp_path: Path) -> None:
 def test_a_full_disk_ends_the_program_and_says_so() -> None:
     name, value = orphans.mark(f"full disk {os.getpid()}")
     with pytest.raises(StoreError, match=r"The disk is full: .* cannot be written to /dev/full\.") as raised:
-        run_shell("echo begun; sleep 60", spool=Path("/dev/full"), env=os.environ | {name: value})
+        run_shell("echo begun; sleep 60", spool=FileSpool(lambda: Path("/dev/full")), env=os.environ | {name: value})
     assert raised.value.hint
     assert orphans.find(name) == []
 
 
 def test_a_spool_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file or directory"):
-        run_shell("true", spool=tmp_path / "missing" / "spool")
+        run_shell("true", spool=FileSpool(lambda: tmp_path / "missing" / "spool"))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_the_file_has_what_programs_rely_on(store: FileStore) -> None:
 def test_what_comes_too_quickly_is_written_once(store: FileStore, tmp_path: Path) -> None:
     path = tmp_path / "loop.json"
     first, second, third = numbered(store.create(loop_created(NAME)), 3)
-    writer = CheckpointWriter(path, NO_SECRETS, pause=600)
+    writer = CheckpointWriter(lambda kept: checkpoint.write(path, kept, NO_SECRETS), pause=600)
     writer.submit(first)
     wait_for(path)
     writer.submit(second)
@@ -76,7 +76,7 @@ def wait_for(path: Path) -> None:
 
 
 def test_a_writer_that_was_given_nothing_writes_nothing(tmp_path: Path) -> None:
-    CheckpointWriter(tmp_path / "loop.json", NO_SECRETS).close()
+    CheckpointWriter(lambda kept: checkpoint.write(tmp_path / "loop.json", kept, NO_SECRETS)).close()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,9 +9,16 @@ import pytest
 
 from untildone.store.files import FileStore
 from untildone.testing.store_conformance import StoreConformance, StoreFactory
+from untildone.testing.store_records import RecordsConformance
 
 
 class TestFileStore(StoreConformance):
+    @pytest.fixture
+    def factory(self, tmp_path: Path) -> StoreFactory:
+        return partial(FileStore, tmp_path / ".loop")
+
+
+class TestRecordsInFiles(RecordsConformance):
     @pytest.fixture
     def factory(self, tmp_path: Path) -> StoreFactory:
         return partial(FileStore, tmp_path / ".loop")

@@ -161,18 +161,18 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(desk: Desk) -> None:
 def test_in_the_end_it_goes_to_the_history(desk: Desk, tmp_path: Path) -> None:
     live = desk.live()
     live.write(state())
-    live.retire(tmp_path, state(status="COMPLETED", more=SECRET))
+    live.retire((tmp_path / "ralph-delta.state.md").write_text, state(status="COMPLETED", more=SECRET))
     assert not desk.usual.exists()
     kept = (tmp_path / "ralph-delta.state.md").read_text()
     assert kept.startswith(state(status="COMPLETED"))
     assert SECRET not in kept
-    live.retire(tmp_path, state(status="COMPLETED"))
+    live.retire((tmp_path / "ralph-delta.state.md").write_text, state(status="COMPLETED"))
 
 
 def test_the_file_of_another_loop_stays(desk: Desk, tmp_path: Path) -> None:
     live = desk.live()
     live.write(state())
     desk.usual.write_text(state(SECOND))
-    live.retire(tmp_path, state(status="FAILED"))
+    live.retire((tmp_path / "ralph-delta.state.md").write_text, state(status="FAILED"))
     assert desk.usual.read_text() == state(SECOND)
     assert (tmp_path / "ralph-delta.state.md").read_text() == state(status="FAILED")

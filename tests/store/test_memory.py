@@ -79,7 +79,7 @@ def test_entries_are_read_part_by_part(tmp_path: Path) -> None:
         everything = list(journal.entries())
     path, offset, found = store.progress("loop-1") / "execution.log.jsonl", 0, []
     while True:
-        entries, end = entries_after(path, offset, most=1000)
+        entries, end = entries_after(path, offset, "loop-1", most=1000)
         if end == offset:
             break
         found, offset = [*found, *entries], end

@@ -19,7 +19,7 @@ def a_loop_that_worked(root: Path) -> FileStore:
     with store.claim("loop-1") as journal:
         for number in (1, 2, 3):
             journal.append(*iteration(number))
-            store.output("loop-1", f"{number:04d}").write_text("{}\n")
+            store.spool("loop-1", f"{number:04d}").write(b"{}\n")
     for path in root.glob("loop-1.json*"):
         path.unlink()
     return store

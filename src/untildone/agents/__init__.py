@@ -54,6 +54,8 @@ class Invocation:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     stdin: bytes | None = None
+    prints_text: bool = False
+    """What it prints is for people: the reader takes many lines at once as well, where there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Said:
     """Text that the agent wrote for the person."""
 
     text: str
+    lines: int = 1
+    """How many lines of its output this stands for."""
 
 
 @dataclass(frozen=True, slots=True)

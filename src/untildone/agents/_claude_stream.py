@@ -23,13 +23,16 @@ from untildone.agents._lines import (
     number_field,
     object_field,
     objects_field,
+    spent_field,
     status_field,
     text_field,
+    texts_field,
     token_sum,
     tool_summary,
 )
 from untildone.core.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Usage
+from untildone.core.reset_times import believable
 
 _CUT_SHORT = frozenset({"error_max_turns", "error_max_budget_usd"})
 """The run reached a bound that was set for it: an answer that ends early, not a failure."""
@@ -192,10 +195,10 @@ class ClaudeReader:
         if text.startswith(_BLOCKED_PROMPT):
             return Failure(FailureKind.REFUSED, first_line(text.removeprefix(_BLOCKED_PROMPT)) or _BLOCKED_PROMPT)
         if field(result, "is_error") is not True:
-            return self._with_reset(limit_in_answer(text, now))
+            return self._with_reset(limit_in_answer(text, now), now)
         told = text or _errors(result) or stderr_tail
         failure = classify(told, status=status_field(result, "api_error_status"), now=now)
-        return self._with_reset(self._refined(failure, result))
+        return self._with_reset(self._refined(failure, result), now)
 
     def _refined(self, failure: Failure, result: Object) -> Failure:
         if text_field(result, "terminal_reason") == "prompt_too_long":
@@ -206,27 +209,26 @@ class ClaudeReader:
             return Failure(_BY_ERROR[self._error], failure.message)
         return failure
 
-    def _with_reset(self, failure: Failure | None) -> Failure | None:
+    def _with_reset(self, failure: Failure | None, now: float) -> Failure | None:
         if failure is None or failure.kind is not FailureKind.LIMIT or failure.reset_at is not None:
             return failure
-        return Failure(failure.kind, failure.message, self._limit_resets_at)
+        return Failure(failure.kind, failure.message, believable(self._limit_resets_at, now))
 
 
 def _usage(result: Object, before: Usage) -> Usage:
     """What this run used. Newer versions add up a whole session and tell the run apart; it may have several results."""
     since = field(result, "model_usage_since_last_result")
     if not isinstance(since, dict):
-        cost = number_field(result, "total_cost_usd")
+        cost = spent_field(result, "total_cost_usd")
         return Usage(cost, token_sum(object_field(result, "usage"), *_RUN_TOKENS))
     models = [object_field(since, model) for model in since]
-    cost = sum(number_field(model, "costUSD") or 0.0 for model in models)
+    cost = sum(spent_field(model, "costUSD") or 0.0 for model in models)
     tokens = sum(token_sum(model, *_MODEL_TOKENS) for model in models)
     return Usage((before.cost_usd or 0.0) + cost, (before.tokens or 0) + tokens)
 
 
 def _errors(result: Object) -> str:
-    told = field(result, "errors")
-    return "; ".join(str(error) for error in told) if isinstance(told, list) else ""
+    return "; ".join(texts_field(result, "errors"))
 
 
 def _denial(denied: Object) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from untildone.agents import Notice, Request
@@ -18,6 +18,8 @@ LONGEST_ARGUMENT = 100_000
 LONGEST_CLOSING = 256 * 1024
 """Linux refuses a single argument of 128 KiB and more."""
 _WIDTH = 160
+_GLANCE = 500
+_MOST_SPENT = 1e12
 _MOST_STRAY_LINES = 3
 _SUMMARY_FIELDS = (
     "command",
@@ -44,13 +46,19 @@ def field(source: Object, *path: str) -> Any:
     """What lies at a path of an object; None where any step is missing."""
     value: Any = source
     for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
+        value = value.get(step) if isinstance(value, dict) else None
     return value
 
 
 def text_field(source: Object, *path: str) -> str:
     value = field(source, *path)
     return _clean(value) if isinstance(value, str) else ""
+
+
+def texts_field(source: Object, *path: str) -> Sequence[str]:
+    """The items of a list, each as text."""
+    value = field(source, *path)
+    return [_clean(str(item)) for item in value] if isinstance(value, list) else []
 
 
 def number_field(source: Object, *path: str) -> float | None:
@@ -70,22 +78,40 @@ def status_field(source: Object, *path: str) -> int | None:
 
 def object_field(source: Object, *path: str) -> Object:
     value = field(source, *path)
-    return value if isinstance(value, Mapping) else EMPTY
+    return value if isinstance(value, dict) else EMPTY
 
 
 def objects_field(source: Object, *path: str) -> Sequence[Object]:
     value = field(source, *path)
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def spent_field(source: Object, *path: str) -> float | None:
+    """An amount of dollars or tokens; None for one that nobody can have spent: below nothing, or beyond all bounds."""
+    value = number_field(source, *path)
+    return value if value is not None and 0 <= value <= _MOST_SPENT else None
+
+
+def tokens_field(source: Object, *path: str) -> int | None:
+    value = spent_field(source, *path)
+    return None if value is None else int(value)
 
 
 def token_sum(source: Object, *names: str) -> int:
-    return int(sum(number_field(source, name) or 0 for name in names))
+    return sum(tokens_field(source, name) or 0 for name in names)
 
 
 def first_line(text: str) -> str:
     """One line to show: the first that is not blank, shortened."""
-    line = next((line.strip() for line in plain(text).splitlines() if line.strip()), "")
+    # Of what a tool brought back, which may be megabytes, the beginning nearly always tells.
+    line = next(_lines_of(text[:_GLANCE], whole=len(text) <= _GLANCE), None) or next(_lines_of(text, whole=True), "")
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+
+
+def _lines_of(text: str, *, whole: bool) -> Iterator[str]:
+    """The lines that are not blank; if this is not the whole text, without the last one, which may be cut."""
+    lines = plain(text).splitlines()
+    return (line.strip() for line in (lines if whole else lines[:-1]) if line.strip())
 
 
 def tool_summary(arguments: Object) -> str:
@@ -134,7 +160,7 @@ class ObjectLines:
         if not told:
             return None
         value = _parsed(told)
-        return value if isinstance(value, Mapping) else self._stray(told)
+        return value if isinstance(value, dict) else self._stray(told)
 
     def _stray(self, told: str) -> Notice | None:
         self.stray += 1

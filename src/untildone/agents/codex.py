@@ -114,8 +114,7 @@ class CodexReader:
     def _take(self, told: Object) -> Iterator[AgentEvent]:
         match text_field(told, "type"):
             case "thread.started":
-                self._session = text_field(told, "thread_id") or None
-                yield SessionKnown(self._session or "")
+                yield from self._take_session(text_field(told, "thread_id"))
             case "item.started":
                 yield from self._take_tool_start(object_field(told, "item"))
             case "item.completed":
@@ -128,6 +127,11 @@ class CodexReader:
             case "error":
                 self._trouble = text_field(told, "message")
                 yield Notice(first_line(self._trouble))
+
+    def _take_session(self, session: str) -> Iterator[AgentEvent]:
+        if session:
+            self._session = session
+            yield SessionKnown(session)
 
     def _take_item(self, item: Object) -> Iterator[AgentEvent]:
         self._trouble = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
+from functools import lru_cache
 
 from untildone.agents import AgentEvent, Capabilities, Invocation, Request, Said
 from untildone.agents._lines import ended_without_answer, with_system_prompt
@@ -23,7 +24,8 @@ class Command:
 
     def invocation(self, request: Request) -> Invocation:
         prompt = with_system_prompt(request.prompt, request.system_prompt)
-        return Invocation((*_split(request.command), *request.args), stdin=prompt.encode("utf-8", "replace"))
+        argv = (*_split(request.command), *request.args)
+        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"), prints_text=True)
 
     def reader(self, request: Request) -> CommandReader:
         return CommandReader(_split(request.command)[0])
@@ -44,7 +46,7 @@ class CommandReader:
         self._size += len(kept) + 1
         while self._size > LONGEST_ANSWER + 1:
             self._size -= len(self._lines.popleft()) + 1
-        return (Said(kept.decode("utf-8", "replace")),)
+        return (Said(kept.decode("utf-8", "replace"), line.count(b"\n") + 1),)
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         text = b"\n".join(self._lines).decode("utf-8", "replace").strip()
@@ -60,6 +62,7 @@ class CommandReader:
         return Failure(kind, ended.message)
 
 
+@lru_cache(maxsize=64)
 def _split(command: str | None) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(command or ""))

@@ -21,10 +21,10 @@ from untildone.agents._lines import (
     ObjectLines,
     ended_without_answer,
     first_line,
-    number_field,
     object_field,
     resumable_session,
     text_field,
+    tokens_field,
     tool_summary,
     with_system_prompt,
 )
@@ -69,6 +69,10 @@ def _session_flags(request: Request) -> tuple[str, ...]:
     return (f"--session-id={session_id}",) if session_id else ()
 
 
+_KINDS = ("message", "init", "tool_use", "tool_result", "error", "result")
+"""What ends a text that comes in pieces; a kind that is not known means nothing, and cuts no text in two."""
+
+
 class GeminiReader:
     def __init__(self) -> None:
         self._lines = ObjectLines("gemini")
@@ -90,7 +94,8 @@ class GeminiReader:
         if kind == "message" and text_field(told, "role") == "assistant":
             self._saying.add(text_field(told, "content"))
             return
-        yield from self._said()
+        if kind in _KINDS:
+            yield from self._said()
         match kind:
             case "init":
                 yield from self._take_init(told)
@@ -113,9 +118,10 @@ class GeminiReader:
             yield Said(said)
 
     def _take_init(self, told: Object) -> Iterator[AgentEvent]:
-        self._session = text_field(told, "session_id") or None
         self._model = text_field(told, "model") or None
-        yield SessionKnown(self._session or "")
+        if session := text_field(told, "session_id"):
+            self._session = session
+            yield SessionKnown(session)
 
     def _take_tool_use(self, told: Object) -> Iterator[AgentEvent]:
         self._text = ""
@@ -157,8 +163,7 @@ class GeminiReader:
 
 
 def _usage(result: Object | None) -> Usage:
-    tokens = number_field(result or {}, "stats", "total_tokens")
-    return Usage(tokens=int(tokens) if tokens is not None else None)
+    return Usage(tokens=tokens_field(result or {}, "stats", "total_tokens"))
 
 
 AGENT = Gemini()

@@ -26,9 +26,11 @@ from untildone.agents._lines import (
     number_field,
     object_field,
     session_to_use,
+    spent_field,
     status_field,
     text_field,
     token_sum,
+    tokens_field,
     tool_summary,
     with_system_prompt,
 )
@@ -134,7 +136,7 @@ class OpenCodeReader:
         self._steps += 1
         self._stop_reason = text_field(part, "reason")
         self._error = None
-        self._cost += number_field(part, "cost") or 0.0
+        self._cost += spent_field(part, "cost") or 0.0
         self._tokens += _tokens(object_field(part, "tokens"))
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
@@ -164,9 +166,9 @@ def _error_text(error: Object) -> str:
 
 
 def _tokens(tokens: Object) -> int:
-    total = number_field(tokens, "total")
+    total = tokens_field(tokens, "total")
     if total is not None:
-        return int(total)
+        return total
     return token_sum(tokens, "input", "output", "reasoning") + token_sum(object_field(tokens, "cache"), "read", "write")
 
 

@@ -14,6 +14,7 @@ from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
+    GateStarted,
     HookTriggered,
     LimitReached,
     LiveStateSeen,
@@ -37,7 +38,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.hints import assert_never
-from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, Stall, Turn, session_key
+from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, session_key
 from untildone.core.model import Budget, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
 from untildone.core.value import replace
 
@@ -81,6 +82,8 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             return _turned(loop, event, at)
         case AnswerRead():
             return _read(loop, event)
+        case GateStarted(command=command):
+            return replace(loop, gate=RunningGate(command, at))
         case GatesRan():
             return _judged(loop, event)
         case Rested(outcome=outcome, reason=reason):
@@ -91,10 +94,11 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
                 reason=reason,
                 pause=None,
                 stop=None,
+                gate=None,
                 runner=None,
             )
         case RunnerClaimed(token=token, pid=pid, machine=machine, host=host):
-            return replace(loop, runner=Runner(token, pid, machine), host=host or loop.host)
+            return replace(loop, runner=Runner(token, pid, machine), gate=None, host=host or loop.host)
         case WorkspaceSeen(changes=changes):
             return replace(loop, start=changes, changes=changes)
         case StateRepaired() | LoopCreated() | HookTriggered() | PromptReinjected():
@@ -125,7 +129,7 @@ def _order(before: PauseOrder | None, urgency: Urgency, outcome: Outcome) -> Pau
 
 def _without_waits(loop: Loop) -> Loop:
     retry = loop.retry and replace(loop.retry, not_before=0.0)
-    return replace(loop, limits={}, retry=retry)
+    return replace(loop, limits={}, retry=retry, tries_limits=True)
 
 
 def _told(
@@ -198,7 +202,8 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
     if event.session is SessionUse.NEW:
         sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
     claimed = loop.claimed and event.role is Role.SUPERVISOR
-    loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed)
+    loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed, gate=None)
+    loop = replace(loop, tries_limits=False)
     return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)
 
 
@@ -269,7 +274,8 @@ def _with_session(
     known, turn = loop.sessions.get(key), loop.turn
     resumed = turn is not None and turn.role is role and turn.session is SessionUse.RESUME
     kept = known.total if known is not None and (resumed or known.session_id == session_id) else Usage()
-    return {**loop.sessions, key: Session(session_id, total or kept)}
+    machine = loop.runner.machine if loop.runner else ""
+    return {**loop.sessions, key: Session(session_id, total or kept, machine)}
 
 
 def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
@@ -333,7 +339,7 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
     results = (*loop.gates, *event.results)
     failed = tuple(result for result in results if not result.passed)
     spend = replace(loop.spend, seconds=loop.spend.seconds + event.seconds)
-    loop = replace(loop, turn=None, answer=None, gates=results, claimed=not failed, spend=spend)
+    loop = replace(loop, turn=None, answer=None, gates=results, gate=None, claimed=not failed, spend=spend)
     if not failed:
         return loop
     check = gates.signature(failed)

@@ -5,10 +5,11 @@
     │   ├── LoopNotFound      no loop, or more than one, has that name
     │   └── WrongMove         the loop's status does not allow this control
     ├── LoopBusy              another runner drives this loop                            exit 2
+    │   ├── GroupFull         its group has no place for one more loop at work
+    │   └── Superseded        a newer runner has claimed it: this one must stop, and what it did does not count
     ├── AgentMissing          the agent program cannot be found or started               exit 6
     └── StoreError            the state cannot be read or written                        exit 6
-        ├── DamagedState      it is damaged beyond what journal and backups can repair
-        └── FencedOff         a newer runner has claimed this loop
+        └── DamagedState      it is damaged beyond what journal and backups can repair
 
 Expected ends of a loop are not errors: they are an `Outcome`.
 """
@@ -18,8 +19,9 @@ class UntilDoneError(Exception):
     exit_code = 1
 
     def __init__(self, sentence: str, hint: str = "") -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+        # On one line, whatever it quotes.
+        self.sentence = " ".join(sentence.splitlines())
+        super().__init__(self.sentence)
         self.hint = hint
 
 
@@ -39,6 +41,14 @@ class LoopBusy(UntilDoneError):
     exit_code = 2
 
 
+class GroupFull(LoopBusy):
+    pass
+
+
+class Superseded(LoopBusy):
+    pass
+
+
 class AgentMissing(UntilDoneError):
     exit_code = 6
 
@@ -48,8 +58,4 @@ class StoreError(UntilDoneError):
 
 
 class DamagedState(StoreError):
-    pass
-
-
-class FencedOff(StoreError):
     pass

@@ -186,6 +186,13 @@ class AnswerRead:
 
 
 @dataclass(frozen=True, slots=True)
+class GateStarted:
+    """A check begins: so that whoever looks at the loop sees what it is busy with."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class GatesRan:
     results: tuple[GateResult, ...]
     seconds: float = 0.0
@@ -265,6 +272,7 @@ Event = (
     | TurnRetried
     | LimitReached
     | AnswerRead
+    | GateStarted
     | GatesRan
     | BudgetWarned
     | Rested
@@ -306,6 +314,7 @@ _NAMES: dict[type, str] = {
     SessionOpened: "session_opened",
     LimitReached: "limit_reached",
     AnswerRead: "answer_read",
+    GateStarted: "gate_start",
     GatesRan: "gates_ran",
     BudgetWarned: "budget_warning",
     TasksChanged: "tasks_changed",

@@ -26,6 +26,8 @@ from untildone.core.value import dataclass, field
 
 HOOK = "hook"
 """The kind of host that a person's own session is."""
+CLUSTER = "cluster"
+"""The kind of host that many machines together are."""
 HOOK_SESSION = "hook_session"
 """Among the options of a loop that was begun in a person's own session: its id."""
 
@@ -55,6 +57,14 @@ class Retry:
     attempt: int
     not_before: float
     failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class RunningGate:
+    """A check that began and has not spoken yet; if nobody drives the loop any more, it never will."""
+
+    command: str
+    started_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,8 @@ class Loop:
     retry: Retry | None = None
     limits: Mapping[str, Limit] = field(default_factory=lambda: EMPTY)
     """By agent profile."""
+    tries_limits: bool = False
+    """Whether the next turn is to be tried whatever is known of limits: a person wants that."""
     answer: Answer | None = None
     """What the turn came to, until it has been read."""
     last_answer: str = ""
@@ -121,6 +133,7 @@ class Loop:
     """The agent claims to be done, and the gates have not all spoken."""
     gates: tuple[GateResult, ...] = ()
     """What the gates said: of the present claim so far, or of the last one that failed."""
+    gate: RunningGate | None = None
     start: Changes = Changes()
     """The workspace as the loop found it."""
     changes: Changes = Changes()
@@ -151,7 +164,14 @@ class Loop:
     """The mode's own part."""
 
     def session_of(self, role: Role, profile: str) -> Session | None:
-        return self.sessions.get(session_key(role, profile))
+        """The session that can be gone on with: a loop that came from another machine has left it there."""
+        session = self.sessions.get(session_key(role, profile))
+        return None if session is not None and self._left_behind(session) else session
+
+    def _left_behind(self, session: Session) -> bool:
+        if self.settings.remote is None or self.runner is None:
+            return False
+        return session.machine not in ("", self.runner.machine)
 
     @property
     def next_iteration(self) -> int:
@@ -166,8 +186,9 @@ class Loop:
 
     @property
     def works_in_session(self) -> bool:
-        """Whether the running turn is one of a person's own session: its end is told by the stop hook."""
-        return self.status is Status.RUNNING and self.turn is not None and self.host == HOOK
+        """Whether a person's own session has it: the end of a turn is told by the stop hook, what comes next by the person."""
+        in_session = self.status is Status.RUNNING and self.host == HOOK
+        return in_session and (self.turn is not None or self.settings.interactive)
 
     @property
     def interrupts_now(self) -> bool:

@@ -172,6 +172,12 @@ class LoopSettings:
     once: bool = False
     worktree: bool = False
     commit: bool = False
+    remote: str | None = None
+    """The git remote that the work is fetched from and published to, for a loop that may go from machine to machine."""
+    branch: str | None = None
+    """The branch there; None: one of the loop's own."""
+    group: str | None = None
+    """Loops of one group share a total."""
     retry_delay: float = 2.0
     """Seconds before the first retry of a turn that failed in passing; each further one waits twice as long."""
     warn_from: int | None = None
@@ -213,6 +219,8 @@ class Session:
 
     session_id: str
     total: Usage = Usage()
+    machine: str = ""
+    """Where the agent keeps it; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,10 +50,15 @@ def reset_time(text: str, now: float, utc_offset: float = 0.0) -> float | None:
     """When it lifts (epoch seconds), if told. A clock time without a zone is `utc_offset` seconds ahead of UTC."""
     local = timezone(timedelta(seconds=utc_offset))
     for reading in (_epoch, _retry_after, _iso, _duration, _clock, _daily):
-        told = reading(text, now, local)
-        if told is not None and now - _JUST_PASSED <= told <= now + _FARTHEST:
+        told = believable(reading(text, now, local), now)
+        if told is not None:
             return told
     return None
+
+
+def believable(told: float | None, now: float) -> float | None:
+    """The time that was told, unless it lies too far away to be when a limit lifts."""
+    return told if told is not None and now - _JUST_PASSED <= told <= now + _FARTHEST else None
 
 
 def _epoch(text: str, _now: float, _local: tzinfo) -> float | None:
@@ -85,10 +90,15 @@ def _clock(text: str, now: float, local: tzinfo) -> float | None:
         return None
     zone = _zone(found["zone"], local)
     today = datetime.fromtimestamp(now, zone)
-    told = _moment(lambda: _on_the_day(found, today).replace(hour=_hour(found), minute=_minute(found)), zone)
+    told = _at_clock(found, today, zone)
     if told is not None and found["month"] is None and told < now - _JUST_PASSED:
-        return told + DAY
+        # Not so many seconds later: the clocks may be set that night.
+        return _at_clock(found, today + timedelta(days=1), zone)
     return told
+
+
+def _at_clock(found: re.Match[str], today: datetime, zone: tzinfo) -> float | None:
+    return _moment(lambda: _on_the_day(found, today).replace(hour=_hour(found), minute=_minute(found)), zone)
 
 
 def _daily(text: str, now: float, _local: tzinfo) -> float | None:

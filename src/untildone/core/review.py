@@ -42,8 +42,8 @@ def ask(loop: Loop, reviewer: AgentChoice | None = None) -> Ask:
 def _can_fork(loop: Loop, reviewer: AgentChoice) -> bool:
     """A copy of the worker's session is worth looking from only if all of the work happened there."""
     at_work = [key for key in loop.sessions if key.startswith(session_key(Role.WORKER, ""))]
-    there = at_work == [session_key(Role.WORKER, reviewer.profile)]
-    return there and "fork" in reviewer.abilities and not wants_fresh(loop, Role.SUPERVISOR)
+    there = at_work == [session_key(Role.WORKER, reviewer.profile)] and loop.session_of(Role.WORKER, reviewer.profile)
+    return bool(there) and "fork" in reviewer.abilities and not wants_fresh(loop, Role.SUPERVISOR)
 
 
 def system_prompt(loop: Loop, where: str) -> str:

@@ -29,10 +29,11 @@ _ROOT_FOLDERS = (
     "Applications|Library|System|Users|Volumes|app|bin|data|dev|etc|home|lib|media|mnt|nix|opt|private|proc|root|run|sbin|snap|srv"
     "|tmp|usr|var|workspace"
 )
-_PATH = re.compile(rf"(?:~|\.\.?|file:/)?/(?:(?<=[~./]/).|(?:{_ROOT_FOLDERS})(?:/|$))|[A-Za-z]:[\\/]")
-_PLAIN = re.compile(r"[a-z]{1,12}|[0-9.]+")
-_SAME_IN_JSON = re.compile(r"[ !#-\[\]-~]+")
-_URL_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@", re.IGNORECASE)
+# Compiled when they are first used: most environments hold nothing that they are asked about.
+_PATH = rf"(?:~|\.\.?|file:/)?/(?:(?<=[~./]/).|(?:{_ROOT_FOLDERS})(?:/|$))|[A-Za-z]:[\\/]"
+_PLAIN = r"[a-z]{1,12}|[0-9.]+"
+_SAME_IN_JSON = r"[ !#-\[\]-~]+"
+_URL_PASSWORD = r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@"
 
 
 class Redactor:
@@ -116,7 +117,7 @@ def _secrets_in(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in env.items():
         if _is_secret(name, value):
             yield name, value
-        elif (found := _URL_PASSWORD.match(value)) and len(found[1]) >= SHORTEST_SECRET:
+        elif "://" in value and (found := re.match(_URL_PASSWORD, value)) and len(found[1]) >= SHORTEST_SECRET:
             yield name, found[1]
 
 
@@ -126,12 +127,12 @@ def _is_secret(name: str, value: str) -> bool:
         return False
     if words[-1] in _PASSWORD_WORDS:
         return True
-    return words[-1] not in _PLACE_WORDS and not _PATH.match(value) and not _PLAIN.fullmatch(value)
+    return words[-1] not in _PLACE_WORDS and not re.match(_PATH, value) and not re.fullmatch(_PLAIN, value)
 
 
 def _core(value: str) -> bytes:
     """The longest part of the value that is the same in all its written forms."""
-    return max(_SAME_IN_JSON.findall(value), key=len, default="").encode()
+    return max(re.findall(_SAME_IN_JSON, value), key=len, default="").encode()
 
 
 def _written_forms(value: str) -> set[str]:

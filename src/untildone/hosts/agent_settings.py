@@ -120,19 +120,24 @@ def is_uncapped(text: str) -> bool:
     return bool(json_text.value_at(text, BLOCK_CAP) == "0")
 
 
-def hook_command(agent: str, kind: str, seconds: int) -> str:
+def hook_command(agent: str, kind: str, seconds: int, *more: str) -> str:
     """By absolute paths, isolated: no shim, no virtual environment, no PYTHONPATH matters."""
     words = (_quoted(sys.executable), "-I", "-S", _quoted(os.path.abspath(program.__file__)), agent, kind, str(seconds))
-    return " ".join(words)
+    return " ".join((*words, *(f'"{word}"' if word.startswith("$") else _quoted(word) for word in more)))
+
+
+def hooks_of_run(agent: str, folder: str) -> dict[str, list[dict[str, Any]]]:
+    """The hook for one run of an agent, which is told the folder of that run, or `$` and the variable that holds it."""
+    return {event: [_entry(agent, kind, folder)] for event, kind in _EVENTS[agent].items()}
 
 
 def _quoted(path: str) -> str:
     return f'"{path}"' if os.name == "nt" or not set(path) & set('"$`\\!') else shlex.quote(path)
 
 
-def _entry(agent: str, kind: str) -> dict[str, Any]:
+def _entry(agent: str, kind: str, *more: str) -> dict[str, Any]:
     seconds = STOP_SECONDS if kind == "stop" else PROMPT_SECONDS
-    command = hook_command(agent, kind, seconds)
+    command = hook_command(agent, kind, seconds, *more)
     match agent:
         case "copilot":
             return {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": seconds}

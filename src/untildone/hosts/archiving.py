@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from untildone import modes
 from untildone.core import receipt
@@ -12,21 +13,24 @@ from untildone.hosts import programs, workspace
 from untildone.store import Store
 
 
-def archive(store: Store, loop: Loop) -> None:
-    """Write receipt and report, and move the loop to the history. Doing it again changes nothing."""
-    place = loop.settings.workspace
+def archive(store: Store, loop: Loop, place: str = "") -> None:
+    """Write receipt and report, and move the loop to the history. Doing it again changes nothing.
+
+    `place` is where it worked, if not in the folder that its settings name.
+    """
+    place = place or loop.settings.workspace
     files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
     told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
     store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
     in_all = replace(loop, changes=replace(loop.changes, files=len(files)))
     live_state = modes.find(loop.settings.mode).live_state(in_all)
     if live_state is not None:
-        store.live_file(loop.loop_id, place).retire(store.progress(loop.loop_id), live_state)
+        keep = partial(store.put_document, loop.loop_id, "ralph-delta.state.md")
+        store.live_file(loop.loop_id, place).retire(keep, live_state)
 
 
 def tidy(store: Store) -> None:
     """Archive what ended while its runner died."""
-    for loop_id in store.live_ids():
-        loop = store.load(loop_id)
-        if loop.status.ended and not store.is_driven(loop_id):
-            archive(store, loop)
+    for found in store.survey(store.live_ids()):
+        if found.loop is not None and found.loop.status.ended and not store.is_driven(found.loop_id):
+            archive(store, found.loop)

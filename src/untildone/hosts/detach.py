@@ -12,8 +12,7 @@ from typing import Any
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerClaimed
 from untildone.core.loop import Loop
-from untildone.store import Journal
-from untildone.store.files import FileStore
+from untildone.store import Journal, Store, disk
 
 LOG = "runner.log"
 PROGRAM = ("-P", "-m", "untildone.faces.cli", "_drive")
@@ -22,9 +21,11 @@ WITHIN = 30.0
 LOOK_EVERY = 0.02
 
 
-def start_runner(store: FileStore, loop_id: str, within: float = WITHIN) -> int:
+def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
     """Start it; its process id once it has claimed the loop, or the reason why it did not."""
     log = store.progress(loop_id) / LOG
+    with disk.told_as_sentence(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
     journal = store.open(loop_id)
     try:
         written = log.stat().st_size if log.exists() else 0
@@ -36,11 +37,11 @@ def start_runner(store: FileStore, loop_id: str, within: float = WITHIN) -> int:
     return child.pid
 
 
-def _spawn(store: FileStore, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
+def _spawn(store: Store, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS}
-    command = [sys.executable, *PROGRAM, loop_id, "--dir", str(store.root.parent)]
+    command = [sys.executable, *PROGRAM, loop_id, "--dir", str(store.home)]
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:

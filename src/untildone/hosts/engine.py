@@ -19,6 +19,7 @@ from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
+    GateStarted,
     LimitReached,
     LiveStateSeen,
     MessageSent,
@@ -35,6 +36,7 @@ from untildone.hosts import checks, orphans, turns
 from untildone.hosts.archiving import archive
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
+from untildone.hosts.site import Here, Site
 from untildone.hosts.workspace import Workspace
 from untildone.store import Journal, Store
 
@@ -93,6 +95,9 @@ class Surroundings:
     clock: Callable[[], float] = time.time
     host: str = "terminal"
     """What kind of host this is."""
+    site: Site = Here()
+    token: str | None = None
+    """What an engine for many machines gave this runner to claim the loop with."""
     on_rest: Callable[[Loop], None] = lambda _loop: None
     """Told when a loop came to rest."""
 
@@ -107,6 +112,7 @@ class Engine:
         self.person = person
         self._interrupted = threading.Event()
         self._leaves = threading.Event()
+        self._leaves_next = threading.Event()
         self.speaks = threading.Event()
         """The person wants to say something: the turn ends, and they are asked."""
 
@@ -114,14 +120,16 @@ class Engine:
         """End the turn at once, save, and rest: what Ctrl-C and a closing server want. Safe in a signal handler."""
         self._interrupted.set()
 
-    def hand_over(self) -> None:
-        """End the turn at once and leave the loop as it is, running, for the next runner to go on with."""
-        self._leaves.set()
+    def hand_over(self, urgency: Urgency = Urgency.NOW) -> None:
+        """Leave the loop as it is, running, for the next runner to go on with: at once, or when the turn has ended."""
+        self._leaves_next.set()
+        if urgency is Urgency.NOW:
+            self._leaves.set()
 
     def drive(self, loop_id: str) -> Loop:
         """Drive the loop until it rests, or is handed over. LoopBusy if somebody else does."""
         mark, _ = orphans.mark(loop_id)
-        with self.store.claim(loop_id, self.around.host) as journal:
+        with self.store.claim(loop_id, self.around.host, self.around.token) as journal:
             orphans.end_all(mark)
             self.around.guard.watch(mark)
             drive = _Drive(self, journal)
@@ -131,7 +139,7 @@ class Engine:
                 orphans.end_all(mark, groups=frozenset(drive.groups))
                 self.around.guard.forget(mark)
         if loop.status.ended:
-            archive(self.store, loop)
+            archive(self.store, loop, drive.place)
         if loop.outcome is not None:
             self.around.on_rest(loop)
         return loop
@@ -144,6 +152,12 @@ class Engine:
     def leaves(self) -> bool:
         return self._leaves.is_set()
 
+    def leaves_before(self, action: Action) -> bool:
+        """What only has to be written down is written down; nothing else is begun."""
+        if isinstance(action, Record):
+            return False
+        return self.leaves or (self._leaves_next.is_set() and isinstance(action, AskAgent | Wait | AwaitPerson))
+
 
 class _Drive:
     """One drive of one loop."""
@@ -154,19 +168,20 @@ class _Drive:
         self.journal = journal
         settings = journal.loop.settings
         self.mode = modes.find(settings.mode)
-        self.workspace = Workspace(settings.workspace)
+        self.place = engine.around.site.enter(journal.loop)
+        self.workspace = Workspace(self.place)
         self.order_given = False
         self.decided_at = 0
         self.groups: set[int] = set()
         """Process groups in which something outlived its turn; it ends with the loop."""
-        self.live = engine.store.live_file(journal.loop.loop_id, settings.workspace)
+        self.live = engine.store.live_file(journal.loop.loop_id, self.place)
 
     def until_rest(self) -> Loop:
         if not self.journal.loop.start.fingerprint:
             self.write(WorkspaceSeen(self.workspace.look(None)))
         self.recover()
         self.note_edit()
-        while not (isinstance(action := self.next_action(), Rest) or self.engine.leaves):
+        while not (isinstance(action := self.next_action(), Rest) or self.engine.leaves_before(action)):
             self.carry_out(action)
         self.journal.append()
         self.show_live_state()
@@ -232,12 +247,26 @@ class _Drive:
 
     def ask(self, action: AskAgent) -> None:
         profile = action.agent.profile
+        if self.journal.loop.tries_limits:
+            self.around.limits.forget(profile)
         known = self.around.limits.find(profile, self.around.clock())
         if known is not None and self.journal.loop.limits.get(profile) != known:
             self.write(LimitReached(profile, known.until, known.message, known.strikes))
             return
+        if self.group_used_up():
+            return
         if not self.note_edit():
             turns.Turn(self).take(action)
+
+    def group_used_up(self) -> bool:
+        """Whether the loop rests now because all loops of its group together have spent what they may."""
+        name = self.journal.loop.settings.group
+        group = self.engine.store.group(name) if name else None
+        if group is None or group.max_cost is None or not group.used_up:
+            return False
+        reason = f"The group '{group.name}' has spent ${group.cost:.2f} of its ${group.max_cost:.2f}."
+        self.write(Rested(Outcome.BUDGET, reason))
+        return True
 
     def note_edit(self) -> bool:
         """Write down what somebody made of the live state file; whether somebody did."""
@@ -280,13 +309,15 @@ class _Drive:
             results.append(self.run_check(command, action.timeout))
             if self.wants_out():
                 return
+        self.around.site.secure(loop, f"Checks after round {loop.spend.iterations}: {loop.title}")
         self.write(GatesRan(tuple(results), time.monotonic() - started), sync=False)
 
     def run_check(self, command: str, timeout: float) -> GateResult:
+        self.write(GateStarted(command), sync=False)
         self.engine.observer.gate(command, None)
         result = checks.run_check(
             command,
-            cwd=self.journal.loop.settings.workspace,
+            cwd=self.place,
             env=turns.environment(self.around, self.journal.loop.loop_id),
             timeout=timeout,
             interrupted=self.wants_out,

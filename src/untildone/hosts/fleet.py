@@ -8,7 +8,6 @@ the journal are one thing.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections import deque
@@ -20,10 +19,10 @@ from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.hosts.archiving import archive
-from untildone.hosts.engine import Engine, NobodyWatches, Surroundings
+from untildone.hosts.engine import Engine, Surroundings
 from untildone.hosts.guard import Guard
-from untildone.store import layout
-from untildone.store.files import FileStore
+from untildone.hosts.patience import Patience
+from untildone.store import Store
 
 HOST = "server"
 SLOTS = 4
@@ -31,21 +30,17 @@ LOOK_EVERY = 0.5
 TRY_AGAIN, DRIVEN_ELSEWHERE = 0.1, 1.0
 """Seconds until the next look at a loop that somebody else has claimed for a moment, or drives."""
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
-LONG_WAIT = 5.0
-"""A loop that has to wait longer than this, in seconds, leaves its slot to another meanwhile."""
 NOBODYS_AFTER = 30.0
 """So many seconds after its start, a loop that no runner ever claimed is taken to be forgotten."""
 END_WITHIN = 15.0
 _log = logging.getLogger(__name__)
-
-Signature = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
     """The loops of one workspace, and what a runner of one of them brings along, as the settings are at that moment."""
 
-    store: FileStore
+    store: Store
     surroundings: Callable[[], Surroundings]
 
 
@@ -72,7 +67,7 @@ class Fleet:
         self._due: dict[str, float] = {}
         """When to look at a loop again, although nobody wrote anything."""
         self._failures: dict[str, int] = {}
-        self._seen: dict[str, Signature] = {}
+        self._seen: dict[str, object] = {}
         """The journals as they were at the last look."""
         self._stores: dict[str, Served] = {}
         self._change = threading.Condition()
@@ -131,7 +126,7 @@ class Fleet:
     def _served_of(self, loop_id: str) -> Served | None:
         known = self._stores.get(loop_id)
         if known is None:
-            known = next((each for each in self._served if _has(each.store, loop_id)), None)
+            known = next((each for each in self._served if each.store.signature(loop_id) is not None), None)
         if known is not None:
             self._stores[loop_id] = known
         return known
@@ -142,7 +137,7 @@ class Fleet:
                 try:
                     self._look_around(served)
                 except Exception:
-                    _log.exception("Looking at the loops of %s failed", served.store.root)
+                    _log.exception("Looking at the loops of %s failed", served.store.name)
             with self._change:
                 self._change.wait_for(lambda: self._closing, self._until_next_look())
 
@@ -153,17 +148,17 @@ class Fleet:
     def _look_around(self, served: Served) -> None:
         """Look at every loop whose journal has changed, or whose time has come."""
         now = time.time()
-        for loop_id in layout.live_ids(served.store.root):
+        for loop_id in served.store.live_ids():
             if loop_id in self._driving:
                 continue
             due = self._due.get(loop_id, float("inf")) <= now
-            signature = _signature(served.store, loop_id)
+            signature = served.store.signature(loop_id)
             if due or (signature is not None and signature != self._seen.get(loop_id)):
                 self._stores[loop_id] = served
                 self._look(served, loop_id)
 
     def _look(self, served: Served, loop_id: str) -> None:
-        signature = _signature(served.store, loop_id)
+        signature = served.store.signature(loop_id)
         try:
             loop = served.store.load(loop_id)
         except LoopNotFound:
@@ -232,7 +227,7 @@ class Fleet:
     def _engine(self, served: Served, loop_id: str) -> Engine | None:
         """None: the server is just ending."""
         engine = Engine(served.store, served.surroundings())
-        engine.observer = _Patience(engine, lambda until: self._due.update({loop_id: until}))
+        engine.observer = Patience(engine, lambda until: self._due.update({loop_id: until}))
         with self._change:
             if self._closing:
                 return None
@@ -246,7 +241,7 @@ class Fleet:
         elif loop_id not in self._due:
             self._look(served, loop_id)
         elif left is not None:
-            signature = _signature(served.store, loop_id)
+            signature = served.store.signature(loop_id)
             if served.store.load(loop_id).seq > left.seq:
                 self._look(served, loop_id)
             elif signature is not None:
@@ -264,19 +259,6 @@ class Fleet:
             known.pop(loop_id, None)
 
 
-class _Patience(NobodyWatches):
-    """Gives the slot away when the loop has to wait for long."""
-
-    def __init__(self, engine: Engine, wait: Callable[[float], None]) -> None:
-        self._engine = engine
-        self._wait = wait
-
-    def waiting(self, until: float, reason: str, loop: Loop) -> None:
-        if until - time.time() > LONG_WAIT:
-            self._wait(until)
-            self._engine.hand_over()
-
-
 def _is_ours(loop: Loop) -> bool:
     """Whether the loop is to be driven by a server. What nobody ever claimed may just be starting elsewhere."""
     if loop.status is not Status.RUNNING:
@@ -285,29 +267,16 @@ def _is_ours(loop: Loop) -> bool:
     return loop.host == HOST or forgotten
 
 
-def _live(store: FileStore) -> Iterator[Loop]:
-    for loop_id in store.live_ids():
-        try:
-            yield store.load(loop_id)
-        except UntilDoneError as problem:
-            _log.warning("Loop %s is left alone: %s", loop_id, problem.sentence)
+def _live(store: Store) -> Iterator[Loop]:
+    for found in store.survey(store.live_ids()):
+        if found.loop is not None:
+            yield found.loop
+        else:
+            _log.warning("Loop %s is left alone: %s", found.loop_id, found.problem)
 
 
-def _put_away(store: FileStore, loop: Loop) -> None:
+def _put_away(store: Store, loop: Loop) -> None:
     try:
         archive(store, loop)
     except UntilDoneError as problem:
         _log.warning("Loop %s cannot be put away: %s", loop.loop_id, problem.sentence)
-
-
-def _has(store: FileStore, loop_id: str) -> bool:
-    return layout.live(store.root, loop_id).progress.is_dir()
-
-
-def _signature(store: FileStore, loop_id: str) -> Signature | None:
-    """What changes whenever something is written to the journal."""
-    try:
-        found = os.stat(layout.live(store.root, loop_id).journal)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

@@ -49,10 +49,14 @@ def skillpack_loop(workspace: Path) -> dict[str, int]:
     if text is None:
         return {}
     try:
-        block = json.loads(text).get("loop", {})
-        return {name: _number(path, name, value) for name, value in block.items() if name in SKILLPACK_NAMES}
-    except (ValueError, AttributeError, RecursionError) as problem:
+        told = json.loads(text)
+    except (ValueError, RecursionError) as problem:
         raise UsageError(f"Cannot read {path}: {problem}.", "it must be a JSON object; mend or remove it") from None
+    block = told.get("loop", {}) if isinstance(told, dict) else None
+    if not isinstance(block, dict):
+        what = "'loop' in it" if isinstance(told, dict) else "it"
+        raise UsageError(f"Cannot read {path}: {what} is no JSON object.", "mend or remove it")
+    return {name: _number(path, name, value) for name, value in block.items() if name in SKILLPACK_NAMES}
 
 
 SKILLPACK_NAMES = ("max_iterations", "warning_threshold", "auto_checkpoint_interval", "timeout_per_iteration_minutes")

@@ -6,6 +6,7 @@ all of the guard's program (see guard.py): so it imports little of the standard 
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -18,10 +19,9 @@ KILL_WITHIN = 5.0
 """How long, in seconds, killing is tried again while new processes appear."""
 SURE, VANISHED, STARTING = 1, 3, 8
 """The doubt after a scan: none; a process vanished, maybe after a fork; one is too new to have an environment."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.02
+"""Seconds between two scans: the longer, the longer something takes to end by itself."""
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-
-KERNEL_THREADS = 2
-"""The parent of all threads of the kernel, which have no environment."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 class Process:
     """One running process, as a scan saw it. `start` tells it from a later one with the same number."""
 
-    __slots__ = ("group", "identity", "marked", "parent", "pid", "session", "start")
+    __slots__ = ("group", "identity", "marks", "parent", "pid", "session", "start")
 
-    def __init__(self, pid: int, parent: int, group: int, session: int, start: float, *, marked: bool) -> None:
+    def __init__(self, pid: int, parent: int, group: int, session: int, start: float, marks: Set[str]) -> None:
         self.pid = pid
         self.parent = parent
         self.group = group
         self.session = session
         self.start = start
-        self.marked = marked
+        self.marks = marks
         self.identity = (pid, start)
 
 
@@ -57,9 +57,9 @@ def marks_in(env: Mapping[str, str]) -> frozenset[str]:
 
 def find(mark_name: str) -> list[int]:
     """The processes that carry the mark, without this one and its ancestors."""
-    seen, _ = scan({mark_name})
+    seen, _ = scan()
     protected = _self_and_ancestors(seen)
-    return sorted(pid for pid, process in seen.items() if process.marked and pid not in protected)
+    return sorted(pid for pid, process in seen.items() if mark_name in process.marks and pid not in protected)
 
 
 def end_all(
@@ -74,17 +74,17 @@ def end_marked(
 ) -> int:
     """End all that carry one of the marks: ask them to, then kill them, until no more are found."""
     hunt = _Hunt(marks, spare, groups)
-    kill_from, pause = time.monotonic() + grace, 0.002
+    kill_from, pause = time.monotonic() + grace, SHORTEST_PAUSE
     while hunt.goes_on():
         now = time.monotonic()
         if now >= kill_from + KILL_WITHIN:
             break
-        if now < kill_from:
-            hunt.terminate()
-            pause = min(pause * 1.5, 0.05, kill_from - now)
-        else:
+        if now >= kill_from:
             hunt.kill()
-            pause = 0.002
+        else:
+            hunt.terminate()
+        is_patient = now < kill_from and hunt.sees_some
+        pause = min(pause * 1.5, LONGEST_PAUSE, kill_from - now) if is_patient else SHORTEST_PAUSE
         time.sleep(pause)
     return len(hunt.ended)
 
@@ -100,11 +100,16 @@ class _Hunt:
         self._doomed: dict[int, Process] = {}
         self._empty_scans = 0
 
+    @property
+    def sees_some(self) -> bool:
+        """Whether the last scan found anything."""
+        return bool(self._doomed)
+
     def goes_on(self) -> bool:
         """Scan. What forks quickly can slip through one scan: so nothing is left only if several find nothing."""
-        seen, doubt = scan(self._marks)
+        seen, doubt = scan()
         protected = self._spare | _self_and_ancestors(seen)
-        self._doomed = _belonging(seen, self._groups, protected)
+        self._doomed = _belonging(seen, self._marks, self._groups, protected)
         others = {process.group for pid, process in seen.items() if pid not in self._doomed}
         self._groups = (self._groups | {process.group for process in self._doomed.values()}) - others - {0}
         self._empty_scans = 0 if self._doomed else self._empty_scans + 1
@@ -131,11 +136,13 @@ class _Hunt:
             _signal_process(process, number)
 
 
-def _belonging(seen: dict[int, Process], groups: Set[int], protected: Set[int]) -> dict[int, Process]:
+def _belonging(seen: dict[int, Process], marks: Set[str], groups: Set[int], protected: Set[int]) -> dict[int, Process]:
     """The marked and the members of the groups, then all their descendants and all in the sessions that they lead."""
     doomed: dict[int, Process] = {}
     found = [
-        each for each in seen.values() if each.marked or not groups.isdisjoint((each.pid, each.group, each.session))
+        each
+        for each in seen.values()
+        if not marks.isdisjoint(each.marks) or not groups.isdisjoint((each.pid, each.group, each.session))
     ]
     while found := [each for each in found if each.pid not in protected and each.pid not in doomed]:
         doomed.update((each.pid, each) for each in found)
@@ -178,56 +185,106 @@ def _signal_process(process: Process, number: int) -> None:
             os.close(handle)
 
 
-def scan(marks: Set[str]) -> tuple[dict[int, Process], int]:
-    """All running processes, and the doubt left: how many such scans must find nothing before that is believed."""
-    return _scan_proc(marks) if HAS_PROC else _scan_elsewhere(marks)
+class _Scanner:
+    """Scans for all threads that ask at the same moment: one that begins after they asked serves them all."""
+
+    def __init__(self) -> None:
+        self._lock = _thread.allocate_lock()
+        self._begun = 0
+        self._found: tuple[dict[int, Process], int] | None = None
+        self._known: dict[bytes, Set[str]] = {}
+        """The marks of the programs that the last scan saw. A process that becomes another program is looked at again."""
+
+    def scan(self) -> tuple[dict[int, Process], int]:
+        begun_before = self._begun
+        with self._lock:
+            if self._begun == begun_before or self._found is None:
+                self._begun += 1
+                self._found = None
+                self._found = self._scan_proc() if HAS_PROC else _scan_elsewhere()
+            return self._found
+
+    def _scan_proc(self) -> tuple[dict[int, Process], int]:
+        known, self._known = self._known, {}
+        seen: dict[int, Process] = {}
+        doubt = SURE
+        # The newest first: one that forks, and is gone, and forks again, is caught before it moves on.
+        for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
+            try:
+                stat = _read_stat(pid)
+                if stat[_STATE] in b"ZX":
+                    continue
+                marks = _marks_of(pid, stat) if (told := known.get(_program(pid, stat))) is None else told
+            except OSError:
+                doubt = max(doubt, VANISHED)
+                continue
+            if marks is None:
+                doubt = STARTING if _is_new(stat) else doubt
+            else:
+                self._known[_program(pid, stat)] = marks
+            seen[pid] = _process(pid, stat, marks or NO_MARKS)
+        return seen, doubt
 
 
 HAS_PROC = os.path.exists("/proc/self/environ")
+NO_MARKS: Set[str] = frozenset()
+_STATE, _PARENT, _GROUP, _SESSION, _FLAGS, _START, _CODE, _ENVIRON = 0, 1, 2, 3, 6, 19, 23, 47
+"""Places in /proc/PID/stat, behind the name."""
+_KERNEL_THREAD = 0x00200000
+"""Among the flags: it has no environment."""
+_scanner = _Scanner()
 
 
-def _scan_proc(marks: Set[str]) -> tuple[dict[int, Process], int]:
-    needles = [f"\0{name}=".encode() for name in marks]
-    seen: dict[int, Process] = {}
-    doubt = SURE
-    # The newest first: one that forks, and is gone, and forks again, is caught before it moves on.
-    for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
-        try:
-            state, parent, group, session, start = _read_stat(pid)
-            if state in b"ZX":
-                continue
-            environ = b"\0" + _read(f"/proc/{pid}/environ") if needles else b""
-        except PermissionError:
-            environ = b""
-        except OSError:
-            doubt = max(doubt, VANISHED)
-            continue
-        if environ == b"\0" and parent != KERNEL_THREADS and _is_new(start):
-            doubt = STARTING
-        marked = any(needle in environ for needle in needles)
-        seen[pid] = Process(pid, parent, group, session, start, marked=marked)
-    return seen, doubt
+def scan() -> tuple[dict[int, Process], int]:
+    """All running processes, and the doubt left: how many such scans must find nothing before that is believed."""
+    return _scanner.scan()
 
 
-def _is_new(start: float) -> bool:
+def _program(pid: int, stat: list[bytes]) -> bytes:
+    """The process and what it executes: where its code and its environment lie changes with every exec."""
+    return b"%d %s %s %s" % (pid, stat[_START], stat[_CODE], b" ".join(stat[_ENVIRON : _ENVIRON + 2]))
+
+
+def _marks_of(pid: int, stat: list[bytes]) -> Set[str] | None:
+    """None: it has no environment, maybe not yet."""
+    if int(stat[_FLAGS]) & _KERNEL_THREAD:
+        return NO_MARKS
+    try:
+        environ = _read(f"/proc/{pid}/environ")
+    except PermissionError:
+        return NO_MARKS
+    if PREFIX.encode() not in environ:
+        return NO_MARKS if environ else None
+    names = (entry.partition(b"=")[0].decode(errors="replace") for entry in environ.split(b"\0"))
+    return frozenset(name for name in names if name.startswith(PREFIX))
+
+
+def _process(pid: int, stat: list[bytes], marks: Set[str]) -> Process:
+    parent, group, session = int(stat[_PARENT]), int(stat[_GROUP]), int(stat[_SESSION])
+    return Process(pid, parent, group, session, float(stat[_START]), marks)
+
+
+def _is_new(stat: list[bytes]) -> bool:
     """Started within the last second."""
     uptime = float(_read("/proc/uptime").split()[0])
-    return uptime - start / os.sysconf("SC_CLK_TCK") < 1
+    return uptime - float(stat[_START]) / os.sysconf("SC_CLK_TCK") < 1
 
 
-def _read_stat(pid: int) -> tuple[bytes, int, int, int, float]:
-    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    if len(fields) < 20:
+def _read_stat(pid: int) -> list[bytes]:
+    fields = _read(f"/proc/{pid}/stat", most=1).rpartition(b")")[2].split()
+    if len(fields) <= _START:
         raise ProcessLookupError(pid)
-    return fields[0], int(fields[1]), int(fields[2]), int(fields[3]), float(fields[19])
+    return fields
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, most: int = 1 << 30) -> bytes:
+    """At most so many pieces of it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         content = b""
-        while more := os.read(descriptor, 65536):
+        while most and (more := os.read(descriptor, 65536)):
             content += more
+            most -= 1
         return content
     finally:
         os.close(descriptor)
@@ -235,7 +292,7 @@ def _read(path: str) -> bytes:
 
 def _start_of(pid: int) -> float:
     if HAS_PROC:
-        return _read_stat(pid)[4]
+        return float(_read_stat(pid)[_START])
     psutil = _psutil()
     try:
         return float(psutil.Process(pid).create_time())
@@ -243,7 +300,7 @@ def _start_of(pid: int) -> float:
         raise ProcessLookupError(pid) from error
 
 
-def _scan_elsewhere(marks: Set[str]) -> tuple[dict[int, Process], int]:
+def _scan_elsewhere() -> tuple[dict[int, Process], int]:
     psutil = _psutil()
     seen: dict[int, Process] = {}
     doubt = SURE
@@ -252,10 +309,8 @@ def _scan_elsewhere(marks: Set[str]) -> tuple[dict[int, Process], int]:
             if process.status() == psutil.STATUS_ZOMBIE:
                 continue
             group, session = _group_and_session(process.pid)
-            marked = bool(marks) and not marks.isdisjoint(_environ_elsewhere(process))
-            seen[process.pid] = Process(
-                process.pid, process.ppid(), group, session, process.create_time(), marked=marked
-            )
+            marks = frozenset(name for name in _environ_elsewhere(process) if name.startswith(PREFIX))
+            seen[process.pid] = Process(process.pid, process.ppid(), group, session, process.create_time(), marks)
         except (psutil.Error, OSError):
             doubt = VANISHED
     return seen, doubt

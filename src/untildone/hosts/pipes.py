@@ -13,6 +13,7 @@ from enum import Enum
 from typing import IO, Protocol
 
 CHUNK = 64 * 1024
+"""Larger pieces take longer: memory for them is fetched from the system each time."""
 POLL_WHILE_OPEN = 0.02
 POLL_AT_THE_END = 0.001
 

@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from untildone.core.errors import AgentMissing, StoreError, UntilDoneError, UsageError
+from untildone.core.errors import AgentMissing, UntilDoneError, UsageError
 from untildone.core.secrets import Redactor
 from untildone.hosts import orphans
 from untildone.hosts.lines import LineFramer
 from untildone.hosts.pipes import Pipes, Stream, connect
+from untildone.store import Spool
 
 LOOK_EVERY = 0.02
 """How often, in seconds, a waiting run asks whether it is interrupted."""
@@ -44,10 +44,12 @@ class Spawn:
     cwd: str
     stdin: bytes | None = None
     """None: standard input is empty."""
-    spool: Path | None = None
+    spool: Spool | None = None
     """Where the output is appended, redacted."""
     timeout: float | None = None
     merge_stderr: bool = False
+    lines_together: bool = False
+    """Many lines that come at once may be handed on as one piece."""
     redactor: Redactor | None = None
 
 
@@ -85,10 +87,12 @@ class _Output:
 
     def __init__(self, spawn: Spawn, on_line: Callable[[bytes], None]) -> None:
         self.size = 0
-        self._path = spawn.spool
-        self._spool = None if spawn.spool is None else _open_spool(spawn.spool)
+        self._spool = spawn.spool
+        if self._spool is not None:
+            # Before the program starts: an output that cannot be kept is no output.
+            self._spool.write(b"")
         self._redacting = None if spawn.redactor is None else spawn.redactor.stream()
-        self._framer = LineFramer(on_line)
+        self._framer = LineFramer(on_line, together=spawn.lines_together)
 
     def take(self, chunk: bytes) -> None:
         self.size += len(chunk)
@@ -101,22 +105,14 @@ class _Output:
 
     def close(self) -> None:
         if self._spool is not None:
-            os.close(self._spool)
+            self._spool.close()
 
     def _pass_on(self, chunk: bytes) -> None:
         if not chunk:
             return
         if self._spool is not None:
-            self._write(self._spool, chunk)
+            self._spool.write(chunk)
         self._framer.feed(chunk)
-
-    def _write(self, spool: int, chunk: bytes) -> None:
-        unwritten = memoryview(chunk)
-        try:
-            while unwritten:
-                unwritten = unwritten[os.write(spool, unwritten) :]
-        except OSError as error:
-            raise _spool_error(self._path, error) from error
 
 
 class _Tail:
@@ -270,20 +266,4 @@ def _start_error(spawn: Spawn, error: OSError | ValueError) -> UntilDoneError:
             )
     return AgentMissing(
         f"The program '{program}' cannot be started: {error.strerror}.", "free some memory or processes"
-    )
-
-
-def _open_spool(path: Path) -> int:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    try:
-        return os.open(path, flags, 0o600)
-    except OSError as error:
-        raise _spool_error(path, error) from error
-
-
-def _spool_error(path: Path | None, error: OSError) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"The disk is full: the output cannot be written to {path}.", "free some space, then resume")
-    return StoreError(
-        f"The output cannot be written to {path}: {error.strerror}.", "make the folder writable, then resume"
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KEPT_ANSWER = 200_000
 SHOWN_DIFF = 60_000
-PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET")
+PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET", "UNTILDONE_STORE")
 """Variables that are untildone's own business, not the agent's."""
 
 
@@ -32,6 +32,7 @@ class Drive(Protocol):
 
     engine: Engine
     journal: Journal
+    place: str
     workspace: Workspace
     groups: set[int]
 
@@ -84,7 +85,7 @@ class Turn:
 
     def _diff(self) -> str:
         try:
-            diff = workspace.diff(self.journal.loop.settings.workspace, self.journal.loop.start.tree or "")
+            diff = workspace.diff(self.drive.place, self.journal.loop.start.tree or "")
         except UsageError:
             return ""
         return f"\n\nWhat changed in the workspace:\n```diff\n{diff[:SHOWN_DIFF]}\n```"
@@ -95,9 +96,10 @@ class Turn:
         spawn = Spawn(
             argv=invocation.argv,
             env={**environment(self.engine.around, loop.loop_id), **profile_env, **invocation.env},
-            cwd=loop.settings.workspace,
+            cwd=self.drive.place,
             stdin=invocation.stdin,
-            spool=self.engine.store.output(loop.loop_id, output_name(action.ask.role, action.iteration)),
+            lines_together=invocation.prints_text,
+            spool=self.engine.store.spool(loop.loop_id, output_name(action.ask.role, action.iteration)),
             timeout=action.timeout,
             redactor=self.engine.around.redactor,
         )
@@ -130,6 +132,7 @@ class Turn:
             self._finish(action, replace(answer, failure=failure), ended.seconds)
         elif reason:
             usage = answer.usage if answer.session_total is None else Usage()
+            self.engine.around.site.secure(self.journal.loop, self._title(action))
             self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage), sync=False)
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
@@ -159,9 +162,11 @@ class Turn:
 
     def _look(self, action: AskAgent) -> Changes:
         loop = self.journal.loop
-        if loop.settings.commit:
-            workspace.commit(loop.settings.workspace, f"Round {action.iteration}: {loop.title}")
+        self.engine.around.site.keep(loop, self._title(action), self.drive.wants_out)
         return self.drive.workspace.look(loop.changes)
+
+    def _title(self, action: AskAgent) -> str:
+        return f"Round {action.iteration}: {self.journal.loop.title}"
 
 
 def _started(action: AskAgent, request: Request) -> TurnStarted:

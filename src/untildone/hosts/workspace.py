@@ -21,27 +21,17 @@ from untildone.core.errors import UsageError
 from untildone.core.model import Changes
 from untildone.core.receipt import FileChange
 from untildone.core.value import replace
+from untildone.hosts import glance
 from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
+from untildone.hosts.glance import Glance, Stamp, is_racy, stamp_of
 
 MOST_FILES_WALKED = 200_000
 MOST_WORKSPACES = 64
 BIG_FILE = 64 * 1024 * 1024
 """A file from this size on is not copied into git's object store for a snapshot; its size and times stand for it."""
-RACY_NANOSECONDS = 50_000_000
-"""A file that changed so shortly before a look may change again without its times showing it."""
 UNWALKED = frozenset({".git", ".loop", "node_modules", ".venv", "__pycache__"})
 
-_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-
-Stamp = tuple[int, ...]
-
-
-def _stamp(path: bytes | str) -> Stamp | None:
-    try:
-        found = os.lstat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_size, found.st_mtime_ns, found.st_mode, found.st_ctime_ns, found.st_ino
+UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
 class _OwnIndex:
@@ -64,7 +54,7 @@ class _OwnIndex:
     def _prepared(self, root: str) -> str:
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="untildone-", ignore_cleanup_errors=True)
         own, theirs = os.path.join(self._folder.name, "index"), os.path.join(git_folder(root), "index")
-        current = (theirs, _stamp(theirs))
+        current = (theirs, stamp_of(theirs))
         if self._copied != current:
             Path(own).unlink(missing_ok=True)
             if current[1]:
@@ -83,7 +73,7 @@ class _Cheap:
     nested: tuple[str, ...]
 
     def is_racy(self, taken_at: int) -> bool:
-        return any(stamp and stamp[3] > taken_at - RACY_NANOSECONDS for stamp in self.stamps)
+        return any(is_racy(stamp, taken_at) for stamp in self.stamps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +90,14 @@ class _Facts:
 
 
 class Workspace:
-    """Looks at one folder, and remembers the last look, so that an unchanged folder costs one `git status`."""
+    """Looks at one folder, and remembers the last look: an unchanged one costs a `git status`, a small one not even that."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.realpath(path)
         self._lock = threading.Lock()
         self._index = _OwnIndex()
         self._known: tuple[_Cheap, _Facts] | None = None
+        self._glanced: tuple[Glance, _Facts] | None = None
         self._walked: tuple[str, dict[bytes, Stamp]] = ("", {})
         self._ignored_by: dict[str, bool] = {}
 
@@ -130,10 +121,21 @@ class Workspace:
         return None if self._ignored_by[root] else root
 
     def _facts(self, root: str) -> _Facts:
+        """Glanced at first, asked second: what changes in between differs from the glance, and is seen next time."""
+        now, seen = time_ns(), glance.look(root)
+        if seen is None:
+            return self._asked(root)
+        if self._glanced and self._glanced[0] == seen:
+            return self._glanced[1]
+        facts = self._asked(root)
+        self._glanced = None if any(is_racy(stamp, now) for stamp in seen.values()) else (seen, facts)
+        return facts
+
+    def _asked(self, root: str) -> _Facts:
         status, now = status_of(root), time_ns()
         paths = [os.path.join(os.fsencode(root), entry.path) for entry in status.entries]
         nested = (path for path, entry in zip(paths, status.entries, strict=True) if entry.nested)
-        cheap = _Cheap(status.raw, tuple(map(_stamp, paths)), tuple(_digest(_files_below(path)) for path in nested))
+        cheap = _Cheap(status.raw, tuple(map(stamp_of, paths)), tuple(_digest(_files_below(path)) for path in nested))
         if self._known and self._known[0] == cheap:
             return self._known[1]
         facts = self._snapshot(root, status, cheap)
@@ -190,7 +192,7 @@ def _files_below(folder: bytes) -> Iterator[tuple[bytes, Stamp]]:
             path = os.path.join(below, name)
             if is_folder:
                 pending.append(path)
-            elif stamp := _stamp(os.path.join(folder, path)):
+            elif stamp := stamp_of(os.path.join(folder, path)):
                 left -= 1
                 yield path, stamp[:3]
 
@@ -291,7 +293,7 @@ def commit(path: str, message: str) -> str | None:
 
 def _commit(root: str, status: Status, message: str) -> str | None:
     state = git_folder(root)
-    if not status.entries or any(os.path.exists(os.path.join(state, name)) for name in _UNFINISHED):
+    if not status.entries or any(os.path.exists(os.path.join(state, name)) for name in UNFINISHED):
         return None
     add_all(root, status)
     if not git(root, "diff", "--cached", "--name-only", "--no-ext-diff"):

@@ -27,5 +27,5 @@ def find(name: str) -> Mode:
     except (ModuleNotFoundError, AttributeError):
         if name in names():
             raise
-        raise UsageError(f"There is no mode named '{name}'.", f"choose one of: {', '.join(names())}") from None
+        raise UsageError(f"There is no mode named '{name[:60]}'.", f"choose one of: {', '.join(names())}") from None
     return mode

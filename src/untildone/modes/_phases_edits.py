@@ -8,7 +8,7 @@ its own budget. Everything else that was changed is said back, and stays as it w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.loop import Loop
@@ -146,24 +146,38 @@ class _Edits:
                 yield number or current_phase(self.loop) or 0, "\n".join(lines)[:LONGEST_SUMMARY]
 
     def _tasks(self) -> Iterator[TaskChange]:
-        by_text = {_key(self.texts[task.task_id]): task for task in self.loop.tasks}
-        by_number = {box.number: by_text.get(_key(box.text)) for box in self.before.boxes if box.number is not None}
-        ticked_before = {_key(box.text): box.ticked for box in self.before.boxes}
+        stood = [(box, task) for box, task in self._matched(self.before.boxes) if task is not None]
+        by_number = {box.number: task for box, task in stood if box.number is not None}
+        ticked_before = {task.task_id: box.ticked for box, task in stood}
+        noted = {_key(box.text) for box in self.before.boxes}
         added: dict[str, TaskChange] = {}
-        for box in self.now.boxes:
-            task = by_text.get(_key(box.text)) or by_number.get(box.number or 0)
+        for box, same in self._matched(self.now.boxes):
+            task = same or by_number.get(box.number or 0)
             if task is not None:
                 yield from self._box_change(box, task, ticked_before)
-            elif _key(box.text) not in ticked_before:
+            elif _key(box.text) not in noted:
                 self._add(box, added)
         for line in self._new_lines():
-            if _key(line) not in by_text:
+            if _key(line) not in map(_key, self.texts.values()):
                 self._add(Box(ticked=False, text=line, is_subtask=True), added)
         yield from added.values()
 
+    def _matched(self, boxes: Iterable[Box]) -> Iterator[tuple[Box, Task | None]]:
+        """Each box with the task that has its text: of several, the one at its number, else the first that has no box yet."""
+        alike: dict[str, list[tuple[int, Task]]] = {}
+        for place, task in enumerate(self.loop.tasks, 1):
+            alike.setdefault(_key(self.texts[task.task_id]), []).append((place, task))
+        taken = set[int]()
+        for box in boxes:
+            same = alike.get(_key(box.text), [])
+            numbered = [pair for pair in same if pair[0] == box.number]
+            place, found = next(iter((*numbered, *(pair for pair in same if pair[0] not in taken), *same)), (0, None))
+            taken.add(place)
+            yield box, found
+
     def _box_change(self, box: Box, task: Task, ticked_before: Mapping[str, bool]) -> Iterator[TaskChange]:
         text = self.texts[task.task_id]
-        was_ticked = ticked_before.get(_key(text), task.status is TaskStatus.COMPLETED)
+        was_ticked = ticked_before.get(task.task_id, task.status is TaskStatus.COMPLETED)
         reworded = None if _key(box.text) == _key(text) else box.text[:LONGEST_TEXT]
         status = None if box.ticked == was_ticked else TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
         if reworded or status:

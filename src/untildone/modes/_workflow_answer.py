@@ -65,6 +65,8 @@ _KINDS = {dict: "an object", str: "a text", bool: "true or false", list: "a list
 
 
 def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
     return next((word for kind, word in _KINDS.items() if isinstance(value, kind)), "a number")
 
 
@@ -80,8 +82,8 @@ def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> tuple[
     known = {task.task_id: task for task in tasks}
     if len(wanted) > MOST_TASKS:
         raise NotTheAnswer(f"{len(wanted)} tasks are more than {MOST_TASKS}")
-    if odd := next((each for each in wanted if not isinstance(each, dict)), None):
-        raise NotTheAnswer(f"a task is {_kind(odd)} where an object belongs")
+    if odd := [each for each in wanted if not isinstance(each, dict)]:
+        raise NotTheAnswer(f"a task is {_kind(odd[0])} where an object belongs")
     changes = tuple(_task_change(each, known, number) for number, each in enumerate(wanted, len(tasks) + 1))
     left = unfinished(changed(tasks, changes))
     if left > MOST_TASKS:

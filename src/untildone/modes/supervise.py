@@ -17,6 +17,7 @@ class Supervise(PlainMode):
     name = "supervise"
     default_iterations: int | None = 20
     reviewed = True
+    stays_open = True
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW

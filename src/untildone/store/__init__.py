@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.hints import Protocol
 from untildone.core.loop import Loop
+from untildone.core.secrets import Redactor
+from untildone.core.value import dataclass
 from untildone.store.live import LiveFile
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A loop as a list shows it; one that cannot be read has a problem instead."""
+
+    loop_id: str
+    loop: Loop | None = None
+    driven: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Loops with a total of their own, and how much of it they use."""
+
+    name: str
+    max_cost: float | None = None
+    at_once: int | None = None
+    cost: float = 0.0
+    loops: int = 0
+    at_work: int = 0
+
+    @property
+    def used_up(self) -> bool:
+        return self.max_cost is not None and self.cost >= self.max_cost
+
+
+class Spool(Protocol):
+    """What one turn prints: written as it comes, read from anywhere at any time."""
+
+    def write(self, content: bytes) -> None:
+        """Add to it. Even nothing makes it be there."""
+
+    def close(self) -> None:
+        """Nothing more will be written."""
+
+    def size(self) -> int | None:
+        """How many bytes there are; None: there is no such output."""
+
+    def read(self, start: int, count: int) -> bytes:
+        """So many bytes from a place on, as far as they are there."""
+        ...
 
 
 class Journal(Protocol):
@@ -36,6 +81,17 @@ class Journal(Protocol):
 
 
 class Store(Protocol):
+    redactor: Redactor
+    """Goes over everything that is written."""
+
+    @property
+    def home(self) -> Path:
+        """The workspace whose settings hold, and in which new loops work."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: a folder, or the address of a database without its secrets."""
+
     def create(self, event: LoopCreated) -> Loop: ...
 
     def ids(self) -> tuple[str, ...]:
@@ -50,20 +106,49 @@ class Store(Protocol):
 
     def load(self, loop_id: str) -> Loop: ...
 
+    def survey(self, loop_ids: Collection[str]) -> Iterator[Standing]:
+        """How these loops stand, in this order; those that are gone are left out."""
+
     def open(self, loop_id: str) -> Journal:
         """For control: read, and append requests."""
 
-    def claim(self, loop_id: str, host: str = "terminal") -> AbstractContextManager[Journal]:
-        """For the one runner, of one kind of host: exclusive while it lasts; LoopBusy if another runner has it."""
+    def claim(self, loop_id: str, host: str = "terminal", token: str | None = None) -> AbstractContextManager[Journal]:
+        """For the one runner, of one kind of host: exclusive while it lasts; LoopBusy if another runner has it.
+
+        A `token` is issued by an engine that drives loops on many machines: of two, the greater one wins, at any time.
+        """
 
     def is_driven(self, loop_id: str) -> bool:
         """Whether a live runner has claimed the loop."""
 
-    def output(self, loop_id: str, name: str) -> Path:
-        """Where what an agent prints is spooled."""
+    def signature(self, loop_id: str) -> object | None:
+        """What changes whenever something is written to the journal; None: the loop is not there. Quick: it is asked often."""
+
+    def signatures(self) -> Mapping[str, object]:
+        """That of every loop, oldest first."""
+
+    def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
+        """Entries behind a place of the journal (0 is its beginning), not too many at once, and the place where they end."""
+        ...
+
+    def serving(self) -> AbstractContextManager[None]:
+        """For the one server that drives loops of this store; LoopBusy if there is another."""
+
+    def is_served(self) -> bool:
+        """Whether a live server drives loops of this store."""
+
+    def spool(self, loop_id: str, name: str) -> Spool:
+        """What an agent prints in one turn."""
+
+    def output_names(self, loop_id: str) -> tuple[str, ...]:
+        """The outputs there are, in the order of the rounds."""
+        ...
 
     def add_to_document(self, loop_id: str, name: str, text: str) -> None:
         """Add to one of the documents that people read beside the journal: `progress.md`, …"""
+
+    def put_document(self, loop_id: str, name: str, text: str) -> None:
+        """Make such a document say exactly this."""
 
     def live_file(self, loop_id: str, workspace: str) -> LiveFile:
         """The live state file of a loop whose mode has one."""
@@ -74,11 +159,32 @@ class Store(Protocol):
     def documents(self, loop_id: str) -> Mapping[str, str]:
         """What people read beside the journal, by file name."""
 
+    def receipt(self, loop_id: str) -> str | None:
+        """The receipt of an ended loop, if it has one."""
+
     def progress(self, loop_id: str) -> Path:
-        """The loop's own folder, for what people and agents read."""
+        """The loop's own folder on this machine, for what people and agents read."""
 
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
         """Move an ended loop to the history, with its receipt and report."""
+
+    def delete(self, loop_id: str) -> None:
+        """All of a loop."""
+
+    def group(self, name: str) -> Group:
+        """A group as it stands."""
+        ...
+
+    def groups(self) -> tuple[Group, ...]:
+        """All that have loops or limits. UsageError where loops share no total."""
+        ...
+
+    def change_group(self, name: str, *, max_cost: float | None, at_once: int | None) -> Group:
+        """Other limits for a group; None: no limit."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections, if there are any."""
 
 
 Clock = Callable[[], float]

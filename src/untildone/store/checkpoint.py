@@ -26,7 +26,7 @@ VERSION = 1
 class Checkpoint:
     loop: Loop
     offset: int
-    """Where in the journal the entries begin that are not in the loop yet."""
+    """Where in the journal the entries begin that are not in the loop yet: a byte of the file, or a number."""
 
 
 def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]:
@@ -44,10 +44,24 @@ def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]
 
 def write(path: Path, checkpoint: Checkpoint, redactor: Redactor) -> None:
     """The file that was there stays until the new one takes its name: whoever reads finds one or the other."""
-    fields = as_fields(checkpoint.loop, redactor.text)
-    content = sealed(compact({**fields, "journal_offset": checkpoint.offset, "version": VERSION}))
+    content = encoded(checkpoint, redactor)
     disk.replace_file(path, content, before=lambda: _keep_backups(path))
     disk.replace_file(_checksum_path(path), _checksum(path, content), sync=False)
+
+
+def encoded(checkpoint: Checkpoint, redactor: Redactor) -> bytes:
+    fields = as_fields(checkpoint.loop, redactor.text)
+    return sealed(compact({**fields, "journal_offset": checkpoint.offset, "version": VERSION}))
+
+
+def decoded(content: bytes) -> Checkpoint:
+    """DamagedLine if that is not what was written."""
+    fields = unsealed(content)
+    try:
+        fields["created_at"], fields["updated_at"] = epoch(fields["created_at"]), epoch(fields["updated_at"])
+        return Checkpoint(from_json(Loop, fields), from_json(int, fields["journal_offset"]))
+    except (KeyError, TypeError, ValueError, OverflowError, CodecError) as problem:
+        raise DamagedLine(str(problem)) from None
 
 
 def read(path: Path) -> tuple[Checkpoint | None, str]:
@@ -70,9 +84,16 @@ def backups(path: Path) -> tuple[Path, ...]:
 
 def remove_drafts(path: Path) -> None:
     """What a writer left behind that died while it wrote."""
-    for draft in path.parent.glob(f"{path.name}.*tmp"):
+    # Not by glob, which takes several times as long where there are thousands of loops.
+    prefix = f"{path.name}."
+    for draft in [name for name in os.listdir(path.parent) if name.startswith(prefix) and name.endswith("tmp")]:
         with suppress(OSError):
-            draft.unlink()
+            path.with_name(draft).unlink()
+
+
+def files(path: Path) -> tuple[Path, ...]:
+    """All that belongs to a checkpoint, there or not."""
+    return (path, _checksum_path(path), *backups(path))
 
 
 def _checksum_path(path: Path) -> Path:
@@ -87,12 +108,7 @@ def _read_one(path: Path, *, checked: bool) -> Checkpoint:
     content = path.read_bytes()
     if checked:
         _compare(path, content)
-    fields = unsealed(content)
-    try:
-        fields["created_at"], fields["updated_at"] = epoch(fields["created_at"]), epoch(fields["updated_at"])
-        return Checkpoint(from_json(Loop, fields), from_json(int, fields["journal_offset"]))
-    except (KeyError, TypeError, ValueError, CodecError) as problem:
-        raise DamagedLine(str(problem)) from None
+    return decoded(content)
 
 
 def _compare(path: Path, content: bytes) -> None:
@@ -127,9 +143,8 @@ class CheckpointWriter:
     Not one after each entry, as its sync would compete with the journal's: a moment passes between two.
     """
 
-    def __init__(self, path: Path, redactor: Redactor, pause: float = 0.25) -> None:
-        self.path = path
-        self._redactor = redactor
+    def __init__(self, write: Callable[[Checkpoint], None], pause: float = 0.25) -> None:
+        self._write_down = write
         self._pause = pause
         self._not_before = 0.0
         self._newest: Checkpoint | None = None
@@ -139,11 +154,13 @@ class CheckpointWriter:
 
     def submit(self, checkpoint: Checkpoint) -> None:
         with self._wake:
-            self._newest = checkpoint
+            is_idle, self._newest = self._newest is None, checkpoint
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
                 self._thread.start()
-            self._wake.notify()
+            if is_idle:
+                # Else it knows already, and only waits for its time: to wake it would cost more than the entry did.
+                self._wake.notify()
 
     def close(self) -> None:
         """Write what is left, and end."""
@@ -167,5 +184,5 @@ class CheckpointWriter:
     def _write(self, checkpoint: Checkpoint) -> None:
         # The journal has everything: a checkpoint that cannot be written now costs only time at the next load.
         with suppress(StoreError):
-            write(self.path, checkpoint, self._redactor)
+            self._write_down(checkpoint)
         self._not_before = time.monotonic() + self._pause

@@ -11,6 +11,12 @@ from pathlib import Path
 
 from untildone.core.errors import StoreError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
+
 
 @contextmanager
 def told_as_sentence(path: Path) -> Iterator[None]:
@@ -29,6 +35,16 @@ def store_error(problem: OSError, path: Path) -> StoreError:
             f"Cannot write {path}: {problem.strerror}.", "make the folder writable, or choose another with --dir"
         )
     return StoreError(f"Cannot use {path}: {problem.strerror}.", "look at the folder and its disk, then try again")
+
+
+def if_there(read: Callable[[], Result]) -> Result | None:
+    """What is read; None if it is not there. Looked for twice: a loop may go to the history at this moment."""
+    for _ in range(2):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return None
 
 
 def replace_file(path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.core.codec import timestamp
-from untildone.core.errors import LoopBusy, StoreError, UsageError
-from untildone.core.events import LoopCreated
+from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
+from untildone.core.events import Entry, LoopCreated
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.store import Clock, checkpoint, disk, layout, locks, rebuilding
-from untildone.store.journal import FileJournal, Writing
+from untildone.store import Clock, Group, Standing, checkpoint, disk, layout, locks, rebuilding
+from untildone.store.journal import FileJournal, Writing, entries_after
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_id, meant
+from untildone.store.spool import FileSpool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,25 +43,32 @@ class FileStore:
         self.memory = memory
         """What a process that lives long remembers of the loops; None: nothing."""
 
+    @property
+    def home(self) -> Path:
+        return self.root.parent
+
+    @property
+    def name(self) -> str:
+        return str(self.home)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
     def create(self, event: LoopCreated) -> Loop:
         """Made under another name first: a loop is there with its first entry, or not at all."""
         import shutil
         import tempfile
 
         checked_id(event.loop_id)
+        if event.settings.group:
+            raise _no_groups()
         with disk.told_as_sentence(self.root):
-            self._prepare()
+            layout.prepare(self.root)
             draft = Path(tempfile.mkdtemp(".tmp", f"{event.loop_id}.", self.root))
         try:
             return self._begin(event, draft)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-
-    def _prepare(self) -> None:
-        self.root.mkdir(parents=True, exist_ok=True)
-        ignore = self.root / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
 
     def _begin(self, event: LoopCreated, draft: Path) -> Loop:
         import shutil
@@ -85,7 +93,7 @@ class FileStore:
         return journal.loop
 
     def _take_name(self, loop_id: str, draft: Path, progress: Path) -> None:
-        if loop_id in self.ids():
+        if layout.is_taken(self.root, loop_id):
             raise UsageError(f"There is already a loop '{loop_id}' in {self.root}.", "choose another id")
         with disk.told_as_sentence(progress):
             os.rename(draft, progress)
@@ -107,6 +115,32 @@ class FileStore:
         journal = self.open(loop_id)
         journal.close()
         return journal.loop
+
+    def survey(self, loop_ids: Collection[str]) -> Iterator[Standing]:
+        for loop_id in loop_ids:
+            try:
+                loop = self.load(loop_id)
+                yield Standing(loop_id, loop, driven=not loop.status.ended and self.is_driven(loop_id))
+            except LoopNotFound:
+                continue
+            except UntilDoneError as problem:
+                yield Standing(loop_id, problem=problem.sentence)
+
+    def signature(self, loop_id: str) -> object | None:
+        try:
+            return layout.signature(self.root, loop_id)
+        except LoopNotFound:
+            return None
+
+    def signatures(self) -> Mapping[str, object]:
+        return layout.signatures(self.root)
+
+    def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
+        try:
+            return entries_after(layout.places(self.root, loop_id).journal, place, loop_id)
+        except StoreError:
+            # It went to the history this moment.
+            return entries_after(layout.places(self.root, loop_id).journal, place, loop_id)
 
     def open(self, loop_id: str) -> FileJournal:
         places = layout.places(self.root, loop_id)
@@ -138,14 +172,14 @@ class FileStore:
         return journal
 
     @contextmanager
-    def claim(self, loop_id: str, host: str = "terminal") -> Iterator[FileJournal]:
+    def claim(self, loop_id: str, host: str = "terminal", token: str | None = None) -> Iterator[FileJournal]:
         lock = self._lock(loop_id)
         if lock is None:
             raise self._busy(loop_id)
         try:
             journal = self.open(loop_id)
             try:
-                journal.become_runner(host)
+                journal.become_runner(host, token)
                 yield journal
             finally:
                 journal.close()
@@ -174,10 +208,10 @@ class FileStore:
         """For the one server that drives loops of this store; LoopBusy if there is another."""
         path = self.root / SERVER_LOCK
         with disk.told_as_sentence(path):
-            self._prepare()
+            layout.prepare(self.root)
             lock = locks.try_lock(path)
         if lock is None:
-            raise LoopBusy(f"Another server serves {self.root.parent} already.", "use that one, or end it first")
+            raise LoopBusy(f"Another server serves {self.name} already.", "use that one, or end it first")
         try:
             yield
         finally:
@@ -202,13 +236,30 @@ class FileStore:
         if self.memory:
             self.memory.forget(loop_id)
 
-    def output(self, loop_id: str, name: str) -> Path:
-        return layout.places(self.root, loop_id).output / f"{checked_id(name)}.jsonl"
+    def group(self, name: str) -> Group:
+        """Loops in files share no total."""
+        return Group(name)
+
+    def groups(self) -> tuple[Group, ...]:
+        raise _no_groups()
+
+    def change_group(self, name: str, *, max_cost: float | None, at_once: int | None) -> Group:
+        raise _no_groups()
+
+    def spool(self, loop_id: str, name: str) -> FileSpool:
+        file = f"{checked_id(name)}.jsonl"
+        return FileSpool(lambda: layout.places(self.root, loop_id).output / file)
+
+    def output_names(self, loop_id: str) -> tuple[str, ...]:
+        return layout.output_names(layout.places(self.root, loop_id))
 
     def add_to_document(self, loop_id: str, name: str, text: str) -> None:
         path = self.progress(loop_id) / name
         with disk.told_as_sentence(path), open(path, "a", encoding="utf-8") as document:
             document.write(self.redactor.text(text))
+
+    def put_document(self, loop_id: str, name: str, text: str) -> None:
+        disk.replace_file(self.progress(loop_id) / name, self.redactor.text(text).encode("utf-8", "replace"))
 
     def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
         import shutil
@@ -236,8 +287,11 @@ class FileStore:
         """The loop's own folder, for what people and agents read."""
         return layout.places(self.root, loop_id).progress
 
-    def receipt(self, loop_id: str) -> Path:
-        return self.progress(loop_id) / "receipt.json"
+    def receipt(self, loop_id: str) -> str | None:
+        def read() -> str:
+            return (self.progress(loop_id) / "receipt.json").read_text(encoding="utf-8", errors="replace")
+
+        return disk.if_there(read)
 
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
         """Two moves; a crash between them leaves a loop that is found all the same, and archived by the next call."""
@@ -264,10 +318,14 @@ class FileStore:
         disk.sync_folder(history)
 
     def _move_checkpoints(self, loop_id: str, archived: Path) -> None:
-        for path in self.root.glob(f"{loop_id}.json*"):
+        for path in checkpoint.files(layout.live(self.root, loop_id).checkpoint):
             with disk.told_as_sentence(archived), suppress(FileNotFoundError):
                 os.replace(path, archived / path.name)
         disk.sync_folder(self.root)
+
+
+def _no_groups() -> UsageError:
+    return UsageError("Groups need loops that are kept in Postgres.", "name the database with --store")
 
 
 def open_store(folder: Path, redactor: Redactor, *, create: bool = False) -> FileStore:

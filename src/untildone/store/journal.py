@@ -14,7 +14,7 @@ from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import Clock, checkpoint, disk, layout, locks
+from untildone.store import Clock, checkpoint, disk, layout, locks, runners
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 
@@ -42,7 +42,8 @@ class FileJournal:
         """What was found damaged, in words."""
         self._writing = writing
         self._places = places
-        self._descriptor, self._refusal = _opened(places.journal)
+        self._path = places.journal
+        self._descriptor, self._refusal = _opened(self._path)
         self._folded: Loop | None = start.loop if start else None
         self._offset = start.offset if start else 0
         self._line_seq = start.loop.seq if start else 0
@@ -56,7 +57,7 @@ class FileJournal:
         if self._folded is None:
             found = "; ".join(self.repairs[:3]) or "it is empty"
             raise DamagedState(
-                f"The state of loop {self._writing.loop_id} cannot be read: {found}.", f"look at {self._places.journal}"
+                f"The state of loop {self._writing.loop_id} cannot be read: {found}.", f"look at {self._path}"
             )
         return self._folded
 
@@ -67,7 +68,7 @@ class FileJournal:
             return False
         _, line = next(_whole_lines(self._descriptor, start.offset, size), (0, None))
         try:
-            return line is None or entry_of(unsealed(line)).seq == start.loop.seq + 1
+            return line is None or self._entry(line).seq == start.loop.seq + 1
         except DamagedLine:
             return False
 
@@ -106,7 +107,7 @@ class FileJournal:
         fresh: list[Entry] = []
         for end, line in _whole_lines(self._descriptor, self._offset, size):
             try:
-                fresh += self._fold(entry_of(unsealed(line)))
+                fresh += self._fold(self._entry(line))
             except _UNFIT as problem:
                 if stop_at_damage:
                     return tuple(fresh), False
@@ -114,6 +115,9 @@ class FileJournal:
                 self._line_seq += 1
             self._offset = end
         return tuple(fresh), True
+
+    def _entry(self, line: bytes) -> Entry:
+        return entry_of(unsealed(line), self._writing.loop_id)
 
     def _fold(self, entry: Entry) -> tuple[Entry, ...]:
         last, known = self._last_seq, self._folded
@@ -128,9 +132,9 @@ class FileJournal:
     def _note(self, problem: str) -> None:
         """The first problems are worth telling; a file full of them is one more."""
         if len(self.repairs) < _MOST_NOTES:
-            self.repairs.append(f"{self._places.journal.name}{problem}")
+            self.repairs.append(f"{self._path.name}{problem}")
         elif len(self.repairs) == _MOST_NOTES:
-            self.repairs.append(f"{self._places.journal.name}: and more")
+            self.repairs.append(f"{self._path.name}: and more")
 
     @property
     def _last_seq(self) -> int:
@@ -139,7 +143,7 @@ class FileJournal:
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
         if not events:
-            with disk.told_as_sentence(self._places.journal):
+            with disk.told_as_sentence(self._path):
                 disk.sync_content(self._descriptor)
             return ()
         if self._refusal is not None:
@@ -168,9 +172,9 @@ class FileJournal:
         for entry in entries:
             folded = apply(folded, entry)
         content = b"".join(map(self._line, entries))
-        with disk.told_as_sentence(self._places.journal):
+        with disk.told_as_sentence(self._path):
             self._drop_torn_tail()
-        disk.append_whole(self._descriptor, content, self._places.journal, sync=sync)
+        disk.append_whole(self._descriptor, content, self._path, sync=sync)
         self._offset += len(content)
         self._folded = folded
         if self._writer is not None:
@@ -183,12 +187,17 @@ class FileJournal:
     def _line(self, entry: Entry) -> bytes:
         return sealed(compact(as_fields(entry, self._writing.loop_id, self._writing.redactor.text))) + b"\n"
 
-    def become_runner(self, host: str) -> None:
-        checkpoint.remove_drafts(self._places.checkpoint)
-        self._writer = CheckpointWriter(self._places.checkpoint, self._writing.redactor)
-        token = f"{self._writing.clock():.6f}-{os.urandom(4).hex()}"
+    def become_runner(self, host: str, token: str | None = None) -> None:
+        if self.loop.runner is not None:
+            # The one before did not come to rest: it may have died while it wrote.
+            checkpoint.remove_drafts(self._places.checkpoint)
+        self._writer = CheckpointWriter(self._write_checkpoint)
+        token = token or runners.new_token(self._writing.clock())
         # The lock is what keeps others out: this line need not be on disk before the next one that must.
-        self.append(RunnerClaimed(token, os.getpid(), _machine(), host), sync=False)
+        self.append(RunnerClaimed(token, os.getpid(), runners.machine(), host), sync=False)
+
+    def _write_checkpoint(self, kept: Checkpoint) -> None:
+        checkpoint.write(self._places.checkpoint, kept, self._writing.redactor)
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(self.loop, self._offset)
@@ -197,7 +206,7 @@ class FileJournal:
         last = 0
         for _, line in _whole_lines(self._descriptor, 0, self._offset):
             try:
-                entry = entry_of(unsealed(line))
+                entry = self._entry(line)
             except DamagedLine:
                 continue
             if entry.seq > last:
@@ -213,14 +222,6 @@ class FileJournal:
             self._descriptor = -1
 
 
-def _machine() -> str:
-    if hasattr(os, "uname"):
-        return os.uname().nodename
-    import socket
-
-    return socket.gethostname()
-
-
 def _opened(path: Path) -> tuple[int, StoreError | None]:
     """The open file, and why it cannot be written to if it can only be read."""
     with disk.told_as_sentence(path):
@@ -232,7 +233,7 @@ def _opened(path: Path) -> tuple[int, StoreError | None]:
             return os.open(path, os.O_RDONLY | _OPEN), disk.store_error(problem, path)
 
 
-def entries_after(path: Path, offset: int, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
+def entries_after(path: Path, offset: int, loop_id: str, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
     """Entries behind a place of a journal file, about so many bytes of them, and where they end. Damaged lines are passed over."""
     with disk.told_as_sentence(path):
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -245,13 +246,13 @@ def entries_after(path: Path, offset: int, most: int = _CHUNK) -> tuple[tuple[En
             found = list(_whole_lines(descriptor, offset, min(size, offset + most)))
     finally:
         os.close(descriptor)
-    return tuple(_readable(line for _, line in found)), found[-1][0] if found else offset
+    return tuple(_readable((line for _, line in found), loop_id)), found[-1][0] if found else offset
 
 
-def _readable(lines: Iterable[bytes]) -> Iterator[Entry]:
+def _readable(lines: Iterable[bytes], loop_id: str) -> Iterator[Entry]:
     for line in lines:
         try:
-            yield entry_of(unsealed(line))
+            yield entry_of(unsealed(line), loop_id)
         except DamagedLine:
             continue
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from untildone.core.errors import LoopNotFound
@@ -12,6 +13,8 @@ from untildone.store.names import checked_id, is_id
 
 FOLDER = ".loop"
 JOURNAL = "execution.log.jsonl"
+HISTORY = "history"
+_DAY = re.compile(r"....-..-..")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,57 @@ def places(root: Path, loop_id: str) -> Places:
     return Places(moved if moved.exists() else unmoved.checkpoint, archived)
 
 
+def prepare(root: Path) -> None:
+    """The folder, which git ignores."""
+    root.mkdir(parents=True, exist_ok=True)
+    ignore = root / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+
+
+def signature(root: Path, loop_id: str) -> object:
+    """What changes whenever something is written to the journal; LoopNotFound if there is none."""
+    live_journal = os.path.join(root, f"{checked_id(loop_id)}.progress", JOURNAL)
+    if os.path.exists(live_journal):
+        return _signature(live_journal)
+    return (str(places(root, loop_id).journal),)
+
+
+def signatures(root: Path) -> dict[str, object]:
+    """Of all loops, oldest first, by one look at each of the two folders. In the history, nothing is written any more.
+
+    In words instead of paths: this is asked every second, of thousands of loops.
+    """
+    base, history = str(root), str(root / HISTORY)
+    found: dict[str, object] = {
+        name: _signature(os.path.join(base, f"{name}.progress", JOURNAL)) for name in live_ids(root)
+    }
+    for folder in _names(root / HISTORY):
+        name = folder.partition("_")[2]
+        if is_id(name) and not (name in found and os.path.isdir(os.path.join(base, f"{name}.progress"))):
+            found[name] = (os.path.join(history, folder, JOURNAL),)
+    return dict(sorted(found.items()))
+
+
+def _signature(journal: str) -> object:
+    try:
+        found = os.stat(journal)
+    except OSError:
+        return (journal,)
+    return journal, found.st_mtime_ns, found.st_size
+
+
+def output_names(places: Places) -> tuple[str, ...]:
+    return tuple(sorted(name.removesuffix(".jsonl") for name in _names(places.output) if name.endswith(".jsonl")))
+
+
+def is_taken(root: Path, loop_id: str) -> bool:
+    """Whether there is such a loop, or was one of which a part is left."""
+    unmoved = live(root, loop_id)
+    parts = (unmoved.progress, unmoved.checkpoint.with_name(f"{unmoved.checkpoint.name}.sha256"))
+    return any(part.exists() for part in parts) or archive_of(root, loop_id) is not None
+
+
 def begin_journal(progress: Path) -> None:
     """An empty journal, where there is none."""
     path = progress / JOURNAL
@@ -62,11 +116,18 @@ def begin_journal(progress: Path) -> None:
 
 
 def archive_of(root: Path, loop_id: str) -> Path | None:
-    return next(iter(sorted((root / "history").glob(f"????-??-??_{checked_id(loop_id)}"))), None)
+    """Where a loop of the history is. Most ids tell the day: then the others need not be looked through."""
+    history, ending = root / HISTORY, f"_{checked_id(loop_id)}"
+    told = re.match(r"loop-(\d{4})(\d\d)(\d\d)-", loop_id)
+    likely = history / f"{'-'.join(told.groups())}{ending}" if told else None
+    if likely is not None and likely.is_dir():
+        return likely
+    found = (name for name in _names(history) if name.endswith(ending) and _DAY.fullmatch(name.removesuffix(ending)))
+    return next((history / name for name in sorted(found)), None)
 
 
 def ids(root: Path) -> tuple[str, ...]:
-    ended = (name.partition("_")[2] for name in _names(root / "history"))
+    ended = (name.partition("_")[2] for name in _names(root / HISTORY))
     return tuple(sorted({*live_ids(root), *(name for name in ended if is_id(name))}))
 
 
@@ -87,17 +148,6 @@ def _names(folder: Path) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
-
-
-def every(root: Path) -> dict[str, Places]:
-    """Where the files of all loops are now, oldest first, by one look at each of the two folders."""
-    found = {name: Places(root / f"{name}.json", root / f"{name}.progress") for name in live_ids(root)}
-    history = root / "history"
-    for folder in _names(history):
-        name = folder.partition("_")[2]
-        if is_id(name) and not (name in found and found[name].progress.is_dir()):
-            found[name] = Places(history / folder / f"{name}.json", history / folder)
-    return dict(sorted(found.items()))
 
 
 def find_root(start: Path) -> Path:

@@ -29,13 +29,16 @@ def as_fields(entry: Entry, loop_id: str, text: Callable[[str], str] = str) -> d
     }
 
 
-def entry_of(fields: dict[str, Any]) -> Entry:
+def entry_of(fields: dict[str, Any], loop_id: str | None = None) -> Entry:
+    """The entry that the fields tell; with `loop_id`, only one of that loop."""
+    if loop_id is not None and fields.get("loop_id") != loop_id:
+        raise DamagedLine("it belongs to another loop")
     try:
         event: Event = from_json(KINDS[fields["event"]], fields)
         return Entry(from_json(int, fields["seq"]), epoch(fields["ts"]), event)
     except KeyError as problem:
         raise DamagedLine(f"{problem} is missing or unknown") from None
-    except (TypeError, ValueError, CodecError) as problem:
+    except (TypeError, ValueError, OverflowError, CodecError) as problem:
         raise DamagedLine(str(problem)) from None
 
 
@@ -51,7 +54,7 @@ def unsealed(line: bytes) -> dict[str, Any]:
         raise DamagedLine("the checksum does not match")
     try:
         fields = json.loads(body + b"}")
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise DamagedLine(str(problem)) from None
     if not isinstance(fields, dict):
         raise DamagedLine("not an object")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from untildone.core.secrets import Redactor
@@ -71,14 +72,14 @@ class LiveFile:
     def _written(self, text: str) -> bytes:
         return self._redactor.text(text).encode("utf-8", "replace")
 
-    def retire(self, archive: Path, last: str | None = None) -> None:
-        """The loop has ended: what the file says, or should say at last, goes to the history, and the file goes."""
+    def retire(self, keep: Callable[[str], object], last: str | None = None) -> None:
+        """The loop has ended: what the file says, or should say at last, is kept, and the file goes."""
         path = self.path
         text = _text(path)
         owner = _OWNER.search(text or "")
         is_ours = owner is not None and owner[1] == self._loop_id
         if last is not None or is_ours:
-            disk.replace_file(archive / "ralph-delta.state.md", self._written(last or text or ""))
+            keep(self._redactor.text(last or text or ""))
         if is_ours:
             with disk.told_as_sentence(path):
                 path.unlink(missing_ok=True)

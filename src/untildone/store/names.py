@@ -24,6 +24,15 @@ def checked_id(loop_id: str) -> str:
     return loop_id
 
 
+def checked_group(name: str) -> str:
+    if not is_id(name):
+        raise UsageError(
+            f"{_shown(name)} is not a name for a group.",
+            "up to 100 letters, digits, '-' and '_', the first a letter or digit",
+        )
+    return name
+
+
 def meant(name: str, known: tuple[str, ...], where: str) -> str:
     """The id that a person means: an id, a unique part of one, or `last`. `known` has the oldest first."""
     if name in known:

@@ -32,4 +32,4 @@ def rebuilt(places: Places, first: Entry) -> Loop:
 
 def _iterations(output: Path) -> int:
     names = (path.stem for path in output.glob("[0-9]*.jsonl"))
-    return max((int(name) for name in names if name.isdigit()), default=0)
+    return max((int(name) for name in names if name.isdecimal()), default=0)

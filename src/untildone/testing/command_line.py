@@ -45,7 +45,8 @@ class CommandLine:
             "LANG": "C.UTF-8",
         }
 
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, before: tuple[str, ...] = (), **options: Any) -> subprocess.Popen[str]:
+        """`before` is a program that runs the command."""
         usual: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
@@ -54,7 +55,8 @@ class CommandLine:
             "env": self.environment,
             "text": True,
         }
-        return subprocess.Popen([sys.executable, "-m", "untildone.faces.cli", *arguments], **{**usual, **options})
+        command = [*before, sys.executable, "-m", "untildone.faces.cli", *arguments]
+        return subprocess.Popen(command, **{**usual, **options})
 
     def run(self, *arguments: str, given: str | None = None, patience: float = PATIENCE, **options: Any) -> Ended:
         """Run a command to its end. `given` goes to its standard input."""

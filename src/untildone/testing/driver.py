@@ -20,6 +20,7 @@ from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
+    GateStarted,
     LiveStateSeen,
     LoopCreated,
     MessageSent,
@@ -278,6 +279,7 @@ class Driver:
         results = [require_change(loop.start, loop.changes)] if action.require_change else []
         for command in action.checks:
             self.gates_run.append(command)
+            self.journal.append(GateStarted(command))
             results.append(self.gates(command, loop))
             if self.loop.interrupts_now:
                 return

@@ -91,7 +91,9 @@ class Laws:
                 self.iterations -= before.turn.role is Role.WORKER
             case TurnEnded(answer=answer, seconds=seconds) if answer.session_total is None:
                 self._add(seconds, answer.usage)
-            case TurnInterrupted(seconds=seconds) | GatesRan(seconds=seconds):
+            case TurnInterrupted(seconds=seconds, usage=usage):
+                self._add(seconds, usage)
+            case GatesRan(seconds=seconds):
                 self._add(seconds, Usage())
             case _:
                 pass

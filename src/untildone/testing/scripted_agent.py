@@ -47,8 +47,8 @@ def load(options: argparse.Namespace) -> list[Turn]:
     return checked(script.get("turns") if isinstance(script, dict) else script)
 
 
-def state_folder() -> str:
-    folder = os.environ.get("UNTILDONE_SCRIPT_STATE")
+def state_folder(chosen: str = "") -> str:
+    folder = chosen or os.environ.get("UNTILDONE_SCRIPT_STATE")
     if not folder:
         temporary = next((os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), "/tmp")
         owner = os.getuid() if hasattr(os, "getuid") else "all"
@@ -57,25 +57,24 @@ def state_folder() -> str:
     return folder
 
 
-def place_file(session: str) -> str:
+def place_file(folder: str, session: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", session):
         raise ScriptError(f"'{session[:60]}' cannot be the name of a session")
-    return os.path.join(state_folder(), f"{session}.json")
+    return os.path.join(folder, f"{session}.json")
 
 
-def read_place(session: str) -> Place:
+def read_place(path: str, session: str) -> Place:
     try:
-        with open(place_file(session), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             place: Place = json.load(file)
     except FileNotFoundError:
         raise ScriptError(f"No session found with the name '{session}'") from None
     except ValueError:
-        raise ScriptError(f"The place of session '{session}' is damaged; delete {place_file(session)}") from None
+        raise ScriptError(f"The place of session '{session}' is damaged; delete {path}") from None
     return place
 
 
-def write_place(session: str, place: Place) -> None:
-    path = place_file(session)
+def write_place(path: str, place: Place) -> None:
     with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
         json.dump(place, file)
     os.replace(f"{path}.{os.getpid()}", path)
@@ -83,10 +82,12 @@ def write_place(session: str, place: Place) -> None:
 
 def take_place(options: argparse.Namespace) -> tuple[str, Place]:
     """The session of this call, and how often each turn was played in it. A fork starts where its original stands."""
-    place = read_place(options.resume) if options.resume else {"calls": 0, "plays": {}}
-    session = options.resume if options.resume and not options.fork else options.session or os.urandom(16).hex()
-    if options.one_place and os.path.exists(place_file("one-place")):
-        place = read_place("one-place")
+    folder = state_folder(options.state)
+    resumed, common = options.resume, place_file(folder, "one-place")
+    place = read_place(place_file(folder, resumed), resumed) if resumed else {"calls": 0, "plays": {}}
+    session = resumed if resumed and not options.fork else options.session or os.urandom(16).hex()
+    if options.one_place and os.path.exists(common):
+        place = read_place(common, "one-place")
     return session, place
 
 
@@ -100,17 +101,33 @@ def take_turn(options: argparse.Namespace) -> None:
     place["plays"][str(index)] = place["plays"].get(str(index), 0) + 1
     # Kept before the turn is played: a turn that crashes is played, and the next call goes on after it.
     for name in (session, "one-place") if options.one_place else (session,):
-        write_place(name, place)
+        write_place(place_file(state_folder(options.state), name), place)
     record(options, session, prompt, index + 1)
     stage.tell("session", session_id=session, model=options.model, version="1")
     play(turns[index], stage, index + 1)
 
 
 def record(options: argparse.Namespace, session: str, prompt: str, turn: int) -> None:
-    if options.log:
-        told = {"session_id": session, "turn": turn, "prompt": prompt, "system_prompt": options.system_prompt}
-        with open(options.log, "a", encoding="utf-8") as file:
-            file.write(json.dumps(told | {"resume": options.resume, "fork": options.fork}) + "\n")
+    if not options.log:
+        return
+    told = {"session_id": session, "turn": turn, "prompt": prompt, "system_prompt": options.system_prompt}
+    told |= {"resume": options.resume, "fork": options.fork, "pid": os.getpid(), "alone": is_alone(options.log)}
+    with open(options.log, "a", encoding="utf-8") as file:
+        file.write(json.dumps(told) + "\n")
+
+
+def is_alone(path: str) -> bool:
+    """Whether no other call with this log is under way. The lock that tells is held until this process is gone, however it goes."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def options_from(arguments: list[str]) -> argparse.Namespace:
@@ -126,7 +143,10 @@ def options_from(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--bytes", type=int, default=50_000_000, help="in the scenario flood: how much")
     parser.add_argument("--claim", default="", help="the text that claims, instead of what the prompt asks for")
     parser.add_argument("--one-place", action="store_true", help="all sessions share one place in the script")
-    parser.add_argument("--log", default="", help="a file to which each call appends what it was asked")
+    parser.add_argument(
+        "--log", default="", help="a file to which each call appends what it was asked, and whether it was alone"
+    )
+    parser.add_argument("--state", default="", help="where sessions are kept (or UNTILDONE_SCRIPT_STATE)")
     for name in ("session", "resume", "system-prompt", "model", "permissions"):
         parser.add_argument(f"--{name}", default="", help=argparse.SUPPRESS)
     parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -233,6 +234,7 @@ class StoreConformance:
                 for connection in connections:
                     connection.send("go")
                 seen += run_beside(journal, connections)
+                seen += heard_of(journal, WRITERS * APPENDS, seen)
                 loop = journal.loop
         assert [entry.seq for entry in seen] == list(range(3, loop.seq + 1))
         said = [entry.event.text for entry in seen if isinstance(entry.event, MessageSent)]
@@ -345,6 +347,16 @@ class StoreConformance:
 def look_until(finished: threading.Event, store: Store) -> None:
     while not finished.is_set():
         store.is_driven("loop-1")
+
+
+def heard_of(journal: Journal, messages: int, seen: list[Entry]) -> list[Entry]:
+    """What a runner reads until it has so many messages: it hears of them at once, but not before they are written."""
+    fresh: list[Entry] = []
+    deadline = time.monotonic() + PATIENCE
+    while sum(isinstance(entry.event, MessageSent) for entry in (*seen, *fresh)) < messages:
+        assert time.monotonic() < deadline, "some messages are never heard"
+        fresh += journal.catch_up()
+    return fresh
 
 
 def run_beside(journal: Journal, connections: list[Connection]) -> list[Entry]:

@@ -11,9 +11,10 @@ import signal
 import struct
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 PATIENCE = 30.0
 ROWS, COLUMNS = 50, 160
@@ -49,8 +50,37 @@ class Terminal:
     def text(self) -> str:
         return _MOVES.sub("", self._raw.decode("utf-8", "replace"))
 
+    @property
+    def output(self) -> bytes:
+        """All that it has shown so far, byte for byte."""
+        return self._raw
+
     def type(self, text: str) -> None:
         os.write(self._leader, text.encode())
+
+    def send(self, content: bytes, patience: float = PATIENCE) -> None:
+        """However much it is: what the program shows meanwhile is taken in, so that neither waits for the other."""
+        deadline, unsent = time.monotonic() + patience, memoryview(content)
+        while unsent:
+            assert time.monotonic() < deadline, f"{len(unsent)} bytes were not taken"
+            self._read(0.0)
+            _, ready, _ = select.select([], [self._leader], [], 0.05)
+            unsent = unsent[os.write(self._leader, unsent[:512]) :] if ready else unsent
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self._leader, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def until(self, condition: Callable[[], object], patience: float = PATIENCE) -> None:
+        """Wait for something else, and take in what is shown meanwhile."""
+        deadline = time.monotonic() + patience
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {patience} s; it shows:\n{self.text[self._seen :]}"
+            self._read()
+
+    @property
+    def attributes(self) -> list[Any]:
+        """How the terminal is set, as `stty -a` would tell it."""
+        return termios.tcgetattr(self._leader)
 
     def enter(self, text: str) -> None:
         self.type(f"{text}\r")
@@ -82,8 +112,8 @@ class Terminal:
         local = termios.tcgetattr(self._leader)[3]
         return bool(local & termios.ICANON) and bool(local & termios.ECHO)
 
-    def _read(self) -> bool:
-        ready, _, _ = select.select([self._leader], [], [], 0.05)
+    def _read(self, seconds: float = 0.05) -> bool:
+        ready, _, _ = select.select([self._leader], [], [], seconds)
         try:
             chunk = os.read(self._leader, 65536) if ready else b""
         except OSError:

@@ -106,7 +106,8 @@ def _unfit(error: RequestValidationError) -> JSONResponse:
         return problem(422, "The body is not JSON.", field="body")
     place = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "constrained", "literal["))]
     field = ".".join(place[1:]) or place[0]
-    return problem(422, f"'{_sound(field)}': {_sound(first['msg'])}.", "see /api/openapi.json", _sound(field))
+    sentence = " ".join(f"'{_sound(field)[:200]}': {_sound(first['msg'])}.".splitlines())
+    return problem(422, sentence, "see /api/openapi.json", _sound(field))
 
 
 def _sound(text: str) -> str:

@@ -10,7 +10,8 @@ from untildone.faces.api.models import TASK_ID
 from untildone.faces.api.service import Service
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
+    """Asynchronous although it waits for nothing: another thread for it would cost more than all else of a request."""
     return cast(Service, request.app.state.service)
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from untildone.core.errors import StoreError, UntilDoneError
+from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
-from untildone.store import layout
-from untildone.store.files import FileStore
-from untildone.store.journal import entries_after
+from untildone.store import Store
 
 LOOK_EVERY = 0.1
 MOST_STREAMS = 200
-
-Signature = tuple[str, int, int] | None
 
 
 class TooManyStreams(Exception):
@@ -27,8 +22,8 @@ class TooManyStreams(Exception):
 
 @dataclass(slots=True)
 class _Followed:
-    store: FileStore
-    signature: Signature
+    store: Store
+    signature: object
     streams: set[asyncio.Event] = field(default_factory=set)
 
 
@@ -55,8 +50,10 @@ class Following:
     def release(self) -> None:
         self.streams -= 1
 
-    async def follow(self, store: FileStore, loop_id: str, after: int) -> AsyncIterator[tuple[Entry | None, Loop]]:
-        """Every entry after one, then each new one, until the loop ends: then None."""
+    async def follow(
+        self, store: Store, loop_id: str, after: int, *, stays: bool
+    ) -> AsyncIterator[tuple[Entry | None, Loop]]:
+        """Every entry after one, then, if it stays, each new one, until the loop ends: then None."""
         try:
             with self._watching(store, loop_id) as changed:
                 offset = 0
@@ -69,6 +66,8 @@ class Following:
                     if read.offset == offset and read.loop.status.ended:
                         yield None, read.loop
                         return
+                    if read.offset == offset and not stays:
+                        return
                     if read.offset == offset:
                         await changed.wait()
                     offset = read.offset
@@ -77,7 +76,7 @@ class Following:
             return
 
     @contextmanager
-    def _watching(self, store: FileStore, loop_id: str) -> Iterator[asyncio.Event]:
+    def _watching(self, store: Store, loop_id: str) -> Iterator[asyncio.Event]:
         changed = asyncio.Event()
         followed = self._followed.setdefault(loop_id, _Followed(store, None))
         followed.streams.add(changed)
@@ -103,25 +102,19 @@ class Following:
             await asyncio.sleep(LOOK_EVERY)
 
 
-def _read(store: FileStore, loop_id: str, offset: int) -> _Read:
+def _read(store: Store, loop_id: str, offset: int) -> _Read:
     """The state first: what is read after it holds at least everything that led to it."""
     loop = store.load(loop_id)
-    try:
-        entries, end = entries_after(layout.places(store.root, loop_id).journal, offset)
-    except StoreError:
-        # It went to the history this moment.
-        entries, end = entries_after(layout.places(store.root, loop_id).journal, offset)
+    entries, end = store.entries_after(loop_id, offset)
     return _Read(entries, end, loop)
 
 
-def _signatures(followed: Mapping[str, _Followed]) -> dict[str, Signature]:
+def _signatures(followed: Mapping[str, _Followed]) -> dict[str, object]:
     return {loop_id: _signature(each.store, loop_id) for loop_id, each in followed.items()}
 
 
-def _signature(store: FileStore, loop_id: str) -> Signature:
+def _signature(store: Store, loop_id: str) -> object:
     try:
-        journal = layout.places(store.root, loop_id).journal
-        found = os.stat(journal)
-    except (OSError, UntilDoneError):
-        return None
-    return str(journal), found.st_mtime_ns, found.st_size
+        return store.signature(loop_id)
+    except UntilDoneError as problem:
+        return problem.sentence

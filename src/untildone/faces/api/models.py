@@ -101,6 +101,7 @@ class LoopLine(BaseModel):
     agent: str
     workspace: str
     host: str = Field(description="What drives it, or did last: terminal, server, hook, cluster; empty: nothing yet")
+    machine: str = Field("", description="The machine that drives it, if it is claimed; empty: none")
     driven: bool = Field(description="Whether somebody drives it now")
     queued: bool = Field(description="Whether it waits for a free slot of this server")
     current_iteration: int
@@ -241,6 +242,7 @@ def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> Loo
         agent=row.agent,
         workspace=row.workspace,
         host=row.host,
+        machine=row.machine,
         driven=driven,
         queued=queued,
         current_iteration=row.spend.iterations,

@@ -31,10 +31,20 @@ SLOW_READER = 20.0
 MOST_OUTPUT = 1_000_000
 MOST_DIFF = 2_000_000
 router = APIRouter(prefix="/api/loops/{loop_id}", tags=["records"])
+_MESSAGE = {
+    "title": "One message of the stream",
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "id": {"type": "string", "pattern": "^[0-9]+$"},
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One message an entry: `id` is its number, `data` the entry as JSON. The last has the event `loop_end`.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": _MESSAGE}},
     },
     204: {"description": "The loop has ended, and `Last-Event-ID` was its last entry: do not come again."},
 }
@@ -61,6 +71,7 @@ async def stream_events(
     last_event_id: Annotated[
         str | None, Header(pattern=r"^[0-9]{1,15}$", description="The number of the last entry that you have")
     ] = None,
+    follow: Annotated[bool, Query(description="Stay for what is still to come; else the stream ends here")] = True,
 ) -> Response:
     """Every entry of the journal, then each new one until the loop ends. It goes on where `Last-Event-ID` says."""
     after = int(last_event_id or 0)
@@ -71,7 +82,7 @@ async def stream_events(
     service.following.reserve()
 
     async def messages() -> AsyncIterator[ServerSentEvent]:
-        async for entry, now in service.following.follow(store, loop_id, after):
+        async for entry, now in service.following.follow(store, loop_id, after, stays=follow):
             if entry is None:
                 yield ServerSentEvent(json.dumps(_end(now)), event="loop_end")
             else:
@@ -102,14 +113,11 @@ def read_output(
     limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="So many bytes at most")] = 65_536,
 ) -> Response:
     """What the agent printed in an iteration, as it was, secrets removed. `X-Next-Offset` and `X-Size` say where you are."""
-    path = service.store_of(loop_id).output(loop_id, output_name(role, iteration))
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(min(offset, size))
-            content = file.read(limit)
-    except FileNotFoundError:
-        raise HTTPException(404, f"Loop {loop_id} has no output of the {role.value} in iteration {iteration}") from None
+    printed = service.store_of(loop_id).spool(loop_id, output_name(role, iteration))
+    size = printed.size()
+    if size is None:
+        raise HTTPException(404, f"Loop {loop_id} has no output of the {role.value} in iteration {iteration}")
+    content = printed.read(min(offset, size), limit)
     headers = {"X-Next-Offset": str(min(offset, size) + len(content)), "X-Size": str(size)}
     return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
 
@@ -129,10 +137,11 @@ def read_diff(
 @router.get("/receipt", response_model=Receipt, responses=may_answer(404, 422, 503))
 def read_receipt(loop_id: LoopId, service: Serving) -> dict[str, Any]:
     """The receipt of an ended loop."""
+    receipt = service.store_of(loop_id).receipt(loop_id)
+    if receipt is None:
+        raise HTTPException(404, f"Loop {loop_id} has no receipt yet: it gets one when it ends")
     try:
-        told: dict[str, Any] = json.loads(service.store_of(loop_id).receipt(loop_id).read_text())
-    except FileNotFoundError:
-        raise HTTPException(404, f"Loop {loop_id} has no receipt yet: it gets one when it ends") from None
-    except (OSError, ValueError):
+        told: dict[str, Any] = json.loads(receipt)
+    except ValueError:
         raise HTTPException(404, f"The receipt of loop {loop_id} cannot be read: it was damaged or edited") from None
     return told

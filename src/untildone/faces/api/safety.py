@@ -32,9 +32,12 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
-FOR_DATA = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'", "cache-control": "no-store"}
-"""What holds for everything but the dashboard, which has scripts and pictures of its own."""
+"""On every answer, unless it has its own: a page says what it may load."""
+FOR_DATA = {"cache-control": "no-store"}
+"""What holds for everything but the dashboard, whose files do not change."""
 _log = logging.getLogger("untildone.requests")
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from untildone import planning, settings, verbs
 from untildone.board import Board, Row, row_of
 from untildone.core.errors import UsageError
-from untildone.core.loop import Loop
+from untildone.core.loop import CLUSTER, Loop
 from untildone.core.value import replace
 from untildone.faces.api.following import Following
 from untildone.faces.api.keys import Keys
@@ -20,6 +20,7 @@ from untildone.hosts.engine import Surroundings
 from untildone.hosts.fleet import HOST, SLOTS, Fleet, Served
 from untildone.hosts.guard import Guard
 from untildone.hosts.notify import Notifier
+from untildone.store import Store
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
 
@@ -28,11 +29,20 @@ class Service:
     """Opened before the first request, closed after the last: `with Service(…) as service`."""
 
     def __init__(
-        self, folders: Sequence[Path], keys: Keys, slots: int = SLOTS, environment: Mapping[str, str] = os.environ
+        self,
+        folders: Sequence[Path],
+        keys: Keys,
+        slots: int = SLOTS,
+        environment: Mapping[str, str] = os.environ,
+        host: str = HOST,
     ) -> None:
+        self.host = host
+        """The kind of host that drives what is started here: this server, or a cluster."""
         self.environment = environment
         self.keys = keys
-        self.stores = {str(store.root.parent): store for store in (_store(folder, environment) for folder in folders)}
+        self.stores = {str(store.home): store for store in (_store(folder, environment) for folder in folders)}
+        if len({store.name for store in self.stores.values()}) < len(self.stores):
+            raise UsageError("Loops in one database are served for one folder.", "name one folder with --dir")
         self.board = Board(self.stores)
         self.following = Following()
         self._guard = Guard()
@@ -54,8 +64,15 @@ class Service:
     ) -> None:
         self.fleet.close()
         self._notifier.close()
+        for store in self.stores.values():
+            store.close()
 
-    def workspace(self, name: str | None) -> tuple[Path, FileStore]:
+    @property
+    def creates_for(self) -> str:
+        """A new loop must know that it goes to a cluster; here, any host may have it."""
+        return self.host if self.host == CLUSTER else ""
+
+    def workspace(self, name: str | None) -> tuple[Path, Store]:
         """A served folder; the first one, if none is named."""
         named = next(iter(self.stores)) if name is None else name.rstrip("/") or "/"
         store = self.stores.get(named)
@@ -63,30 +80,30 @@ class Service:
             raise UsageError(f"The folder {named[:200]} is not served.", f"served are: {', '.join(self.stores)}")
         return Path(named), store
 
-    def store_of(self, loop_id: str) -> FileStore:
+    def store_of(self, loop_id: str) -> Store:
         return self.board.find(loop_id)[1]
 
     def create(self, task: str, wanted: settings.Settings, workspace: str | None) -> Loop:
         """`wanted` is what was said for this one loop; the settings files say the rest."""
         folder, store = self.workspace(workspace)
         chosen = settings.load(folder, wanted.model_dump(exclude_unset=True), self.environment)
-        return planning.create(store, task, chosen, folder, self.environment, tidies=False)
+        return planning.create(store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for)
 
     def start(self, loop_id: str) -> Loop:
-        loop = verbs.start(self.store_of(loop_id), loop_id, HOST)
+        loop = verbs.start(self.store_of(loop_id), loop_id, self.host)
         self.fleet.want(loop_id)
         return loop
 
     def resume(self, loop_id: str, *, skip_wait: bool) -> Loop:
         """A loop that runs elsewhere stays there."""
         store = self.store_of(loop_id)
-        host = "" if store.is_driven(loop_id) else HOST
+        host = "" if store.is_driven(loop_id) else self.host
         loop = verbs.resume(store, loop_id, skip_wait=skip_wait, host=host)
         self.fleet.want(loop_id)
         return loop
 
     def say(self, loop_id: str, text: str) -> verbs.Heard:
-        heard = verbs.say(self.store_of(loop_id), loop_id, text, "api", HOST)
+        heard = verbs.say(self.store_of(loop_id), loop_id, text, "api", self.host)
         if heard.goes_on:
             self.fleet.want(loop_id)
         return heard
@@ -103,7 +120,7 @@ class Service:
     def is_queued(self, loop_id: str) -> bool:
         return loop_id in self.fleet.load().queued
 
-    def _line(self, row: Row, store: FileStore, queued: Collection[str]) -> LoopLine:
+    def _line(self, row: Row, store: Store, queued: Collection[str]) -> LoopLine:
         resting = row.status is None or row.status.ended
         return loop_line(
             row,
@@ -112,7 +129,7 @@ class Service:
             problem=self.fleet.problems.get(row.loop_id, ""),
         )
 
-    def _surroundings(self, workspace: Path, store: FileStore) -> Surroundings:
+    def _surroundings(self, workspace: Path, store: Store) -> Surroundings:
         """As the settings are now: they may have changed since the last loop was driven."""
         chosen = settings.load(workspace, {}, self.environment)
         around = planning.surroundings(self.environment, chosen, self._guard, HOST)
@@ -121,7 +138,8 @@ class Service:
         return replace(around, on_rest=lambda loop: self._notifier.tell(wishes, loop, self.environment))
 
 
-def _store(folder: Path, environment: Mapping[str, str]) -> FileStore:
+def _store(folder: Path, environment: Mapping[str, str]) -> Store:
     store = verbs.store_of(folder, environment)
-    store.memory = Memory()
+    if isinstance(store, FileStore):
+        store.memory = Memory()
     return store

@@ -17,8 +17,8 @@ from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.model import Outcome
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
+from untildone.faces.cli.plain import one_line
 from untildone.faces.cli.run import existing_folder
-from untildone.faces.cli.telling import one_line
 from untildone.hosts import programs, trial
 from untildone.settings import Settings
 

@@ -13,10 +13,10 @@ from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driving import Show, driver
 from untildone.hosts import detach
-from untildone.store.files import FileStore
+from untildone.store import Store
 
 
-def detached(store: FileStore, loop_id: str, *, as_json: bool) -> int:
+def detached(store: Store, loop_id: str, *, as_json: bool) -> int:
     """Start a runner and tell its loop's id."""
     pid = detach.start_runner(store, loop_id)
     data = streams.data()
@@ -30,12 +30,12 @@ def detached(store: FileStore, loop_id: str, *, as_json: bool) -> int:
 
 @click.command(hidden=True)
 @click.argument("name", metavar="LOOP")
-@parameters.folder
+@parameters.place
 def command(name: str, folder: str) -> int:
     """Drive a loop until it rests."""
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)
-    chosen = settings.load(store.root.parent, {})
+    chosen = settings.load(store.home, {})
     with driver(store, chosen, Show(plain=True, ask=False)) as drives:
         if store.load(loop_id).status is Status.CREATED:
             verbs.start(store, loop_id)

@@ -33,7 +33,7 @@ from untildone.faces.cli.parameters import AmountChange, Change
     type=AmountChange("seconds", unlimited=True),
     help="Seconds a round may take.",
 )
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> int:
     """Change what a loop may use: +5 is five more, =10 (or 10) is ten in all, none is no limit.

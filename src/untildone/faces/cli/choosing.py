@@ -11,8 +11,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 from untildone.faces.cli import menus, show, streams, summaries
 from untildone.faces.cli.driving import Driver
-from untildone.faces.cli.telling import one_line
-from untildone.store.files import FileStore
+from untildone.faces.cli.plain import one_line
+from untildone.store import Store
 
 CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
 MORE, SIMPLIFY, LEAVE = "+10 iterations", "simplify the task", "save and leave"
@@ -20,20 +20,20 @@ MORE_ROUNDS = 10
 MOST_OFFERED = 20
 
 
-def unfinished(store: FileStore) -> list[Loop]:
+def unfinished(store: Store) -> list[Loop]:
     """The loops that can go on and that nobody drives, newest first."""
     loops = [_readable(store, loop_id) for loop_id in reversed(store.live_ids()) if not store.is_driven(loop_id)]
     return [loop for loop in loops if loop is not None and not loop.status.ended]
 
 
-def _readable(store: FileStore, loop_id: str) -> Loop | None:
+def _readable(store: Store, loop_id: str) -> Loop | None:
     try:
         return store.load(loop_id)
     except UntilDoneError:
         return None
 
 
-def what_to_resume(store: FileStore) -> str | None:
+def what_to_resume(store: Store) -> str | None:
     """The loop that the person wants to go on with; None: they want nothing more."""
     loops = unfinished(store)[:MOST_OFFERED]
     if not loops:
@@ -43,7 +43,7 @@ def what_to_resume(store: FileStore) -> str | None:
     return None if picked is None else _what_with(store, named[picked])
 
 
-def _what_with(store: FileStore, loop: Loop) -> str | None:
+def _what_with(store: Store, loop: Loop) -> str | None:
     title, choices = f"Found an unfinished loop: {loop.loop_id}", (CONTINUE, START_OVER, SHOW, GIVE_UP)
     while (wish := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
         for line in show.page(store, loop, driven=False, now=time.time()):
@@ -55,14 +55,14 @@ def _what_with(store: FileStore, loop: Loop) -> str | None:
     return loop.loop_id if wish == CONTINUE else None
 
 
-def _started_over(store: FileStore, loop: Loop) -> str:
+def _started_over(store: Store, loop: Loop) -> str:
     """The same task, settings and budget from the beginning; the old loop is given up."""
     verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED)
     new = verbs.new_id(time.time())
     return store.create(LoopCreated(new, loop.title, loop.description, loop.settings, loop.budget)).loop_id
 
 
-def drive_on(drives: Driver, store: FileStore, loop_id: str, *, patience: float = 0.0) -> int:
+def drive_on(drives: Driver, store: Store, loop_id: str, *, patience: float = 0.0) -> int:
     """Drive it; where phases ran out of rounds and a person is there, ask them, and go on as they say."""
     exit_code = drives.drive(loop_id, patience=patience)
     while drives.has_person and exit_code == Outcome.BUDGET.exit_code and _wants_more(store, store.load(loop_id)):
@@ -71,7 +71,7 @@ def drive_on(drives: Driver, store: FileStore, loop_id: str, *, patience: float 
     return ended.outcome.exit_code if ended.outcome else exit_code
 
 
-def _wants_more(store: FileStore, loop: Loop) -> bool:
+def _wants_more(store: Store, loop: Loop) -> bool:
     if loop.settings.mode != "phases" or loop.status is not Status.PAUSED:
         return False
     wish = menus.pick("Iteration limit reached", menus.facts_at_limit(loop), (MORE, SIMPLIFY, LEAVE, GIVE_UP))

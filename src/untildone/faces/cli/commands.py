@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import Any
 
 import click
+
+from untildone.core.value import dataclass
 
 ROOM = "untildone.faces.cli"
 
@@ -31,6 +32,7 @@ COMMANDS = {
     "stop": Place("control:stop", "End a loop for good after its round, or now."),
     "say": Place("say:command", "Tell a loop something; [r+5] at the start adds rounds."),
     "budget": Place("budget:command", "Change what a loop may use, while it runs or rests."),
+    "group": Place("group:command", "What all loops of a group may use together."),
     "wait": Place("wait:command", "Wait until a loop rests, and exit as it did."),
     "verify": Place("verify:command", "Run the gates of an ended loop again, and compare."),
     "diff": Place("diff:command", "What a loop changed in its workspace."),
@@ -38,9 +40,12 @@ COMMANDS = {
     "config": Place("config:command", "The settings in effect, and where each comes from."),
     "supervisor": Place("supervisor:command", "`supervisor init` writes a starter SUPERVISOR.md."),
     "demo": Place("demo:command", "Watch a loop catch an agent that lies."),
+    "wrap": Place("wrap:command", "Your agent at its own terminal, with a supervisor at every stop."),
     "hook": Place("hook:command", "The loop inside your own agent session."),
     "serve": Place("serve:command", "Many loops behind an API and a dashboard."),
+    "worker": Place("worker:command", "This machine's share of a cluster that drives loops on many machines."),
     "completion": Place("completion:command", "Print the completion script of a shell."),
+    "_wrapped": Place("wrap:begin", "Begin a loop in a wrapped session; its hook starts this.", hidden=True),
     "_drive": Place("background:command", "Drive a loop; --detach starts this.", hidden=True),
 }
 

@@ -17,7 +17,7 @@ now = click.option("--now", "at_once", is_flag=True, help="End the running round
 @click.command()
 @parameters.loop_or_last
 @now
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def pause(name: str, at_once: bool, folder: str, as_json: bool) -> int:
     """Pause a loop after its round, or now. `untildone resume` goes on."""
@@ -31,7 +31,7 @@ def pause(name: str, at_once: bool, folder: str, as_json: bool) -> int:
 @parameters.loop_name
 @now
 @click.option("--abandon", is_flag=True, help="Give the job up: the outcome is abandoned instead of stopped.")
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def stop(name: str, at_once: bool, abandon: bool, folder: str, as_json: bool) -> int:
     """End a loop for good, after its round or now."""

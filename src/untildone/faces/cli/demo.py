@@ -36,14 +36,15 @@ def command(folder: str | None, plain: bool) -> int:
     )
     flags = {"agent": "scripted", "args": ("--script", str(script)), "checks": (check,)}
     chosen = settings.load(project, flags, {**os.environ, "UNTILDONE_CONFIG": str(place / "none.toml")})
-    store = verbs.store_of(project, create=True)
+    store = verbs.files_of(project, create=True)
     with driver(store, chosen, Show(plain=plain, ask=False)) as drives:
         loop_id = verbs.create(store, demo_project.TASK, chosen, project).loop_id
         verbs.start(store, loop_id)
         exit_code = drives.drive(loop_id)
     talk.line("")
-    talk.line(f"The receipt ({store.receipt(loop_id)}):")
-    talk.line((store.progress(loop_id) / "report.md").read_text())
+    kept = store.progress(loop_id)
+    talk.line(f"The receipt ({kept / 'receipt.json'}):")
+    talk.line((kept / "report.md").read_text())
     talk.line(verbs.diff(store, loop_id, colour=talk.is_terminal and "NO_COLOR" not in os.environ))
     talk.line(f"hint: cd {project} && untildone list --all && untildone verify last && untildone log last")
     return exit_code

@@ -14,7 +14,7 @@ from untildone.faces.cli import parameters, streams
 @click.command()
 @parameters.loop_or_last
 @click.option("--stat", is_flag=True, help="Only the files, and how much.")
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(name: str, stat: bool, folder: str, as_json: bool) -> int:
     """What a loop changed in its workspace, from its start to its end, or until now."""

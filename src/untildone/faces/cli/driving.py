@@ -21,7 +21,7 @@ from untildone.faces.cli.recording import JsonLines, RecordingView
 from untildone.faces.cli.watching import PlainView
 from untildone.hosts.engine import Engine, Surroundings
 from untildone.settings import Settings
-from untildone.store.files import FileStore
+from untildone.store import Store
 
 if TYPE_CHECKING:
     from untildone.faces.cli.person import TerminalPerson
@@ -42,7 +42,7 @@ class Show:
 class Driver:
     """Drives loops of one store. Made by `driver`, so that signals are caught before anything is created."""
 
-    def __init__(self, store: FileStore, around: Surroundings, show: Show) -> None:
+    def __init__(self, store: Store, around: Surroundings, show: Show) -> None:
         self._store = store
         self._around = around
         self._show = show
@@ -89,7 +89,7 @@ class Driver:
             raise
         self._rested = loop
         exit_code = loop.outcome.exit_code if loop.outcome else 0
-        for line in ending.lines(loop, self._store.root):
+        for line in ending.lines(loop, self._store):
             self.view.line(line)
         self._tell_programs(loop, exit_code, None)
         return exit_code
@@ -145,7 +145,7 @@ def view_of(redactor: Redactor, show: Show, environment: Mapping[str, str]) -> P
 
 
 @contextmanager
-def driver(store: FileStore, chosen: Settings, show: Show) -> Iterator[Driver]:
+def driver(store: Store, chosen: Settings, show: Show) -> Iterator[Driver]:
     around = verbs.surroundings(os.environ, chosen)
     store.redactor = around.redactor
     drives = Driver(store, around, show)

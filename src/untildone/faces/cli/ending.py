@@ -10,8 +10,11 @@ from untildone.core.codec import timestamp
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.receipt import duration
-from untildone.faces.cli.telling import Kind, Line, one_line
-from untildone.store import layout
+from untildone.faces.cli import parameters
+from untildone.faces.cli.plain import one_line
+from untildone.faces.cli.telling import Kind, Line
+from untildone.store import Store, layout
+from untildone.store.files import FileStore
 
 LONGEST_REASON = 1000
 
@@ -30,13 +33,13 @@ def fields(loop: Loop, exit_code: int, at: float) -> dict[str, Any]:
     }
 
 
-def lines(loop: Loop, root: Path) -> tuple[Line, ...]:
+def lines(loop: Loop, store: Store) -> tuple[Line, ...]:
     outcome = loop.outcome
     if outcome is None:
         return (Line(f"Loop {loop.loop_id} is {loop.status.value}."),)
     reason, _, advice = loop.reason.partition(" hint: ")
     told = f"{outcome.word}: {outcome.sentence} {one_line(reason, LONGEST_REASON)}".rstrip()
-    hints = [hint for hint in (one_line(advice, LONGEST_REASON), next_step(loop, outcome, root)) if hint]
+    hints = [hint for hint in (one_line(advice, LONGEST_REASON), next_step(loop, outcome, store)) if hint]
     return (
         Line(told, Kind.GOOD if outcome.exit_code == 0 else Kind.BAD),
         Line(f"{_used(loop)}", Kind.QUIET),
@@ -55,9 +58,9 @@ def _used(loop: Loop) -> str:
     return ", ".join(parts)
 
 
-def next_step(loop: Loop, outcome: Outcome, root: Path) -> str:
+def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
     """The command that a person most likely wants next."""
-    name = loop.loop_id + _where(root)
+    name = loop.loop_id + _where(store)
     match outcome:
         case Outcome.VERIFIED:
             return f"`untildone diff {name}` shows what changed"
@@ -85,9 +88,11 @@ def _more_budget(loop: Loop, name: str) -> str:
     return f"`untildone budget {name} --{gauge.limit} {more}`, then `untildone resume {name}` goes on"
 
 
-def _where(root: Path) -> str:
+def _where(store: Store) -> str:
     """What to add so that the loop is found from this folder."""
+    if not isinstance(store, FileStore):
+        return parameters.store_again()
     try:
-        return "" if layout.find_root(Path.cwd()) == root.resolve() else f" --dir {root.parent}"
+        return "" if layout.find_root(Path.cwd()) == store.root.resolve() else f" --dir {store.home}"
     except OSError:
-        return f" --dir {root.parent}"
+        return f" --dir {store.home}"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
-import traceback
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from untildone.core.errors import UntilDoneError
 from untildone.faces.cli import streams
 from untildone.faces.cli.commands import program
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFECT, USAGE, INTERRUPTED = 1, 2, 130
 
@@ -66,6 +66,10 @@ def _defect(error: Exception) -> int:
 
 
 def _saved_traceback(error: Exception) -> Path:
+    import tempfile
+    import traceback
+    from pathlib import Path
+
     from untildone.core.secrets import Redactor
 
     details = "".join(traceback.format_exception(error))

@@ -93,7 +93,7 @@ def status(session: str, folder: str, as_json: bool) -> int:
     from untildone import verbs
     from untildone.hosts.hook import beginnings
 
-    store = verbs.store_of(Path(folder))
+    store = verbs.files_of(Path(folder))
     loop = beginnings.loop_of(store, session) if session else None
     if as_json:
         streams.data().record({"message": _standing(loop), **(_fields(loop) if loop else {})})
@@ -128,7 +128,7 @@ def cancel(session: str, folder: str, as_json: bool) -> int:
     from untildone.core.model import Outcome, Urgency
     from untildone.hosts.hook import beginnings
 
-    store = verbs.store_of(Path(folder))
+    store = verbs.files_of(Path(folder))
     loop = beginnings.loop_of(store, beginnings.checked_session(session))
     if loop is None:
         raise UsageError("This session has no loop.", "`untildone list` shows the loops there are")
@@ -216,7 +216,7 @@ def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at
     from untildone import verbs
     from untildone.hosts.hook import beginnings
 
-    store = verbs.store_of(place, create=True)
+    store = verbs.files_of(place, create=True)
     beginnings.checked_session(session)
     with beginnings.one_at_a_time(store):
         present = beginnings.loop_of(store, session)
@@ -225,7 +225,8 @@ def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at
         words = rounds.parse(task, None).rest.strip()
         if present is not None and not words:
             return _go_on(store, present, task, session), True
-        return beginnings.take_up(store, _created(store, task, place, session, flags), session), True
+        new = created(store, task, place, session, {**flags, "interactive": False})
+        return beginnings.take_up(store, new, session), True
 
 
 def _again(present: Loop, asked_at: float) -> Begun:
@@ -248,13 +249,16 @@ def _go_on(store: FileStore, present: Loop, task: str, session: str) -> Begun:
     return beginnings.take_up(store, present.loop_id, session)
 
 
-def _created(store: FileStore, task: str, place: Path, session: str, flags: dict[str, Any]) -> str:
+def created(
+    store: FileStore, task: str, place: Path, session: str, flags: dict[str, Any], *, reviewed: bool | None = None
+) -> str:
+    """A new loop in a session, started; its id."""
     from untildone import settings, verbs
 
-    fixed = {"context": "continue", "interactive": False, "worktree": False, "loop_enabled": True}
+    fixed = {"context": "continue", "worktree": False, "loop_enabled": True}
     chosen = settings.load(place, {**flags, **fixed})
     try:
-        loop = verbs.create(store, task, chosen, place, options={HOOK_SESSION: session})
+        loop = verbs.create(store, task, chosen, place, options={HOOK_SESSION: session}, reviewed=reviewed)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     return verbs.start(store, loop.loop_id, HOOK).loop_id

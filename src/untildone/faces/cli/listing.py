@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from untildone import verbs
-from untildone.core.errors import UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.model import Status
+from untildone.core.value import dataclass
 from untildone.faces.cli import parameters, streams, summaries
-from untildone.faces.cli.telling import one_line
-from untildone.store.files import FileStore
+from untildone.faces.cli.plain import one_line
+from untildone.store import Store
 
 ENDED_SHOWN = 10
 COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
@@ -49,7 +48,7 @@ class Row:
     "--status", "wanted", type=click.Choice([status.value for status in Status]), help="Only those of this status."
 )
 @click.option("--all", "everything", is_flag=True, help=f"All that ended as well, not only the last {ENDED_SHOWN}.")
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(wanted: str | None, everything: bool, folder: str, as_json: bool) -> int:
     """The loops of this folder, newest first: those that can go on, and the last that ended."""
@@ -65,11 +64,11 @@ def command(wanted: str | None, everything: bool, folder: str, as_json: bool) ->
         for row in rows:
             data.line("\t".join(row.cells()))
     if not rows:
-        streams.talk().line(f"There are no loops in {store.root.parent}{' with that status' if wanted else ''}.")
+        streams.talk().line(f"There are no loops in {store.name}{' with that status' if wanted else ''}.")
     return 0
 
 
-def _ids(store: FileStore, *, everything: bool) -> list[str]:
+def _ids(store: Store, *, everything: bool) -> list[str]:
     """Newest first. Those that ended long ago are not even read, unless everything is wanted."""
     known, live = store.ids(), set(store.live_ids())
     ended = [name for name in known if name not in live]
@@ -81,13 +80,9 @@ def _fits(row: Row, wanted: str | None) -> bool:
     return wanted is None or (row.loop is not None and row.loop.status.value == wanted)
 
 
-def _rows(store: FileStore, loop_ids: list[str]) -> Iterator[Row]:
-    for loop_id in loop_ids:
-        try:
-            loop = store.load(loop_id)
-            yield Row(loop_id, loop, driven=not loop.status.ended and store.is_driven(loop_id))
-        except UntilDoneError as problem:
-            yield Row(loop_id, problem=problem.sentence)
+def _rows(store: Store, loop_ids: list[str]) -> Iterator[Row]:
+    for found in store.survey(loop_ids):
+        yield Row(found.loop_id, found.loop, found.driven, found.problem)
 
 
 def _fields(row: Row) -> dict[str, object]:

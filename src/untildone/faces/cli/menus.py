@@ -18,7 +18,7 @@ from untildone.core.codec import timestamp
 from untildone.core.loop import Loop
 from untildone.core.model import TaskStatus
 from untildone.faces.cli import streams, summaries
-from untildone.faces.cli.telling import one_line
+from untildone.faces.cli.plain import one_line
 
 WIDTH = 76
 ASKED_AT_MOST = 3

@@ -2,25 +2,79 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from untildone.core.errors import UsageError
+from untildone.core.value import dataclass
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+STORE, CLUSTER = "UNTILDONE_STORE", "UNTILDONE_CLUSTER"
 LARGEST_ROUNDS = 1_000_000
 LARGEST = 10**15
-_WHOLE = re.compile(r"[0-9]{1,18}")
-_DECIMAL = re.compile(r"([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+_WHOLE = r"[0-9]{1,18}"
+_DECIMAL = r"([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([eE][+-]?[0-9]{1,3})?"
 
 
 def folder(command: Command) -> Command:
     return click.option("--dir", "folder", metavar="D", default=".", help="The workspace (this folder).")(command)
+
+
+def place(command: Command) -> Command:
+    """The workspace, and the database that keeps its loops, if one does."""
+    return store(folder(command))
+
+
+def store(command: Command) -> Command:
+    temporal = click.option(
+        "--temporal",
+        metavar="ADDRESS",
+        expose_value=False,
+        callback=_take_temporal,
+        help="Temporal, for loops of a cluster: host:7233.",
+    )
+    return click.option(
+        "--store",
+        metavar="ADDRESS",
+        expose_value=False,
+        callback=_take_store,
+        help="Loops in Postgres instead of files: postgres://user@host/database.",
+    )(temporal(command))
+
+
+def _take_store(context: click.Context, _parameter: click.Parameter, address: str | None) -> None:
+    """As if it had been said in the environment: a runner in the background hears it too."""
+    if address is not None:
+        os.environ[STORE] = address
+        context.meta[STORE] = address
+
+
+def _take_temporal(_context: click.Context, _parameter: click.Parameter, address: str | None) -> None:
+    """As if it had been said in the environment, beside what else is said of the cluster there."""
+    if address is None:
+        return
+    import json
+
+    try:
+        said = json.loads(os.environ.get(CLUSTER) or "{}")
+    except ValueError:
+        said = {}
+    os.environ[CLUSTER] = json.dumps({**(said if isinstance(said, dict) else {}), "temporal": address})
+
+
+def store_again() -> str:
+    """What to add to a command so that it finds the same database; nothing, if it was not named by a flag."""
+    context = click.get_current_context(silent=True)
+    address = context.meta.get(STORE) if context else None
+    if not address:
+        return ""
+    from untildone.store.postgres.addresses import without_password
+
+    return f" --store {without_password(address)}"
 
 
 def as_json(command: Command) -> Command:
@@ -41,10 +95,16 @@ def loop_or_unfinished(command: Command) -> Command:
 
 
 def _loops(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    from untildone.store import layout
+    from pathlib import Path
 
-    root = layout.find_root(Path(context.params.get("folder") or ".").resolve())
-    return [name for name in (*reversed(layout.ids(root)), "last") if name.startswith(incomplete)]
+    from untildone.core.errors import UntilDoneError
+    from untildone.store import places
+
+    try:
+        known = places.open_store(Path(context.params.get("folder") or "."), os.environ).ids()
+    except UntilDoneError:
+        known = ()
+    return [name for name in (*reversed(known), "last") if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +134,7 @@ class Amount(click.ParamType[Any]):
         return "none"
 
     def number(self, text: str, param: click.Parameter | None) -> float:
-        if not (_WHOLE if self.whole else _DECIMAL).fullmatch(text):
+        if not re.fullmatch(_WHOLE if self.whole else _DECIMAL, text):
             raise self._wrong(text, param)
         number = int(text) if self.whole else float(text)
         if not 0 < number <= (LARGEST_ROUNDS if self.unit == "rounds" else LARGEST):

@@ -11,7 +11,8 @@ from untildone.core import rounds
 from untildone.core.actions import AwaitPerson
 from untildone.core.loop import Loop
 from untildone.faces.cli.keys import KeyWatch
-from untildone.faces.cli.telling import Kind, Line, one_line
+from untildone.faces.cli.plain import one_line
+from untildone.faces.cli.telling import Kind, Line
 from untildone.faces.cli.watching import PlainView
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.watching import PlainView
-from untildone.store.files import FileStore
+from untildone.store import Store
 from untildone.store.lines import as_fields, compact
 
 
 class JsonLines:
     """Reads the journal along, so that what others write is told as well, and in its order."""
 
-    def __init__(self, store: FileStore, loop_id: str, data: Output, *, from_start: bool) -> None:
+    def __init__(self, store: Store, loop_id: str, data: Output, *, from_start: bool) -> None:
         self._loop_id = loop_id
         self._data = data
         self._journal = store.open(loop_id)

@@ -11,12 +11,12 @@ from untildone import settings, verbs
 from untildone.core import moves
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged
-from untildone.core.loop import Loop
+from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Status
 from untildone.faces.cli import choosing, parameters, streams, summaries
 from untildone.faces.cli.driving import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
-from untildone.store.files import FileStore
+from untildone.store import Store
 
 LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
 """Seconds in which a runner whose loop rests is gone, and after which one whose loop runs is there to stay."""
@@ -37,7 +37,7 @@ LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
 @click.option("--now", "skip_wait", is_flag=True, help="Do not wait for a usage limit or a retry.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(
     name: str | None, rounds: Change | None, skip_wait: bool, detach: bool, plain: bool, folder: str, as_json: bool
@@ -53,7 +53,10 @@ def command(
         return 0
     before = store.load(loop_id)
     moves.check(before, "resume")
-    chosen = settings.load(store.root.parent, {})
+    if before.host == CLUSTER:
+        _request(store, before, rounds, skip_wait=skip_wait)
+        return _in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
+    chosen = settings.load(store.home, {})
     with driver(store, chosen, Show(as_json=as_json and not detach, plain=plain)) as drives:
         drives.watch(loop_id, from_start=False)
         _request(store, before, rounds, skip_wait=skip_wait)
@@ -67,7 +70,7 @@ def command(
             return _already_running(store.load(loop_id), busy, as_json=as_json)
 
 
-def _unfinished(store: FileStore, *, asking: bool) -> str | None:
+def _unfinished(store: Store, *, asking: bool) -> str | None:
     """The loop that is meant when none is named; None: the person has chosen otherwise."""
     if asking and sys.stdin and sys.stdin.isatty() and streams.talk().is_terminal:
         return choosing.what_to_resume(store)
@@ -75,7 +78,7 @@ def _unfinished(store: FileStore, *, asking: bool) -> str | None:
     return found[0].loop_id if found else store.find("last")
 
 
-def _request(store: FileStore, before: Loop, rounds: Change | None, *, skip_wait: bool) -> None:
+def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bool) -> None:
     if rounds is not None:
         verbs.budget(store, before.loop_id, *_budget(before, rounds))
     verbs.resume(store, before.loop_id, skip_wait=skip_wait)
@@ -91,12 +94,20 @@ def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
     return (BudgetChanged("iterations", loop.spend.iterations + rounds.amount),)
 
 
-def _detached(store: FileStore, loop_id: str, *, as_json: bool) -> int:
+def _detached(store: Store, loop_id: str, *, as_json: bool) -> int:
     from untildone.faces.cli.background import detached
 
     if store.is_driven(loop_id) and store.load(loop_id).status is Status.RUNNING:
         raise LoopBusy(f"Loop {loop_id} is running already.")
     return detached(store, loop_id, as_json=as_json)
+
+
+def _in_cluster(store: Store, before: Loop, show: Show, *, detach: bool) -> int:
+    from untildone.faces.cli import clustering
+
+    if detach:
+        return clustering.detached(before.loop_id, as_json=show.as_json)
+    return clustering.watched(store, before.loop_id, show, after=before.seq)
 
 
 def _already_running(loop: Loop, busy: LoopBusy, *, as_json: bool) -> int:

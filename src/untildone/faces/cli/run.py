@@ -15,7 +15,7 @@ from untildone.faces.cli.parameters import Amount
 
 if TYPE_CHECKING:
     from untildone.settings import Settings
-    from untildone.store.files import FileStore
+    from untildone.store import Store
 
 EXTRA = "untildone.extra_arguments"
 LONGEST_TASK = 10_000_000
@@ -85,10 +85,14 @@ class TakesExtraArguments(click.Command):
 )
 @click.option("--interactive/--auto", default=None, help="Ask the person between steps, or never.")
 @click.option("--once", is_flag=True, help="One ordinary run, no loop.")
-@parameters.folder
+@parameters.place
 @click.option("--worktree/--no-worktree", default=None, help="Work in a git worktree of its own.")
 @click.option("--commit/--no-commit", default=None, help="A commit after each round.")
 @click.option("--detach", is_flag=True, help="Start in the background and print the id.")
+@click.option("--cluster", "in_cluster", is_flag=True, help="Have a cluster of machines do it; needs --store.")
+@click.option("--remote", metavar="URL", help="For a cluster: the git remote of the work (origin of the folder).")
+@click.option("--branch", metavar="B", help="For a cluster: where the work is published (a branch of its own).")
+@click.option("--group", metavar="NAME", help="Share a total with the other loops of a group; needs --store.")
 @click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
 @parameters.as_json
 @click.pass_context
@@ -99,6 +103,7 @@ def command(
     task_file: str | None,
     folder: str,
     detach: bool,
+    in_cluster: bool,
     plain: bool,
     as_json: bool,
     **flags: Any,
@@ -110,6 +115,10 @@ def command(
     words = _task(task, task_file)
     place = existing_folder(folder)
     settings_flags = _as_settings(flags, ctx.meta[EXTRA])
+    if in_cluster:
+        from untildone.faces.cli.clustering import begin
+
+        return begin(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
     return _start(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
 
 
@@ -190,24 +199,25 @@ def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain
     if detach:
         from untildone.faces.cli.background import detached
 
-        return detached(store, _create(store, task, chosen, place), as_json=as_json)
+        return detached(store, created(store, task, chosen, place), as_json=as_json)
     with driver(store, chosen, Show(as_json=as_json, plain=plain)) as drives:
-        loop_id = _create(store, task, chosen, place)
+        loop_id = created(store, task, chosen, place)
         drives.watch(loop_id, from_start=True)
         drives.introduce(loop_id)
         return drive_on(drives, store, loop_id)
 
 
-def _create(store: FileStore, task: str, chosen: Settings, place: Path) -> str:
+def created(store: Store, task: str, chosen: Settings, place: Path, host: str = "") -> str:
+    """A new loop, and what is to be said of its task; its id."""
     from untildone import verbs
 
     try:
-        loop = verbs.create(store, task, chosen, place)
+        loop = verbs.create(store, task, chosen, place, host=host)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     for notice in verbs.opening(task, chosen, place).notices:
         streams.talk().line(notice)
-    return verbs.start(store, loop.loop_id).loop_id
+    return verbs.start(store, loop.loop_id, host).loop_id
 
 
 def for_terminal(chosen: Settings, *, asking: bool) -> Settings:

@@ -17,7 +17,7 @@ from untildone.hosts import detach
 @click.command(context_settings={"ignore_unknown_options": True})
 @parameters.loop_name
 @click.argument("words", metavar="TEXT | -", nargs=-1)
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     """Tell a loop something: it is part of its next prompt.

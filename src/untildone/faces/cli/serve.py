@@ -36,6 +36,10 @@ NEEDED = ("fastapi", "uvicorn", "sse_starlette")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="A name by which others call it; repeatable.")
 @click.option("--slots", type=click.IntRange(1, 256), default=4, show_default=True, help="Loops driven at once.")
 @click.option("--dir", "folders", metavar="D", multiple=True, help="A workspace; repeatable (this folder).")
+@parameters.store
+@click.option(
+    "--cluster", "in_cluster", is_flag=True, help="New loops are driven by a cluster, not here; needs --store."
+)
 @click.option("--no-dashboard", is_flag=True, help="The API alone.")
 @click.option("--quiet", is_flag=True, help="No line for each request.")
 @parameters.as_json
@@ -46,6 +50,7 @@ def command(
     names: Sequence[str],
     slots: int,
     folders: Sequence[str],
+    in_cluster: bool,
     no_dashboard: bool,
     quiet: bool,
     as_json: bool,
@@ -58,16 +63,31 @@ def command(
     _check_reach(host, allow_remote=allow_remote)
     from untildone.faces.api import keys, serving
     from untildone.faces.api.service import Service
+    from untildone.hosts.fleet import HOST
 
     serving.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
     places = list(dict.fromkeys(existing_folder(folder) for folder in folders or (".",)))
+    driven_by = _cluster(places) if in_cluster else HOST
     doorkeeper = keys.Keys(keys.find_token(os.environ))
     listening = serving.listen(host, port)
-    with Service(places, doorkeeper, slots) as service:
+    with Service(places, doorkeeper, slots, host=driven_by) as service:
         app = _app(service, names, host, remote=allow_remote, dashboard=not no_dashboard)
         _announce(service, listening, as_json=as_json)
         serving.serve(app, listening)
     return 0
+
+
+def _cluster(folders: Sequence[Path]) -> str:
+    """What cannot work is said before anything is served."""
+    from untildone import planning
+    from untildone.core.loop import CLUSTER
+    from untildone.store import places
+
+    for folder in folders:
+        if not places.named(folder, os.environ):
+            raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
+        planning.cluster(folder)
+    return CLUSTER
 
 
 def _check_packages() -> None:

@@ -13,8 +13,8 @@ from untildone.core import budget as budgets
 from untildone.core.loop import Loop
 from untildone.core.receipt import duration
 from untildone.faces.cli import ending, parameters, streams, summaries, telling
-from untildone.faces.cli.telling import one_line
-from untildone.store import checkpoint
+from untildone.faces.cli.plain import one_line
+from untildone.store import Store, checkpoint
 from untildone.store.files import FileStore
 
 WIDTH = 11
@@ -23,7 +23,7 @@ LAST_WORDS = 600
 
 @click.command()
 @parameters.loop_or_last
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(name: str, folder: str, as_json: bool) -> int:
     """One loop: where it stands, what it used, what its gates say. With --json, its checkpoint."""
@@ -38,7 +38,7 @@ def command(name: str, folder: str, as_json: bool) -> int:
     return 0
 
 
-def page(store: FileStore, loop: Loop, *, driven: bool, now: float) -> Iterator[str]:
+def page(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[str]:
     yield f"{loop.loop_id}: {one_line(loop.title)}"
     yield ""
     for name, value in _facts(store, loop, driven=driven, now=now):
@@ -49,12 +49,12 @@ def page(store: FileStore, loop: Loop, *, driven: bool, now: float) -> Iterator[
     if loop.last_answer:
         yield ""
         yield f"The agent's last words: {one_line(loop.last_answer[-LAST_WORDS:], LAST_WORDS)}"
-    if loop.outcome and (hint := ending.next_step(loop, loop.outcome, store.root)):
+    if loop.outcome and (hint := ending.next_step(loop, loop.outcome, store)):
         yield ""
         yield f"hint: {hint}"
 
 
-def _facts(store: FileStore, loop: Loop, *, driven: bool, now: float) -> Iterator[tuple[str, str]]:
+def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tuple[str, str]]:
     settings = loop.settings
     yield "status", summaries.status(loop, driven=driven)
     if loop.outcome:
@@ -73,6 +73,8 @@ def _facts(store: FileStore, loop: Loop, *, driven: bool, now: float) -> Iterato
             yield "waiting", f"limit of {profile} until {telling.clock(limit.until, now)}: {one_line(limit.message)}"
     files = "1 file" if loop.changes.files == 1 else f"{loop.changes.files} files"
     yield "last round changed", f"{files} (+{loop.changes.insertions} −{loop.changes.deletions})"
+    if driven and loop.gate is not None:
+        yield "gate", f"{one_line(loop.gate.command)} runs since {telling.clock(loop.gate.started_at, now)}"
     for check in settings.checks:
         yield "check", one_line(check)
     for message in loop.inbox:
@@ -84,7 +86,10 @@ def _facts(store: FileStore, loop: Loop, *, driven: bool, now: float) -> Iterato
     yield "created", f"{_time(loop.created_at)} ({summaries.age(loop.created_at, now)} ago)"
     yield "changed at", f"{_time(loop.updated_at)} ({summaries.age(loop.updated_at, now)} ago)"
     yield "workspace", settings.workspace
-    yield "files", str(store.progress(loop.loop_id))
+    if not isinstance(store, FileStore):
+        yield "store", store.name
+    if (folder := store.progress(loop.loop_id)).is_dir():
+        yield "files", str(folder)
 
 
 def _time(at: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -27,6 +26,8 @@ class Output:
 
     def record(self, fields: Mapping[str, Any]) -> None:
         """A line of JSON, which is UTF-8 wherever it goes."""
+        import json
+
         self.json(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
 
     def json(self, text: str) -> None:

@@ -6,21 +6,24 @@ import time
 from typing import Any
 
 from untildone.core.codec import timestamp
-from untildone.core.loop import Loop
+from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Status
 from untildone.faces.cli.streams import data
 
 NO_RUNNER = "running (no runner: resume goes on)"
 AT_THE_SERVER = "running (waits for the server)"
+IN_CLUSTER = "running (waits for a machine)"
 IN_SESSION = "running (in a session of the agent)"
 
 
 def status(loop: Loop, *, driven: bool) -> str:
     if loop.works_in_session:
         return IN_SESSION
+    if loop.status is Status.RUNNING and driven and loop.host == CLUSTER and loop.runner:
+        return f"running on {loop.runner.machine}"
     if loop.status is not Status.RUNNING or driven:
         return loop.status.value
-    return AT_THE_SERVER if loop.host == "server" else NO_RUNNER
+    return {"server": AT_THE_SERVER, CLUSTER: IN_CLUSTER}.get(loop.host, NO_RUNNER)
 
 
 def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
@@ -28,6 +31,8 @@ def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
         "loop_id": loop.loop_id,
         "status": loop.status.value,
         "driven": driven,
+        "host": loop.host,
+        "machine": loop.runner.machine if loop.runner else "",
         "outcome": loop.outcome.word if loop.outcome else None,
         "mode": loop.settings.mode,
         "current_iteration": loop.spend.iterations,

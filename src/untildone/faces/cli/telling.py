@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import time
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -17,6 +15,7 @@ from untildone.core.events import (
     BudgetWarned,
     Entry,
     GatesRan,
+    GateStarted,
     HookTriggered,
     LimitReached,
     LiveStateSeen,
@@ -42,11 +41,10 @@ from untildone.core.events import (
 from untildone.core.loop import Loop
 from untildone.core.model import FailureKind, GateResult, Outcome, Role, Urgency
 from untildone.core.receipt import duration
+from untildone.core.value import dataclass
+from untildone.faces.cli.plain import one_line
 
-LONGEST_LINE = 300
 SHOWN_TAIL = 5
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)?")
 
 
 class Kind(StrEnum):
@@ -66,17 +64,6 @@ class Kind(StrEnum):
 class Line:
     text: str
     kind: Kind = Kind.PLAIN
-
-
-def one_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """The text on one line, without what would move a cursor."""
-    flat = " ".join(_UNPRINTABLE.sub(" ", _ESCAPE.sub("", text[: longest * 4])).split())
-    return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
-
-
-def harmless(text: str) -> str:
-    """The text with its lines, without what would move a cursor."""
-    return "\n".join(_UNPRINTABLE.sub(" ", line) for line in _ESCAPE.sub("", text).replace("\t", "    ").split("\n"))
 
 
 def clock(at: float, now: float | None = None) -> str:
@@ -140,6 +127,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
         case AnswerRead(claimed=claimed, note=note):
             claim = (Line("The agent says that it is done."),) if claimed and not loop.settings.once else ()
             return (*claim, *((Line(one_line(note), Kind.QUIET),) if note else ()))
+        case GateStarted():
+            return ()
         case GatesRan(results=results):
             shown = [result for result in results if not (live and result.gate == "check")]
             return tuple(line for result in shown for line in of_gate(result))

@@ -12,13 +12,13 @@ from untildone.core.codec import to_json
 from untildone.core.errors import UsageError
 from untildone.core.model import Outcome
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.telling import one_line
+from untildone.faces.cli.plain import one_line
 from untildone.verbs import Verification
 
 
 @click.command()
 @parameters.loop_or_last
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(name: str, folder: str, as_json: bool) -> int:
     """Run the checks of an ended loop again and compare: 0 if all pass now as they did then, 6 if not."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from untildone import verbs
+from untildone.core.loop import CLUSTER
 from untildone.core.model import Status
 from untildone.faces.cli import ending, parameters, streams
 from untildone.faces.cli.parameters import Amount
@@ -18,13 +19,14 @@ from untildone.faces.cli.parameters import Amount
 @click.option(
     "--timeout", metavar="S", type=Amount("seconds"), help="Seconds to wait at most; then the exit code is 2."
 )
-@parameters.folder
+@parameters.place
 @parameters.as_json
 def command(name: str, timeout: float | None, folder: str, as_json: bool) -> int:
     """Wait until a loop rests, and exit with the code of its outcome."""
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)
-    if store.load(loop_id).status is Status.RUNNING and not store.is_driven(loop_id):
+    loop = store.load(loop_id)
+    if loop.status is Status.RUNNING and loop.host != CLUSTER and not store.is_driven(loop_id):
         streams.talk().line(f"Nobody drives loop {loop_id} now; `untildone resume {loop_id}` goes on.")
     loop = verbs.wait(store, loop_id, timeout)
     exit_code = loop.outcome.exit_code if loop.outcome else 0

@@ -5,64 +5,70 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
 from untildone import agents, verbs
 from untildone.agents import Reader, Request
 from untildone.core.apply import apply
-from untildone.core.events import Entry, GatesRan, LimitReached, TurnRetried, TurnStarted
+from untildone.core.events import Entry, GatesRan, GateStarted, LimitReached, TurnRetried, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.cli import ending, parameters, streams, telling
 from untildone.faces.cli.driving import Show, view_of
 from untildone.faces.cli.watching import PlainView
 from untildone.hosts.turns import output_name
-from untildone.store.files import FileStore
+from untildone.store import Spool, Store
 
-LOOK_EVERY = 0.05
+LOOK_EVERY, LOOK_AT_OUTPUT_EVERY = 0.05, 0.1
 AT_ONCE = 1 << 20
 
 
 class AgentOutput:
     """Reads along what the agent of the running turn prints."""
 
-    def __init__(self, store: FileStore, loop_id: str) -> None:
+    def __init__(self, store: Store, loop_id: str) -> None:
         self._store = store
         self._loop_id = loop_id
-        self._path: Path | None = None
+        self._name = ""
         self._reader: Reader | None = None
-        self._file: BinaryIO | None = None
+        self._spool: Spool | None = None
+        self._read = 0
+        self._next_look = 0.0
         self._rest = b""
 
     def turn(self, event: TurnStarted, loop: Loop) -> None:
         choice = loop.settings.agent_for(event.role)
-        path = self._store.output(self._loop_id, output_name(event.role, event.iteration))
+        name = output_name(event.role, event.iteration)
         self._reader = agents.find(choice.agent).reader(Request(prompt="", command=choice.command))
-        if path != self._path:
-            self.close()
-            self._path = path
+        if name != self._name:
+            self._name, self._read, self._rest = name, 0, b""
+            self._spool = self._store.spool(self._loop_id, name)
 
     def show(self, view: PlainView, loop: Loop) -> bool:
         """Show what is new; whether there was something."""
-        if self._file is None and self._path is not None and self._path.exists():
-            self._file = open(self._path, "rb")  # noqa: SIM115 - it stays open for as long as the turn lasts
-        content = self._file.read(AT_ONCE) if self._file else b""
+        content = self._fresh()
         *lines, self._rest = (self._rest + content).split(b"\n")
         for line in lines:
             for event in self._reader.feed(line) if self._reader else ():
                 view.agent(event, loop)
         return bool(content)
 
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file, self._path, self._rest = None, None, b""
+    def look_now(self) -> None:
+        """Something happened: what was printed before it comes first."""
+        self._next_look = 0.0
+
+    def _fresh(self) -> bytes:
+        if self._spool is None or time.monotonic() < self._next_look:
+            return b""
+        content = self._spool.read(self._read, AT_ONCE)
+        self._read += len(content)
+        self._next_look = 0.0 if content else time.monotonic() + LOOK_AT_OUTPUT_EVERY
+        return content
 
 
 class Watch:
-    def __init__(self, store: FileStore, loop_id: str, view: PlainView) -> None:
+    def __init__(self, store: Store, loop_id: str, view: PlainView) -> None:
         self._store = store
         self._loop_id = loop_id
         self._view = view
@@ -73,8 +79,8 @@ class Watch:
         """Show what happens until the loop rests."""
         journal = self._store.open(self._loop_id)
         try:
-            self._begin(tuple(journal.entries()))
-            while self._store.is_driven(self._loop_id) or journal.loop.status in (Status.CREATED, Status.RUNNING):
+            self._begin(tuple(journal.entries()), journal.loop)
+            while journal.loop.status in (Status.CREATED, Status.RUNNING) or self._store.is_driven(self._loop_id):
                 fresh = journal.catch_up()
                 if not self._step(fresh) and not fresh:
                     time.sleep(LOOK_EVERY)
@@ -82,24 +88,20 @@ class Watch:
             return journal.loop
         finally:
             journal.close()
-            self._output.close()
 
-    def _begin(self, entries: tuple[Entry, ...]) -> None:
+    def _begin(self, entries: tuple[Entry, ...], loop: Loop) -> None:
         """What was before: only the running turn is shown again."""
-        started = 0
-        for number, entry in enumerate(entries):
-            self._loop = apply(self._loop, entry)
-            if isinstance(entry.event, TurnStarted):
-                started = number
-        if self._loop is None:
-            return
-        for line in telling.introduction(self._loop):
+        self._loop = loop
+        turns = [number for number, entry in enumerate(entries) if isinstance(entry.event, TurnStarted)]
+        for line in telling.introduction(loop):
             self._view.line(line)
-        for entry in entries[started:] if self._loop.turn is not None else entries[-1:]:
-            self._tell(entry, self._loop)
+        for entry in entries[turns[-1] if turns else 0 :] if loop.turn is not None else entries[-1:]:
+            self._tell(entry, loop)
 
     def _step(self, fresh: tuple[Entry, ...]) -> bool:
         assert self._loop is not None
+        if fresh:
+            self._output.look_now()
         printed = self._output.show(self._view, self._loop)
         for entry in fresh:
             self._loop = apply(self._loop, entry)
@@ -111,6 +113,8 @@ class Watch:
         match entry.event:
             case TurnStarted():
                 self._output.turn(entry.event, loop)
+            case GateStarted(command=command):
+                self._view.gate(command, None)
             case GatesRan(results=results):
                 for result in results:
                     if result.gate == "check":
@@ -124,7 +128,7 @@ class Watch:
 @click.command()
 @parameters.loop_or_last
 @click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
-@parameters.folder
+@parameters.place
 def command(name: str, plain: bool, folder: str) -> int:
     """Watch a running loop from another terminal, until it rests. Ctrl-C leaves it alone."""
     store = verbs.store_of(Path(folder))
@@ -132,7 +136,7 @@ def command(name: str, plain: bool, folder: str) -> int:
     view = view_of(store.redactor, Show(plain=plain), os.environ)
     with view:
         loop = Watch(store, loop_id, view).until_rest()
-    for line in ending.lines(loop, store.root):
+    for line in ending.lines(loop, store):
         view.line(line)
     streams.data().line(f"{loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
     return 0

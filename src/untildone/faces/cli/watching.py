@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from untildone.agents import AgentEvent
+from untildone.agents import AgentEvent, Said
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
@@ -29,13 +29,15 @@ class Throttle:
         self._at = clock()
         self._left_out = 0
 
-    def admits(self) -> bool:
+    def admits(self, lines: int = 1) -> bool:
+        """Whether what stands for so many lines may be shown, as one."""
         now = self._clock()
         self._allowance = min(BURST, self._allowance + (now - self._at) * A_SECOND)
         self._at = now
         if self._allowance < 1:
-            self._left_out += 1
+            self._left_out += lines
             return False
+        self._left_out += lines - 1
         self._allowance -= 1
         return True
 
@@ -99,7 +101,8 @@ class PlainView:
                 self._held.append(line)
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:
-        if self._throttle.admits() and (line := telling.of_agent(event)) is not None:
+        lines = event.lines if isinstance(event, Said) else 1
+        if self._throttle.admits(lines) and (line := telling.of_agent(event)) is not None:
             self._tell_left_out()
             self.line(line)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import FastAPI, Request
+from nicegui import app as pages_app
 from nicegui import ui
 
 from untildone.faces.api.service import Service
@@ -18,6 +19,7 @@ def mount(app: FastAPI, service: Service) -> None:
 def show(app: FastAPI, desk: Desk) -> None:
     from untildone.faces.web import frame
     from untildone.faces.web.pages import loop, loops, new, preferences
+    from untildone.faces.web.policy import PagePolicy
 
     @ui.page("/")
     def all_loops(request: Request) -> None:
@@ -40,4 +42,6 @@ def show(app: FastAPI, desk: Desk) -> None:
         preferences.build(desk, request)
 
     frame.serve_assets()
+    # Before anything compresses the page.
+    pages_app.add_middleware(PagePolicy)
     ui.run_with(app, title="untildone", favicon="✅", dark=None, tailwind=False, show_welcome_message=False)

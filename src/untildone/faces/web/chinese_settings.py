@@ -122,6 +122,31 @@ SETTINGS: dict[str, tuple[str, str]] = {
     ),
     "Notify on the desktop": ("桌面通知", "桌面通知"),
     "A notification of the desktop when a loop comes to rest": ("循环停下时显示桌面通知", "迴圈停下時顯示桌面通知"),
+    "Store": ("存储", "儲存"),
+    "Remote": ("远程仓库", "遠端儲存庫"),
+    "For a cluster: the git remote that the work comes from and goes to; not set: origin of the folder": (
+        "用于集群：工作取自并发布到的 git 远程仓库；留空则用文件夹的 origin",
+        "用於叢集：工作取自並發布到的 git 遠端儲存庫；留空則用資料夾的 origin",
+    ),
+    "Branch": ("分支", "分支"),
+    "For a cluster: the branch that the work is published on; not set: one of the loop's own": (
+        "用于集群：工作发布到的分支；留空则用循环自己的分支",
+        "用於叢集：工作發布到的分支；留空則用迴圈自己的分支",
+    ),
+    "Group": ("组", "群組"),
+    "Loops of one group share a total of dollars and of loops at once; needs loops in Postgres": (
+        "同组的循环共享美元总额与同时运行数；循环须保存在 Postgres 中",
+        "同群組的迴圈共享美元總額與同時執行數；迴圈須儲存在 Postgres 中",
+    ),
+    "The Postgres database that keeps the loops, as postgres://user@host/database; none: files": (
+        "保存循环的 Postgres 数据库，形如 postgres://user@host/database；留空则用文件",
+        "儲存迴圈的 Postgres 資料庫，形如 postgres://user@host/database；留空則用檔案",
+    ),
+    "Cluster": ("集群", "叢集"),
+    "Where Temporal is, and how this machine works for it: temporal, queue, slots, …": (
+        "Temporal 的地址，以及本机如何为它工作：temporal、queue、slots 等",
+        "Temporal 的位址，以及本機如何為它工作：temporal、queue、slots 等",
+    ),
     "Profiles": ("配置", "設定檔"),
     "Your own names for agents": ("您为智能体起的名称", "您為代理取的名稱"),
 }

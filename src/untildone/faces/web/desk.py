@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from untildone.board import Row
 from untildone.core.events import BudgetChanged
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, RunningGate
 from untildone.core.model import TaskChange, Urgency
 from untildone.faces.web.reading import Output
 from untildone.faces.web.timeline import Round, Timeline
@@ -62,6 +62,11 @@ class Sight:
     problem: str = ""
     """Why the server cannot drive it just now."""
     has_receipt: bool = False
+
+    @property
+    def gate(self) -> RunningGate | None:
+        """The check that runs now. One that was running when its runner died does not run."""
+        return self.loop.gate if self.driven else None
 
 
 class Desk(Protocol):

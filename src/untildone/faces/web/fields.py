@@ -49,12 +49,13 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Other agents": ("supervisor", "instructor", "fallback_agent", "marker"),
     "Workspace": ("worktree", "commit", "interactive", "retry_delay"),
     "Notifications": ("notify_desktop", "notify_webhook", "notify_secret", "notify_command"),
+    "Cluster": ("store", "cluster", "remote", "branch", "group"),
     "Profiles": ("profiles",),
 }
 ICONS = {"Loop Settings": "sync"}
 LOOP_ONLY = ("max_iterations", "promise", "completion_promise")
 """Fields that mean something only where the loop is on."""
-_SECRETS = ("notify_secret",)
+_SECRETS = ("notify_secret", "store")
 
 
 def fields(schema: Schema, choices: Mapping[str, tuple[str, ...]]) -> tuple[Field, ...]:

@@ -93,7 +93,7 @@ class Form:
 
     def _hint(self, field: Field) -> None:
         words = self._t(_HINTS.get(field.name, field.hint))
-        more = f" ({self._t('one a line')})" if field.kind in _ONE_A_LINE else ""
+        more = self._t(" (one a line)") if field.kind in _ONE_A_LINE else ""
         if words:
             text(words + more, "field-hint")
 

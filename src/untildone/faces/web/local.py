@@ -11,16 +11,13 @@ from untildone import settings, verbs
 from untildone.core.events import BudgetChanged
 from untildone.core.model import Role, TaskChange, Urgency
 from untildone.faces.api.service import Service
-from untildone.faces.web import reading
 from untildone.faces.web.desk import Listing, Sight, Wanted
 from untildone.faces.web.listing import SharedLook
 from untildone.faces.web.reading import Output
 from untildone.faces.web.sights import Sights
 from untildone.faces.web.timeline import Round
-from untildone.hosts import workspace as workspaces
-from untildone.hosts.fleet import HOST
 from untildone.settings import Settings
-from untildone.store.files import FileStore
+from untildone.store import Store
 from untildone.verbs import Heard, Verification
 
 
@@ -50,16 +47,18 @@ class LocalDesk:
         if not role and fallback is not None and worked is not None and worked.profile == fallback.profile:
             choice = fallback
         store = self._store(loop_id)
-        return Output(lambda: store.output(loop_id, name), choice)
+        return Output(store.spool(loop_id, name), choice)
 
     def output_names(self, loop_id: str) -> tuple[str, ...]:
-        return reading.names(self._store(loop_id).progress(loop_id) / "output")
+        return self._store(loop_id).output_names(loop_id)
 
     def create(self, workspace: str, task: str, values: Mapping[str, Any], *, start: bool) -> str:
         folder, store = self._service.workspace(workspace)
         environment = self._service.environment
         chosen = settings.load(folder, values, environment)
-        loop_id: str = verbs.create(store, task, chosen, folder, environment, tidies=False).loop_id
+        loop_id: str = verbs.create(
+            store, task, chosen, folder, environment, tidies=False, host=self._service.creates_for
+        ).loop_id
         if start:
             self._service.start(loop_id)
         self._changed(loop_id)
@@ -82,7 +81,7 @@ class LocalDesk:
         self._changed(loop_id)
 
     def say(self, loop_id: str, text: str) -> Heard:
-        heard = verbs.say(self._store(loop_id), loop_id, text, "dashboard", HOST)
+        heard = verbs.say(self._store(loop_id), loop_id, text, "dashboard", self._service.host)
         self._changed(loop_id)
         return heard
 
@@ -102,13 +101,12 @@ class LocalDesk:
         store = self._store(loop_id)
         if of is None:
             return verbs.diff(store, loop_id)
-        place = store.load(loop_id).settings.workspace
-        return workspaces.diff(place, of.before or "", None if of.is_going else of.after or "")
+        return verbs.diff_between(store, loop_id, of.before or "", None if of.is_going else of.after or "")
 
     def receipt(self, loop_id: str) -> Mapping[str, Any] | None:
         try:
-            told = json.loads(self._store(loop_id).receipt(loop_id).read_text())
-        except (FileNotFoundError, ValueError):
+            told = json.loads(self._store(loop_id).receipt(loop_id) or "")
+        except ValueError:
             return None
         return told if isinstance(told, dict) else None
 
@@ -123,7 +121,7 @@ class LocalDesk:
         wanted = {**settings.said_in(path), **values}
         settings.save(path, {name: value for name, value in wanted.items() if value is not None})
 
-    def _store(self, loop_id: str) -> FileStore:
+    def _store(self, loop_id: str) -> Store:
         return self._service.store_of(loop_id)
 
     def _changed(self, loop_id: str) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from untildone import agents
 from untildone.agents import AgentEvent, Notice, Reader, Request, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core.model import AgentChoice
 from untildone.core.value import replace
+from untildone.store import Spool
 
 WINDOW = 192 * 1024
 LONGEST_LINE = 5 * 1024 * 1024
@@ -70,9 +68,8 @@ class Window:
 class Output:
     """The output of one turn."""
 
-    def __init__(self, locate: Callable[[], Path], choice: AgentChoice) -> None:
-        self._locate = locate
-        """Where the file is now: an ended loop moves to the history."""
+    def __init__(self, spool: Spool, choice: AgentChoice) -> None:
+        self._spool = spool
         self.is_complete = False
         """Nothing more will be printed: a last line without a line end is a line too."""
         self._choice = choice
@@ -136,33 +133,27 @@ class Output:
         return Window(first, reached, reached if end == size else size, kept)
 
     def _size(self) -> int:
-        try:
-            return self._locate().stat().st_size
-        except FileNotFoundError:
-            return 0
+        return self._spool.size() or 0
 
     def _line_start(self, at: int) -> int:
         """The beginning of the line that a place lies in; of a very long one, some place in it."""
         furthest = max(0, at - LONGEST_LINE)
-        with open(self._locate(), "rb") if at else nullcontext() as file:
-            while at > furthest and file is not None:
-                start = max(furthest, at - WINDOW)
-                file.seek(start)
-                found = file.read(at - start).rfind(b"\n")
-                if found >= 0:
-                    return start + found + 1
-                at = start
+        while at > furthest:
+            start = max(furthest, at - WINDOW)
+            found = self._spool.read(start, at - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            at = start
         return furthest
 
     def _lines(self, start: int, end: int) -> tuple[list[tuple[int, bytes]], int]:
         """The whole lines between two places, each with its own, and where the last one ends."""
         if end <= start:
             return [], start
-        with open(self._locate(), "rb") as file:
-            file.seek(start)
-            content = file.read(end - start)
-            if self.is_complete and not content.endswith(b"\n") and not file.read(1):
-                content += b"\n"
+        content = self._spool.read(start, end - start + 1)
+        beyond, content = content[end - start :], content[: end - start]
+        if self.is_complete and not content.endswith(b"\n") and not beyond:
+            content += b"\n"
         whole, _, rest = content.rpartition(b"\n")
         if not whole and rest == content:
             return [], start
@@ -220,12 +211,3 @@ def _joined(calls: tuple[Call, ...], call: Call) -> tuple[Call, ...]:
         return (*calls, call)
     answered = replace(calls[waiting], ok=call.ok, result=call.result)
     return (*calls[:waiting], answered, *calls[waiting + 1 :])
-
-
-def names(folder: Path) -> tuple[str, ...]:
-    """The outputs there are, by their file names without ending, in the order of the rounds."""
-    try:
-        found = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
-    except FileNotFoundError:
-        return ()
-    return tuple(sorted(name.removesuffix(".jsonl") for name in found))

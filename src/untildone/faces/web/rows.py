@@ -7,6 +7,7 @@ import time
 from nicegui.element import Element
 
 from untildone.board import Row
+from untildone.core.loop import CLUSTER
 from untildone.core.receipt import duration
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
 from untildone.faces.web.standing import chip_classes, standing
@@ -42,7 +43,7 @@ class RowView:
         set_text(self._chip, stands.word)
         set_classes(self._chip, chip_classes(stands))
         set_text(self._title, row.title or row.problem or row.loop_id)
-        set_text(self._about, " · ".join(part for part in (row.mode, row.agent, row.loop_id) if part))
+        set_text(self._about, " · ".join(part for part in (row.mode, row.agent, _elsewhere(row), row.loop_id) if part))
         self._show_numbers(row)
 
     def _show_numbers(self, row: Row) -> None:
@@ -60,3 +61,8 @@ def _fill(element: Element, share: float) -> None:
     width = f"{min(1.0, share) * 100:.0f}%"
     if element.style.get("width") != width:
         element.style(f"width: {width}")
+
+
+def _elsewhere(row: Row) -> str:
+    """The machine of a cluster that drives the loop; here, that goes without saying."""
+    return row.machine if row.host == CLUSTER else ""

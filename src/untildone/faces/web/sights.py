@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
 from untildone.core.apply import apply
-from untildone.core.errors import StoreError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.cli import telling
 from untildone.faces.web.desk import LogLine, Sight
 from untildone.faces.web.timeline import Timeline, extended
-from untildone.store import layout
-from untildone.store.files import FileStore
-from untildone.store.journal import entries_after
+from untildone.store import Store
 
 MOST_LOOPS = 32
 MOST_LINES = 2000
@@ -31,7 +27,7 @@ class Sights:
         self._known: OrderedDict[str, _Follower] = OrderedDict()
         self._lock = threading.Lock()
 
-    def look(self, store: FileStore, loop_id: str) -> Sight:
+    def look(self, store: Store, loop_id: str) -> Sight:
         with self._lock:
             follower = self._known.setdefault(loop_id, _Follower(store, loop_id))
             self._known.move_to_end(loop_id)
@@ -41,7 +37,7 @@ class Sights:
 
 
 class _Follower:
-    def __init__(self, store: FileStore, loop_id: str) -> None:
+    def __init__(self, store: Store, loop_id: str) -> None:
         self._store = store
         self._loop_id = loop_id
         self._offset = 0
@@ -53,38 +49,22 @@ class _Follower:
 
     def look(self, problem: str) -> Sight:
         with self._lock:
-            try:
-                return self._look(problem)
-            except StoreError:
-                # It went to the history this moment.
-                return self._look(problem)
+            mark = (self._store.signature(self._loop_id), self._store.is_driven(self._loop_id), problem)
+            if self._sight is None or self._sight.mark != mark:
+                self._sight = self._read(mark, problem)
+            return self._sight
 
-    def _look(self, problem: str) -> Sight:
-        places = layout.places(self._store.root, self._loop_id)
-        mark = self._mark(places, problem)
-        if self._sight is None or self._sight.mark != mark:
-            self._sight = self._read(places, mark, problem)
-        return self._sight
-
-    def _mark(self, places: layout.Places, problem: str) -> tuple[object, ...]:
-        try:
-            found = os.stat(places.journal)
-        except OSError:
-            return (str(places.journal), problem)
-        driven = self._store.is_driven(self._loop_id)
-        return str(places.journal), found.st_mtime_ns, found.st_size, driven, problem
-
-    def _read(self, places: layout.Places, mark: tuple[object, ...], problem: str) -> Sight:
+    def _read(self, mark: tuple[object, ...], problem: str) -> Sight:
         loop = self._store.load(self._loop_id)
         while True:
-            fresh, offset = entries_after(places.journal, self._offset)
+            fresh, offset = self._store.entries_after(self._loop_id, self._offset)
             if offset == self._offset:
                 break
             self._offset = offset
             self._timeline = extended(self._timeline, fresh)
             self._log = (*self._log, *self._told(fresh, loop))[-MOST_LINES:]
         driven = loop.status is Status.RUNNING and self._store.is_driven(self._loop_id)
-        has_receipt = self._store.receipt(self._loop_id).is_file()
+        has_receipt = self._store.receipt(self._loop_id) is not None
         return Sight(mark, loop, self._timeline, self._log, driven, problem, has_receipt)
 
     def _told(self, entries: tuple[Entry, ...], now: Loop) -> list[LogLine]:

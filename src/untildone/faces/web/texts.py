@@ -18,11 +18,15 @@ class Language(StrEnum):
 
 _TRADITIONAL = ("zh-hant", "zh-tw", "zh-hk", "zh-mo")
 _NOTICES = tuple(
-    (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[0-9]+)", re.escape(template))), template)
+    (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[0-9][0-9.,]*)", re.escape(template))), template)
     for template in (
         "Added {n} rounds. Remaining: {left}",
         "Set remaining rounds to: {left}",
         "No limit is set, so [r+{n}] changes nothing; [r=n] sets one",
+        "No remaining rounds. Stopping. {n} of {all} iterations used.",
+        "{n} of {all} minutes used.",
+        "{n} of {all} dollars used.",
+        "{n} of {all} tokens used.",
     )
 )
 
@@ -37,7 +41,7 @@ class Texts:
         return text.format(**values) if values else text
 
     def notice(self, english: str) -> str:
-        """A notice about rounds, which comes with its numbers already in it."""
+        """A notice about the budget, which comes with its numbers already in it."""
         for pattern, template in _NOTICES:
             if found := pattern.fullmatch(english):
                 return self(template, **found.groupdict())

@@ -18,6 +18,8 @@ from untildone.core.events import (
 from untildone.core.model import Changes, FailureKind, GateResult, Role
 from untildone.core.value import replace
 
+LIMIT = "limit"
+"""The trouble of a round that ended at a usage limit: it is given back."""
 KEPT_WORDS = 2000
 """So much of an answer or a message is kept: the whole is in the output."""
 
@@ -142,7 +144,7 @@ def _worked(each: Round, ended: TurnEnded) -> Round:
         seconds=(0.0 if each.seconds is None else each.seconds) + ended.seconds,
         cost_usd=_sum(each.cost_usd, usage.cost_usd),
         tokens=_whole_sum(each.tokens, usage.tokens),
-        trouble="" if failure is None else ("limit" if limited else f"{kind}: {failure.message[:300]}"),
+        trouble="" if failure is None else (LIMIT if limited else f"{kind}: {failure.message[:300]}"),
         words=ended.answer.text[-KEPT_WORDS:],
         changes=ended.changes,
         after=ended.changes.tree if ended.changes else each.after,

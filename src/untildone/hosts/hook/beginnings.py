@@ -17,7 +17,7 @@ from untildone.core.model import Role
 from untildone.core.value import dataclass
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.sessions import Note
-from untildone.hosts.hook.stops import at_rest
+from untildone.hosts.hook.standings import at_rest
 from untildone.hosts.workspace import Workspace
 from untildone.store import locks
 from untildone.store.files import FileStore
@@ -81,14 +81,19 @@ def take_up(store: FileStore, loop_id: str, session_id: str) -> Begun:
         if not journal.loop.start.fingerprint:
             journal.append(WorkspaceSeen(Workspace(journal.loop.settings.workspace).look(None)))
         action = _next(journal)
+        if action is not None or journal.loop.works_in_session:
+            sessions.write(Note(str(store.root), session_id, loop_id))
         if action is None:
-            raise UsageError(
-                at_rest(journal.loop).removeprefix("untildone: "), "`untildone budget` changes what it may use"
-            )
+            raise _cannot_go_on(journal.loop)
         journal.append(*_started(action, session_id))
         _show_live_state(store, journal.loop)
-        sessions.write(Note(str(store.root), session_id, loop_id))
         return Begun(journal.loop, action.ask.prompt)
+
+
+def _cannot_go_on(loop: Loop) -> UsageError:
+    if loop.works_in_session:
+        return UsageError(f"Loop {loop.loop_id} goes on, and has nothing left to do.", "say what comes next")
+    return UsageError(at_rest(loop).removeprefix("untildone: "), "`untildone budget` changes what it may use")
 
 
 def _next(journal: FileJournal) -> AskAgent | None:

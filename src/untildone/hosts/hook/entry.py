@@ -27,7 +27,7 @@ class TimeUp(BaseException):
 
 
 def main(arguments: list[str]) -> None:
-    """`AGENT KIND SECONDS`, as written by the installation. Does not return."""
+    """`AGENT KIND SECONDS [FOLDER]`, as written by the installation, or for one run with a folder. Does not return."""
     told = (arguments[0] if arguments else "", arguments[1] if len(arguments) > 1 else STOP)
     at, agent = time.time(), told[0]
     try:
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> None:
         else:
             occasion = occasions.read(_standard_input(), told, os.environ, at)
             agent = occasion.agent
-            reply = _reply(occasion, time.monotonic() + allowed - margin)
+            reply = _reply(occasion, time.monotonic() + allowed - margin, "".join(arguments[3:4]))
         _set_alarm(0)
     except BaseException as problem:
         _set_alarm(0)
@@ -47,10 +47,10 @@ def main(arguments: list[str]) -> None:
     _leave(replies.as_json(reply, agent))
 
 
-def _reply(occasion: Occasion, deadline: float) -> Reply:
+def _reply(occasion: Occasion, deadline: float, run_folder: str) -> Reply:
     if occasion.kind == PROMPT:
         if "until-done" not in occasion.prompt[:100]:
-            return SILENCE
+            return _heard(occasion, deadline, run_folder) if run_folder else SILENCE
         from untildone.hosts.hook import prompts
 
         return prompts.answer(occasion, deadline)
@@ -62,6 +62,12 @@ def _reply(occasion: Occasion, deadline: float) -> Reply:
     from untildone.hosts.hook import stops
 
     return stops.answer(occasion, note, deadline)
+
+
+def _heard(occasion: Occasion, deadline: float, run_folder: str) -> Reply:
+    from untildone.hosts.hook import wrapped
+
+    return wrapped.heard(occasion, run_folder, deadline)
 
 
 def _seconds(told: list[str]) -> float:

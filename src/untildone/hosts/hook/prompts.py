@@ -77,20 +77,20 @@ def answer(occasion: Occasion, deadline: float) -> Reply:
     folder = next((place for place in occasion.folders if os.path.isdir(place)), os.getcwd())
     common = ("--session", occasion.session_id, "--dir", folder, "--json")
     if wanted.verb != "start":
-        return _told(_asked(("hook", wanted.verb, *common), deadline))
+        return told(ask(("hook", wanted.verb, *common), deadline))
     own = ("--agent", occasion.agent, "--prompted-at", repr(occasion.at))
     task = ("--", wanted.task) if wanted.task else ()
-    return _told(_asked(("hook", "start", *common, *own, *wanted.flags, *task), deadline))
+    return told(ask(("hook", "start", *common, *own, *wanted.flags, *task), deadline))
 
 
-def _asked(arguments: tuple[str, ...], deadline: float) -> dict[str, Any]:
+def ask(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[str, Any]:
     """What the command line says to it. It has all of untildone's settings, which this program does without."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     ended = subprocess.run(
         [sys.executable, "-P", "-m", "untildone.faces.cli", *arguments],
         env=environment,
-        stdin=subprocess.DEVNULL,
+        input=given.encode("utf-8", "replace"),
         capture_output=True,
         timeout=max(1.0, deadline - time.monotonic()),
     )
@@ -99,7 +99,7 @@ def _asked(arguments: tuple[str, ...], deadline: float) -> dict[str, Any]:
     return {"refused": ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"}
 
 
-def _told(said: dict[str, Any]) -> Reply:
+def told(said: dict[str, Any]) -> Reply:
     """A refusal, and an answer to the person, go no further than to the person."""
     if refused := said.get("refused"):
         return Reply(holds=f"untildone: {str(refused).removeprefix('untildone: ')}")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from untildone.core.actions import AskAgent, RunGates
-from untildone.core.events import Event
+from untildone.core.events import Event, GateStarted
 from untildone.core.loop import HOOK
 from untildone.core.model import GateResult
 from untildone.core.value import replace
@@ -60,6 +60,7 @@ def _run_check(stop: Stop, command: str, timeout: float, env: Mapping[str, str])
     left = round(stop.deadline - time.monotonic(), 1)
     if left < LEAST:
         return GateResult("check", command, passed=False, reason="there was no time left for it in the stop hook")
+    stop.write(GateStarted(command), sync=False)
     result = checks.run_check(
         command,
         cwd=stop.loop.settings.workspace,
@@ -106,7 +107,8 @@ class _Consultation:
     def __init__(self, stop: Stop, engine: Engine) -> None:
         self.engine = engine
         self.journal: Journal = stop.journal
-        self.workspace = Workspace(stop.loop.settings.workspace)
+        self.place = stop.loop.settings.workspace
+        self.workspace = Workspace(self.place)
         self.groups: set[int] = set()
         self._stop = stop
 

@@ -23,13 +23,14 @@ from untildone.core.events import (
     TurnStarted,
 )
 from untildone.core.loop import HOOK, Loop, Turn
-from untildone.core.model import Answer, Outcome, Role, Status
+from untildone.core.model import Answer, Outcome, Role, SessionUse, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.occasions import Occasion
 from untildone.hosts.hook.replies import SILENCE, Reply
 from untildone.hosts.hook.sessions import Note
+from untildone.hosts.hook.standings import at_rest, done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Stop:
         if self.loop.turn is not None and self.loop.turn.started_at > self.occasion.at:
             # Another hook of the same session was told of this stop too, and has answered it.
             return SILENCE
+        if self.loop.turn is None and self.loop.settings.interactive and not self._note_work_of_its_own():
+            return SILENCE
         self._note_stop()
         while (reply := self._carry_out(self._decided())) is None:
             continue
@@ -127,6 +130,25 @@ class Stop:
         if self.occasion.adds_up and self.occasion.held_before:
             return message[self.note.heard :]
         return message
+
+    def _note_work_of_its_own(self) -> bool:
+        """Nobody asked for anything since the last stop: whether the agent went on by itself, as when a task in the background ends."""
+        loop = self.loop
+        said, known = self.message.strip(), loop.last_answer.strip()
+        if not said or (known and said.endswith(known)):
+            return False
+        self.write(
+            TurnStarted(
+                role=Role.WORKER,
+                iteration=loop.next_iteration,
+                attempt=1,
+                profile=loop.settings.worker.profile,
+                session=SessionUse.RESUME,
+                prompt="",
+                session_id=self.occasion.session_id,
+            )
+        )
+        return True
 
     def _note_stop(self) -> None:
         loop, turn = self.loop, self.loop.turn
@@ -176,6 +198,8 @@ class Stop:
                 consult(self, action)
             case Wait(until=until, reason=reason):
                 return self._wait(until, reason)
+            case AwaitPerson(leave=leave) if leave.status.ended:
+                return self._hands_over(leave)
             case AwaitPerson(leave=leave, reason=reason):
                 self.write(Rested(leave, reason))
             case Rest():
@@ -229,6 +253,11 @@ class Stop:
             sessions.write(replace(self.note, told=True))
         return Reply(tells=at_rest(self.loop))
 
+    def _hands_over(self, outcome: Outcome) -> Reply:
+        """Done, and a person is there: the loop stays open for what they ask next."""
+        self.write()
+        return Reply(tells=done(self.loop, outcome))
+
     def note_edit(self) -> bool:
         """Write down what somebody made of the live state file; whether somebody did."""
         edit = None if self.mode.live_state(self.loop) is None else self.live.edited()
@@ -267,15 +296,3 @@ def reinjection(loop: Loop, action: AskAgent) -> str:
 
     _, mark, instructions = action.ask.prompt.rpartition("[WHAT TO DO NOW]")
     return texts.reinjection(loop) + (f"\n{mark}{instructions}" if mark else "")
-
-
-def at_rest(loop: Loop) -> str:
-    """How the loop came to rest, for the person in the session."""
-    outcome = loop.outcome or Outcome.PAUSED
-    rounds = f"{loop.spend.iterations} round{'' if loop.spend.iterations == 1 else 's'}"
-    told = f"untildone: {outcome.sentence} {loop.reason}".rstrip()
-    if outcome is Outcome.BUDGET:
-        return f"⚠ {told} `/until-done [r+5]` goes on with five more rounds. ({loop.loop_id})"
-    if loop.status is Status.PAUSED:
-        return f"{told} `/until-done` goes on in this session. ({loop.loop_id}, {rounds})"
-    return f"{told} ({loop.loop_id}, {rounds})"

@@ -80,7 +80,7 @@ class LoopPage:
             if self._panel is not None:
                 await self._panel.tick()
         except LoopNotFound as problem:
-            self._give_up(problem)
+            self._give_up(LoopNotFound(problem.sentence, self._t("It was deleted, or the address is wrong.")))
         except Exception as problem:
             if self._sight is None:
                 self._give_up(problem)
@@ -92,8 +92,8 @@ class LoopPage:
     def _give_up(self, problem: Exception) -> None:
         self._timer.deactivate()
         self._whole.clear()
-        with self._whole, pieces.failed(self._t, problem), box("actions"):
-            ui.link(self._t("All loops"), "/")
+        with self._whole, pieces.failed(self._t, problem), box("button-link", "a").props('href="/"'):
+            pieces.text(self._t("All loops"))
 
     def _tell(self, problem: Exception) -> None:
         if "hidden" in self._trouble.classes:

@@ -38,7 +38,7 @@ class LoopList:
         self._filters: dict[str, TextElement] = {}
 
     def build(self) -> None:
-        with box("tools"):
+        with box("tools") as self._tools:
             search = ui.input(placeholder=self._t("Search"), on_change=lambda event: self._search(event.value or ""))
             search.props("outlined dense clearable debounce=200 type=search").classes("search")
             search.props["aria-label"] = self._t("Search")
@@ -98,6 +98,8 @@ class LoopList:
         self._wanted = replace(self._wanted, page=listing.page) if listing.page != self._wanted.page else self._wanted
         if before is None or bool(before.rows) != bool(listing.rows) or not listing.rows:
             self._show_state(listing)
+        nothing = not listing.counts and not self._wanted.search
+        set_classes(self._tools, "tools hidden" if nothing else "tools")
         self._show_filters(listing)
         self._show_paging(listing)
         self._show_rows(listing)

@@ -10,51 +10,30 @@ from nicegui import ui
 
 from untildone import settings
 from untildone.core.errors import UsageError
-from untildone.faces.web import choices, pieces
+from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk
 from untildone.faces.web.fields import ICONS, fields, grouped
+from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
-from untildone.faces.web.pieces import apart, box, card, text
+from untildone.faces.web.pieces import apart, box, card
 from untildone.faces.web.texts import Texts
 
 _OPEN = ("Agent", "Loop Settings", "Gates", "Budget")
-_LEFT_OUT = ("Notifications", "Profiles")
+_LEFT_OUT = ("Notifications", "Cluster", "Profiles")
 
 
 def build(desk: Desk, request: Request) -> None:
     t = texts_of(request)
     with frame(request, t, t("New loop")):
-        NewLoop(desk, t).build()
+        NewLoop(desk, t).build(t("New loop"))
 
 
-class NewLoop:
+class NewLoop(FormPage):
     def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
-        self._t = t
-        self._workspace = desk.workspaces()[0]
+        super().__init__(desk, t)
         self._task = ""
         self._form: Form | None = None
-
-    def build(self) -> None:
-        text(self._t("New loop"), "form-title", "h1")
-        self._whole = box("form")
-        with self._whole:
-            pieces.loading(self._t)
-        ui.timer(0, self._fill, once=True)
-
-    async def _fill(self) -> None:
-        try:
-            values, named = await apart(choices.read, self._desk, self._workspace)
-        except Exception as problem:
-            self._whole.clear()
-            with self._whole:
-                self._choose_workspace()
-                pieces.failed(self._t, problem)
-            return
-        self._whole.clear()
-        with self._whole:
-            self._lay_out(values, named)
 
     def _lay_out(self, values: Mapping[str, Any], named: Mapping[str, tuple[str, ...]]) -> None:
         t = self._t
@@ -80,22 +59,13 @@ class NewLoop:
             ui.button(t("Start"), icon="play_arrow", on_click=lambda: self._create(start=True)).props("unelevated")
             ui.button(t("Create without starting"), on_click=lambda: self._create(start=False)).props("flat")
 
-    def _choose_workspace(self) -> None:
-        names = self._desk.workspaces()
-        if len(names) > 1:
-            ui.select(
-                list(names),
-                label=self._t("Workspace"),
-                value=self._workspace,
-                on_change=lambda event: self._move(event.value),
-            ).props("outlined dense")
-        else:
-            text(self._t("In {folder}", folder=names[0]), "quiet wrap")
+    def _about_workspace(self) -> str:
+        return self._t("In {folder}", folder=self._workspace)
 
     async def _move(self, workspace: str) -> None:
-        """Another folder has other settings."""
-        self._workspace, self._task = workspace, self._words.value or ""
-        await self._fill()
+        """What was typed stays."""
+        self._task = self._words.value or ""
+        await super()._move(workspace)
 
     async def _create(self, *, start: bool) -> None:
         assert self._form is not None

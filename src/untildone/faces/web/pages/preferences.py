@@ -11,9 +11,10 @@ from nicegui.element import Element
 
 from untildone import settings
 from untildone.core.errors import UsageError
-from untildone.faces.web import choices, pieces
+from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk
 from untildone.faces.web.fields import ICONS, Field, Kind, fields, grouped, profile_schema
+from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
 from untildone.faces.web.pieces import apart, box, card, text
@@ -23,35 +24,10 @@ from untildone.faces.web.texts import Texts
 def build(desk: Desk, request: Request) -> None:
     t = texts_of(request)
     with frame(request, t, t("Settings")):
-        Preferences(desk, t).build()
+        Preferences(desk, t).build(t("Settings"))
 
 
-class Preferences:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
-        self._t = t
-        self._workspace = desk.workspaces()[0]
-
-    def build(self) -> None:
-        text(self._t("Settings"), "form-title", "h1")
-        self._whole = box("form")
-        with self._whole:
-            pieces.loading(self._t)
-        ui.timer(0, self._fill, once=True)
-
-    async def _fill(self) -> None:
-        try:
-            values, named = await apart(choices.read, self._desk, self._workspace)
-        except Exception as problem:
-            self._whole.clear()
-            with self._whole:
-                self._choose_workspace()
-                pieces.failed(self._t, problem)
-            return
-        self._whole.clear()
-        with self._whole:
-            self._lay_out(values, named)
-
+class Preferences(FormPage):
     def _lay_out(self, values: Mapping[str, Any], named: Mapping[str, tuple[str, ...]]) -> None:
         t, schema = self._t, settings.schema()
         self._choose_workspace()
@@ -70,21 +46,9 @@ class Preferences:
             ui.button(t("Save"), icon="save", on_click=self._save).props("unelevated")
             ui.button(t("Undo changes"), on_click=self._fill).props("flat")
 
-    def _choose_workspace(self) -> None:
-        names = self._desk.workspaces()
-        if len(names) > 1:
-            ui.select(
-                list(names),
-                label=self._t("Workspace"),
-                value=self._workspace,
-                on_change=lambda event: self._move(event.value),
-            ).props("outlined dense")
+    def _about_workspace(self) -> str:
         file = self._desk.folder(self._workspace) / settings.PROJECT_FILE
-        text(self._t("For new loops. Kept in {file}; your environment can override it.", file=file), "quiet wrap")
-
-    async def _move(self, workspace: str) -> None:
-        self._workspace = workspace
-        await self._fill()
+        return self._t("For new loops. Kept in {file}; your environment can override it.", file=file)
 
     async def _save(self) -> None:
         try:

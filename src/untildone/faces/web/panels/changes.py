@@ -83,7 +83,7 @@ class ChangesMade:
             pieces.empty("difference", self._t("Nothing changed"))
             return
         added, removed = sum(each.added for each in found), sum(each.removed for each in found)
-        text(pieces.files(self._t, len(found)) + f", +{added} −{removed}", "quiet")
+        text(pieces.files(self._t, len(found)) + f" · +{added} −{removed}", "quiet")
         few = sum(len(each.lines) for each in found) <= OPEN_UP_TO
         for each in found[:MOST_FILES]:
             self._patch(each, opened=few)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from nicegui import ui
+
+from untildone.core.loop import RunningGate
 from untildone.core.model import GateResult
 from untildone.core.receipt import duration
 from untildone.faces.web import pieces
@@ -17,17 +20,19 @@ SHOWN = 20
 class Gates:
     def __init__(self, _desk: Desk, t: Texts) -> None:
         self._t = t
-        self._shown: tuple[Round, ...] | None = None
+        self._shown: tuple[object, ...] = ()
         self._place = box("loop-main")
 
     async def show(self, sight: Sight) -> None:
         judged = tuple(each for each in sight.timeline.rounds if each.gates)[-SHOWN:]
-        if judged == self._shown:
+        if self._shown == (judged, sight.gate):
             return
-        self._shown = judged
+        self._shown = (judged, sight.gate)
         self._place.clear()
         with self._place:
-            if not judged:
+            if sight.gate is not None:
+                self._show_running(sight.gate)
+            elif not judged:
                 self._show_none(sight)
             for each in reversed(judged):
                 self._show_round(each)
@@ -43,6 +48,12 @@ class Gates:
             else:
                 pieces.empty("gpp_maybe", t("No gate is set"), t("Nothing will verify what the agent claims."))
 
+    def _show_running(self, gate: RunningGate) -> None:
+        with card(self._t("This check runs")), box("gate"), box("gate-line"):
+            ui.spinner(size="16px")
+            text(gate.command, "mono wrap")
+            text(self._t("since {time}", time=pieces.clock(gate.started_at)), "quiet")
+
     def _show_round(self, each: Round) -> None:
         with card(self._t("Round {n}", n=each.number)):
             for result in each.gates:
@@ -56,9 +67,8 @@ class Gates:
                     t("passed") if result.passed else t("failed"), "chip good" if result.passed else "chip bad", "span"
                 )
                 text(result.command or t(result.gate.replace("_", " ")), "mono wrap")
-                text(duration(result.seconds), "quiet")
-            if result.reason and not result.passed:
-                text(result.reason, "quiet wrap")
+            failed = [result.reason] if result.reason and not result.passed else []
+            text(" · ".join([*failed, duration(result.seconds)]), "quiet wrap")
             if result.tail.strip():
                 with box("aside", "details") as folded:
                     text(t("Output"), tag="summary")

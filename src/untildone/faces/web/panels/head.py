@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from untildone.core.loop import Loop
+from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Status, Urgency
 from untildone.core.receipt import duration
 from untildone.faces.web import pieces
@@ -45,7 +45,7 @@ class Head:
         self._stop = ui.button(t("Stop"), icon="stop", on_click=lambda: self._stop_dialog.open())
         self._stop.props("outline dense color=negative padding='4px 14px'")
         self._delete = ui.button(t("Delete"), icon="delete_outline", on_click=lambda: self._delete_dialog.open())
-        self._delete.props("flat dense color=negative padding='4px 8px'")
+        self._delete.props("outline dense color=negative padding='4px 14px'")
 
     def _build_stop(self) -> ui.dialog:
         t = self._t
@@ -155,7 +155,7 @@ def _reason(t: Texts, sight: Sight) -> tuple[str, str]:
     if loop.outcome is None:
         return "", ""
     colour = {"verified": "good", "failed": "bad"}.get(loop.outcome.word, "warn")
-    return f"{t(loop.outcome.sentence)} {loop.reason}".strip(), colour
+    return f"{t(loop.outcome.sentence)} {t.notice(loop.reason)}".strip(), colour
 
 
 def _running(t: Texts, sight: Sight) -> tuple[str, str]:
@@ -172,6 +172,9 @@ def _running(t: Texts, sight: Sight) -> tuple[str, str]:
             ), "warn"
     if not sight.driven:
         return t("It waits for a free place: other loops are running, or its runner is gone."), "warn"
+    if sight.gate is not None:
+        since = pieces.clock(sight.gate.started_at)
+        return t("Since {time}, this check runs: {command}", time=since, command=sight.gate.command), ""
     return "", ""
 
 
@@ -199,6 +202,7 @@ class Facts:
         t, chosen = self._t, loop.settings
         facts = [(t("Loop"), loop.loop_id), (t("Task"), loop.description[:2000])]
         facts += [(t("Workspace"), chosen.workspace), (t("Agent"), _agent(loop))]
+        facts += [(t("Machine"), loop.runner.machine)] if loop.runner and loop.host == CLUSTER else []
         facts += [(t("Supervisor"), chosen.supervisor.profile)] if chosen.supervisor else []
         facts += [(t("Instructor"), chosen.instructor.profile)] if chosen.instructor else []
         facts += [(t("Checks"), "\n".join(chosen.checks))] if chosen.checks else []

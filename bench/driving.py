@@ -1,0 +1,112 @@
+"""Loops that benchmarks drive: an instant agent, a workspace, and the time of each iteration.
+
+As a program it drives a loop that is there already, so that its memory is measured alone:
+python bench/driving.py WORKSPACE LOOP ROUNDS
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from untildone import settings, verbs
+from untildone.core.events import BudgetChanged, Entry, TurnEnded, TurnStarted
+from untildone.core.loop import Loop
+from untildone.hosts.engine import NobodyWatches
+from untildone.store.files import FileStore
+
+INSTANT = '#!/bin/sh\ncat > /dev/null\necho "working on it, call $$"\n'
+DONE = '#!/bin/sh\ncat > /dev/null\necho "<promise>COMPLETE</promise>"\n'
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@dataclass(slots=True)
+class Watch(NobodyWatches):
+    """Notes when each iteration starts, and how long its program took."""
+
+    starts: list[float] = field(default_factory=list)
+    programs: list[float] = field(default_factory=list)
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        if isinstance(entry.event, TurnStarted):
+            self.starts.append(time.perf_counter())
+        if isinstance(entry.event, TurnEnded):
+            self.programs.append(entry.event.seconds)
+
+    @property
+    def iterations(self) -> list[float]:
+        """Seconds from each start of an iteration to the next."""
+        return [after - before for before, after in zip(self.starts, self.starts[1:], strict=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A loop that has been created and started, and waits to be driven."""
+
+    workspace: Path
+    store: FileStore
+    loop_id: str
+    chosen: settings.Settings
+    environment: Mapping[str, str]
+
+    def drive(self) -> Watch:
+        around, watch = verbs.surroundings(self.environment, self.chosen), Watch()
+        try:
+            verbs.drive(self.store, self.loop_id, around, watch)
+        finally:
+            around.guard.close()
+        return watch
+
+
+def staged(workspace: Path, environment: Mapping[str, str] = os.environ, **flags: Any) -> Stage:
+    workspace.mkdir(parents=True, exist_ok=True)
+    environment = {**environment, "HOME": str(workspace)}
+    chosen = settings.load(workspace, flags, environment)
+    store = verbs.store_of(workspace, environment, create=True)
+    loop_id = verbs.create(store, "do it", chosen, workspace, environment).loop_id
+    verbs.start(store, loop_id)
+    return Stage(workspace, store, loop_id, chosen, environment)
+
+
+def with_command(workspace: Path, command: Path, rounds: int) -> Stage:
+    return staged(workspace, agent="command", command=str(command), max_iterations=rounds)
+
+
+def drive_alone(stage: Stage, rounds: int) -> Mapping[str, Any]:
+    """So many more rounds, in a process of their own; what it tells of them."""
+    command = (sys.executable, __file__, str(stage.workspace), stage.loop_id, str(rounds))
+    told = subprocess.run(command, env=stage.environment, capture_output=True, text=True, check=True)
+    found: Mapping[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def main(workspace: Path, loop_id: str, rounds: int) -> None:
+    store = verbs.store_of(workspace)
+    began = time.perf_counter()
+    loop = store.load(loop_id)
+    loaded = time.perf_counter() - began
+    verbs.budget(store, loop_id, BudgetChanged("iterations", loop.spend.iterations + rounds, add=False))
+    verbs.resume(store, loop_id)
+    stage = Stage(workspace, store, loop_id, settings.load(workspace, {}, os.environ), os.environ)
+    watch = stage.drive()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = {"load": loaded, "iterations": watch.iterations, "programs": watch.programs, "peak_kb": peak}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,75 @@
+"""A server under benchmark: its memory, and many calls by a few clients."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import psutil
+
+from untildone.testing.serving import Server
+
+CLIENTS = 8
+
+
+class Memory(threading.Thread):
+    """The most that a process held, in megabytes, looked at now and then."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._process = psutil.Process(pid)
+        self._over = threading.Event()
+        self.first = self.most = self._held()
+
+    def _held(self) -> float:
+        return float(self._process.memory_info().rss) / 2**20
+
+    def run(self) -> None:
+        while not self._over.wait(0.1):
+            self.most = max(self.most, self._held())
+
+    def end(self) -> float:
+        """How much more that was than at the beginning."""
+        self._over.set()
+        self.join()
+        return max(self.most, self._held()) - self.first
+
+
+class Clients:
+    """A few clients who do the same for many items. They are made beforehand: to make one costs more than a request."""
+
+    def __init__(self, server: Server) -> None:
+        self._idle: queue.SimpleQueue[httpx.Client] = queue.SimpleQueue()
+        for _ in range(CLIENTS):
+            client = server.new_client()
+            client.get("/api/health").raise_for_status()
+            self._idle.put(client)
+        self._pool = ThreadPoolExecutor(CLIENTS)
+
+    def at_once(self, work: Callable[[httpx.Client, Any], Any], items: Sequence[Any]) -> list[Any]:
+        return list(self._pool.map(lambda item: self._with_client(work, item), items))
+
+    def _with_client(self, work: Callable[[httpx.Client, Any], Any], item: Any) -> Any:
+        client = self._idle.get()
+        try:
+            return work(client, item)
+        finally:
+            self._idle.put(client)
+
+
+def create(client: httpx.Client, command: str) -> str:
+    body = {"task": "A job", "settings": {"agent": "command", "command": command}, "start": True}
+    answer = client.post("/api/loops", json=body)
+    answer.raise_for_status()
+    return str(answer.json()["loop_id"])
+
+
+def completed(server: Server) -> int:
+    """How many loops have ended well."""
+    line = 'untildone_loops{status="completed"} '
+    told = server.client.get("/metrics").text
+    return next((int(each.removeprefix(line)) for each in told.splitlines() if each.startswith(line)), 0)

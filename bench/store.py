@@ -1,0 +1,122 @@
+"""Loops in Postgres beside loops in files: an append, a load after many entries, a long list, and a word that is heard."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from figures import Row, figure, seconds_of, slope
+
+from untildone.core.events import MessageSent
+from untildone.store import Journal, Store
+from untildone.store.files import FileStore
+from untildone.store.postgres import PostgresStore
+from untildone.testing.postgres import Cluster, programs
+from untildone.testing.store_conformance import iteration, loop_created
+
+BESIDE = "files on the same disk"
+
+
+def rows(*, quick: bool) -> Iterator[Row]:
+    appends, loops, rounds = (60, 200, 300) if quick else (300, 1000, 3000)
+    with _stores() as (files, database, elsewhere):
+        yield from _appends(files, database, appends)
+        yield _crowd(database, appends)
+        yield _list(files, database, loops)
+        yield from _loads(files, database, rounds)
+        yield _hearing(database, elsewhere, 20 if quick else 100)
+
+
+@contextmanager
+def _stores() -> Iterator[tuple[Store, Store, Store]]:
+    """Files, a database with everything on disk before it answers, and the same database from elsewhere."""
+    bin_folder = programs()
+    if bin_folder is None:
+        raise SystemExit("Postgres is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        cluster = Cluster(Path(tempfile.mkdtemp(prefix="pg-")), bin_folder)
+        try:
+            cluster.start()
+            address = cluster.create_database()
+            one, other = (PostgresStore(address, folder=Path(folder) / "own") for _ in range(2))
+            with closing(one), closing(other):
+                yield FileStore(Path(folder) / ".loop"), one, other
+        finally:
+            cluster.close()
+
+
+def _appends(files: Store, database: Store, times: int) -> Iterator[Row]:
+    for what, events in (("an append of one event", 1), ("an append of one iteration's events", 3)):
+        took: dict[str, list[float]] = {}
+        for kind, store in (("files", files), ("database", database)):
+            store.create(loop_created(f"loop-append-{events}"))
+            with store.claim(f"loop-append-{events}") as journal:
+                append = _appending(journal, events)
+                took[kind] = [seconds_of(append) * 1000 for _ in range(times)]
+        yield Row(what, figure(took["database"], "ms"), BESIDE, figure(took["files"], "ms"))
+
+
+def _appending(journal: Journal, events: int) -> Callable[[], object]:
+    return lambda: journal.append(*iteration(1)[:events])
+
+
+def _crowd(database: Store, times: int) -> Row:
+    """Eight loops at once on one server."""
+
+    def write(number: int) -> float:
+        database.create(loop_created(f"loop-crowd-{number}"))
+        with closing(database.open(f"loop-crowd-{number}")) as journal:
+            return seconds_of(lambda: [journal.append(MessageSent("hello")) for _ in range(times)]) / times * 1000
+
+    alone = write(0)
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(write, range(1, 9)))
+    return Row("an append while eight loops append", figure(together, "ms"), "one loop alone", figure([alone], "ms"))
+
+
+def _list(files: Store, database: Store, loops: int) -> Row:
+    took: dict[str, list[float]] = {}
+    for kind, store in (("files", files), ("database", database)):
+        for number in range(loops):
+            store.create(loop_created(f"loop-list-{number:05d}"))
+        names = tuple(name for name in store.ids() if name.startswith("loop-list-"))
+        took[kind] = [seconds_of(lambda store=store, names=names: list(store.survey(names))) * 1000 for _ in range(5)]
+    return Row(f"a list of {loops:,} loops", figure(took["database"], "ms"), BESIDE, figure(took["files"], "ms"))
+
+
+def _loads(files: Store, database: Store, rounds: int) -> Iterator[Row]:
+    """A load right after a runner wrote its checkpoint, however long the journal is."""
+    for kind, store in (("files", files), ("Postgres", database)):
+        costs = []
+        store.create(loop_created("loop-long"))
+        for part in (rounds // 10, rounds):
+            with store.claim("loop-long") as journal:
+                for number in range(0, part, 10):
+                    events = [event for each in range(number, number + 10) for event in iteration(each + 1)]
+                    journal.append(*events, sync=False)
+            costs.append(min(seconds_of(lambda store=store: store.load("loop-long")) for _ in range(20)))
+        yield slope(f"a load from {kind} after {rounds:,} rounds, beside one after {rounds // 10:,}", costs)
+
+
+def _hearing(database: Store, elsewhere: Store, times: int) -> Row:
+    """From a person's word in one process to the runner that looks fifty times a second in another."""
+    database.create(loop_created("loop-heard"))
+    delays: list[float] = []
+    with database.claim("loop-heard") as runner, closing(elsewhere.open("loop-heard")) as control:
+        runner.catch_up()
+        for _ in range(times):
+            began = time.perf_counter()
+            control.append(MessageSent("hello"))
+            while not runner.catch_up():
+                time.sleep(0.001)
+            delays.append((time.perf_counter() - began) * 1000)
+    return Row("a word that is written and heard by the runner", figure(delays, "ms"))
+
+
+if __name__ == "__main__":
+    for row in rows(quick=True):
+        print(row)

@@ -1,0 +1,129 @@
+"""How fast an agent's output is read, kept and understood: beside `cat` into a file, and beside a bare loop over lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from driving import Stage, program, staged, with_command
+from figures import Figure, Row, figure, seconds_of
+
+MEGABYTE = 10**6
+BARE_LOOP = """
+import sys
+with open(sys.argv[1], "wb", 0) as spool:
+    for line in sys.stdin.buffer:
+        spool.write(line)
+"""
+PARSING_LOOP = BARE_LOOP.replace("import sys", "import json, sys").replace(
+    "        spool", "        json.loads(line)\n        spool"
+)
+
+
+def rows(*, quick: bool) -> Iterator[Row]:
+    megabytes, times = (10, 3) if quick else (100, 7)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        texts = _prepared(place, "text", _text_lines(), megabytes)
+        claude = _prepared(place, "claude", _claude_lines(), megabytes)
+        for name, recording, loop in (("text", texts, BARE_LOOP), ("claude", claude, PARSING_LOOP)):
+            ours = _ours(place, name, recording, megabytes, times)
+            yield Row(_what(name), ours, "cat into a file", _cat(recording, place, megabytes, times))
+            yield Row(_what(name), ours, _loop_name(loop), _loop(loop, recording, place, megabytes, times), goal=2.0)
+
+
+def _what(name: str) -> str:
+    return "command, lines of text" if name == "text" else "claude, stream-json"
+
+
+def _loop_name(loop: str) -> str:
+    return "a bare Python loop over lines" + (" with json.loads" if loop is PARSING_LOOP else "")
+
+
+def _text_lines() -> Iterator[bytes]:
+    while True:
+        for number in range(100):
+            yield (f"tests/test_part{number}.py::test_case " + "." * (number % 80) + " PASSED\n").encode()
+
+
+def _claude_lines() -> Iterator[bytes]:
+    """What a working agent prints: words, calls of tools, and their results of a few kilobytes."""
+    while True:
+        for number in range(50):
+            said = {"type": "text", "text": f"Now I look at part {number} of the program. " * 3}
+            call = {
+                "type": "tool_use",
+                "id": f"call{number}",
+                "name": "Read",
+                "input": {"file_path": f"/p/{number}.py"},
+            }
+            result = {
+                "type": "tool_result",
+                "tool_use_id": f"call{number}",
+                "content": f"   1→import part{number}\n" * 150,
+            }
+            for kind, content in (("assistant", said), ("assistant", call), ("user", result)):
+                message = {"id": f"m{number}", "role": kind, "content": [content]}
+                line = {"type": kind, "message": message, "session_id": "s", "uuid": f"u{number}"}
+                yield json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _prepared(place: Path, name: str, lines: Iterator[bytes], megabytes: int) -> Path:
+    path, left = place / f"{name}.recording", megabytes * MEGABYTE
+    with open(path, "wb") as file:
+        while left > 0:
+            left -= file.write(next(lines))
+        if name == "claude":
+            result = {
+                "type": "result",
+                "subtype": "success",
+                "is_error": False,
+                "result": "More to do.",
+                "session_id": "s",
+            }
+            file.write(json.dumps(result).encode() + b"\n")
+    return path
+
+
+def _ours(place: Path, name: str, recording: Path, megabytes: int, times: int) -> Figure:
+    folder = place / f"bin-{name}"
+    player = program(
+        folder / ("claude" if name == "claude" else "play"), f"#!/bin/sh\ncat > /dev/null\ncat {recording}\necho $$\n"
+    )
+    stage = _stage(place / f"work-{name}", name, player, times)
+    return _per_megabyte(stage.drive().programs, megabytes)
+
+
+def _stage(workspace: Path, name: str, player: Path, times: int) -> Stage:
+    if name == "text":
+        return with_command(workspace, player, times)
+    path = f"{player.parent}{os.pathsep}{os.environ['PATH']}"
+    return staged(workspace, {**os.environ, "PATH": path}, agent="claude", max_iterations=times)
+
+
+def _cat(recording: Path, place: Path, megabytes: int, times: int) -> Figure:
+    """Through a pipe, as agents print."""
+    return _repeated(lambda: _run(f"cat {recording} | cat > {place}/out"), megabytes, times)
+
+
+def _loop(loop: str, recording: Path, place: Path, megabytes: int, times: int) -> Figure:
+    script = place / "loop.py"
+    script.write_text(loop)
+    return _repeated(lambda: _run(f"cat {recording} | {sys.executable} {script} {place}/out"), megabytes, times)
+
+
+def _run(command: str) -> None:
+    subprocess.run(["sh", "-c", command], check=True)
+
+
+def _repeated(work: Callable[[], None], megabytes: int, times: int) -> Figure:
+    return _per_megabyte([seconds_of(work) for _ in range(times)], megabytes)
+
+
+def _per_megabyte(seconds: list[float], megabytes: int) -> Figure:
+    return figure([each / megabytes * 1000 for each in seconds], "ms/MB")

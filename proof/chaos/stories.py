@@ -1,0 +1,132 @@
+"""Stories: what one loop is, and what befalls it. Every one follows from the seed and its number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from proof.chaos.temperaments import Turn, files, script
+
+MODES = ("ralph", "supervise", "instruct", "workflow", "phases")
+
+
+class Host(StrEnum):
+    TERMINAL = "terminal"
+    DETACHED = "detached"
+    SERVER = "server"
+
+
+class Place(StrEnum):
+    """Where the loop works."""
+
+    OWN = "own"
+    COMMON = "common"
+    SMALL_DISK = "small_disk"
+    SERVED = "served"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    kind: str
+    after: float
+    """Seconds from the hit before."""
+    draw: float
+    """From 0 to 1: decides what the kind leaves open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    number: int
+    mode: str
+    host: Host
+    place: Place
+    iterations: int
+    checks: tuple[str, ...]
+    settings: Mapping[str, str]
+    """More settings, by their names; those without a value are switched on."""
+    script: list[Turn]
+    hits: tuple[Hit, ...]
+    dies_at_end: bool
+    """Its runner is killed between the loop's last entry and its place in the history."""
+
+    @property
+    def task(self) -> str:
+        return f"Story {self.number}: make the proof."
+
+
+HITS = {
+    "kill_runner": 14,
+    "kill_agent": 22,
+    "kill_guard": 8,
+    "kill_guard_then_runner": 6,
+    "kill_all_at_once": 5,
+    "kill_control": 5,
+    "kill_starting": 12,
+    "ask_runner_to_end": 4,
+    "freeze_runner": 2,
+    "freeze_agent": 2,
+    "second_runner": 3,
+    "contradict": 7,
+    "stop": 1,
+    "move_clock": 4,
+    "spoil_checkpoint": 3,
+    "spoil_checksum": 2,
+    "spoil_live_file": 2,
+}
+DAMAGE = {"flip_journal": 6, "cut_journal": 4}
+"""Only where the story is one of damage: for all other loops the journal must be without fault."""
+DISK = {"fill_disk": 14, "read_only": 7}
+
+
+def story(seed: int, number: int, *, small_disks: bool) -> Story:
+    dice = Random(f"chaos-{seed}-{number}")
+    mode, host = MODES[number % len(MODES)], list(Host)[number % len(Host)]
+    place = _place(host, dice, small_disks=small_disks)
+    return Story(
+        number=number,
+        mode=mode,
+        host=host,
+        place=place,
+        iterations=dice.randint(3, 12),
+        checks=_checks(number, dice),
+        settings=_settings(mode, place, dice),
+        script=script(mode, number, dice),
+        hits=tuple(_hits(place, dice)),
+        dies_at_end=host is not Host.SERVER and dice.random() < 0.4,
+    )
+
+
+def _place(host: Host, dice: Random, *, small_disks: bool) -> Place:
+    drawn = dice.choices([Place.OWN, Place.COMMON, Place.SMALL_DISK], weights=[2, 4, 4])[0]
+    if host is Host.SERVER:
+        return Place.SERVED
+    return Place.COMMON if drawn is Place.SMALL_DISK and not small_disks else drawn
+
+
+def _checks(number: int, dice: Random) -> tuple[str, ...]:
+    names = files(number)
+    proof, steps = f"grep -qx done {names['proof']}", f"test $(wc -l < {names['work']}) -ge 2"
+    return dice.choices([(proof,), (proof, steps), ()], weights=[7, 2, 1])[0]
+
+
+def _settings(mode: str, place: Place, dice: Random) -> Mapping[str, str]:
+    chosen = {
+        "iteration_timeout": "3",
+        "check_timeout": "60",
+        "context": dice.choice(["continue", "continue", "fresh"]),
+    }
+    if mode == "phases":
+        chosen["route"] = dice.choice(["ralph", "auto", "direct", "planned"])
+    elif mode != "supervise" and dice.random() < 0.2:
+        chosen["review"] = ""
+    if place is Place.OWN:
+        chosen |= {name: "" for name in ("commit", "worktree") if dice.random() < 0.4}
+    return chosen
+
+
+def _hits(place: Place, dice: Random) -> list[Hit]:
+    kinds = {**HITS, **(DISK if place is Place.SMALL_DISK else {}), **(DAMAGE if dice.random() < 0.25 else {})}
+    names = dice.choices(list(kinds), weights=list(kinds.values()), k=dice.randint(12, 30))
+    return [Hit(name, round(dice.uniform(0.0, 0.9), 2), dice.random()) for name in names]

@@ -1,0 +1,159 @@
+"""What is measured of each tool, and how the figures of several trials become the cells of the table."""
+
+from __future__ import annotations
+
+import signal
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from proof.compare import trials
+from proof.compare.stage import CHECK
+from proof.compare.tool import Tool
+
+CAP = 10
+SMALL_CAP = 5
+DONE_ON = 3
+FAMILY = 3
+AT_A_TIME = 3
+"""Tools whose behaviour is tried at the same time. Pace and memory are measured with nothing beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How often each thing is tried."""
+
+    runs: int
+    orphan_runs: int
+    killed_in: tuple[int, ...]
+    pace_runs: int
+    iterations: int
+    memory_runs: int
+
+
+FULL = Plan(runs=5, orphan_runs=2, killed_in=(1, 3, 5), pace_runs=7, iterations=25, memory_runs=2)
+QUICK = Plan(runs=1, orphan_runs=1, killed_in=(3,), pace_runs=1, iterations=21, memory_runs=1)
+
+Cells = dict[str, str]
+"""What was found of one tool, by the title of the row."""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    title: str
+    cells: dict[str, str]
+    """By the name of the tool."""
+
+
+def measure(tools: Sequence[Tool], plan: Plan, tell: Tell) -> list[Row]:
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        behaviours = list(pool.map(lambda tool: behaviour(tool, plan, tell), tools))
+    timed = paces(tools, plan, tell)
+    sized = [memory(tool, plan, tell) for tool in tools]
+    columns = [one | two | three for one, two, three in zip(behaviours, timed, sized, strict=True)]
+    names = [tool.name for tool in tools]
+    return [Row(title, dict(zip(names, (column[title] for column in columns), strict=True))) for title in columns[0]]
+
+
+def behaviour(tool: Tool, plan: Plan, tell: Tell) -> Cells:
+    cells: Cells = {}
+    for look in (ends, lies, false_ends, orphans, restarts):
+        cells |= (found := look(tool, plan))
+        tell("\n".join(f"{tool.name}: {title}: {cell}" for title, cell in found.items()))
+    return cells
+
+
+def ends(tool: Tool, plan: Plan) -> Cells:
+    done = [trials.run(tool, CAP, behaviour="truthful", done_on=DONE_ON) for _ in range(plan.runs)]
+    capped = [trials.run(tool, SMALL_CAP, behaviour="never") for _ in range(plan.runs)]
+    calls, codes = span(run.calls for run in done), [span(run.code for run in runs) for runs in (capped, done)]
+    return {
+        f"agent done at call {DONE_ON}: calls until the end": calls if tool.reads_claims else f"{calls}, the cap",
+        "exit code at the cap / when done": " / ".join(codes),
+    }
+
+
+def lies(tool: Tool, plan: Plan) -> Cells:
+    unchecked = believed(tool, plan, None, behaviour="liar") if tool.has_check else "has none"
+    return {
+        "claims at each call, not done: believed": believed(tool, plan, behaviour="liar"),
+        "the same with no check set: believed": unchecked,
+        "claims once, not done: believed": believed(tool, plan, behaviour="careless", done_on=DONE_ON),
+    }
+
+
+def believed(tool: Tool, plan: Plan, check: str | None = CHECK, **how: str | int) -> str:
+    runs = [trials.run(tool, CAP, check=check, **how) for _ in range(plan.runs)]
+    if not tool.reads_claims and all(run.calls == CAP for run in runs):
+        return "cannot (note)"
+    return f"{sum(run.code == 0 and not run.is_done for run in runs)} of {plan.runs}"
+
+
+def false_ends(tool: Tool, plan: Plan) -> Cells:
+    """An agent neither did the work nor claimed it, and the tool ended before the cap."""
+    kinds = ("never", "quoting")
+    runs = [trials.run(tool, SMALL_CAP, behaviour=kind) for _ in range(plan.runs) for kind in kinds]
+    early = sum(run.calls < SMALL_CAP for run in runs)
+    return {"neither done nor claimed: ended before the cap": f"{early} of {len(runs)}"}
+
+
+def orphans(tool: Tool, plan: Plan) -> Cells:
+    return {
+        f"agent processes alive {trials.GRACE:.0f} s after {name}": left(tool, plan, how)
+        for name, how in (("TERM", signal.SIGTERM), ("KILL", signal.SIGKILL))
+    }
+
+
+def left(tool: Tool, plan: Plan, how: signal.Signals) -> str:
+    counts = [trials.orphans(tool, SMALL_CAP, how) for _ in range(plan.orphan_runs)]
+    return f"{span(counts)} of {FAMILY}"
+
+
+def restarts(tool: Tool, plan: Plan) -> Cells:
+    found = [trials.restart(tool, SMALL_CAP, killed_in) for killed_in in plan.killed_in]
+    return {
+        f"calls at a cap of {SMALL_CAP}, with kill -9 and restart": ", ".join(str(one.calls) for one in found),
+        "agents alive at once after that": str(max(one.at_once for one in found)),
+    }
+
+
+def paces(tools: Sequence[Tool], plan: Plan, tell: Tell) -> list[Cells]:
+    """Turn about, so that whatever else the machine does meets all alike."""
+    found: list[list[trials.Pace]] = [[] for _ in tools]
+    for number in range(1, plan.pace_runs + 1):
+        for tool, so_far in zip(tools, found, strict=True):
+            so_far.append(trials.pace(tool, plan.iterations))
+        tell(f"pace: {number} of {plan.pace_runs}")
+    return [pace_cells(of_tool) for of_tool in found]
+
+
+def pace_cells(paces: Sequence[trials.Pace]) -> Cells:
+    return {
+        "ms between two calls": in_milliseconds([pace.between for pace in paces]),
+        "ms from the start to the first call": in_milliseconds([pace.start_up for pace in paces]),
+    }
+
+
+def memory(tool: Tool, plan: Plan, tell: Tell) -> Cells:
+    most = max(trials.memory(tool, SMALL_CAP) for _ in range(plan.memory_runs))
+    tell(f"{tool.name}: memory: {most >> 20} MB")
+    return {"MB resident at most, without the agent": f"{most / (1 << 20):.1f}"}
+
+
+def in_milliseconds(seconds: Sequence[float]) -> str:
+    digits = 1 if statistics.median(seconds) < 0.01 else 0
+    middle, least, most = (
+        f"{1000 * value:.{digits}f}" for value in (statistics.median(seconds), min(seconds), max(seconds))
+    )
+    return middle if len(seconds) == 1 else f"{middle} ({least}–{most})"
+
+
+def span(found: Iterable[int | None]) -> str:
+    """One value if they agree; None is a trial that did not come to its end."""
+    values = list(found)
+    if None in values:
+        return "no end"
+    numbers = sorted({value for value in values if value is not None})
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"

@@ -1,0 +1,63 @@
+"""ralph-tui: works through the stories of a prd.json; without its terminal interface here, and once more in its sandbox."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from proof.compare.installing import programs
+from proof.compare.pinned import RALPH_TUI
+from proof.compare.stage import CHECK, TASK, Stage
+from proof.compare.tool import Tool
+
+PROGRAM = str(programs(RALPH_TUI) / "ralph-tui")
+
+
+def write_story(stage: Stage) -> None:
+    story = {
+        "id": "US-001",
+        "title": "Write result.txt",
+        "description": TASK,
+        "acceptanceCriteria": [f"`{CHECK}` passes"],
+        "priority": 1,
+        "passes": False,
+        "dependsOn": [],
+    }
+    prd = {"name": "Compare", "branchName": "ralph/compare", "description": TASK, "userStories": [story]}
+    (stage.workspace / "prd.json").write_text(json.dumps(prd, indent=2))
+
+
+def start(cap: int) -> list[str]:
+    how = ["--headless", "--no-setup", "--no-notify", "--delay", "0"]
+    return [PROGRAM, "run", "--prd", "prd.json", "--agent", "claude", "--iterations", str(cap), *how]
+
+
+def write_story_and_sandbox(stage: Stage) -> None:
+    """The stand-in keeps its books outside the workspace: the sandbox must let it."""
+    write_story(stage)
+    (stage.workspace / ".ralph-tui").mkdir()
+    (stage.workspace / ".ralph-tui" / "config.toml").write_text(
+        f'[sandbox]\nenabled = true\nmode = "bwrap"\nallowPaths = ["{stage.programs}"]\n'
+    )
+
+
+TOOL = Tool(
+    name=RALPH_TUI.name,
+    folder=programs(RALPH_TUI),
+    prepare=write_story,
+    start=start,
+    resume=(PROGRAM, "resume", "--headless"),
+    version=(PROGRAM, "--version"),
+    package=RALPH_TUI,
+    notes=(
+        "`ralph-tui run --prd prd.json --headless --delay 0 --iterations CAP`; after a crash `ralph-tui resume --headless`.",
+        "the check is an acceptance criterion, which goes into the prompt; it runs none. `--verify` tests the agent, not the work.",
+    ),
+)
+SANDBOXED = replace(
+    TOOL,
+    name=f"{RALPH_TUI.name} in bwrap",
+    prepare=write_story_and_sandbox,
+    needs="bwrap",
+    notes=("the same with `sandbox` on, which wraps the agent in bubblewrap with --die-with-parent.",),
+)

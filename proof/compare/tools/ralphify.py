@@ -1,0 +1,40 @@
+"""ralphify: a folder with a RALPH.md, run so many times."""
+
+from __future__ import annotations
+
+from proof.compare.installing import programs
+from proof.compare.pinned import RALPHIFY
+from proof.compare.stage import Stage
+from proof.compare.tool import PROMPT, Tool
+
+PROGRAM = str(programs(RALPHIFY) / "ralph")
+
+
+def write_job(stage: Stage) -> None:
+    """Its commands run before each iteration, and what they print becomes part of the prompt."""
+    commands = f"commands:\n  - name: check\n    run: {stage.check}\n" if stage.check else ""
+    shown = "\nThe check says: {{ commands.check }}\n" if stage.check else ""
+    job = stage.workspace / "job"
+    job.mkdir()
+    (job / "RALPH.md").write_text(
+        f"---\nagent: claude -p --dangerously-skip-permissions\n{commands}---\n\n{PROMPT}{shown}"
+    )
+
+
+def start(cap: int) -> list[str]:
+    return [PROGRAM, "run", "job", "-n", str(cap)]
+
+
+TOOL = Tool(
+    name=RALPHIFY.name,
+    folder=programs(RALPHIFY),
+    prepare=write_job,
+    start=start,
+    version=(PROGRAM, "--version"),
+    package=RALPHIFY,
+    reads_claims=False,
+    notes=(
+        "`ralph run job -n CAP`, the check among `commands` in RALPH.md. There is no command to resume: the same again.",
+        "it cannot end on a claim: it reads none, and runs until `-n` or Ctrl-C. What the check prints goes into the prompt.",
+    ),
+)

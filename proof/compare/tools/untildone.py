@@ -1,0 +1,36 @@
+"""untildone itself, as it is in this checkout."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from proof.compare.stage import CHECK, TASK, Stage
+from proof.compare.tool import Tool
+
+FOLDER = Path(sys.executable).parent
+PROGRAM = str(FOLDER / "untildone")
+
+
+def set_check(stage: Stage) -> None:
+    """In the project's settings, where a team would have it; the command line would do as well."""
+    if stage.check:
+        (stage.workspace / "untildone.toml").write_text(f'checks = ["{stage.check}"]\n')
+
+
+def start(cap: int) -> list[str]:
+    return [PROGRAM, "run", TASK, "--agent", "claude", "-r", str(cap)]
+
+
+TOOL = Tool(
+    name="untildone",
+    folder=FOLDER,
+    prepare=set_check,
+    start=start,
+    resume=(PROGRAM, "resume"),
+    version=(PROGRAM, "--version"),
+    has_check=True,
+    notes=(
+        f"`untildone run TASK --agent claude -r CAP` with the check `{CHECK}` in untildone.toml; then `untildone resume`.",
+    ),
+)

@@ -1,0 +1,66 @@
+"""What a reader of the documents has before they begin: a home, a few programs, and an account with an agent's maker.
+
+The account is played: `claude` and `codex` here are stand-ins that do as the real programs do and say in every mode that all is done.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+VENV = Path(".venvs") / "untildone"
+"""Where the guide installs untildone, under the home."""
+PROGRAMS = Path(".local") / "bin"
+
+_DONE_IN_EVERY_MODE = (
+    json.dumps(
+        {
+            "skillStateUpdates": {
+                "develop": {"tasks": [{"id": "t1", "text": "Do it", "status": "completed"}]},
+                "validate": {"passed": True},
+            },
+            "message": "Done.",
+            "phase_done": True,
+            "review_score": 95,
+        }
+    )
+    + "\n\n<promise>COMPLETE</promise>\n[TASK_COMPLETED]"
+)
+_CODEX = """#!/bin/sh
+case "$*" in *--version*) echo "codex-cli 0.166.0"; exit;; esac
+cat > /dev/null
+echo '{"type":"thread.started","thread_id":"0b5c7e0e-3d43-4c1a-9d0e-111111111111"}'
+echo '{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"I did it. <promise>COMPLETE</promise>"}}'
+echo '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+"""
+
+
+def play_agents(folder: Path) -> None:
+    """Put the stand-ins into a folder. It needs untildone installed, which brings them."""
+    from untildone.testing.stand_ins import AlwaysClaims, write_stand_in
+
+    answers = write_stand_in(folder / "answers", AlwaysClaims(_DONE_IN_EVERY_MODE))
+    write_program(folder / "claude", f'"{answers}"', before="date >> what-claude-did.txt")
+    codex = folder / "codex"
+    codex.write_text(_CODEX, encoding="utf-8")
+    codex.chmod(0o755)
+
+
+def environment(home: Path, temporary: Path, *folders: Path | str) -> dict[str, str]:
+    """An environment with nothing in it but what a new account has; `folders` come first on PATH."""
+    path = ":".join(map(str, (*folders, home / PROGRAMS, "/usr/local/bin", "/usr/bin", "/bin")))
+    return {
+        "PATH": path,
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "USER": "newcomer",
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+
+
+def write_program(path: Path, command: str, before: str = ":") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\n{before}\nexec {command} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)

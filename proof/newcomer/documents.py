@@ -1,0 +1,161 @@
+"""The one reader of the documents: which commands they show, which of these are run, and what they are said to print.
+
+A block of commands is fenced as `sh`, `bash` or `console`. A comment above it, which readers do not see, says what becomes of it:
+
+    <!-- run -->                   it is run, and every command must succeed
+    <!-- run: exit 3 -->           its last command ends with this exit code
+    <!-- run: in the clone -->     it sets something up: only `make newcomer` runs it, in the clone
+    <!-- not run: REASON -->       nobody can, for a reason
+    <!-- first: COMMANDS -->       above one of these: what a reader has done already; may go over several lines
+
+The blocks of a section (a heading of one or two #) are run in order, in one shell, in a new folder. In a `console` block `$ ` begins a
+command, `> ` continues it, and what follows is all that it prints; a command may fail if the next one is `echo $?`. A `text`
+block right below a block of commands is all that these print. `…` stands for any text, alone on a line for any lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMANDS = ("sh", "bash", "console")
+CLONE = "in the clone"
+WHAT_TO_DO = "put `<!-- run -->`, `<!-- run: exit 3 -->` or `<!-- not run: REASON -->` on the line above it (docs/testing.md, Documents)"
+
+HEADING = re.compile(r"^(#{1,6}) +(.+?)(?: *#*)?$", re.MULTILINE)
+FENCED = re.compile(r"^(```+|~~~+)([^\n]*)\n(.*?)^\1 *$\n?", re.MULTILINE | re.DOTALL)
+_COMMENTS_ABOVE = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+\Z", re.DOTALL)
+_COMMENT = re.compile(r"<!--\s*(not run|run|first)(?::\s*(.*?))?\s*-->", re.DOTALL)
+_EXIT = re.compile(r"exit (\d{1,3})")
+
+
+class Undeclared(ValueError):
+    """A block says nothing, or nothing that is understood, about whether it is run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command; `printed` is None where nothing is said about what it prints, `code` None where it may fail."""
+
+    command: str
+    printed: str | None = None
+    code: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    page: str
+    line: int
+    section: str
+    steps: tuple[Step, ...] = ()
+    in_clone: bool = False
+    reason: str = ""
+    """Why it is not run."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}:{self.line}"
+
+    @property
+    def is_compared(self) -> bool:
+        return any(step.printed is not None for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The blocks of one section that are run."""
+
+    name: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(step for block in self.blocks for step in block.steps)
+
+    @property
+    def in_clone(self) -> bool:
+        return any(block.in_clone for block in self.blocks)
+
+
+def pages(root: Path) -> tuple[Path, ...]:
+    """In the order in which a newcomer reads them."""
+    guide = root / "docs" / "guide.md"
+    others = sorted(path for path in (root / "docs").glob("*.md") if path != guide)
+    return (root / "README.md", guide, *others, root / "CONTRIBUTING.md")
+
+
+def stories(blocks: Iterable[Block]) -> Iterator[Story]:
+    """What is run, section by section; what sets up the clone is a story of its own."""
+    found: dict[tuple[str, str, bool], list[Block]] = {}
+    for block in blocks:
+        if block.steps:
+            found.setdefault((block.page, block.section, block.in_clone), []).append(block)
+    for (page, section, _), told in found.items():
+        yield Story(f"{page}: {section}", tuple(told))
+
+
+def blocks_of(page: Path, root: Path) -> Iterator[Block]:
+    """The blocks of commands of a page; Undeclared for one that does not say whether it is run."""
+    text, name = page.read_text(encoding="utf-8"), str(page.relative_to(root))
+    headings = [(found.start(), found[2]) for found in _headings(text)]
+    fenced = list(FENCED.finditer(text))
+    for place, found in enumerate(fenced):
+        language = (found[2].split() or [""])[0]
+        line = text.count("\n", 0, found.start()) + 1
+        if language not in COMMANDS:
+            if not language and found[3].startswith("$ "):
+                raise Undeclared(f"{name}:{line}: a block of commands must be fenced as ```console.")
+            continue
+        section = next((title for start, title in reversed(headings) if start < found.start()), "")
+        below = fenced[place + 1] if place + 1 < len(fenced) else None
+        printed = (
+            below[3] if below and below[2].strip() == "text" and not text[found.end() : below.start()].strip() else None
+        )
+        above = _COMMENTS_ABOVE.search(text, 0, found.start())
+        told = dict(_COMMENT.findall(above[0])) if above else {}
+        yield _block(Block(name, line, section), language, found[3], told, printed)
+
+
+def _headings(text: str) -> list[re.Match[str]]:
+    """Those of one or two #; a # inside a block is none."""
+    outside = FENCED.sub(lambda block: " " * len(block[0]), text)
+    return [found for found in HEADING.finditer(outside) if len(found[1]) <= 2]
+
+
+def _block(block: Block, language: str, text: str, told: dict[str, str], printed: str | None) -> Block:
+    how, reason = told.get("run"), told.get("not run")
+    if (how is None) == (reason is None) or reason == "":
+        raise Undeclared(f"{block.place}: it does not say whether this block is run: {WHAT_TO_DO}.")
+    if reason is not None:
+        return Block(block.page, block.line, block.section, reason=reason)
+    ends = _EXIT.fullmatch(how or "")
+    if how and not ends and how != CLONE:
+        raise Undeclared(f"{block.place}: '{how}' is not understood: {WHAT_TO_DO}.")
+    code = int(ends[1]) if ends else 0
+    first = [Step(_all_succeed(told["first"]))] if told.get("first") else []
+    steps = _console(text, code) if language == "console" else [_script(text, code, printed)]
+    return Block(block.page, block.line, block.section, (*first, *steps), in_clone=how == CLONE)
+
+
+def _script(text: str, code: int, printed: str | None) -> Step:
+    return Step(text if code else _all_succeed(text), printed, code)
+
+
+def _all_succeed(commands: str) -> str:
+    return f"set -e\n{commands}\nset +e"
+
+
+def _console(text: str, code: int) -> list[Step]:
+    steps: list[Step] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            if line == "$ echo $?" and steps:
+                steps[-1] = Step(steps[-1].command, steps[-1].printed, None)
+            steps.append(Step(line[2:], ""))
+        elif line.startswith("> ") and not steps[-1].printed:
+            steps[-1] = Step(f"{steps[-1].command}\n{line[2:]}", "")
+        else:
+            steps[-1] = Step(steps[-1].command, f"{steps[-1].printed}{line}\n")
+    return [*steps[:-1], Step(steps[-1].command, steps[-1].printed, code)]

@@ -1,0 +1,74 @@
+"""Loops that a cluster drives, seen from a terminal: begun or resumed here, at work elsewhere, watched until they rest."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from untildone import planning, settings, verbs
+from untildone.core.codec import timestamp
+from untildone.core.loop import CLUSTER, Loop
+from untildone.core.model import Outcome
+from untildone.faces.cli import ending, streams
+from untildone.faces.cli.driving import Show, view_of
+from untildone.faces.cli.run import created
+from untildone.faces.cli.watch import Watch
+from untildone.store import Store
+from untildone.store.lines import as_fields, compact
+
+
+def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
+    chosen = settings.load(place, flags)
+    cluster = planning.cluster(place)
+    store = verbs.store_of(place)
+    loop_id = created(store, task, chosen, place, CLUSTER)
+    if not chosen.remote and _is_ahead(place):
+        streams.talk().line("This folder has work that its remote does not have: the loop does not see it.")
+    streams.talk().line(f"Loop {loop_id} was given to the cluster at {cluster.access.address}.")
+    return detached(loop_id, as_json=as_json) if detach else watched(store, loop_id, Show(as_json=as_json, plain=plain))
+
+
+def _is_ahead(place: Path) -> bool:
+    from untildone.hosts.cluster.reading import unpublished
+
+    return unpublished(str(place))
+
+
+def detached(loop_id: str, *, as_json: bool) -> int:
+    if as_json:
+        streams.data().record({"event": "loop_detached", "ts": timestamp(time.time()), "loop_id": loop_id})
+    else:
+        streams.data().line(loop_id)
+    return 0
+
+
+def watched(store: Store, loop_id: str, show: Show, after: int = 0) -> int:
+    """Show what happens until it rests, and exit as it did. Ctrl-C leaves it alone."""
+    try:
+        loop = _recorded(store, loop_id, after) if show.as_json else _seen(store, loop_id, show)
+    except KeyboardInterrupt:
+        streams.talk().line(f"Loop {loop_id} goes on in the cluster; `untildone pause {loop_id}` pauses it.")
+        return Outcome.INTERRUPTED.exit_code
+    return loop.outcome.exit_code if loop.outcome else 0
+
+
+def _seen(store: Store, loop_id: str, show: Show) -> Loop:
+    view = view_of(store.redactor, show, os.environ)
+    with view:
+        loop = Watch(store, loop_id, view).until_rest()
+    for line in ending.lines(loop, store):
+        view.line(line)
+    streams.data().line(f"{loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
+    return loop
+
+
+def _recorded(store: Store, loop_id: str, after: int) -> Loop:
+    data = streams.data()
+    for entry in verbs.follow(store, loop_id, to_rest=True):
+        if entry.seq > after:
+            data.json(compact(as_fields(entry, loop_id)))
+    loop = store.load(loop_id)
+    data.record(ending.fields(loop, loop.outcome.exit_code if loop.outcome else 0, time.time()))
+    return loop

@@ -1,0 +1,64 @@
+"""What the pages with a form share: they read the settings of a workspace, show a form of them, and can move to another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nicegui import ui
+
+from untildone.faces.web import choices, pieces
+from untildone.faces.web.desk import Desk
+from untildone.faces.web.pieces import apart, box, text
+from untildone.faces.web.texts import Texts
+
+
+class FormPage:
+    """Subclasses lay out the form, and say what there is to know about the workspace."""
+
+    def __init__(self, desk: Desk, t: Texts) -> None:
+        self._desk = desk
+        self._t = t
+        self._workspace = desk.workspaces()[0]
+
+    def build(self, title: str) -> None:
+        text(title, "form-title", "h1")
+        self._whole = box("form")
+        with self._whole:
+            pieces.loading(self._t)
+        ui.timer(0, self._fill, once=True)
+
+    async def _fill(self) -> None:
+        try:
+            values, named = await apart(choices.read, self._desk, self._workspace)
+        except Exception as problem:
+            self._whole.clear()
+            with self._whole:
+                self._choose_workspace()
+                pieces.failed(self._t, problem)
+            return
+        self._whole.clear()
+        with self._whole:
+            self._lay_out(values, named)
+
+    def _lay_out(self, values: Mapping[str, Any], named: Mapping[str, tuple[str, ...]]) -> None:
+        raise NotImplementedError
+
+    def _about_workspace(self) -> str:
+        raise NotImplementedError
+
+    def _choose_workspace(self) -> None:
+        names = self._desk.workspaces()
+        if len(names) > 1:
+            ui.select(
+                list(names),
+                label=self._t("Workspace"),
+                value=self._workspace,
+                on_change=lambda event: self._move(event.value),
+            ).props("outlined dense")
+        text(self._about_workspace(), "quiet wrap")
+
+    async def _move(self, workspace: str) -> None:
+        """Another folder has other settings."""
+        self._workspace = workspace
+        await self._fill()

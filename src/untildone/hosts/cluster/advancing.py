@@ -1,0 +1,116 @@
+"""The activity `advance`: it runs an attempt in a thread, and tells Temporal every second that this machine is alive."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from untildone.core.codec import timestamp
+from untildone.core.errors import UntilDoneError
+from untildone.core.model import Urgency
+from untildone.hosts.cluster.attempts import Attempt
+from untildone.hosts.cluster.connecting import ADVANCE
+from untildone.hosts.cluster.workflow import Step
+from untildone.hosts.engine import Surroundings
+from untildone.store import Store
+
+BEAT_EVERY = 1.0
+ASK_EVERY = 15.0
+"""How often, in seconds, such a loop asks whether one waits."""
+END_WITHIN = 60.0
+"""How long, in seconds, an older attempt of the same loop in this process may take to end."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What attempts need: where loops are kept, what a runner brings along, and this machine's folder for their work."""
+
+    store: Store
+    surroundings: Callable[[], Surroundings]
+    folder: Path
+    slots: int
+    share: float
+    """A loop that has been at work for so many seconds leaves its slot to one that waits for it, between two turns."""
+
+
+class Advancing:
+    def __init__(self, means: Means, others_wait: Callable[[], Awaitable[bool]]) -> None:
+        self._means = means
+        self._others_wait = others_wait
+        self._threads = ThreadPoolExecutor(2 * means.slots, "advance")
+        """Twice as many: an attempt that was taken for dead may still be ending when the next one begins."""
+        self._under_way: dict[str, Attempt] = {}
+
+    @property
+    def under_way(self) -> tuple[str, ...]:
+        return tuple(self._under_way)
+
+    def hand_over(self, urgency: Urgency) -> None:
+        """Let other machines go on with all that is under way here."""
+        for attempt in list(self._under_way.values()):
+            attempt.hand_over(urgency)
+
+    @activity.defn(name=ADVANCE)
+    async def advance(self, loop_id: str) -> Step:
+        token = timestamp(activity.info().current_attempt_scheduled_time.timestamp())
+        means = self._means
+        attempt = Attempt(means.store, means.surroundings(), means.folder, loop_id, token)
+        older, self._under_way[loop_id] = self._under_way.get(loop_id), attempt
+        beside = [asyncio.create_task(_beat()), asyncio.create_task(self._share_out(attempt))]
+        _log.info("Loop %s: taken, attempt %d", loop_id, activity.info().attempt)
+        try:
+            step = await self._carry_out(attempt, older)
+            _log.info("Loop %s: %s", loop_id, attempt.left_as)
+            return step
+        except UntilDoneError as problem:
+            _log.warning("Loop %s: %s", loop_id, problem.sentence)
+            raise ApplicationError(problem.sentence, type=type(problem).__name__) from problem
+        except Exception:
+            _log.exception("Loop %s cannot be advanced", loop_id)
+            raise
+        finally:
+            for task in beside:
+                task.cancel()
+            if self._under_way.get(loop_id) is attempt:
+                del self._under_way[loop_id]
+
+    async def _carry_out(self, attempt: Attempt, older: Attempt | None) -> Step:
+        """Its end is waited for, whatever happens: an agent that is still at work must not be left behind."""
+        running = asyncio.get_running_loop().run_in_executor(self._threads, _go, attempt, older)
+        while True:
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                if running.cancelled():
+                    raise
+                attempt.hand_over(Urgency.NOW)
+
+    async def _share_out(self, attempt: Attempt) -> None:
+        await asyncio.sleep(self._means.share)
+        others_wait = await self._others_wait()
+        while not others_wait:
+            await asyncio.sleep(min(ASK_EVERY, self._means.share))
+            others_wait = await self._others_wait()
+        attempt.hand_over(Urgency.AFTER_ITERATION)
+
+
+def _go(attempt: Attempt, older: Attempt | None) -> Step:
+    """Two attempts of one loop must not share its folder, even if the older one does not know yet that it is over."""
+    if older is not None:
+        older.hand_over(Urgency.NOW)
+        older.over.wait(END_WITHIN)
+    return attempt.go()
+
+
+async def _beat() -> None:
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(BEAT_EVERY)

@@ -1,0 +1,92 @@
+"""The way to Temporal: its address, how to be let in, and errors as sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from untildone.core.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from temporalio.client import Client, TLSConfig
+
+QUEUE, NAMESPACE = "untildone", "default"
+WORKFLOW, ADVANCE, POKE = "untildone-loop", "advance", "poke"
+"""By these names Temporal knows a loop's workflow, the activity that it calls, and the signal that it hears."""
+CONNECT_WITHIN = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where Temporal is, and with which papers it is entered."""
+
+    address: str
+    namespace: str = NAMESPACE
+    queue: str = QUEUE
+    tls_certificate: str | None = None
+    tls_key: str | None = None
+    tls_authority: str | None = None
+
+
+async def connect(access: Access, identity: str | None = None) -> Client:
+    """StoreError if it cannot be reached, UsageError if what it was given cannot work."""
+    check_package()
+    from temporalio.client import Client
+    from temporalio.service import RPCError
+
+    try:
+        return await Client.connect(
+            access.address,
+            namespace=access.namespace,
+            tls=_tls(access),
+            identity=identity,
+            connect_timeout=CONNECT_WITHIN,
+        )
+    except (RuntimeError, RPCError, TimeoutError) as problem:
+        raise unreachable(access, problem) from problem
+    except ValueError as problem:
+        raise UsageError(
+            f"'{access.address}' is no address of Temporal: {problem}.", "give it as host:7233"
+        ) from problem
+
+
+def check_package() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("temporalio") is None:
+        raise UsageError(
+            "A cluster needs the package temporalio, which is not installed.", "pip install 'untildone[cluster]'"
+        )
+
+
+def unreachable(access: Access, problem: BaseException) -> StoreError:
+    told = str(problem).strip().splitlines()
+    reason = told[0].rstrip(".")[:200] if told else type(problem).__name__
+    return StoreError(
+        f"Temporal at {access.address} cannot be reached: {reason}.", "is it running, and is the namespace there?"
+    )
+
+
+def _tls(access: Access) -> TLSConfig | bool:
+    from temporalio.client import TLSConfig
+
+    if bool(access.tls_certificate) != bool(access.tls_key):
+        raise UsageError(
+            "A TLS certificate and its key belong together.", "give both --tls-cert and --tls-key, or neither"
+        )
+    if not (access.tls_certificate or access.tls_authority):
+        return False
+    return TLSConfig(
+        server_root_ca_cert=_read(access.tls_authority),
+        client_cert=_read(access.tls_certificate),
+        client_private_key=_read(access.tls_key),
+    )
+
+
+def _read(path: str | None) -> bytes | None:
+    try:
+        return None if path is None else Path(path).read_bytes()
+    except OSError as problem:
+        raise UsageError(f"Cannot read {path}: {problem.strerror}.", "name a file in PEM format") from None

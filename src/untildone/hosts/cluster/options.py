@@ -1,0 +1,65 @@
+"""What a cluster is told: the table `[cluster]` of the settings, and flags, which win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from untildone.core.errors import UsageError
+from untildone.hosts.cluster.connecting import NAMESPACE, QUEUE, Access
+
+DRAIN, SHARE, HEARTBEAT_TIMEOUT, SLOTS = 600.0, 600.0, 30.0, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    temporal: str = ""
+    """The address of Temporal."""
+    namespace: str = NAMESPACE
+    queue: str = QUEUE
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_ca: str = ""
+    slots: int = SLOTS
+    machine: str = ""
+    work_dir: str = ""
+    heartbeat_timeout: float = HEARTBEAT_TIMEOUT
+    """Seconds without a sign of life, after which a machine is taken for dead."""
+    drain: float = DRAIN
+    """Seconds for which turns may go on after the worker was asked to end."""
+    share: float = SHARE
+    """Seconds after which a loop leaves its slot to one that waits."""
+
+    @property
+    def access(self) -> Access:
+        if not self.temporal:
+            raise UsageError(
+                "The address of Temporal is not set.", "give it with --temporal, or in [cluster] of the settings"
+            )
+        return Access(
+            self.temporal, self.namespace, self.queue, self.tls_cert or None, self.tls_key or None, self.tls_ca or None
+        )
+
+
+_KINDS = {field.name: type(field.default) for field in fields(Options)}
+
+
+def options(table: Mapping[str, str], flags: Mapping[str, Any]) -> Options:
+    """Flags that are None were not given."""
+    for name in table:
+        if name not in _KINDS:
+            raise UsageError(f"There is no setting 'cluster.{name}'.", f"known are: {', '.join(_KINDS)}")
+    told = {name: _read(name, text) for name, text in table.items() if text != ""}
+    given = {name: value for name, value in flags.items() if value is not None and name in _KINDS}
+    return Options(**{**told, **given})
+
+
+def _read(name: str, text: str) -> Any:
+    try:
+        value = _KINDS[name](text)
+    except ValueError:
+        raise UsageError(f"Setting 'cluster.{name}': '{text[:60]}' is not a number.", "give one above 0") from None
+    if isinstance(value, int | float) and not 0 <= value < float("inf"):
+        raise UsageError(f"Setting 'cluster.{name}': {text[:60]} makes no sense.", "give a number above 0")
+    return value

@@ -1,0 +1,89 @@
+"""Who may publish the work of a loop: the owner's mark on the remote, moved by compare-and-swap only.
+
+Besides the loop's branch, the remote has a ref of the loop's own, the mark. Whoever claims the loop moves it to a commit that names
+their token; whoever publishes moves branch and mark together, and only from where they themselves left them. So a machine
+that was taken for dead can no longer publish from the moment on that another has claimed, even before that one has published anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from untildone.hosts.git import git, line_of
+
+_IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "untildone"), ("EMAIL", "untildone@localhost"))
+}
+_TOKEN = re.compile(r"^token: (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the work of one loop is published."""
+
+    remote: str
+    branch: str
+    loop_id: str
+
+    @property
+    def branch_ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+    @property
+    def mark_ref(self) -> str:
+        return f"refs/untildone/owner/{self.loop_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the remote says, as commits: the loop's branch, the owner's mark, and what a new branch starts from."""
+
+    branch: str | None = None
+    mark: str | None = None
+    head: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A ref of the remote is to go from one commit to another; None: it is not there."""
+
+    ref: str
+    before: str | None
+    after: str | None
+
+
+def standing(repository: str, address: Address) -> Standing:
+    wanted = (address.branch_ref, address.mark_ref, "HEAD")
+    listed = line_of(git(repository, "ls-remote", "--quiet", address.remote, *wanted)).splitlines()
+    found = {ref: commit for commit, _, ref in (line.partition("\t") for line in listed)}
+    return Standing(*(found.get(ref) for ref in wanted))
+
+
+def fetch(repository: str, remote: str, **refs: str) -> None:
+    """Fetch refs of the remote, each to a name of its own here."""
+    specs = (f"+{theirs}:refs/fetched/{ours}" for ours, theirs in refs.items())
+    git(repository, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, *specs)
+
+
+def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
+    """All of the moves, or none: GitFailed if one of the refs is not where it was."""
+    leases = (f"--force-with-lease={move.ref}:{move.before or ''}" for move in moves)
+    specs = (f"{move.after or ''}:{move.ref}" for move in moves)
+    git(repository, "push", "--quiet", "--no-verify", "--atomic", *leases, remote, *specs)
+
+
+def new_mark(repository: str, address: Address, token: str, published: str) -> str:
+    """A commit that says who owns the loop. It has no content and no parent: the remote keeps only the last one."""
+    told = f"Loop {address.loop_id} of untildone\n\ntoken: {token}\npublished: {published}\n"
+    nothing = line_of(git(repository, "mktree"))
+    return line_of(git(repository, "commit-tree", nothing, env=_IDENTITY, stdin=told.encode()))
+
+
+def token_of(repository: str, mark: str) -> str:
+    """The token that a mark names; empty if it names none."""
+    found = _TOKEN.search(git(repository, "cat-file", "commit", mark).decode(errors="replace"))
+    return found[1] if found else ""

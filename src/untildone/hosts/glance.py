@@ -1,0 +1,84 @@
+"""A glance at a small repository: if no file in it was touched since the last one, git need not be asked again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from untildone.hosts.git import git_folder
+
+MOST_ENTRIES = 400
+"""Files and folders: with more of them, git itself is as quick."""
+RACY_NANOSECONDS = 50_000_000
+"""A file that changed so shortly before a look may change again without its times showing it."""
+
+_OURS = b".loop"
+_CONTENT = frozenset({b"objects", b"logs"})
+"""Inside git's own folder: named by what is in them, or read by nobody here."""
+
+Stamp = tuple[int, ...]
+Glance = Mapping[bytes, Stamp]
+
+
+def stamp_of(path: bytes | str) -> Stamp | None:
+    try:
+        return _stamp(os.lstat(path))
+    except (OSError, ValueError):
+        return None
+
+
+def is_racy(stamp: Stamp | None, taken_at: int) -> bool:
+    return stamp is not None and stamp[3] > taken_at - RACY_NANOSECONDS
+
+
+def look(root: str) -> Glance | None:
+    """Every file of the work tree, ignored ones too, and of git's own folders; None: these are too many to be quick."""
+    found: dict[bytes, Stamp] = {}
+    try:
+        for path, stamp in _files(root):
+            found[path] = stamp
+    except (OSError, ValueError, _TooMany):
+        return None
+    return found
+
+
+class _TooMany(Exception):
+    """There is more than a glance can take in."""
+
+
+def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
+    top = os.fsencode(root)
+    own = [os.fsencode(folder) for folder in _git_folders(root)]
+    inside = tuple(os.path.join(folder, b"") for folder in own)
+    pending, seen = [top, *own], 0
+    while pending:
+        folder = pending.pop()
+        is_git = os.path.join(folder, b"").startswith(inside)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > MOST_ENTRIES:
+                    raise _TooMany
+                if not entry.is_dir(follow_symlinks=False):
+                    if not _is_live_state(entry.name):
+                        yield entry.path, _stamp(entry.stat(follow_symlinks=False))
+                elif entry.name != _OURS and not (is_git and entry.name in _CONTENT) and entry.path not in own:
+                    pending.append(entry.path)
+
+
+def _git_folders(root: str) -> list[str]:
+    """Of this work tree and, if it is one of several, what it shares with the others."""
+    own = git_folder(root)
+    try:
+        with open(os.path.join(own, "commondir"), encoding="utf-8") as pointer:
+            return [own, os.path.normpath(os.path.join(own, pointer.read().strip()))]
+    except FileNotFoundError:
+        return [own]
+
+
+def _is_live_state(name: bytes) -> bool:
+    return name.startswith(b"ralph-delta") and name.endswith(b".local.md")
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_size, found.st_mtime_ns, found.st_mode, found.st_ctime_ns, found.st_ino

@@ -1,0 +1,150 @@
+"""What a person says in a session that untildone wraps: the first of it begins a loop, all of it is what they asked."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from untildone.core import budget as budgets
+from untildone.core import rounds
+from untildone.core.errors import LoopBusy
+from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested, TurnInterrupted, TurnStarted
+from untildone.core.loop import HOOK, Loop
+from untildone.core.model import Outcome, Role, SessionUse, Status
+from untildone.hosts.hook import runs, sessions, stops
+from untildone.hosts.hook.occasions import Occasion
+from untildone.hosts.hook.replies import SILENCE, Reply
+from untildone.hosts.hook.runs import Belonging
+from untildone.hosts.hook.sessions import Note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.core.rounds import Parsed
+    from untildone.store.files import FileStore
+    from untildone.store.journal import FileJournal
+
+_NOT_FOR_AGENT = (
+    "What stands in brackets at the start of this prompt, as in [r+5], is meant for untildone, not for you."
+)
+_SAID_ELSEWHERE = "The person said this from another terminal:\n{text}"
+_FROM_SESSION = "session"
+TRY_AGAIN = 0.05
+
+
+def heard(occasion: Occasion, run_folder: str, deadline: float) -> Reply:
+    if not occasion.prompt.strip() or not sessions.is_name(occasion.session_id):
+        return SILENCE
+    note = sessions.find(occasion.session_id, occasion.folders) or _noted(occasion.session_id, run_folder)
+    if note is None or not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
+        return SILENCE if _was_stopped(occasion, run_folder) else _begin(occasion, run_folder, deadline)
+    runs.note_down(run_folder, Belonging(note.session_id, note.loop_id, note.root))
+    return _go_on_when_free(occasion, note, deadline)
+
+
+def _go_on_when_free(occasion: Occasion, note: Note, deadline: float) -> Reply:
+    """They may have spoken while a supervisor was still looking. At the latest, the supervisor's end brings their word on."""
+    while True:
+        try:
+            return _go_on(occasion, note)
+        except LoopBusy:
+            if time.monotonic() + TRY_AGAIN > deadline:
+                break
+            time.sleep(TRY_AGAIN)
+    journal = stops.open_store(note.root).open(note.loop_id)
+    journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
+    journal.close()
+    return SILENCE
+
+
+def _noted(session_id: str, run_folder: str) -> Note | None:
+    """Its loop is where the run began; the agent may have gone elsewhere since."""
+    found = (sessions.read(belonging.root, session_id) for belonging in runs.loops_of(run_folder, session_id))
+    return next((note for note in found if note is not None), None)
+
+
+def _was_stopped(occasion: Occasion, run_folder: str) -> bool:
+    """A person ended this session's loop: from then on the agent stops as it likes."""
+    own = runs.loops_of(run_folder, occasion.session_id)
+    outcomes = (stops.open_store(belonging.root).load(belonging.loop_id).outcome for belonging in own)
+    return any(outcome in (Outcome.STOPPED, Outcome.ABANDONED) for outcome in outcomes)
+
+
+def _begin(occasion: Occasion, run_folder: str, deadline: float) -> Reply:
+    from untildone.hosts.hook import prompts
+
+    own = ("--run", run_folder, "--session", occasion.session_id)
+    said = prompts.ask(("_wrapped", *own), deadline, given=occasion.prompt)
+    return prompts.told(said) if "refused" in said else _told(rounds.parse(occasion.prompt, None))
+
+
+def _go_on(occasion: Occasion, note: Note) -> Reply:
+    store = stops.open_store(note.root)
+    with store.claim(note.loop_id, HOOK) as journal:
+        loop = journal.loop
+        if loop.stop or loop.pause or loop.outcome is Outcome.PAUSED:
+            return SILENCE
+        parsed = rounds.parse(occasion.prompt, budgets.rounds_left(loop.budget, loop.spend))
+        if loop.status is Status.PAUSED:
+            journal.append(ResumeRequested(host=HOOK))
+        if parsed.rest.strip():
+            return _ask(journal, occasion, note, parsed)
+        journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
+    return _where_it_was(store, note, parsed) if loop.status is Status.PAUSED else _only_control(parsed)
+
+
+def _ask(journal: FileJournal, occasion: Occasion, note: Note, parsed: Parsed) -> Reply:
+    """The next thing asked is the next round. It is the person's own, and leaves the rounds for being sent back as they are."""
+    elsewhere = journal.loop.inbox
+    if journal.loop.turn is not None:
+        journal.append(_ended(journal.loop))
+    journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
+    allowed = () if journal.loop.budget.iterations is None else (BudgetChanged("iterations", 1, add=True),)
+    journal.append(*allowed, _started(journal.loop, occasion))
+    sessions.write(Note(note.root, note.session_id, note.loop_id))
+    reply = _told(parsed)
+    adds = [_SAID_ELSEWHERE.format(text=text) for text in elsewhere]
+    return Reply(tells=reply.tells, adds="\n\n".join([*adds, reply.adds] if reply.adds else adds))
+
+
+def _ended(loop: Loop) -> TurnInterrupted:
+    """They spoke before the agent stopped: it was interrupted, or heard them while it was at work."""
+    assert loop.turn is not None
+    seconds = max(0.0, time.time() - loop.turn.started_at)
+    return TurnInterrupted(loop.turn.role, loop.turn.iteration, "person", seconds)
+
+
+def _started(loop: Loop, occasion: Occasion) -> TurnStarted:
+    return TurnStarted(
+        role=Role.WORKER,
+        iteration=loop.spend.iterations + 1,
+        attempt=1,
+        profile=loop.settings.worker.profile,
+        session=SessionUse.RESUME,
+        prompt=occasion.prompt,
+        messages=len(loop.inbox),
+        session_id=occasion.session_id,
+    )
+
+
+def _only_control(parsed: Parsed) -> Reply:
+    """Nothing for the agent: the prompt goes no further."""
+    return Reply(holds=f"untildone: {'. '.join(parsed.notices)}.")
+
+
+def _where_it_was(store: FileStore, note: Note, parsed: Parsed) -> Reply:
+    """With more rounds, what the supervisor or a check asked for is done after all."""
+    from untildone.core.errors import UsageError
+    from untildone.hosts.hook import beginnings
+
+    try:
+        begun = beginnings.take_up(store, note.loop_id, note.session_id)
+    except UsageError as problem:
+        return Reply(holds=f"untildone: {problem.sentence}")
+    told = _told(parsed)
+    return Reply(tells=told.tells, adds=f"{_NOT_FOR_AGENT}\n\n{begun.prompt}")
+
+
+def _told(parsed: Parsed) -> Reply:
+    """What became of the round controls."""
+    told = f"untildone: {'. '.join(parsed.notices)}." if parsed.notices else ""
+    return Reply(tells=told, adds=_NOT_FOR_AGENT if parsed.changes else "")

@@ -1,0 +1,185 @@
+"""The pump: bytes from the person's terminal to the agent's and back, untouched, until the agent has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+
+from untildone.hosts.wrap import terminal
+from untildone.hosts.wrap.job import Job
+from untildone.hosts.wrap.screen_modes import ScreenModes
+from untildone.hosts.wrap.terminal import Terminal
+
+CHUNK = 1 << 16
+MOST_WAITING = 1 << 18
+"""Bytes that may wait for a slow reader before the writer is made to wait."""
+IN_A_ROW = 32
+"""Chunks of the agent's that are passed on before anybody else is looked at."""
+GOES_WITHIN = 3.0
+"""Seconds that an agent may take to end by itself once its person is gone."""
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP)
+_NOTICED = (*_PASSED_ON, signal.SIGHUP, signal.SIGWINCH, signal.SIGCONT)
+
+
+class Pump:
+    def __init__(self, job: Job, outer: Terminal) -> None:
+        self._job = job
+        self._outer = outer
+        self._modes = ScreenModes()
+        self._to_agent = b""
+        self._to_person = b""
+        self._gone_since: float | None = None
+        self._woken, self._wakes = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wakes, False)
+
+    def run(self) -> None:
+        """Until the agent has ended and all that it showed is shown; then its terminal's modes are undone."""
+        with self._signals():
+            self._resize()
+            while not self._job.is_over:
+                self._turn()
+            self._show_the_rest()
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Signals arrive as bytes in a pipe, beside everything else that is waited for."""
+        before = {number: signal.signal(number, lambda *_: None) for number in _NOTICED}
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(-1)
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            os.close(self._woken)
+            os.close(self._wakes)
+
+    def _turn(self) -> None:
+        for descriptor, what in self._watched().poll(None if self._gone_since is None else 50):
+            if descriptor == self._woken:
+                self._act_on_signals()
+            elif descriptor == self._job.reports.fileno():
+                self._job.hear()
+            elif descriptor == self._job.descriptor:
+                self._serve_agent(what)
+            else:
+                self._serve_person(what)
+        if self._job.stopped:
+            self._suspend()
+        if self._gone_since is not None and time.monotonic() - self._gone_since > GOES_WITHIN:
+            self._job.signal(signal.SIGKILL)
+
+    def _watched(self) -> select.poll:
+        agent = select.POLLIN * (len(self._to_person) < MOST_WAITING) | select.POLLOUT * bool(self._to_agent)
+        person = select.POLLIN * (len(self._to_agent) < MOST_WAITING) | select.POLLOUT * bool(self._to_person)
+        watched = select.poll()
+        watched.register(self._woken, select.POLLIN)
+        watched.register(self._job.reports.fileno(), select.POLLIN)
+        if agent:
+            watched.register(self._job.descriptor, agent)
+        if self._gone_since is None:
+            watched.register(self._outer.descriptor, person)
+        return watched
+
+    def _serve_agent(self, what: int) -> None:
+        if what & select.POLLOUT:
+            self._write_to_agent()
+        if what & (select.POLLIN | select.POLLHUP):
+            for _ in range(IN_A_ROW):
+                if not self._pass_on() or self._to_person:
+                    break
+
+    def _pass_on(self) -> bool:
+        """One chunk of what the agent shows; whether there was one."""
+        chunk = _read(self._job.descriptor)
+        if not chunk:
+            return False
+        if self._modes.watch(chunk):
+            self._job.keep_undoing(self._modes.undoing)
+        if self._gone_since is None:
+            self._to_person += chunk
+            self._write_to_person()
+        return True
+
+    def _serve_person(self, what: int) -> None:
+        if what & select.POLLOUT:
+            self._write_to_person()
+        if what & select.POLLIN and len(self._to_agent) < MOST_WAITING:
+            self._to_agent += _read(self._outer.descriptor) or b""
+            self._write_to_agent()
+        if what & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
+            self._lose_person()
+
+    def _write_to_agent(self) -> None:
+        self._to_agent = _written(self._job.descriptor, self._to_agent)
+
+    def _write_to_person(self) -> None:
+        self._to_person = _written(self._outer.descriptor, self._to_person)
+
+    def _act_on_signals(self) -> None:
+        for number in _read(self._woken) or b"":
+            if number == signal.SIGWINCH:
+                self._resize()
+            elif number == signal.SIGCONT:
+                # A shell may have set the terminal for itself meanwhile.
+                self._outer.be_raw()
+                self._resize()
+            elif number == signal.SIGHUP:
+                self._lose_person()
+            elif number in _PASSED_ON:
+                self._job.signal(number)
+
+    def _resize(self) -> None:
+        with contextlib.suppress(OSError):
+            terminal.set_size(self._job.descriptor, self._outer.size())
+
+    def _lose_person(self) -> None:
+        """Their terminal is closed: the agent is told as its own would be, and does not stay for ever."""
+        if self._gone_since is None:
+            self._gone_since = time.monotonic()
+            self._to_person = b""
+            self._job.signal(signal.SIGHUP)
+            self._job.signal(signal.SIGCONT)
+
+    def _suspend(self) -> None:
+        """The agent was suspended: so is this job, as a whole. Whoever continues it continues the agent."""
+        while self._pass_on():
+            continue
+        self._outer.show(self._to_person)
+        self._to_person = b""
+        self._outer.be_as_before()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(0, signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, lambda *_: None)
+        self._outer.be_raw()
+        self._resize()
+        self._job.go_on()
+
+    def _show_the_rest(self) -> None:
+        while self._pass_on():
+            continue
+        if self._gone_since is None:
+            self._outer.show(self._to_person + self._modes.undoing)
+
+
+def _read(descriptor: int) -> bytes | None:
+    """What is there to be read; None: nothing now, or nothing any more."""
+    try:
+        return os.read(descriptor, CHUNK) or None
+    except OSError:
+        return None
+
+
+def _written(descriptor: int, content: bytes) -> bytes:
+    """What is left after writing as much as is taken now."""
+    try:
+        return content[os.write(descriptor, content) :] if content else content
+    except BlockingIOError:
+        return content
+    except OSError:
+        return b""

@@ -1,0 +1,54 @@
+"""One session: the agent's terminal inside the person's, from start to end, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+
+from untildone.core.errors import AgentMissing
+from untildone.hosts import orphans
+from untildone.hosts.guard import Guard
+from untildone.hosts.wrap import job
+from untildone.hosts.wrap.job import Program
+from untildone.hosts.wrap.pump import Pump
+from untildone.hosts.wrap.terminal import Terminal
+
+
+def run(program: Program, outer: Terminal) -> int:
+    """Run it at the person's terminal until it ends; how it ended, as the system tells it to a parent."""
+    guard, marks = Guard(), orphans.marks_in(program.env) - orphans.marks_in(os.environ)
+    for mark in marks:
+        guard.watch(mark)
+    try:
+        return _run(program, outer)
+    finally:
+        orphans.end_marked(marks)
+        for mark in marks:
+            guard.forget(mark)
+        guard.close()
+
+
+def _run(program: Program, outer: Terminal) -> int:
+    with outer:
+        started = job.start(program, outer)
+        try:
+            Pump(started, outer).run()
+        finally:
+            started.close()
+    if started.refused:
+        raise AgentMissing(
+            f"'{program.argv[0]}' cannot be started: {os.strerror(started.refused)}.", "install it again"
+        )
+    return started.status or 0
+
+
+def end_like(status: int) -> int:
+    """The exit code of whoever ended so; one who was ended by a signal is followed."""
+    if not os.WIFSIGNALED(status):
+        return os.waitstatus_to_exitcode(status)
+    number = os.WTERMSIG(status)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None
+    os.kill(os.getpid(), number)
+    return 128 + number

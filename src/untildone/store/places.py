@@ -1,0 +1,65 @@
+"""Which store is meant: the database that a flag, the environment or a settings file names, else the files of the folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from untildone.core.errors import UsageError
+from untildone.core.secrets import Redactor
+from untildone.store import Store, files, layout
+
+VARIABLE = "UNTILDONE_STORE"
+PROJECT_FILE = "untildone.toml"
+
+
+def open_store(folder: Path, environment: Mapping[str, str], *, create: bool = False) -> Store:
+    address = named(folder, environment)
+    if address is None:
+        return files.open_store(folder, Redactor.from_environment(environment), create=create)
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}.", "give an existing one with --dir")
+    from untildone.store.postgres.store import PostgresStore
+
+    # The password is a secret wherever it was written down.
+    secrets = Redactor.from_environment({**environment, VARIABLE: address})
+    return PostgresStore(address, secrets, home=folder.resolve())
+
+
+def named(folder: Path, environment: Mapping[str, str]) -> str | None:
+    """The address of a database, if one is named: what is nearer to the person wins, and an empty one means none."""
+    if VARIABLE in environment:
+        return environment[VARIABLE] or None
+    return next(_in_files(folder, environment), None) or None
+
+
+def settings_files(folder: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
+    """Where settings are read from: the person's own file, then the project's."""
+    home = environment.get("XDG_CONFIG_HOME") or os.path.join(
+        os.path.expanduser(environment.get("HOME", "~")), ".config"
+    )
+    own = environment.get("UNTILDONE_CONFIG") or os.path.join(home, "untildone", "config.toml")
+    return Path(own), folder / PROJECT_FILE
+
+
+def _in_files(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    own, project = settings_files(folder, environment)
+    for path in (project, layout.find_root(folder.resolve()).parent / PROJECT_FILE, own):
+        try:
+            content = path.read_bytes()
+        except OSError:
+            continue
+        if b"store" in content and (address := _said(content, path)) is not None:
+            yield address
+
+
+def _said(content: bytes, path: Path) -> str | None:
+    """Only this one setting: to read them all would take longer than most commands do."""
+    import tomllib
+
+    try:
+        address = tomllib.loads(content.decode()).get("store")
+    except ValueError as problem:
+        raise UsageError(f"Cannot read the settings in {path}: {problem}.", "mend or remove the file") from None
+    return address if isinstance(address, str) else None

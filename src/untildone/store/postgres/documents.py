@@ -1,0 +1,68 @@
+"""What people read beside the journal: progress, receipt, report, kept copies of the state; each a row under its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from untildone.store.postgres.connections import Database
+
+if TYPE_CHECKING:
+    from untildone.store.postgres.connections import Connection
+
+RECEIPT, REPORT = "receipt.json", "report.md"
+_WRITE = """
+    INSERT INTO untildone.documents AS kept (loop, name, content)
+    SELECT number, %s, %s FROM untildone.loops WHERE loop_id = %s
+    ON CONFLICT (loop, name) DO UPDATE SET content = {content}
+"""
+_PUT, _ADD = _WRITE.format(content="excluded.content"), _WRITE.format(content="kept.content || excluded.content")
+_OF = "loop = (SELECT number FROM untildone.loops WHERE loop_id = %s)"
+_READ = f"SELECT content FROM untildone.documents WHERE {_OF} AND name = %s"
+_READ_ALL = f"SELECT name, content FROM untildone.documents WHERE {_OF} AND name LIKE '%%.md' AND name NOT LIKE '%%/%%' ORDER BY name"
+_DROP_OLD = f"""
+    DELETE FROM untildone.documents WHERE {_OF} AND name LIKE %s AND split_part(name, '/', 2) NOT IN (
+        SELECT DISTINCT split_part(name, '/', 2) FROM untildone.documents WHERE {_OF} AND name LIKE %s ORDER BY 1 DESC LIMIT %s
+    )
+"""
+
+
+def add(database: Database, loop_id: str, name: str, text: str) -> None:
+    database.rows(_ADD, (name, storable(text), loop_id))
+
+
+def put(database: Database, loop_id: str, name: str, text: str) -> None:
+    database.rows(_PUT, (name, storable(text), loop_id))
+
+
+def read(database: Database, loop_id: str, name: str) -> str | None:
+    found = database.row(_READ, (loop_id, name))
+    return None if found is None else str(found[0])
+
+
+def read_all(database: Database, loop_id: str) -> Mapping[str, str]:
+    """Those for people, by name."""
+    return dict(database.rows(_READ_ALL, (loop_id,)))
+
+
+def keep_newest(database: Database, loop_id: str, folder: str, most: int) -> None:
+    """Of the numbered folders in one folder, the last ones."""
+    database.rows(_DROP_OLD, (loop_id, f"{folder}/%", loop_id, f"{folder}/%", most))
+
+
+def archive(database: Database, loop_id: str, documents: Mapping[str, str]) -> None:
+    """All at once, and once."""
+
+    def work(connection: Connection) -> None:
+        with connection.transaction():
+            mark = b"UPDATE untildone.loops SET archived = true WHERE loop_id = %s AND NOT archived"
+            if connection.execute(mark, (loop_id,)).rowcount:
+                for name, text in documents.items():
+                    connection.execute(_PUT.encode(), (name, storable(text), loop_id))
+
+    database.run(work)
+
+
+def storable(text: str) -> str:
+    """The database has no NUL, and no half of a character."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,0 +1,261 @@
+"""One loop's journal in the database.
+
+A writer says after which entry its own come; the database takes them if that is still the last one. One statement, so that nobody
+who freezes or dies in the middle of it holds up the others. Each append has a key: whether one was written before the connection was
+lost is seen from the entries themselves, so that it is neither lost nor written twice.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from untildone.core.apply import apply
+from untildone.core.codec import epoch, timestamp
+from untildone.core.errors import DamagedState, LoopNotFound, Superseded
+from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
+from untildone.core.loop import Loop
+from untildone.core.secrets import Redactor
+from untildone.core.value import dataclass
+from untildone.store import Clock, checkpoint, runners
+from untildone.store.checkpoint import Checkpoint, CheckpointWriter
+from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
+from untildone.store.postgres.announcing import Announcing
+from untildone.store.postgres.connections import Database
+from untildone.store.postgres.listening import CHANNEL, Listening
+
+if TYPE_CHECKING:
+    from untildone.store.postgres.connections import Connection
+
+_AT_ONCE = 500
+_MOST_NOTES = 20
+_UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+"""What a line that is not an entry of this journal may raise while it is read or folded."""
+
+_APPEND = f"""
+    WITH moved AS (
+        UPDATE untildone.loops
+        SET last_seq = %(known)s + cardinality(%(lines)s::text[]), cost = %(cost)s,
+            token = coalesce(%(claims)s, token), engine_token = coalesce(%(engine)s, engine_token)
+        WHERE number = %(loop)s AND last_seq = %(known)s AND (%(token)s::text IS NULL OR token = %(token)s)
+            AND (%(engine)s::text IS NULL OR engine_token IS NULL OR engine_token < %(engine)s
+                 OR (engine_token = %(engine)s AND token = %(engine)s))
+        RETURNING number, loop_id, last_seq
+    ), written AS (
+        INSERT INTO untildone.entries (loop, seq, append_key, line)
+        SELECT number, %(known)s + place, %(key)s, line FROM moved, unnest(%(lines)s::text[]) WITH ORDINALITY AS _(line, place)
+    )
+    SELECT CASE WHEN %(aloud)s THEN pg_notify('{CHANNEL}', loop_id || ' ' || last_seq) END FROM moved
+"""
+_NEWS = """
+    SELECT token, engine_token, seq, append_key, line
+    FROM untildone.loops LEFT JOIN untildone.entries ON loop = number AND seq > %s
+    WHERE number = %s ORDER BY seq
+"""
+_PAGE = "SELECT seq, line FROM untildone.entries WHERE loop = %s AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
+_CHECKPOINT = """
+    INSERT INTO untildone.checkpoints AS kept (loop, seq, content) VALUES (%s, %s, %s)
+    ON CONFLICT (loop) DO UPDATE SET seq = excluded.seq, content = excluded.content WHERE kept.seq < excluded.seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """Which loop it is, where, and what goes into every line."""
+
+    database: Database
+    listening: Listening
+    announcing: Announcing
+    redactor: Redactor
+    clock: Clock
+    loop_id: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    entries: tuple[Entry, ...]
+    keys: frozenset[uuid.UUID]
+    token: str | None
+    engine_token: str | None
+
+
+class PostgresJournal:
+    def __init__(self, writing: Writing, loop: Loop | None, lines: Iterable[tuple[int, str]]) -> None:
+        """`loop` is as of some entry, `lines` are those after it."""
+        self.repairs: list[str] = []
+        self.token: str | None = None
+        """Of the claim, if this is the runner's."""
+        self._writing = writing
+        self._database = writing.database
+        self._folded = loop
+        self._last_seq = loop.seq if loop else 0
+        """The last number taken. A damaged line keeps its own."""
+        self._looked_at = float("-inf")
+        self._repairs_told = 0
+        self._writer: CheckpointWriter | None = None
+        self._take(lines)
+
+    @property
+    def loop(self) -> Loop:
+        if self._folded is None:
+            found = "; ".join(self.repairs[:3]) or "it is empty"
+            raise DamagedState(
+                f"The state of loop {self._writing.loop_id} cannot be read: {found}.", f"look at {self._database.name}"
+            )
+        return self._folded
+
+    def catch_up(self) -> tuple[Entry, ...]:
+        """Asks the database only if there may be something; a runner hears here that it is one no longer."""
+        if not self._writing.listening.may_be_news(self._writing.loop_id, self._last_seq, self._looked_at):
+            return ()
+        self._looked_at = time.monotonic()
+        news = self._news()
+        self._check(news)
+        return news.entries
+
+    def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
+        """Always on disk when it returns: what the others have read must still be there after a crash of the server."""
+        return self._append(events, after) if events else ()
+
+    def become_runner(self, host: str, engine_token: str | None = None) -> None:
+        """Superseded if an engine made a newer claim."""
+        self._writer = CheckpointWriter(self._write_checkpoint)
+        token = engine_token or runners.new_token(self._writing.clock())
+        claim = RunnerClaimed(token, os.getpid(), runners.machine(), host)
+        self._append((claim,), None, {"claims": token, "engine": engine_token})
+        self.token = token
+
+    def entries(self) -> Iterator[Entry]:
+        last, end = 0, self._last_seq
+        while last < end and (page := self._database.rows(_PAGE, (self._writing.number, last, end, _AT_ONCE))):
+            last = page[-1][0]
+            for _, line in page:
+                try:
+                    yield self._entry(line)
+                except DamagedLine:
+                    continue
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+            self._writing.announcing.flush()
+
+    def _append(
+        self, events: tuple[Event, ...], after: int | None, claim: dict[str, str | None] | None = None
+    ) -> tuple[Entry, ...]:
+        key = uuid.uuid4()
+        told: tuple[Entry, ...] = ()
+        while after is None or self.loop.seq == after:
+            ours = self._numbered((*events, *self._repairs_to_tell()))
+            folded = self._folded_with(ours)
+            if self._written(ours, key, {"cost": folded.spend.cost_usd if folded else 0.0, **(claim or {})}):
+                self._folded, self._last_seq = folded, ours[-1].seq
+                self._note_written()
+                return (*told, *ours)
+            news = self._news()
+            if key in news.keys:
+                # It was written when the connection was lost.
+                self._note_written()
+                mine = {entry.seq: entry for entry in ours}
+                return (*told, *(mine.get(entry.seq, entry) for entry in news.entries))
+            told = (*told, *news.entries)
+            self._check(news, claim)
+            if not news.keys:
+                raise self._lost()
+        return told
+
+    def _numbered(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
+        now = epoch(timestamp(self._writing.clock()))
+        return tuple(Entry(seq, now, event) for seq, event in enumerate(events, self._last_seq + 1))
+
+    def _repairs_to_tell(self) -> tuple[Event, ...]:
+        return tuple(map(StateRepaired, self.repairs[self._repairs_told :])) if self._writer is not None else ()
+
+    def _folded_with(self, entries: tuple[Entry, ...]) -> Loop | None:
+        """Before they are written: an entry that cannot be folded must not get into the journal."""
+        folded = self._folded
+        for entry in entries:
+            folded = apply(folded, entry)
+        return folded
+
+    def _written(self, entries: tuple[Entry, ...], key: uuid.UUID, also: Mapping[str, object]) -> bool:
+        values = {
+            "loop": self._writing.number,
+            "known": self._last_seq,
+            "token": self.token,
+            "key": key,
+            "lines": [line_of(entry, self._writing.loop_id, self._writing.redactor) for entry in entries],
+            # A person's word at once; a runner has many, which are announced apart.
+            "aloud": self._writer is None,
+            "claims": None,
+            "engine": None,
+            **also,
+        }
+
+        def write(connection: Connection) -> bool:
+            return connection.execute(_APPEND.encode(), values).rowcount > 0
+
+        return self._database.run(write)
+
+    def _note_written(self) -> None:
+        self._writing.listening.heard(self._writing.loop_id, self._last_seq)
+        if self._writer is not None:
+            self._writing.announcing.tell(self._writing.loop_id, self._last_seq)
+            self._repairs_told = len(self.repairs)
+            self._writer.submit(Checkpoint(self.loop, self._last_seq))
+
+    def _news(self) -> _News:
+        rows = self._database.rows(_NEWS, (self._last_seq, self._writing.number))
+        if not rows:
+            raise LoopNotFound(f"There is no loop '{self._writing.loop_id}' any more.", "somebody deleted it")
+        fresh = [row for row in rows if row[2] is not None]
+        entries = self._take((seq, line) for _, _, seq, _, line in fresh)
+        return _News(entries, frozenset(row[3] for row in fresh), rows[0][0], rows[0][1])
+
+    def _check(self, news: _News, claim: dict[str, str | None] | None = None) -> None:
+        """Raise Superseded if another runner has claimed the loop since, or an engine made a newer claim than this one."""
+        engine = claim.get("engine") if claim else None
+        older = engine is not None and news.engine_token is not None and news.engine_token >= engine != news.token
+        if older or (self.token is not None and news.token != self.token):
+            raise Superseded(
+                f"Another runner drives loop {self._writing.loop_id} now.",
+                "this one ends, and what it did does not count",
+            )
+
+    def _lost(self) -> DamagedState:
+        return DamagedState(
+            f"{self._database.name} has lost entries of loop {self._writing.loop_id} that were there before.",
+            "was an old copy of the database put in its place? then `untildone resume` goes on from that",
+        )
+
+    def _take(self, lines: Iterable[tuple[int, str]]) -> tuple[Entry, ...]:
+        fresh: list[Entry] = []
+        for seq, line in lines:
+            try:
+                entry = self._entry(line)
+                self._folded = apply(self._folded, entry)
+                fresh.append(entry)
+            except _UNFIT as problem:
+                self._note(f"entry {seq}: {problem}")
+            self._last_seq = seq
+        return tuple(fresh)
+
+    def _entry(self, line: str) -> Entry:
+        return entry_of(unsealed(line.encode()), self._writing.loop_id)
+
+    def _note(self, problem: str) -> None:
+        if len(self.repairs) < _MOST_NOTES:
+            self.repairs.append(problem)
+
+    def _write_checkpoint(self, kept: Checkpoint) -> None:
+        content = checkpoint.encoded(kept, self._writing.redactor).decode()
+        self._database.rows(_CHECKPOINT, (self._writing.number, kept.offset, content))
+
+
+def line_of(entry: Entry, loop_id: str, redactor: Redactor) -> str:
+    return sealed(compact(as_fields(entry, loop_id, redactor.text))).decode()

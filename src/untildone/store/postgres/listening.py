@@ -1,0 +1,89 @@
+"""Hearing which loops changed: one connection a process, so that those who wait need not ask the database all the time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from untildone.core.errors import UntilDoneError
+from untildone.store.postgres.connections import Database
+
+if TYPE_CHECKING:
+    from untildone.store.postgres.connections import Connection
+
+CHANNEL = "untildone"
+ASK_ANYWAY, ASK_WHILE_DEAF = 1.0, 0.1
+"""Seconds after which the database is asked although nothing was heard; and while nothing can be heard."""
+_TRY_AGAIN, _LOOK_UP = 0.2, 0.5
+
+
+class Listening:
+    """Begins with the first question. `on_return` is called whenever the database is there, also after it was away."""
+
+    def __init__(self, database: Database, on_return: Callable[[], None] = lambda: None) -> None:
+        self._database = database
+        self._on_return = on_return
+        self._newest: dict[str, int] = {}
+        self._since: float | None = None
+        """Since when nothing can have been missed."""
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._closed = threading.Event()
+
+    def heard(self, loop_id: str, seq: int) -> None:
+        if seq > self._newest.get(loop_id, 0):
+            self._newest[loop_id] = seq
+
+    def forget(self, loop_id: str) -> None:
+        self._newest.pop(loop_id, None)
+
+    def newest(self, loop_id: str) -> int:
+        """The number of the last entry that was heard of."""
+        return self._newest.get(loop_id, 0)
+
+    def may_be_news(self, loop_id: str, seq: int, looked_at: float) -> bool:
+        """Whether there may be entries after one, for somebody who looked at a time."""
+        return self.newest(loop_id) > seq or self.is_stale(looked_at)
+
+    def is_stale(self, looked_at: float) -> bool:
+        """Whether a look at a time says too little by now, even if nothing was heard."""
+        self._ensure()
+        since, age = self._since, time.monotonic() - looked_at
+        if since is None:
+            return age >= ASK_WHILE_DEAF
+        return looked_at < since or age >= ASK_ANYWAY
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join(5 * _LOOK_UP)
+
+    def _ensure(self) -> None:
+        with self._starting:
+            if self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(target=self._work, name="listening", daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        import psycopg
+
+        while not self._closed.is_set():
+            try:
+                with self._database.connect() as connection:
+                    self._listen(connection)
+            except (UntilDoneError, psycopg.Error):
+                # Asking goes on; so does trying to hear.
+                pass
+            self._since = None
+            self._closed.wait(_TRY_AGAIN)
+
+    def _listen(self, connection: Connection) -> None:
+        connection.execute(f"LISTEN {CHANNEL}".encode())
+        self._since = time.monotonic()
+        self._on_return()
+        while not self._closed.is_set():
+            for notice in connection.notifies(timeout=_LOOK_UP):
+                loop_id, _, seq = notice.payload.partition(" ")
+                self.heard(loop_id, int(seq))

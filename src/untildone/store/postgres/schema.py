@@ -1,0 +1,112 @@
+"""The tables, as the list of steps that made them. A step that was released is never changed: a new one is added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from untildone.core.errors import StoreError
+
+if TYPE_CHECKING:
+    import psycopg
+
+LOCKS = 0x756E7469
+"""The first half of the key of every advisory lock of ours, so that other programs may share the database."""
+MIGRATING, SERVING = 0, -1
+"""The second half; a loop's own number is above zero."""
+
+FIRST = """
+CREATE TABLE untildone.loops (
+    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    loop_id text COLLATE "C" NOT NULL UNIQUE,
+    last_seq bigint NOT NULL,
+    token text COLLATE "C",
+    engine_token text COLLATE "C",
+    archived boolean NOT NULL DEFAULT false
+);
+COMMENT ON COLUMN untildone.loops.token IS 'the last claim: whoever holds another one may not write any more';
+COMMENT ON COLUMN untildone.loops.engine_token IS 'the newest claim that an engine made: an older one is refused';
+
+CREATE TABLE untildone.entries (
+    loop integer NOT NULL REFERENCES untildone.loops ON DELETE CASCADE,
+    seq bigint NOT NULL,
+    append_key uuid NOT NULL,
+    line text NOT NULL,
+    PRIMARY KEY (loop, seq)
+);
+COMMENT ON COLUMN untildone.entries.append_key IS 'of one append: tells whether it was written when the connection was lost';
+
+CREATE TABLE untildone.checkpoints (
+    loop integer PRIMARY KEY REFERENCES untildone.loops ON DELETE CASCADE,
+    seq bigint NOT NULL,
+    content text NOT NULL
+);
+
+CREATE TABLE untildone.output (
+    loop integer NOT NULL REFERENCES untildone.loops ON DELETE CASCADE,
+    name text COLLATE "C" NOT NULL,
+    start bigint NOT NULL,
+    content bytea NOT NULL,
+    PRIMARY KEY (loop, name, start)
+);
+
+CREATE TABLE untildone.documents (
+    loop integer NOT NULL REFERENCES untildone.loops ON DELETE CASCADE,
+    name text COLLATE "C" NOT NULL,
+    content text NOT NULL,
+    PRIMARY KEY (loop, name)
+);
+"""
+
+GROUPS = """
+CREATE TABLE untildone.groups (
+    name text COLLATE "C" PRIMARY KEY,
+    max_cost double precision,
+    at_once integer
+);
+ALTER TABLE untildone.loops
+    ADD COLUMN group_name text COLLATE "C",
+    ADD COLUMN cost double precision NOT NULL DEFAULT 0;
+COMMENT ON COLUMN untildone.loops.cost IS 'dollars spent, as of last_seq';
+CREATE INDEX ON untildone.loops (group_name) WHERE group_name IS NOT NULL;
+"""
+
+MIGRATIONS = (FIRST, GROUPS)
+
+
+def migrate(connection: psycopg.Connection[Any], steps: tuple[str, ...] = MIGRATIONS) -> None:
+    """Bring the tables up to date, one process at a time, each step as a whole or not at all."""
+    if _version(connection) == len(steps):
+        return
+    connection.execute("SELECT pg_advisory_lock(%s, %s)", (LOCKS, MIGRATING))
+    try:
+        _apply(connection, steps)
+    finally:
+        if not connection.broken:
+            connection.execute("SELECT pg_advisory_unlock(%s, %s)", (LOCKS, MIGRATING))
+
+
+def _apply(connection: psycopg.Connection[Any], steps: tuple[str, ...]) -> None:
+    with connection.transaction():
+        connection.execute("CREATE SCHEMA IF NOT EXISTS untildone")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS untildone.migrations (version integer PRIMARY KEY, at timestamptz DEFAULT now())"
+        )
+    done = _version(connection)
+    if done > len(steps):
+        raise StoreError(
+            f"The database was made by a newer untildone (its tables have version {done}, this one knows {len(steps)}).",
+            "install that version here too",
+        )
+    for version, step in enumerate(steps[done:], done + 1):
+        with connection.transaction():
+            connection.execute(step.encode())
+            connection.execute("INSERT INTO untildone.migrations (version) VALUES (%s)", (version,))
+
+
+def _version(connection: psycopg.Connection[Any]) -> int:
+    """How many steps were made; -1 if not even the list of them is there."""
+    row = connection.execute("SELECT to_regclass('untildone.migrations') IS NOT NULL").fetchone()
+    if row is None or not row[0]:
+        return -1
+    found = connection.execute("SELECT coalesce(max(version), 0) FROM untildone.migrations").fetchone()
+    return int(found[0]) if found else 0

@@ -1,0 +1,319 @@
+"""The store in a Postgres database: loops, claims, and what people read beside the journal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from untildone.core.apply import apply
+from untildone.core.codec import epoch, timestamp
+from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError, UsageError
+from untildone.core.events import Entry, LoopCreated
+from untildone.core.loop import CLUSTER, Loop
+from untildone.core.model import Status
+from untildone.core.secrets import Redactor
+from untildone.store import Clock, Group, Standing, checkpoint, disk
+from untildone.store.lines import DamagedLine, entry_of, unsealed
+from untildone.store.live import LiveFile
+from untildone.store.names import checked_group, checked_id, meant
+from untildone.store.postgres import documents, groups, schema
+from untildone.store.postgres.announcing import Announcing
+from untildone.store.postgres.connections import PATIENCE, Database
+from untildone.store.postgres.journal import PostgresJournal, Writing, line_of
+from untildone.store.postgres.listening import Listening
+from untildone.store.postgres.locks import HELD, Lock, Locks
+from untildone.store.postgres.output import PostgresSpool, Turn
+
+KEPT_CHECKPOINTS = 10
+_AT_ONCE = 500
+_CREATE = """
+    WITH made AS (
+        INSERT INTO untildone.loops (loop_id, last_seq, group_name) VALUES (%s, 1, %s)
+        ON CONFLICT DO NOTHING RETURNING number, loop_id
+    ), written AS (
+        INSERT INTO untildone.entries (loop, seq, append_key, line) SELECT number, 1, %s, %s FROM made
+    )
+    SELECT number FROM made
+"""
+_MADE_BEFORE = """
+    SELECT 1 FROM untildone.entries WHERE loop = (SELECT number FROM untildone.loops WHERE loop_id = %s) AND append_key = %s
+"""
+# In one statement: a checkpoint that is replaced meanwhile must not hide the entries before it.
+_LOAD = """
+    SELECT loop_id, number, checkpoints.content,
+        ARRAY(SELECT seq FROM untildone.entries WHERE loop = number AND seq > coalesce(checkpoints.seq, 0) ORDER BY seq),
+        ARRAY(SELECT line FROM untildone.entries WHERE loop = number AND seq > coalesce(checkpoints.seq, 0) ORDER BY seq)
+    FROM untildone.loops LEFT JOIN untildone.checkpoints ON checkpoints.loop = number
+    WHERE loop_id = ANY(%s) ORDER BY loop_id
+"""
+_EVERY_LINE = "SELECT seq, line FROM untildone.entries WHERE loop = %s ORDER BY seq"
+_AFTER = """
+    SELECT seq, line FROM untildone.entries
+    WHERE loop = (SELECT number FROM untildone.loops WHERE loop_id = %s) AND seq > %s ORDER BY seq LIMIT %s
+"""
+
+
+class PostgresStore:
+    """`folder` is where this machine keeps what agents and people read as files."""
+
+    def __init__(
+        self,
+        address: str,
+        redactor: Redactor | None = None,
+        clock: Clock = time.time,
+        folder: Path | None = None,
+        home: Path | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.database = Database(address, patience)
+        self.redactor = redactor or Redactor({})
+        self.clock = clock
+        self.home = home or Path.cwd()
+        self._folder = folder or _default_folder()
+        self._locks = Locks(self.database)
+        self._listening = Listening(self.database, self._locks.renew)
+        self._announcing = Announcing(self.database)
+        self._tokens: dict[str, str] = {}
+        """Of the loops that are claimed here."""
+        self._signatures: dict[str, tuple[int, bool]] = {}
+        self._signatures_at = float("-inf")
+
+    @property
+    def name(self) -> str:
+        return self.database.name
+
+    def close(self) -> None:
+        self._announcing.close()
+        self._listening.close()
+        self._locks.close()
+        self.database.close()
+
+    def create(self, event: LoopCreated) -> Loop:
+        loop_id, key = checked_id(event.loop_id), uuid.uuid4()
+        entry = Entry(1, epoch(timestamp(self.clock())), event)
+        loop, line = apply(None, entry), line_of(entry, loop_id, self.redactor)
+        created = self.database.rows(_CREATE, (loop_id, event.settings.group, key, line))
+        made = created or self.database.rows(_MADE_BEFORE, (loop_id, key))
+        if not made:
+            raise UsageError(f"There is already a loop '{loop_id}' in {self.name}.", "choose another id")
+        return loop
+
+    def ids(self) -> tuple[str, ...]:
+        return tuple(name for (name,) in self.database.rows("SELECT loop_id FROM untildone.loops ORDER BY loop_id"))
+
+    def live_ids(self) -> tuple[str, ...]:
+        found = self.database.rows("SELECT loop_id FROM untildone.loops WHERE NOT archived ORDER BY loop_id")
+        return tuple(name for (name,) in found)
+
+    def find(self, name: str) -> str:
+        return meant(name, self.ids(), f"in {self.name}")
+
+    def load(self, loop_id: str) -> Loop:
+        return self.open(loop_id).loop
+
+    def survey(self, loop_ids: Collection[str]) -> Iterator[Standing]:
+        driven = {number for (number,) in self.database.rows(HELD)}
+        found = {row[0]: row for row in self.database.rows(_LOAD, (list(loop_ids),))}
+        for loop_id in loop_ids:
+            if loop_id in found:
+                yield self._standing(found[loop_id], driven)
+
+    def _standing(self, row: tuple[Any, ...], driven: Collection[int]) -> Standing:
+        loop_id, number = row[:2]
+        try:
+            return Standing(loop_id, self._journal(row).loop, driven=number in driven)
+        except UntilDoneError as problem:
+            return Standing(loop_id, problem=problem.sentence)
+
+    def open(self, loop_id: str) -> PostgresJournal:
+        row = self.database.row(_LOAD, ([checked_id(loop_id)],))
+        if row is None:
+            raise self._missing(loop_id)
+        return self._journal(row)
+
+    def _journal(self, row: tuple[Any, ...]) -> PostgresJournal:
+        loop_id, number, content, numbers, lines = row
+        writing = Writing(self.database, self._listening, self._announcing, self.redactor, self.clock, loop_id, number)
+        try:
+            known = None if content is None else checkpoint.decoded(content.encode()).loop
+        except DamagedLine:
+            return PostgresJournal(writing, None, self.database.rows(_EVERY_LINE, (number,)))
+        return PostgresJournal(writing, known, zip(numbers, lines, strict=True))
+
+    def _missing(self, loop_id: str) -> LoopNotFound:
+        return LoopNotFound(
+            f"There is no loop '{loop_id}' in {self.name}.", "`untildone list` shows the loops there are"
+        )
+
+    @contextmanager
+    def claim(self, loop_id: str, host: str = "terminal", token: str | None = None) -> Iterator[PostgresJournal]:
+        """Without a token, one runner at a time, for as long as it lives. An engine's tokens say which of its runners counts:
+        the newest, and an older one need not be dead before."""
+        lock = self._taken(loop_id, host, shared=token is not None)
+        try:
+            journal = self.open(loop_id)
+            try:
+                self._become_runner(journal, host, token)
+                yield journal
+            finally:
+                self._tokens.pop(loop_id, None)
+                journal.close()
+        finally:
+            self._locks.release(lock)
+
+    def _taken(self, loop_id: str, host: str, *, shared: bool) -> Lock:
+        """LoopBusy if somebody else has it; GroupFull. What only writes down what follows from a control needs no place."""
+        number, group = self._place(loop_id)
+        lock = Lock(number, shared)
+
+        def take() -> bool:
+            return self._locks.take(lock)
+
+        if not (groups.enter(self.database, group, number, take) if group and host else take()):
+            raise self._busy(loop_id)
+        return lock
+
+    def _become_runner(self, journal: PostgresJournal, host: str, token: str | None) -> None:
+        loop = journal.loop
+        if token is None and host and loop.host == CLUSTER and loop.status is Status.RUNNING:
+            # Between two turns, no runner of the cluster holds the lock.
+            raise self._busy(loop.loop_id)
+        journal.become_runner(host, token)
+        if journal.token is not None:
+            self._tokens[loop.loop_id] = journal.token
+
+    def _place(self, loop_id: str) -> tuple[int, str | None]:
+        """The loop's number, and its group."""
+        query = "SELECT number, group_name FROM untildone.loops WHERE loop_id = %s"
+        found = self.database.row(query, (checked_id(loop_id),))
+        if found is None:
+            raise self._missing(loop_id)
+        return int(found[0]), found[1]
+
+    def _number(self, loop_id: str) -> int:
+        return self._place(loop_id)[0]
+
+    def _busy(self, loop_id: str) -> LoopBusy:
+        loop = self.load(loop_id)
+        who = f" (process {loop.runner.pid} on {loop.runner.machine})" if loop.runner else ""
+        return LoopBusy(
+            f"Loop {loop_id} is already being driven{who}.", f"`untildone log --follow {loop_id}` shows what it does"
+        )
+
+    def is_driven(self, loop_id: str) -> bool:
+        return self._locks.is_held(self._number(loop_id))
+
+    def signature(self, loop_id: str) -> object | None:
+        """From memory, as long as nothing can have been missed."""
+        if loop_id not in self._signatures or self._listening.is_stale(self._signatures_at):
+            self.signatures()
+        known = self._signatures.get(loop_id)
+        return known and (max(known[0], self._listening.newest(loop_id)), known[1])
+
+    def signatures(self) -> Mapping[str, object]:
+        self._signatures_at = time.monotonic()
+        found = self.database.rows("SELECT loop_id, last_seq, archived FROM untildone.loops ORDER BY loop_id")
+        self._signatures = {name: (seq, archived) for name, seq, archived in found}
+        return self._signatures
+
+    def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
+        rows = self.database.rows(_AFTER, (checked_id(loop_id), place, _AT_ONCE))
+        return tuple(_readable((line for _, line in rows), loop_id)), rows[-1][0] if rows else place
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        lock = Lock(schema.SERVING)
+        if not self._locks.take(lock):
+            raise LoopBusy(f"Another server serves {self.name} already.", "use that one, or end it first")
+        try:
+            yield
+        finally:
+            self._locks.release(lock)
+
+    def is_served(self) -> bool:
+        return self._locks.is_held(schema.SERVING)
+
+    def spool(self, loop_id: str, name: str) -> PostgresSpool:
+        turn = Turn(checked_id(loop_id), checked_id(name))
+        return PostgresSpool(self.database, turn, lambda: self._tokens.get(loop_id))
+
+    def output_names(self, loop_id: str) -> tuple[str, ...]:
+        query = "SELECT DISTINCT name FROM untildone.output WHERE loop = %s ORDER BY name"
+        return tuple(name for (name,) in self.database.rows(query, (self._number(loop_id),)))
+
+    def add_to_document(self, loop_id: str, name: str, text: str) -> None:
+        documents.add(self.database, loop_id, name, self.redactor.text(text))
+        self._show(loop_id, name)
+
+    def put_document(self, loop_id: str, name: str, text: str) -> None:
+        documents.put(self.database, loop_id, name, self.redactor.text(text))
+
+    def _show(self, loop_id: str, name: str) -> None:
+        """As a file, for the agents of this machine."""
+        text = documents.read(self.database, loop_id, name)
+        disk.replace_file(self._made(loop_id) / name, (text or "").encode(), sync=False)
+
+    def documents(self, loop_id: str) -> Mapping[str, str]:
+        return documents.read_all(self.database, loop_id)
+
+    def receipt(self, loop_id: str) -> str | None:
+        return documents.read(self.database, loop_id, documents.RECEIPT)
+
+    def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
+        place = f"checkpoints/{loop.spend.iterations:04d}"
+        kept = checkpoint.encoded(checkpoint.Checkpoint(loop, 0), self.redactor).decode()
+        documents.put(self.database, loop.loop_id, f"{place}/checkpoint.json", kept)
+        if live_state is not None:
+            self.put_document(loop.loop_id, f"{place}/ralph-delta.state.md", live_state)
+        documents.keep_newest(self.database, loop.loop_id, "checkpoints", KEPT_CHECKPOINTS)
+
+    def live_file(self, loop_id: str, workspace: str) -> LiveFile:
+        return LiveFile(workspace, self._made(loop_id), loop_id, self.redactor)
+
+    def progress(self, loop_id: str) -> Path:
+        return self._folder / f"{checked_id(loop_id)}.progress"
+
+    def _made(self, loop_id: str) -> Path:
+        place = self.progress(loop_id)
+        with disk.told_as_sentence(place):
+            place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def archive(self, loop_id: str, receipt: str, report: str) -> None:
+        told = {documents.RECEIPT: receipt, documents.REPORT: report}
+        documents.archive(self.database, loop_id, {name: self.redactor.text(text) for name, text in told.items()})
+        shutil.rmtree(self.progress(loop_id), ignore_errors=True)
+
+    def delete(self, loop_id: str) -> None:
+        self.database.rows("DELETE FROM untildone.loops WHERE loop_id = %s", (checked_id(loop_id),))
+        self._listening.forget(loop_id)
+        self._signatures.pop(loop_id, None)
+
+    def group(self, name: str) -> Group:
+        return next(iter(groups.standing(self.database, name)), Group(name))
+
+    def groups(self) -> tuple[Group, ...]:
+        return groups.standing(self.database)
+
+    def change_group(self, name: str, *, max_cost: float | None, at_once: int | None) -> Group:
+        groups.change(self.database, checked_group(name), max_cost, at_once)
+        return self.group(name)
+
+
+def _readable(lines: Iterable[str], loop_id: str) -> Iterator[Entry]:
+    for line in lines:
+        try:
+            yield entry_of(unsealed(line.encode()), loop_id)
+        except DamagedLine:
+            continue
+
+
+def _default_folder() -> Path:
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "untildone" / "loops"

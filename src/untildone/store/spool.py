@@ -1,0 +1,56 @@
+"""What an agent prints, in a file: appended to as it comes, wherever the file is by then when somebody reads it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from untildone.core.errors import StoreError
+from untildone.store import disk
+
+_WRITING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+
+
+class FileSpool:
+    def __init__(self, locate: Callable[[], Path]) -> None:
+        self._locate = locate
+        """Where the file is now: an ended loop moves to the history."""
+        self._descriptor: int | None = None
+        self._path: Path | None = None
+
+    def write(self, content: bytes) -> None:
+        try:
+            if self._descriptor is None:
+                self._path = self._locate()
+                self._descriptor = os.open(self._path, _WRITING, 0o600)
+            unwritten = memoryview(content)
+            while unwritten:
+                unwritten = unwritten[os.write(self._descriptor, unwritten) :]
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def size(self) -> int | None:
+        return disk.if_there(lambda: self._locate().stat().st_size)
+
+    def read(self, start: int, count: int) -> bytes:
+        def read() -> bytes:
+            with open(self._locate(), "rb") as file:
+                file.seek(start)
+                return file.read(count)
+
+        return disk.if_there(read) or b""
+
+
+def _unwritable(path: Path | None, error: OSError) -> StoreError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"The disk is full: the output cannot be written to {path}.", "free some space, then resume")
+    return StoreError(
+        f"The output cannot be written to {path}: {error.strerror}.", "make the folder writable, then resume"
+    )

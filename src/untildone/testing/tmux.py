@@ -1,0 +1,100 @@
+"""A real terminal to look at: a tmux server of its own, with one window in which a program runs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+PATIENCE = 60.0
+
+
+class Tmux:
+    """Runs a program until the `with` ends. What is seen is what a person would see."""
+
+    def __init__(
+        self, argv: Sequence[str], folder: Path, environment: Mapping[str, str], *, columns: int = 100, rows: int = 40
+    ) -> None:
+        # A socket's path must be short, and those of tests are not.
+        self._place = tempfile.mkdtemp(prefix="tmux-")
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        size = ("-x", str(columns), "-y", str(rows))
+        self._run("-f", "/dev/null", "new-session", "-d", *size, "-c", str(folder), "env", "-i", *variables, *argv)
+        self._run("set-option", "-g", "remain-on-exit", "on")
+
+    def __enter__(self) -> Tmux:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        subprocess.run(["tmux", "-S", f"{self._place}/s", "kill-server"], capture_output=True, timeout=PATIENCE)
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    def type(self, text: str) -> None:
+        """Key by key, as it is."""
+        self._run("send-keys", "-l", "--", text)
+
+    def press(self, *keys: str) -> None:
+        """Keys by tmux's names: Enter, Escape, C-c."""
+        self._run("send-keys", *keys)
+
+    def paste(self, text: str) -> None:
+        """In one piece, in brackets if the program asked for that."""
+        self._run("load-buffer", "-", given=text)
+        self._run("paste-buffer", "-p", "-r", "-d")
+
+    def resize(self, columns: int, rows: int) -> None:
+        self._run("resize-window", "-x", str(columns), "-y", str(rows))
+
+    @property
+    def pane(self) -> str:
+        """What the screen shows."""
+        return self._run("capture-pane", "-p")
+
+    @property
+    def styled_pane(self) -> str:
+        """With its colours."""
+        return self._run("capture-pane", "-p", "-e")
+
+    @property
+    def everything(self) -> str:
+        """What the screen shows and what has been scrolled away, long lines in one piece."""
+        return self._run("capture-pane", "-p", "-J", "-S", "-")
+
+    def told(self, form: str) -> str:
+        """What tmux knows of the terminal, such as `#{alternate_on}`."""
+        return self._run("display-message", "-p", form).strip()
+
+    def shows(self, words: str, patience: float = PATIENCE) -> str:
+        """Wait until the screen shows these words; the whole screen."""
+        deadline = time.monotonic() + patience
+        while words not in (pane := self.pane):
+            assert time.monotonic() < deadline, f"{words!r} is not in:\n{pane}"
+            time.sleep(0.05)
+        return pane
+
+    def hides(self, words: str, patience: float = PATIENCE) -> None:
+        """Wait until the screen shows these words no more."""
+        deadline = time.monotonic() + patience
+        while words in (pane := self.pane):
+            assert time.monotonic() < deadline, f"{words!r} is still in:\n{pane}"
+            time.sleep(0.05)
+
+    def settles(self, quiet: float = 1.0, patience: float = PATIENCE) -> str:
+        """Wait until the screen has not changed for some seconds; the whole screen."""
+        deadline, since, before = time.monotonic() + patience, time.monotonic(), self.pane
+        while time.monotonic() - since < quiet:
+            assert time.monotonic() < deadline, f"it does not settle:\n{before}"
+            time.sleep(0.05)
+            if (pane := self.pane) != before:
+                since, before = time.monotonic(), pane
+        return before
+
+    def _run(self, *words: str, given: str | None = None) -> str:
+        command = ["tmux", "-S", f"{self._place}/s", *words]
+        return subprocess.run(command, input=given, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout

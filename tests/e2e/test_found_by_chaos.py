@@ -1,0 +1,44 @@
+"""What `make chaos` has found, each as a test of its own; the seed and the story that found it stand beside it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from untildone.testing.command_line import CommandLine
+
+
+def ended_loop(cli: CommandLine) -> tuple[str, Path]:
+    """A loop that is verified and in the history: its id, and where it lies."""
+    assert cli.run("run", "a job", "--agent", "scripted", "--check", "true", "--", "--scenario", "liar").code == 0
+    (folder,) = (cli.workspace / ".loop" / "history").iterdir()
+    return folder.name.partition("_")[2], folder
+
+
+@pytest.mark.parametrize("command", [("log",), ("log", "--json"), ("watch", "--plain"), ("show", "--json")])
+def test_a_loop_whose_first_line_is_damaged_can_be_looked_at(cli: CommandLine, command: tuple[str, ...]) -> None:
+    """Seed 2, story 5: `log` ended with a defect."""
+    loop_id, folder = ended_loop(cli)
+    journal = folder / "execution.log.jsonl"
+    content = journal.read_bytes()
+    journal.write_bytes(content[:105] + bytes([content[105] ^ 16]) + content[106:])
+    ended = cli.run(*command, loop_id)
+    assert ended.code == 0, ended.errors
+    assert "verified" in ended.output + ended.errors
+
+
+def test_a_loop_whose_runner_died_at_the_very_end_can_be_verified(cli: CommandLine) -> None:
+    """Seed 2, story 3: it had ended, and was said to have no receipt yet."""
+    loop_id, folder = ended_loop(cli)
+    root = cli.workspace / ".loop"
+    for name in ("receipt.json", "report.md"):
+        (folder / name).unlink()
+    for path in folder.glob(f"{loop_id}.json*"):
+        shutil.move(path, root / path.name)
+    shutil.move(folder, root / f"{loop_id}.progress")
+    ended = cli.run("verify", loop_id, "--json")
+    assert ended.code == 0, ended.errors
+    assert [record["agrees"] for record in ended.records] == [True]
+    assert (folder / "receipt.json").exists()

@@ -1,0 +1,296 @@
+"""The work of a loop that travels: what one machine publishes, another goes on with, and a stale one cannot touch."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from untildone.core.errors import Superseded, UsageError
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, LoopSettings
+from untildone.hosts.cluster.publishing import Published
+
+FIRST, SECOND, THIRD = (f"2026-01-01T00:00:0{second}.000000Z" for second in (1, 2, 3))
+
+
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", *words]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A bare repository with one commit."""
+    bare, seed = tmp_path / "remote.git", tmp_path / "seed"
+    for folder in (bare, seed):
+        folder.mkdir()
+    git(bare, "init", "--quiet", "--bare", "--initial-branch=main")
+    git(seed, "init", "--quiet", "--initial-branch=main")
+    (seed / "hello.txt").write_text("hello\n")
+    (seed / ".gitignore").write_text("cache/\n")
+    git(seed, "add", "--all")
+    git(seed, "commit", "--quiet", "--message", "Start")
+    git(seed, "push", "--quiet", str(bare), "main")
+    return bare
+
+
+def a_loop(remote: Path | None, branch: str | None = "work", loop_id: str = "loop-1") -> Loop:
+    worker = AgentChoice("scripted", "scripted")
+    chosen = LoopSettings("ralph", worker, "", remote=None if remote is None else str(remote), branch=branch)
+    return Loop(loop_id, "A job", "A job", chosen, Budget(), 0.0, 0.0)
+
+
+class Machine:
+    """One attempt on one machine."""
+
+    def __init__(self, folder: Path, loop: Loop, token: str) -> None:
+        self.loop = loop
+        self.site = Published(folder, token)
+        self.place = Path(self.site.enter(loop))
+
+    def works(self, name: str = "work.txt", text: str = "work\n", title: str = "Round 1: A job") -> None:
+        (self.place / name).write_text(text)
+        self.site.keep(self.loop, title, lambda: False)
+
+
+def titles(remote: Path, branch: str = "work") -> list[str]:
+    return git(remote, "log", "--reverse", "--format=%s", branch).splitlines()
+
+
+def marks(remote: Path) -> list[str]:
+    return git(remote, "for-each-ref", "--format=%(refname)", "refs/untildone/").splitlines()
+
+
+def hook(remote: Path, name: str, script: str) -> None:
+    path = remote / "hooks" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}")
+    path.chmod(0o755)
+
+
+def test_a_branch_that_is_not_there_starts_from_what_the_remote_has(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    assert (machine.place / "hello.txt").read_text() == "hello\n"
+    machine.works()
+    assert titles(remote) == ["Start", "Round 1: A job"]
+    assert titles(remote, "main") == ["Start"]
+
+
+def test_a_branch_of_its_own_if_none_is_named(tmp_path: Path, remote: Path) -> None:
+    Machine(tmp_path / "a", a_loop(remote, None), FIRST).works()
+    assert titles(remote, "untildone/loop-1") == ["Start", "Round 1: A job"]
+
+
+def test_another_machine_goes_on_from_what_was_published(tmp_path: Path, remote: Path) -> None:
+    first = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    first.works()
+    (first.place / "half-done.txt").write_text("the machine dies here\n")
+    second = Machine(tmp_path / "b", a_loop(remote), SECOND)
+    assert (second.place / "work.txt").read_text() == "work\n"
+    assert not (second.place / "half-done.txt").exists()
+    second.works("more.txt", title="Round 2: A job")
+    assert titles(remote) == ["Start", "Round 1: A job", "Round 2: A job"]
+
+
+def test_a_stale_machine_publishes_nothing_even_before_the_new_one_has_published(tmp_path: Path, remote: Path) -> None:
+    stale = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    Machine(tmp_path / "b", a_loop(remote), SECOND)
+    with pytest.raises(Superseded):
+        stale.works()
+    assert git(remote, "branch", "--list", "work") == ""
+
+
+def test_what_was_cut_short_is_secured_and_refused_in_the_same_way(tmp_path: Path, remote: Path) -> None:
+    stale = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    (stale.place / "part.txt").write_text("part\n")
+    stale.site.secure(stale.loop, "Round 1: A job")
+    new = Machine(tmp_path / "b", a_loop(remote), SECOND)
+    assert (new.place / "part.txt").read_text() == "part\n"
+    (stale.place / "late.txt").write_text("late\n")
+    with pytest.raises(Superseded):
+        stale.site.secure(stale.loop, "Round 2: A job")
+    assert titles(remote) == ["Start", "Round 1: A job"]
+
+
+def test_an_older_token_cannot_take_the_loop_back(tmp_path: Path, remote: Path) -> None:
+    Machine(tmp_path / "b", a_loop(remote), SECOND)
+    with pytest.raises(Superseded):
+        Machine(tmp_path / "a", a_loop(remote), FIRST)
+
+
+def test_nothing_changed_is_not_published(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    before = git(remote, "for-each-ref")
+    machine.site.keep(machine.loop, "Round 1: A job", lambda: False)
+    machine.site.secure(machine.loop, "Round 1: A job")
+    assert git(remote, "for-each-ref") == before
+
+
+def test_the_agents_own_commits_and_branches_are_published(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    git(machine.place, "checkout", "--quiet", "-b", "an-idea")
+    git(machine.place, "commit", "--quiet", "--allow-empty", "--message", "The agent's own")
+    machine.works()
+    assert titles(remote) == ["Start", "The agent's own", "Round 1: A job"]
+
+
+def test_a_rewritten_history_is_published_by_its_owner(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    machine.works()
+    git(machine.place, "commit", "--quiet", "--amend", "--message", "Said better")
+    machine.works("more.txt", title="Round 2: A job")
+    assert titles(remote) == ["Start", "Said better", "Round 2: A job"]
+
+
+def test_on_the_same_machine_what_git_ignores_stays_and_the_rest_is_as_published(tmp_path: Path, remote: Path) -> None:
+    first = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    first.works()
+    (first.place / "cache").mkdir()
+    (first.place / "cache" / "built").write_text("took an hour\n")
+    (first.place / "half-done.txt").write_text("not published\n")
+    (first.place / ".git" / "index.lock").touch()
+    (first.place / ".git" / "MERGE_HEAD").write_text(f"{git(first.place, 'rev-parse', 'HEAD')}\n")
+    again = Machine(tmp_path / "a", a_loop(remote), SECOND)
+    assert again.place == first.place
+    assert (again.place / "cache" / "built").exists()
+    assert not (again.place / "half-done.txt").exists()
+    again.works("more.txt", title="Round 2: A job")
+    assert titles(remote) == ["Start", "Round 1: A job", "Round 2: A job"]
+
+
+def test_what_git_ignores_is_not_carried(tmp_path: Path, remote: Path) -> None:
+    first = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    (first.place / "cache").mkdir()
+    (first.place / "cache" / "built").write_text("took an hour\n")
+    first.works()
+    assert not (Machine(tmp_path / "b", a_loop(remote), SECOND).place / "cache").exists()
+
+
+def test_a_clone_that_is_broken_is_made_anew(tmp_path: Path, remote: Path) -> None:
+    first = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    first.works()
+    (first.place / ".git" / "HEAD").unlink()
+    assert (Machine(tmp_path / "a", a_loop(remote), SECOND).place / "work.txt").exists()
+
+
+def test_a_push_whose_answer_got_lost_is_known_to_have_arrived(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    hook(remote, "post-receive", f"touch {tmp_path}/cut\nkill -9 $PPID\n")
+    machine.works()
+    machine.works("more.txt", title="Round 2: A job")
+    assert (tmp_path / "cut").exists()
+    assert titles(remote) == ["Start", "Round 1: A job", "Round 2: A job"]
+
+
+def test_a_person_who_moved_the_branch_is_not_written_over(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    machine.works()
+    person = tmp_path / "person"
+    git(tmp_path, "clone", "--quiet", "--branch", "work", str(remote), str(person))
+    git(person, "commit", "--quiet", "--allow-empty", "--message", "By hand")
+    git(person, "push", "--quiet", "origin", "work")
+    with pytest.raises(UsageError, match="Somebody else moved the branch work"):
+        machine.works("more.txt", title="Round 2: A job")
+    assert titles(remote) == ["Start", "Round 1: A job", "By hand"]
+    assert (
+        titles(remote)
+        == git(Machine(tmp_path / "b", a_loop(remote), SECOND).place, "log", "--reverse", "--format=%s").splitlines()
+    )
+
+
+def test_a_remote_that_refuses_says_so(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    hook(remote, "pre-receive", "exit 1\n")
+    with pytest.raises(UsageError, match="refuses what is published there"):
+        machine.works()
+
+
+def test_a_remote_that_is_away_for_a_while_is_tried_again(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    away = remote.rename(tmp_path / "away.git")
+    looks: list[None] = []
+
+    def comes_back() -> bool:
+        looks.append(None)
+        if not remote.exists():
+            away.rename(remote)
+        return False
+
+    (machine.place / "work.txt").write_text("work\n")
+    machine.site.keep(machine.loop, "Round 1: A job", comes_back)
+    assert looks
+    assert titles(remote) == ["Start", "Round 1: A job"]
+
+
+def test_a_loop_without_a_remote_cannot_travel(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="names no git remote"):
+        Machine(tmp_path / "a", a_loop(None), FIRST)
+
+
+def test_an_empty_remote_is_one_sentence(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", "empty.git")
+    with pytest.raises(UsageError, match="has no commit to start from"):
+        Machine(tmp_path / "a", a_loop(tmp_path / "empty.git"), FIRST)
+
+
+def test_an_agent_that_removes_the_repository_harms_no_other(tmp_path: Path, remote: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    (machine.place / ".git").rename(machine.place / "moved")
+    with pytest.raises(UsageError, match="is gone"):
+        machine.works()
+    assert git(tmp_path, "for-each-ref") == ""
+
+
+def test_an_ended_loop_leaves_its_branch_and_nothing_else(tmp_path: Path, remote: Path) -> None:
+    stale = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    machine = Machine(tmp_path / "b", a_loop(remote), SECOND)
+    machine.works()
+    assert marks(remote) == ["refs/untildone/owner/loop-1"]
+    machine.site.leave(machine.loop)
+    assert marks(remote) == []
+    assert not machine.place.exists()
+    with pytest.raises(Superseded):
+        stale.works()
+    assert titles(remote) == ["Start", "Round 1: A job"]
+
+
+def test_of_many_machines_that_publish_at_once_the_last_claim_wins(tmp_path: Path, remote: Path) -> None:
+    """Every machine claims, works and publishes on its own; at any time only the newest claim's work gets in."""
+    tokens = [f"2026-01-01T00:00:{second:02d}.000000Z" for second in range(1, 9)]
+    published: list[str] = []
+
+    def race(token: str) -> None:
+        try:
+            machine = Machine(tmp_path / token.replace(":", ""), a_loop(remote), token)
+            machine.works(f"{token[17:19]}.txt", title=f"Round {int(token[17:19])}: A job")
+        except Superseded:
+            return
+        published.append(f"Round {int(token[17:19])}: A job")
+
+    threads = [threading.Thread(target=race, args=(token,)) for token in tokens]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert "Round 8: A job" in published
+    assert titles(remote)[0] == "Start"
+    assert sorted(titles(remote)[1:]) == sorted(published)
+    assert titles(remote)[-1] == "Round 8: A job"
+
+
+def test_loops_with_one_remote_share_a_mirror_and_nothing_else(tmp_path: Path, remote: Path) -> None:
+    first = Machine(tmp_path / "a", a_loop(remote, "one", "loop-1"), FIRST)
+    second = Machine(tmp_path / "a", a_loop(remote, "two", "loop-2"), FIRST)
+    (first.place / "hello.txt").write_text("stashed\n")
+    git(first.place, "stash")
+    git(first.place, "branch", "mine")
+    assert git(second.place, "stash", "list") == ""
+    assert git(second.place, "branch", "--list", "mine") == ""
+    first.works("one.txt")
+    second.works("two.txt")
+    assert titles(remote, "one") == titles(remote, "two") == ["Start", "Round 1: A job"]
+    assert len(list((tmp_path / "a" / "mirrors").iterdir())) == 1

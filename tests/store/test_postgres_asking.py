@@ -1,0 +1,113 @@
+"""How often the database is asked: once for a long list, hardly ever by those who wait, and who waits hears at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from untildone import verbs
+from untildone.core.codec import timestamp
+from untildone.core.events import Entry, MessageSent, StartRequested
+from untildone.store.postgres import PostgresStore
+from untildone.store.postgres.journal import line_of
+from untildone.testing.postgres import Cluster
+from untildone.testing.store_conformance import loop_created
+
+LOOPS = 1000
+
+
+@pytest.fixture
+def statements(postgres: Cluster, database: str) -> Callable[[], int]:
+    """Counts what the database was asked so far."""
+    name = database.rpartition("/")[2]
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} SET log_statement = 'all'".encode())
+        connection.execute(f"ALTER DATABASE {name} SET log_min_duration_statement = -1".encode())
+    log = postgres.folder / "log"
+    begin = log.stat().st_size
+
+    def count() -> int:
+        with open(log, "rb") as file:
+            file.seek(begin)
+            return sum(b"untildone." in line and b"LOG:" in line for line in file)
+
+    return count
+
+
+@pytest.fixture
+def store(statements: Callable[[], int], database: str, tmp_path: Path) -> Iterator[PostgresStore]:
+    store = PostgresStore(database, folder=tmp_path)
+    store.ids()
+    yield store
+    store.close()
+
+
+def test_a_thousand_loops_are_listed_by_a_handful_of_questions(
+    database: str, store: PostgresStore, statements: Callable[[], int]
+) -> None:
+    names = [f"loop-{number:04d}" for number in range(LOOPS)]
+    with psycopg.connect(database) as connection:
+        for name in names:
+            line = line_of(Entry(1, 1.0, loop_created(name)), name, store.redactor)
+            made = b"INSERT INTO untildone.loops (loop_id, last_seq) VALUES (%s, 1) RETURNING number"
+            (number,) = connection.execute(made, (name,)).fetchone() or (0,)
+            entry = b"INSERT INTO untildone.entries VALUES (%s, 1, gen_random_uuid(), %s)"
+            connection.execute(entry, (number, line))
+    before = statements()
+    found = list(store.survey(store.ids()))
+    assert [each.loop_id for each in found] == names
+    assert all(each.loop is not None and each.loop.created_at == 1.0 for each in found)
+    assert [loop.loop_id for loop in verbs.load_all(store)] == names
+    assert 0 < statements() - before <= 6
+
+
+def test_whoever_waits_hardly_asks(store: PostgresStore, statements: Callable[[], int]) -> None:
+    store.create(loop_created("loop-1"))
+    with store.claim("loop-1") as runner:
+        runner.append(StartRequested())
+        runner.catch_up()
+        time.sleep(1.5)
+        before, began = statements(), time.monotonic()
+        looks = 0
+        while time.monotonic() - began < 2.0:
+            assert runner.catch_up() == ()
+            assert store.signature("loop-1") is not None
+            looks += 1
+            time.sleep(0.005)
+        seconds = time.monotonic() - began
+        assert looks > 10
+        assert 0 < statements() - before <= 2 * (seconds + 2)
+
+
+def test_a_control_from_elsewhere_is_heard_without_asking(database: str, store: PostgresStore, tmp_path: Path) -> None:
+    """Forty of them: by asking once a second, that would take forty seconds."""
+    store.create(loop_created("loop-1"))
+    with (
+        closing(PostgresStore(database, folder=tmp_path)) as elsewhere,
+        store.claim("loop-1") as runner,
+        closing(elsewhere.open("loop-1")) as control,
+    ):
+        runner.catch_up()
+        began = time.monotonic()
+        for number in range(40):
+            control.append(MessageSent(f"{number} {timestamp(time.time())}"))
+            while not runner.catch_up():
+                time.sleep(0.001)
+        assert time.monotonic() - began < 30
+        assert len(runner.loop.inbox) == 40
+
+
+def test_followers_hear_the_end(store: PostgresStore, database: str, tmp_path: Path) -> None:
+    store.create(loop_created("loop-1"))
+    verbs.start(store, "loop-1")
+    with closing(PostgresStore(database, folder=tmp_path)) as elsewhere:
+        following = verbs.follow(elsewhere, "loop-1", to_rest=True)
+        assert [type(next(following).event).__name__ for _ in range(2)] == ["LoopCreated", "StartRequested"]
+        verbs.stop(store, "loop-1")
+        assert [type(entry.event).__name__ for entry in following] == ["StopRequested", "RunnerClaimed", "Rested"]
+        assert verbs.wait(elsewhere, "loop-1", timeout=30).status.ended

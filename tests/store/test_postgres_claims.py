@@ -1,0 +1,185 @@
+"""Who may write: of an engine's runners the newest, of all others one at a time; and a person always."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from untildone import verbs
+from untildone.core.errors import LoopBusy, Superseded
+from untildone.core.events import MessageSent, PauseRequested, ResumeRequested, RunnerClaimed, StartRequested
+from untildone.core.model import Outcome, Status, Urgency
+from untildone.store.postgres import PostgresStore
+from untildone.testing.command_line import until
+from untildone.testing.store_conformance import iteration, loop_created
+
+FIRST, SECOND, THIRD = "2026-11-15T20:00:00.000001Z", "2026-11-15T20:00:00.000002Z", "2026-11-15T20:00:01.000000Z"
+Machine = Callable[[], PostgresStore]
+
+
+@pytest.fixture
+def machine(database: str, tmp_path: Path) -> Iterator[Machine]:
+    """Makes a store, as another machine would have it."""
+    with ExitStack() as closes:
+
+        def made() -> PostgresStore:
+            return closes.enter_context(closing(PostgresStore(database, folder=tmp_path)))
+
+        yield made
+
+
+@pytest.fixture
+def store(machine: Machine) -> PostgresStore:
+    store = machine()
+    store.create(loop_created("loop-1"))
+    with closing(store.open("loop-1")) as journal:
+        journal.append(StartRequested(host="cluster"))
+    return store
+
+
+def claims(store: PostgresStore) -> list[str]:
+    with closing(store.open("loop-1")) as journal:
+        return [entry.event.token for entry in journal.entries() if isinstance(entry.event, RunnerClaimed)]
+
+
+def test_a_newer_runner_takes_over_while_the_older_one_lives(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", FIRST) as old, machine().claim("loop-1", "cluster", SECOND) as new:
+        with pytest.raises(Superseded, match="Another runner drives loop loop-1 now"):
+            old.append(*iteration(1))
+        with pytest.raises(Superseded):
+            old.catch_up()
+        new.append(*iteration(1))
+        assert new.loop.spend.iterations == 1
+    assert claims(store) == [FIRST, SECOND]
+    assert store.load("loop-1").spend.iterations == 1
+
+
+def test_the_older_runner_hears_of_it_while_it_waits(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", FIRST) as old:
+        assert old.catch_up() == ()
+        with machine().claim("loop-1", "cluster", SECOND), pytest.raises(Superseded):
+            until(lambda: old.catch_up() == "never")
+
+
+def test_an_older_claim_is_refused(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", SECOND) as rightful:
+        with pytest.raises(Superseded), machine().claim("loop-1", "cluster", FIRST):
+            pass
+        rightful.append(*iteration(1))
+    with pytest.raises(Superseded), machine().claim("loop-1", "cluster", FIRST):
+        pass
+    assert claims(store) == [SECOND]
+
+
+def test_the_same_attempt_may_claim_again(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", FIRST) as first:
+        first.append(*iteration(1))
+    with machine().claim("loop-1", "cluster", FIRST) as again:
+        again.append(*iteration(2))
+    assert claims(store) == [FIRST, FIRST]
+
+
+def test_but_not_after_somebody_else_had_the_loop(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", FIRST):
+        pass
+    with machine().claim("loop-1", ""):
+        pass
+    with pytest.raises(Superseded), store.claim("loop-1", "cluster", FIRST):
+        pass
+    with store.claim("loop-1", "cluster", SECOND) as journal:
+        journal.append(*iteration(1))
+
+
+def test_a_terminal_cannot_claim_what_a_cluster_drives(store: PostgresStore, machine: Machine) -> None:
+    other = machine()
+    with store.claim("loop-1", "cluster", FIRST):
+        assert other.is_driven("loop-1")
+        for host in ("terminal", "server", ""):
+            with pytest.raises(LoopBusy, match="already being driven"), other.claim("loop-1", host):
+                pass
+    assert not other.is_driven("loop-1")
+    with pytest.raises(LoopBusy, match="already being driven"), other.claim("loop-1", "terminal"):
+        pass
+    with closing(other.open("loop-1")) as journal:
+        journal.append(ResumeRequested(host="terminal"))
+    with other.claim("loop-1", "terminal") as journal:
+        journal.append(*iteration(1))
+
+
+def test_an_engine_waits_for_a_runner_at_a_terminal(store: PostgresStore, machine: Machine) -> None:
+    with closing(store.open("loop-1")) as journal:
+        journal.append(ResumeRequested(host="terminal"))
+    with store.claim("loop-1", "terminal") as journal:
+        with (
+            pytest.raises(LoopBusy, match="already being driven") as refused,
+            machine().claim("loop-1", "cluster", FIRST),
+        ):
+            pass
+        assert not isinstance(refused.value, Superseded)
+        journal.append(*iteration(1))
+
+
+def test_a_person_is_never_refused(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", FIRST) as runner:
+        with closing(machine().open("loop-1")) as control:
+            control.append(MessageSent("hello"), PauseRequested())
+            with machine().claim("loop-1", "cluster", SECOND) as newer:
+                control.append(MessageSent("hello again"))
+                assert [entry.event for entry in newer.catch_up()] == [MessageSent("hello again")]
+        with pytest.raises(Superseded):
+            runner.append(MessageSent("not a person"))
+    assert store.load("loop-1").inbox == ("hello", "hello again")
+
+
+def test_a_pause_between_two_turns_of_a_cluster_takes_effect_at_once(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", FIRST) as journal:
+        journal.append(*iteration(1))
+    assert verbs.pause(machine(), "loop-1").outcome is Outcome.PAUSED
+    with store.claim("loop-1", "cluster", SECOND) as journal:
+        assert (journal.loop.status, journal.loop.spend.iterations) == (Status.PAUSED, 1)
+
+
+def test_a_pause_while_a_cluster_drives_is_the_runners_to_obey(store: PostgresStore, machine: Machine) -> None:
+    with store.claim("loop-1", "cluster", FIRST) as runner:
+        loop = verbs.pause(machine(), "loop-1", Urgency.NOW)
+        assert (loop.status, loop.interrupts_now) == (Status.RUNNING, True)
+        until(lambda: runner.catch_up() or runner.loop.interrupts_now)
+        runner.append(*iteration(1))
+
+
+def test_output_of_an_older_runner_is_not_kept(store: PostgresStore, machine: Machine) -> None:
+    other = machine()
+    with store.claim("loop-1", "cluster", FIRST):
+        old = store.spool("loop-1", "0001")
+        old.write(b"first\n")
+        until(lambda: other.spool("loop-1", "0001").size())
+        with other.claim("loop-1", "cluster", SECOND):
+            old.write(b"too late\n")
+            new = other.spool("loop-1", "0001")
+            new.write(b"second\n")
+            new.close()
+        old.close()
+    assert store.spool("loop-1", "0001").read(0, 100) == b"first\nsecond\n"
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(tokens=st.lists(st.sampled_from(["", FIRST, SECOND, THIRD]), max_size=8))
+def test_whoever_claims_in_whatever_order(store: PostgresStore, tokens: list[str]) -> None:
+    """An empty token stands for somebody without one, who only writes down what follows from a control."""
+    loop_id = f"loop-x{len(store.ids())}"
+    store.create(loop_created(loop_id))
+    newest, holder = "", ""
+    for token in tokens:
+        right = not token or token > newest or token == newest == holder
+        try:
+            with store.claim(loop_id, "cluster" if token else "", token or None) as journal:
+                journal.append(MessageSent(token))
+            assert right, (tokens, token)
+            newest, holder = max(newest, token), token
+        except Superseded:
+            assert not right, (tokens, token)

@@ -1,0 +1,69 @@
+"""The database did what it was told, and the connection was lost before it could say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from untildone.core.events import MessageSent, RunnerClaimed
+from untildone.store.postgres import PostgresStore
+from untildone.testing.lossy_proxy import LossyProxy
+from untildone.testing.store_conformance import loop_created
+
+
+@pytest.fixture
+def door(database: str) -> Iterator[LossyProxy]:
+    with LossyProxy(database) as door:
+        yield door
+
+
+@pytest.fixture
+def store(door: LossyProxy, tmp_path: Path) -> Iterator[PostgresStore]:
+    store = PostgresStore(door.address, folder=tmp_path)
+    yield store
+    store.close()
+
+
+def test_an_append_is_not_written_twice(store: PostgresStore, door: LossyProxy) -> None:
+    store.create(loop_created("loop-1"))
+    with closing(store.open("loop-1")) as journal, closing(store.open("loop-1")) as other:
+        first = MessageSent("first")
+        door.lose(b"WITH moved")
+        (entry,) = journal.append(first, after=1)
+        assert (entry.event is first, entry.seq, journal.loop.seq) == (True, 2, 2)
+        other.append(MessageSent("second"))
+        door.lose(b"WITH moved")
+        told = journal.append(MessageSent("third"), MessageSent("fourth"))
+        assert [entry.event for entry in told] == [MessageSent("second"), MessageSent("third"), MessageSent("fourth")]
+    assert door.lost == 2
+    assert store.load("loop-1").inbox == ("first", "second", "third", "fourth")
+
+
+def test_a_claim_is_made_once(store: PostgresStore, door: LossyProxy) -> None:
+    store.create(loop_created("loop-1"))
+    door.lose(b"WITH moved")
+    with store.claim("loop-1", "cluster", "2026") as journal:
+        journal.append(MessageSent("first"))
+        claims = [entry for entry in journal.entries() if isinstance(entry.event, RunnerClaimed)]
+    assert (door.lost, len(claims)) == (1, 1)
+
+
+def test_a_loop_is_created_once(store: PostgresStore, door: LossyProxy) -> None:
+    assert store.ids() == ()
+    door.lose(b"WITH made")
+    assert store.create(loop_created("loop-1")).seq == 1
+    assert (door.lost, store.ids()) == (1, ("loop-1",))
+
+
+def test_output_is_kept_once(store: PostgresStore, door: LossyProxy) -> None:
+    store.create(loop_created("loop-1"))
+    spool = store.spool("loop-1", "0001")
+    for number in range(3):
+        door.lose(b"INSERT INTO untildone.output")
+        spool.write(b"%d" % number * 300_000)
+    spool.close()
+    assert door.lost
+    assert spool.read(0, 10**7) == b"0" * 300_000 + b"1" * 300_000 + b"2" * 300_000
