@@ -72,8 +72,9 @@ types: setup
 imports: setup
 	$(PYTHON) .venv/bin/lint-imports
 
+# BENCH="--quick", or the names of some, or "--report FILE" for a page with plots.
 bench: setup ## the benchmarks, side by side with the alternatives
-	$(PYTHON) bench/run.py
+	$(PYTHON) bench/run.py $(BENCH)
 
 # What happens follows from the seed; where nobody may mount, no disk is filled.
 SEED ?= 1

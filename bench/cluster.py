@@ -65,11 +65,13 @@ def _measured(cluster: TestCluster, pids: dict[str, int], size: int) -> Iterator
     done_at = list(_ends(cluster, loop_ids, began))
     over.set()
     watcher.join()
+    worked = sum(_processor_seconds(pid) for name, pid in pids.items() if name.startswith("worker"))
     published = len(git(cluster.remote, "for-each-ref", "refs/heads/loop-*").splitlines())
     note = f"{size / done_at[-1]:.2f} loops a second; {published} branches"
     half = size // 2
     yield Row(f"{size:,} loops: queued, each", figure([queued / size * 1000], "ms"))
     yield Row(f"{size:,} loops of three instant iterations, each", figure([done_at[-1] / size * 1000], "ms"), note=note)
+    yield Row(f"{size:,} loops: processor time of workers, git and agents, each", figure([worked / size * 1000], "ms"))
     if half:
         first, second = done_at[half - 1] / half, (done_at[-1] - done_at[half - 1]) / (size - half)
         beside = "one of the first half"
@@ -91,6 +93,11 @@ def _ends(cluster: TestCluster, loop_ids: list[str], began: float) -> Iterator[f
         if time.monotonic() > deadline:
             raise SystemExit(f"{len(open_ids)} loops did not end within {PATIENCE:.0f} s.")
         time.sleep(0.2)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of a process and of all its children that have ended."""
+    return sum(psutil.Process(pid).cpu_times()[:4])
 
 
 def _watch(pids: dict[str, int], peaks: dict[str, int], over: threading.Event) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from untildone.core.events import Event, TurnEnded, TurnStarted
 from untildone.core.value import replace
 
 FIRST = 5
-AT_A_TIME = 400
+AT_A_TIME, SOME = 400, 100
 MADE = "the history before is made by appending real entries through the store"
 
 
@@ -91,7 +92,7 @@ def _measured(stage: Stage, size: int, rounds: int) -> Point:
 def _make_history(stage: Stage, size: int) -> None:
     """Append the last real iteration again, with other numbers and words, until there are so many."""
     with stage.store.claim(stage.loop_id) as journal:
-        template = _last_iteration([entry.event for entry in journal.entries()])
+        template = _last_iteration(list(deque((entry.event for entry in journal.entries()), maxlen=SOME)))
         done = journal.loop.spend.iterations
         for numbers in _batches(range(done + 1, size + 1)):
             journal.append(*(event for number in numbers for event in _numbered(template, number)), sync=False)

@@ -96,7 +96,8 @@ def _driven(clients: Clients, server: Server, command: str, loops: int, until: i
     while completed(server) < until:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{loops} loops are not done after {MOST_SECONDS:g} s")
-        time.sleep(0.01 if loops <= SLOTS else 0.1)
+        # Each look costs the server something, the more the more loops it has.
+        time.sleep(max(0.01, min(1.0, loops / 500)))
 
 
 def _boards(root: Path, times: int) -> Iterator[Row]:

@@ -22,8 +22,8 @@ IN_MEMORY = Path("/dev/shm")
 LINE = "a line of output that is longer than a word or two, as programs print them"
 PRINTS = f"#!/bin/sh\ncat > /dev/null\nyes '{LINE}' | head -c {{size}}\necho \"call $$\"\n"
 MEGABYTE = 10**6
-QUICK = {1: 6, 10: 4, 100: 2}
-FULL = {1: 25, 10: 15, 100: 7, 1000: 3, 10_000: 1}
+QUICK = {1: 10, 10: 4, 100: 2}
+FULL = {1: 100, 10: 30, 100: 9, 1000: 3, 10_000: 1}
 """Megabytes, and how often they are printed."""
 
 
@@ -37,7 +37,7 @@ class Point:
 
 def rows(*, quick: bool) -> Iterator[Found]:
     points = []
-    silent = _silent(10 if quick else 25)
+    silent = _silent(10 if quick else 100)
     for megabytes, times in (QUICK if quick else FULL).items():
         place = _place_for(megabytes * MEGABYTE * times)
         if place is None:

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 from figures import FLAT, Curve
 
 WIDTH, HEIGHT = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 64, 24, 56, 76
+LEFT, RIGHT, TOP, BOTTOM = 64, 40, 72, 76
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #24292f } .title { font-size: 15px; font-weight: 600 }
   .paper { fill: #ffffff } .grid { stroke: #d0d7de } .axis { stroke: #57606a } .band { fill: #2da44e; opacity: .14 }
@@ -52,6 +52,7 @@ class _Frame:
     def paper(self) -> Iterator[str]:
         yield f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>'
         yield _text(self.curve.title, LEFT - 40, 28, "title")
+        yield _text("beside the smallest size; the band is the goal, within ten percent", LEFT - 40, 50)
         high, low = self.y(FLAT), self.y(2 - FLAT)
         yield f'<rect class="band" x="{LEFT}" y="{high:.1f}" width="{WIDTH - LEFT - RIGHT}" height="{low - high:.1f}"/>'
 

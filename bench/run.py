@@ -27,12 +27,14 @@ BENCHES = {
     "engine": 90,
     "startup": 60,
     "streams": 60,
+    "wrap": 60,
     "hook": 60,
     "real_claude": 150,
     "growth_iterations": 150,
     "growth_output": 180,
     "growth_loops": 240,
     "server": 90,
+    "cluster": 300,
     "store": 120,
 }
 """By name: the most seconds that it may take."""

@@ -69,7 +69,7 @@ def _crowd(database: Store, times: int) -> Row:
 
     def write(number: int) -> float:
         database.create(loop_created(f"loop-crowd-{number}"))
-        with closing(database.open(f"loop-crowd-{number}")) as journal:
+        with database.claim(f"loop-crowd-{number}") as journal:
             return seconds_of(lambda: [journal.append(MessageSent("hello")) for _ in range(times)]) / times * 1000
 
     alone = write(0)

@@ -77,7 +77,8 @@ def test_most_blocks_are_run_and_the_others_say_why() -> None:
         ("```sh\nls\n```\n", "page.md:1: it does not say whether this block is run"),
         ("# A\n\n<!-- run: twice -->\n```console\n$ ls\n```\n", "page.md:4: 'twice' is not understood"),
         ("<!-- not run: -->\n```bash\nls\n```\n", "page.md:2: it does not say"),
-        ("```\n$ ls\n```\n", "page.md:1: a block of commands must be fenced as ```console."),
+        ("```\n$ ls\n```\n", "page.md:1: a block of commands must be fenced as ```sh or ```console; then put"),
+        ("```\nuntildone list\n```\n", "page.md:1: a block of commands must be fenced as ```sh"),
     ],
 )
 def test_a_block_that_says_nothing_is_told_what_to_say(page: str, told: str, tmp_path: Path) -> None:

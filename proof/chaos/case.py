@@ -48,6 +48,7 @@ class Case:
         """What befell it, for whoever has to find out why."""
         self.told: list[bytes] = []
         """The whole lines of the journal at the last look."""
+        self.killed: set[int] = set()
         self.is_damaged = False
         self.most_iterations = 0
         self._runners: list[tuple[Command, Path]] = []

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +38,16 @@ class Wishes:
     """Keep all files, also of what went well."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What all stories of a run stand on."""
+
+    grounds: Mapping[Place, Ground]
+    desk: Desk
+    hatchery: Hatchery
+    began: float
+
+
 @dataclass(slots=True)
 class Run:
     """One run, and what came of it."""
@@ -54,49 +64,52 @@ class Run:
         return f"{self.folder.name}-{os.getpid()}"
 
     def play(self) -> None:
-        began = time.monotonic()
         self.small_disks = may_mount(self.folder / "trial-of-a-disk")
         try:
-            self._play_all(began)
+            self._play_all()
         finally:
             left = processes.end_everything(self.name)
             self.tally.law(-1, "no process outlives the run", [f"{left} processes were left"] if left else [])
-            self.seconds = time.monotonic() - began
             self._tidy()
 
-    def _play_all(self, began: float) -> None:
-        common = Ground(self.folder / "common", self.name)
-        served = Ground(self.folder / "served", self.name)
-        desk, hatchery = Desk(served, self.tally), Hatchery(self.name)
-        desk.open()
+    def _play_all(self) -> None:
+        stage = self._set_up()
         numbers = iter(self.wishes.only) if self.wishes.only else itertools.count()
         lock = threading.Lock()
 
         def following() -> int | None:
             with lock:
-                over = not self.wishes.only and time.monotonic() - began > self.wishes.seconds * BEGIN_SHARE
+                over = not self.wishes.only and time.monotonic() - stage.began > self.wishes.seconds * BEGIN_SHARE
                 return None if over else next(numbers, None)
 
         def work() -> None:
             while (number := following()) is not None:
-                chosen = story(self.wishes.seed, number, small_disks=self.small_disks)
-                self._play(chosen, {Place.COMMON: common, Place.SERVED: served}, desk, hatchery, began)
+                self._play(story(self.wishes.seed, number, small_disks=self.small_disks), stage)
 
         with ThreadPoolExecutor(self.wishes.together) as keepers:
             for done in [keepers.submit(work) for _ in range(self.wishes.together)]:
                 done.result()
-        code = desk.close()
+        code = stage.desk.close()
+        self.seconds = time.monotonic() - stage.began
         self.tally.law(-1, "the server ends politely", [] if code == 0 else [f"exit code {code}"])
-
-    def _play(self, chosen: Story, grounds: dict[Place, Ground], desk: Desk, hatchery: Hatchery, began: float) -> None:
-        folder = self.folder / f"story-{chosen.number}"
-        ground = grounds.get(chosen.place) or self._own_ground(chosen, folder)
-        case = Case(
-            chosen, ground, folder / "case", self.tally, hatchery, desk if chosen.place is Place.SERVED else None
+        self.tally.law(
+            -1, "something was done", [] if self.tally.loops and self.tally.kills else ["no loop, or no kill"]
         )
+
+    def _set_up(self) -> Stage:
+        common, served = (Ground(self.folder / name, self.name) for name in ("common", "served"))
+        desk, hatchery = Desk(served, self.tally), Hatchery(self.name)
+        desk.open()
+        return Stage({Place.COMMON: common, Place.SERVED: served}, desk, hatchery, time.monotonic())
+
+    def _play(self, chosen: Story, stage: Stage) -> None:
+        folder = self.folder / f"story-{chosen.number}"
+        ground = stage.grounds.get(chosen.place) or self._own_ground(chosen, folder)
+        desk = stage.desk if chosen.place is Place.SERVED else None
+        case = Case(chosen, ground, folder / "case", self.tally, stage.hatchery, desk)
         before = len(self.tally.violations)
         try:
-            keeper.play(case, began + self.wishes.seconds * HIT_SHARE, began + self.wishes.seconds)
+            keeper.play(case, stage.began + self.wishes.seconds * HIT_SHARE, stage.began + self.wishes.seconds)
         except Exception:
             self.tally.broken(chosen.number, "the harness plays it to the end", traceback.format_exc())
         self._put_away(case, folder, before)

@@ -22,8 +22,9 @@ SERVER_SHARE = 0.35
 
 
 def kill(case: Case, pid: int, kind: str) -> bool:
-    """kill -9, counted if it was there."""
-    hit = processes.send(pid, signal.SIGKILL, case.run)
+    """kill -9, counted if it was there, and not dying already."""
+    hit = processes.send(pid, signal.SIGKILL, case.run) and pid not in case.killed
+    case.killed.add(pid)
     if hit:
         case.tally.kill(kind)
         case.history.append(f"{time.strftime('%H:%M:%S')} kill -9 {kind} {pid}")
@@ -57,8 +58,8 @@ def _kill_server(case: Case, draw: float) -> None:
 def kill_agent(case: Case, draw: float) -> None:
     """Once, or several times in a row, each time as soon as it is there again: fewer than make the loop give up."""
     for _ in range(1 + int(draw * 3)):
-        for pid in case.await_agents():
-            kill(case, pid, "agent")
+        killed = [pid for pid in case.await_agents() if kill(case, pid, "agent")]
+        processes.gone(killed, case.run, 2.0)
 
 
 def kill_guard(case: Case, draw: float) -> None:

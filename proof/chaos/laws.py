@@ -104,10 +104,10 @@ def _gaps(lines: list[bytes]) -> list[str]:
 
 def _unreadable(case: Case) -> list[str]:
     try:
-        loop = case.load()
+        loop = case.ground.store.load(case.loop_id)
     except UntilDoneError as problem:
         return [str(problem)]
-    if loop is not None and not case.is_damaged:
+    if not case.is_damaged:
         case.most_iterations = max(case.most_iterations, loop.spend.iterations)
     return []
 

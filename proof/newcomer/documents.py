@@ -28,6 +28,9 @@ HEADING = re.compile(r"^(#{1,6}) +(.+?)(?: *#*)?$", re.MULTILINE)
 FENCED = re.compile(r"^(```+|~~~+)([^\n]*)\n(.*?)^\1 *$\n?", re.MULTILINE | re.DOTALL)
 _COMMENTS_ABOVE = re.compile(r"(?:<!--(?:(?!-->).)*-->\s*)+\Z", re.DOTALL)
 _COMMENT = re.compile(r"<!--\s*(not run|run|first)(?::\s*(.*?))?\s*-->", re.DOTALL)
+_LOOKS_LIKE_COMMANDS = re.compile(
+    r"\$ |(?:\w+=\S+ )*(?:untildone|make|git|pip|python3?|\.venv/\S+|npm|curl|cd|export|docker|psql|claude|codex) "
+)
 _EXIT = re.compile(r"exit (\d{1,3})")
 
 
@@ -105,8 +108,10 @@ def blocks_of(page: Path, root: Path) -> Iterator[Block]:
         language = (found[2].split() or [""])[0]
         line = text.count("\n", 0, found.start()) + 1
         if language not in COMMANDS:
-            if not language and found[3].startswith("$ "):
-                raise Undeclared(f"{name}:{line}: a block of commands must be fenced as ```console.")
+            if not language and _LOOKS_LIKE_COMMANDS.match(found[3]):
+                raise Undeclared(
+                    f"{name}:{line}: a block of commands must be fenced as ```sh or ```console; then {WHAT_TO_DO}."
+                )
             continue
         section = next((title for start, title in reversed(headings) if start < found.start()), "")
         below = fenced[place + 1] if place + 1 < len(fenced) else None

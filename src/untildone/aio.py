@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.hosts import detach
-from untildone.store import Store
+from untildone.store import Journal, Store, places
 from untildone.verbs import Heard, Verification
 
 __all__ = [
@@ -53,7 +54,7 @@ async def create(task: str, *, folder: Folder = ".", **chosen: Any) -> Loop:
 
     def make() -> Loop:
         place = Path(folder).resolve()
-        store = verbs.store_of(place, create=True)
+        store = verbs.store_of(place, create=True) if places.named(place, os.environ) is None else _store_of(place)
         return planning.create(store, task, settings.load(place, chosen), place)
 
     return await asyncio.to_thread(make)
@@ -120,7 +121,7 @@ async def show(loop: Loop | str = "last", *, folder: Folder = ".") -> Loop:
 
 async def list(*, folder: Folder = ".") -> tuple[Loop, ...]:
     """Every loop of the folder, oldest first."""
-    return await asyncio.to_thread(lambda: tuple(verbs.load_all(verbs.store_of(Path(folder)))))
+    return await asyncio.to_thread(lambda: tuple(verbs.load_all(_store_of(folder))))
 
 
 async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Entry]:
@@ -130,7 +131,7 @@ async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Ent
     try:
         for entry in await asyncio.to_thread(lambda: tuple(journal.entries())):
             yield entry
-        async for _ in _until_rest(store, loop_id):
+        async for _ in _until_rest(store, journal):
             for entry in await asyncio.to_thread(journal.catch_up):
                 yield entry
     finally:
@@ -140,9 +141,13 @@ async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Ent
 async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
     """Until the loop rests. `asyncio.timeout` bounds it."""
     store, loop_id = await asyncio.to_thread(_found, loop, folder)
-    async for _ in _until_rest(store, loop_id):
-        pass
-    return await asyncio.to_thread(store.load, loop_id)
+    journal = await asyncio.to_thread(store.open, loop_id)
+    try:
+        async for _ in _until_rest(store, journal):
+            await asyncio.to_thread(journal.catch_up)
+        return journal.loop
+    finally:
+        journal.close()
 
 
 async def verify(loop: Loop | str, *, folder: Folder = ".") -> tuple[Verification, ...]:
@@ -155,8 +160,19 @@ async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
     return await asyncio.to_thread(lambda: verbs.diff(*_found(loop, folder)))
 
 
+def _store_of(folder: Folder) -> Store:
+    address = places.named(Path(folder), os.environ)
+    return verbs.store_of(Path(folder)) if address is None else _connected(Path(folder).resolve(), address)
+
+
+@cache
+def _connected(folder: Path, _address: str) -> Store:
+    """One for all calls: each has connections of its own."""
+    return verbs.store_of(folder)
+
+
 def _found(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
-    store = verbs.store_of(Path(folder))
+    store = _store_of(folder)
     return store, loop.loop_id if isinstance(loop, Loop) else store.find(loop)
 
 
@@ -164,17 +180,17 @@ def _urgency(*, now: bool) -> Urgency:
     return Urgency.NOW if now else Urgency.AFTER_ITERATION
 
 
-async def _until_rest(store: Store, loop_id: str) -> AsyncIterator[None]:
-    """A moment to look, again and again, and once more when the loop has come to rest."""
-    while not await asyncio.to_thread(_rested, store, loop_id):
+async def _until_rest(store: Store, journal: Journal) -> AsyncIterator[None]:
+    """A moment to catch up, again and again, and once more when the loop has come to rest."""
+    while not await asyncio.to_thread(_rested, store, journal):
         yield
         await asyncio.sleep(LOOK_EVERY)
     yield
 
 
-def _rested(store: Store, loop_id: str) -> bool:
-    driven = store.is_driven(loop_id)
-    return not driven and store.load(loop_id).status not in (Status.CREATED, Status.RUNNING)
+def _rested(store: Store, journal: Journal) -> bool:
+    loop = journal.loop
+    return loop.status not in (Status.CREATED, Status.RUNNING) and not store.is_driven(loop.loop_id)
 
 
 def _drive(store: Store, loop_id: str) -> None:

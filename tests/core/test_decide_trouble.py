@@ -206,6 +206,17 @@ def test_a_fork_of_no_use_is_left_for_a_fresh_reviewer_who_is_shown_the_work(kin
     ]
 
 
+@pytest.mark.parametrize(("set_back", "waits"), [(0.0, True), (30.0, True), (120.0, False), (86_400.0, False)])
+def test_a_clock_that_was_set_back_makes_no_retry_wait_for_hours(set_back: float, waits: bool) -> None:
+    driver = looping([failing(FailureKind.CRASHED), DONE])
+    driver.claim()
+    while not isinstance(driver.step(), Wait):
+        pass
+    driver.clock.now -= set_back
+    assert isinstance(driver.step(), Wait) is waits
+    assert driver.run().outcome is Outcome.CLAIMED
+
+
 def test_a_retry_stops_at_the_money_but_not_at_the_rounds() -> None:
     crash = Answer(usage=Usage(cost_usd=0.5), failure=Failure(FailureKind.CRASHED, "again"))
     driver = looping([crash], Budget(iterations=1, cost_usd=1.0))

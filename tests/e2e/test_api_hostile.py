@@ -177,7 +177,7 @@ def test_a_hundred_megabytes_from_a_stranger_are_not_read(server: Server) -> Non
 @pytest.mark.parametrize("opening", ["[", '{"a":'], ids=["lists", "objects"])
 def test_a_deep_body_is_an_error_and_not_a_crash(server: Server, opening: str) -> None:
     answer = server.client.post("/api/loops", content=opening * 100_000, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 422
+    assert answer.status_code in (400, 422)
     assert is_served(server)
 
 

@@ -80,7 +80,7 @@ def test_a_loop_goes_from_its_start_to_its_receipt(cluster: TestCluster) -> None
 
 def test_a_killed_worker_is_replaced_in_mid_iteration(cluster: TestCluster) -> None:
     """`kill -9` of one of two workers that drive ten loops."""
-    one, two = cluster.worker("one", "--slots", "3"), cluster.worker("two", "--slots", "3")
+    one, two = cluster.worker("one", "--slots", "10"), cluster.worker("two", "--slots", "10")
     loop_ids = [cluster.run(f"loop-{number}", **cluster.stepping_agent(3, 0.7)) for number in range(10)]
     at_work = until(lambda: [name for name in loop_ids if is_at_work(cluster, name, "one")])
     one.kill()

@@ -152,6 +152,8 @@ def test_the_server_shows_and_controls_them(cluster: TestCluster, laptop: Comman
         until(lambda: cluster.agents(loop_id), PATIENCE)
         assert server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True}).status_code == 200
         server.until_status(loop_id, "failed", patience=PATIENCE)
+        changed = server.client.put("/api/groups/night", json={"max_cost": 5, "at_once": 2})
+        assert (changed.status_code, server.client.get("/api/groups").json()) == (200, [changed.json()])
         until(lambda: not cluster.agents(loop_id))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -249,6 +250,67 @@ def test_what_cannot_be_is_said(page: Page, server: DashboardServer) -> None:
     expect(page.get_by_role("alert")).to_contain_text("The task is empty.")
     page.goto("/loops/there-is-none")
     expect(page.locator(".state-bad")).to_contain_text("There is no loop 'there-is-none'.")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["by the server", "by another process"])
+def test_a_check_that_runs_is_shown(page: Page, server: DashboardServer, tmp_path: Path, elsewhere: bool) -> None:
+    flag = tmp_path / "go on"
+    check = waits_for(flag)[-1]
+    if elsewhere:
+        words = ("run", "Checked elsewhere", "--agent", "scripted", "--check", check)
+        with server.cli.start(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as runner:
+            loop_id = until(
+                lambda: next((each["loop_id"] for each in server.cli.loops if each["title"] == words[1]), None)
+            )
+            see_check(page, loop_id, check, flag)
+            assert runner.wait(PATIENCE / 1000) == 0
+    else:
+        see_check(page, server.create(checks=[check]), check, flag)
+
+
+def see_check(page: Page, loop_id: str, check: str, flag: Path) -> None:
+    page.goto(f"/loops/{loop_id}?tab=gates")
+    try:
+        expect(page.locator(".loop-head .notice")).to_contain_text("this check runs: while")
+        expect(page.locator(".gate .mono")).to_have_text(check)
+        expect(page.locator(".gate")).to_contain_text("since")
+        open_tab(page, "Rounds")
+        expect(page.locator(".round-about").first).to_contain_text("being checked")
+    finally:
+        flag.touch()
+    status(page, "verified")
+    expect(page.locator(".round-about").first).to_contain_text("all gates passed")
+    open_tab(page, "Gates")
+    expect(page.locator(".gate .chip")).to_have_text("passed")
+
+
+def test_what_gets_into_a_page_later_does_not_run(browser: Browser, server: DashboardServer) -> None:
+    context = browser.new_context(base_url=server.url)
+    context.add_cookies([server.cookie])  # type: ignore[list-item]
+    page = context.new_page()
+    violations: list[str] = []
+    page.on("console", lambda message: violations.append(message.text))
+    page.goto("/new")
+    page.locator(".task-words").wait_for()
+    page.evaluate("text => { document.body.insertAdjacentHTML('beforeend', text) }", MARKUP)
+    page.evaluate(
+        "text => { document.body.append(Object.assign(document.createElement('script'), {text})) }", "alert()"
+    )
+    until(lambda: sum("Content Security Policy" in each for each in violations) >= 2 or page.wait_for_timeout(50))
+    assert "hacked" not in page.title()
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/new", "/settings", "/history", "/_untildone/keys.js", "/login", "/nothing"])
+def test_every_answer_says_what_it_may_be_used_for(server: DashboardServer, path: str) -> None:
+    with httpx.Client(base_url=server.url, trust_env=False) as visitor:
+        cookie = {"Cookie": f"{server.cookie['name']}={server.cookie['value']}"}
+        for headers in (cookie, {}):
+            told = visitor.get(path, headers=headers).headers
+            assert "default-src 'none'" in told["Content-Security-Policy"]
+            assert "frame-ancestors 'none'" in told["Content-Security-Policy"]
+            assert "unsafe-inline" not in told["Content-Security-Policy"].split("style-src")[0]
+            assert (told["X-Content-Type-Options"], told["Referrer-Policy"]) == ("nosniff", "no-referrer")
 
 
 def test_nobody_comes_in_without_the_cookie(server: DashboardServer) -> None:

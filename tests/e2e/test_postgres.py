@@ -181,7 +181,8 @@ def test_a_server_drives_loops_of_a_database(shared: CommandLine) -> None:
         assert [line["loop_id"] for line in server.client.get("/api/loops").json()["loops"]] == [loop_id]
         second = run(shared, "serve", "--port", "0")
         assert (second.code, "Another server serves postgres://" in second.errors) == (2, True), second.errors
-        assert run(shared, "resume", loop_id).code == 2
+        two_folders = run(shared, "serve", "--port", "0", "--dir", ".", "--dir", str(shared.home))
+        assert (two_folders.code, "served for one folder" in two_folders.errors) == (2, True), two_folders.errors
         assert server.client.delete(f"/api/loops/{loop_id}").status_code == 204
         assert shared.loops == []
 

@@ -277,3 +277,47 @@ def test_a_look_sees_what_was_started_before_it(tmp_path: Path) -> None:
             over.set()
         for other in others:
             other.result()
+
+
+KILLER = """
+import os, signal, sys
+children = f"/proc/{sys.argv[1]}/task/{sys.argv[1]}/children"
+print("ready", flush=True)
+while os.getppid() == int(sys.argv[1]):
+    with open(children) as file:
+        for pid in map(int, file.read().split()):
+            if pid != os.getpid():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+"""
+
+WATCHER = """
+import os, subprocess, sys
+from untildone.hosts.guard import Guard
+killer = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(os.getpid())], stdout=subprocess.PIPE)
+killer.stdout.readline()
+guard = Guard()
+for number in range(60):
+    guard.watch(f"UNTILDONE_MARK_{number}")
+    guard.ensure()
+killer.kill()
+killer.wait()
+guard.ensure()
+print("alive" if guard.alive else "dead")
+guard.close()
+"""
+
+
+@pytest.mark.skipif(not orphans.HAS_PROC, reason="needs /proc")
+def test_a_guard_that_is_killed_before_it_has_its_orders_is_replaced() -> None:
+    """Found by chaos, seed 1, story 51: the runner ended with a broken pipe."""
+    ended = subprocess.run(
+        [sys.executable, "-c", WATCHER, KILLER],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert (ended.stdout, ended.returncode) == ("alive\n", 0), ended.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from pathlib import Path
 
@@ -12,29 +11,14 @@ from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings
 from untildone.hosts.cluster.publishing import Published
+from untildone.testing.cluster import git, new_remote
 
 FIRST, SECOND, THIRD = (f"2026-01-01T00:00:0{second}.000000Z" for second in (1, 2, 3))
 
 
-def git(folder: Path, *words: str) -> str:
-    command = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", *words]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
-
-
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    """A bare repository with one commit."""
-    bare, seed = tmp_path / "remote.git", tmp_path / "seed"
-    for folder in (bare, seed):
-        folder.mkdir()
-    git(bare, "init", "--quiet", "--bare", "--initial-branch=main")
-    git(seed, "init", "--quiet", "--initial-branch=main")
-    (seed / "hello.txt").write_text("hello\n")
-    (seed / ".gitignore").write_text("cache/\n")
-    git(seed, "add", "--all")
-    git(seed, "commit", "--quiet", "--message", "Start")
-    git(seed, "push", "--quiet", str(bare), "main")
-    return bare
+    return new_remote(tmp_path)
 
 
 def a_loop(remote: Path | None, branch: str | None = "work", loop_id: str = "loop-1") -> Loop:

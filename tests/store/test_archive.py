@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from untildone.core.codec import timestamp
+from untildone.core.errors import UsageError
 from untildone.core.events import MessageSent, Rested, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
@@ -120,3 +121,17 @@ def test_a_history_that_a_person_moved_elsewhere_is_simply_not_there(store: File
     store.archive(NAME, RECEIPT, REPORT)
     shutil.rmtree(store.root / "history")
     assert store.ids() == ()
+
+
+@pytest.mark.parametrize("name", ["loop-20200131-000000000-abc123", "loop-2020-01-31", "any-name"])
+def test_an_archived_loop_is_found_whatever_day_its_id_tells(tmp_path: Path, name: str) -> None:
+    store = FileStore(tmp_path / ".loop", clock=lambda: 1794782647.0)
+    loop = ended_loop(store, name)
+    store.archive(name, RECEIPT, REPORT)
+    assert_archived(store, loop)
+    ended_loop(store, f"{name}-2")
+    store.archive(f"{name}-2", RECEIPT, REPORT)
+    assert store.load(name) == loop
+    with pytest.raises(UsageError, match="already a loop"):
+        store.create(loop_created(name))
+    assert store.signatures() == {each: store.signature(each) for each in (name, f"{name}-2")}

@@ -11,6 +11,9 @@ from untildone.store.postgres import PostgresStore
 from untildone.testing.store_conformance import StoreConformance, StoreFactory
 from untildone.testing.store_records import RecordsConformance
 
+# A busy machine takes its time to start a database.
+pytestmark = pytest.mark.timeout(400)
+
 
 class TestPostgresStore(StoreConformance):
     @pytest.fixture

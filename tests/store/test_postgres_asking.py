@@ -18,6 +18,9 @@ from untildone.store.postgres.journal import line_of
 from untildone.testing.postgres import Cluster
 from untildone.testing.store_conformance import loop_created
 
+# A busy machine takes its time to start a database.
+pytestmark = pytest.mark.timeout(400)
+
 LOOPS = 1000
 
 

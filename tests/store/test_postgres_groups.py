@@ -15,6 +15,9 @@ from untildone.store import Group
 from untildone.store.files import FileStore
 from untildone.store.postgres import PostgresStore
 
+# A busy machine takes its time to start a database.
+pytestmark = pytest.mark.timeout(400)
+
 NIGHT = "night"
 
 

@@ -13,6 +13,9 @@ from untildone.store.postgres import PostgresStore
 from untildone.testing.lossy_proxy import LossyProxy
 from untildone.testing.store_conformance import loop_created
 
+# A busy machine takes its time to start a database.
+pytestmark = pytest.mark.timeout(400)
+
 
 @pytest.fixture
 def door(database: str) -> Iterator[LossyProxy]:

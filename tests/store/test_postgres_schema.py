@@ -13,6 +13,9 @@ from untildone.core.errors import StoreError
 from untildone.store.postgres import PostgresStore, schema
 from untildone.testing.store_conformance import heard, loop_created, process
 
+# A busy machine takes its time to start a database.
+pytestmark = pytest.mark.timeout(400)
+
 BROKEN = "CREATE TABLE untildone.half (x integer); SELECT 1 / 0;"
 
 

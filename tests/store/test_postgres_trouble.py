@@ -21,6 +21,9 @@ from untildone.testing.command_line import until
 from untildone.testing.postgres import Cluster
 from untildone.testing.store_conformance import heard, iteration, loop_created, process
 
+# A busy machine takes its time to start a database.
+pytestmark = pytest.mark.timeout(400)
+
 PATIENCE = 90.0
 CRASHES = 3
 OVER = "over"
@@ -85,7 +88,6 @@ class Writer:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_server_that_crashes_loses_and_doubles_nothing(
     postgres: Cluster, database: str, store: PostgresStore, tmp_path: Path
 ) -> None:

@@ -177,7 +177,8 @@ def _ask(loop: Loop, now: float, wish: Ask) -> Action:
     held_back = held_back or (_stalled(loop) if worker else _talks_in_circles(loop))
     if held_back is not None:
         return held_back
-    if retry is not None and now < retry.not_before:
+    # Further away than any retry waits: the clock was set back since.
+    if retry is not None and now < retry.not_before <= now + LONGEST_RETRY_DELAY:
         return Wait(retry.not_before, f"{retry.failure.kind.value}: {retry.failure.message}")
     agent = _available(loop, wish.role, now)
     if isinstance(agent, Wait):

@@ -132,11 +132,12 @@ class Engine:
         with self.store.claim(loop_id, self.around.host, self.around.token) as journal:
             orphans.end_all(mark)
             self.around.guard.watch(mark)
-            drive = _Drive(self, journal)
+            groups: set[int] = set()
             try:
+                drive = _Drive(self, journal, groups)
                 loop = drive.until_rest()
             finally:
-                orphans.end_all(mark, groups=frozenset(drive.groups))
+                orphans.end_all(mark, groups=frozenset(groups))
                 self.around.guard.forget(mark)
         if loop.status.ended:
             archive(self.store, loop, drive.place)
@@ -162,18 +163,18 @@ class Engine:
 class _Drive:
     """One drive of one loop."""
 
-    def __init__(self, engine: Engine, journal: Journal) -> None:
+    def __init__(self, engine: Engine, journal: Journal, groups: set[int]) -> None:
         self.engine = engine
         self.around = engine.around
         self.journal = journal
+        self.groups = groups
+        """Process groups in which something outlived its turn; it ends with the loop."""
         settings = journal.loop.settings
         self.mode = modes.find(settings.mode)
         self.place = engine.around.site.enter(journal.loop)
         self.workspace = Workspace(self.place)
         self.order_given = False
         self.decided_at = 0
-        self.groups: set[int] = set()
-        """Process groups in which something outlived its turn; it ends with the loop."""
         self.live = engine.store.live_file(journal.loop.loop_id, self.place)
 
     def until_rest(self) -> Loop:
@@ -331,7 +332,11 @@ class _Drive:
         self.journal.append()
         self.engine.observer.waiting(until, reason, self.journal.loop)
         seq = self.journal.loop.seq
+        # A clock that is set back meanwhile does not make it longer: it is decided anew.
+        long_enough = time.monotonic() + until - self.around.clock()
         while self.around.clock() < until and not self.wants_out() and self.journal.loop.seq == seq:
+            if time.monotonic() > long_enough:
+                return
             time.sleep(max(0.0, min(LOOK_EVERY, until - self.around.clock())))
 
     def await_person(self, question: AwaitPerson) -> None:

@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator, Mapping
 
 from untildone.hosts.git import git_folder
+from untildone.store.disk import RACY_NANOSECONDS
 
-MOST_ENTRIES = 400
+MOST_ENTRIES = 1500
 """Files and folders: with more of them, git itself is as quick."""
-RACY_NANOSECONDS = 50_000_000
-"""A file that changed so shortly before a look may change again without its times showing it."""
 
 _OURS = b".loop"
 _CONTENT = frozenset({b"objects", b"logs"})

@@ -12,6 +12,7 @@ from typing import Any
 from untildone.hosts import orphans
 
 CLOSE_WITHIN = 3.0
+STARTS = 5
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); import orphans; orphans.be_the_guard()"
 
@@ -73,10 +74,14 @@ class Guard:
             self._restart()
 
     def _restart(self) -> None:
-        if self._process is not None:
-            _close_orders(self._process)
-        self._process = _start()
-        self._write("".join(f"+{mark_name}\n" for mark_name in sorted(self._watched)))
+        """One that dies before it has its orders is replaced at once; if that fails several times, by the next `ensure`."""
+        for _ in range(STARTS):
+            if self._process is not None:
+                _close_orders(self._process)
+            self._process = _start()
+            with contextlib.suppress(OSError):
+                self._write("".join(f"+{mark_name}\n" for mark_name in sorted(self._watched)))
+                return
 
     def _write(self, orders: str) -> None:
         assert self._process is not None

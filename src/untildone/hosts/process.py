@@ -22,6 +22,8 @@ from untildone.store import Spool
 
 LOOK_EVERY = 0.02
 """How often, in seconds, a waiting run asks whether it is interrupted."""
+LOOK_FOR_THE_END_EVERY = 0.004
+"""And how often, once it is, whether its tree is gone: a person waits for it."""
 LINGER = 0.2
 """How long, in seconds, the output is still read after the program ended while others hold its pipe open."""
 TERM_GRACE = 1.5
@@ -164,7 +166,7 @@ class _Listener:
                 self.sinks[stream].take(chunk)
             now = time.monotonic()
             if now >= min(next_look, deadline):
-                next_look = now + LOOK_EVERY
+                next_look = now + (LOOK_EVERY if self.ending is None else LOOK_FOR_THE_END_EVERY)
                 if self.ending is None and not self.pipes.exited:
                     self._look(interrupted, timed_out=now >= deadline)
                 deadline = deadline if now < deadline else float("inf")

@@ -125,7 +125,7 @@ class Store(Protocol):
         """What changes whenever something is written to the journal; None: the loop is not there. Quick: it is asked often."""
 
     def signatures(self) -> Mapping[str, object]:
-        """That of every loop, oldest first."""
+        """That of every loop, in any order."""
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
         """Entries behind a place of the journal (0 is its beginning), not too many at once, and the place where they end."""

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from untildone.core.errors import StoreError
 
+RACY_NANOSECONDS = 50_000_000
+"""A file or folder that changed so shortly before a look may change again without its times showing it."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar

@@ -40,6 +40,7 @@ class FileStore:
         self.root = root
         self.redactor = redactor or Redactor({})
         self.clock = clock
+        self._signatures = layout.Signatures(root)
         self.memory = memory
         """What a process that lives long remembers of the loops; None: nothing."""
 
@@ -133,7 +134,7 @@ class FileStore:
             return None
 
     def signatures(self) -> Mapping[str, object]:
-        return layout.signatures(self.root)
+        return self._signatures.all()
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
         try:

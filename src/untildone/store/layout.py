@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from time import time_ns
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.value import dataclass
@@ -72,20 +74,37 @@ def signature(root: Path, loop_id: str) -> object:
     return (str(places(root, loop_id).journal),)
 
 
-def signatures(root: Path) -> dict[str, object]:
-    """Of all loops, oldest first, by one look at each of the two folders. In the history, nothing is written any more.
+class Signatures:
+    """Of all loops at once. In words instead of paths: this is asked every second, of thousands of loops.
 
-    In words instead of paths: this is asked every second, of thousands of loops.
+    In the history, nothing is written any more: it is listed again only when loops have come or gone.
     """
-    base, history = str(root), str(root / HISTORY)
-    found: dict[str, object] = {
-        name: _signature(os.path.join(base, f"{name}.progress", JOURNAL)) for name in live_ids(root)
-    }
-    for folder in _names(root / HISTORY):
-        name = folder.partition("_")[2]
-        if is_id(name) and not (name in found and os.path.isdir(os.path.join(base, f"{name}.progress"))):
-            found[name] = (os.path.join(history, folder, JOURNAL),)
-    return dict(sorted(found.items()))
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._history = os.path.join(root, HISTORY)
+        self._listed: tuple[int, Mapping[str, object]] = (0, {})
+
+    def all(self) -> dict[str, object]:
+        """The live ones looked at first: one that is put away meanwhile is in the history."""
+        folders = {name: os.path.join(self._root, f"{name}.progress") for name in live_ids(Path(self._root))}
+        live = {name: _signature(os.path.join(folder, JOURNAL)) for name, folder in folders.items()}
+        ended = self._ended()
+        unmoved = {name: seen for name, seen in live.items() if name not in ended or os.path.isdir(folders[name])}
+        return {**ended, **unmoved}
+
+    def _ended(self) -> Mapping[str, object]:
+        try:
+            now, changed_at = time_ns(), os.stat(self._history).st_mtime_ns
+        except OSError:
+            return {}
+        if changed_at == self._listed[0]:
+            return self._listed[1]
+        names = {folder.partition("_")[2]: folder for folder in _names(Path(self._history))}
+        found = {name: (os.path.join(self._history, names[name], JOURNAL),) for name in names if is_id(name)}
+        # What changed just now may change again without its time showing it.
+        self._listed = (changed_at if changed_at < now - disk.RACY_NANOSECONDS else 0, found)
+        return found
 
 
 def _signature(journal: str) -> object:

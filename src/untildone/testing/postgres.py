@@ -9,33 +9,25 @@ def test_something(database: str): ...      # the address of an empty database
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from untildone.testing.caretaker import Caretaker, free_port
 
 PATIENCE = 120.0
 PASSWORD = "open-sesame-12345"
 """Long enough to be taken for a secret."""
 _OWNER = "untildone"
 _UNPRIVILEGED = ("postgres", "nobody")
-# Ends the server and removes its folder as soon as nobody holds the other end of its standard input.
-_CARETAKER = """
-read _
-kill -QUIT "$1" 2>/dev/null
-while kill -0 "$1" 2>/dev/null; do sleep 0.1; done
-rm -rf "$2"
-"""
 
 
 @cache
@@ -55,7 +47,7 @@ class Cluster:
         self.port = 0
         self._bin = bin_folder
         self._server: subprocess.Popen[bytes] | None = None
-        self._caretaker: subprocess.Popen[bytes] | None = None
+        self._caretaker = Caretaker(folder)
         self._as_another = _as_another_user(folder)
         self._initialise()
 
@@ -79,7 +71,7 @@ class Cluster:
             self._server.send_signal(how)
             self._server.wait(PATIENCE)
             self._server = None
-        self._release_caretaker()
+        self._caretaker.release()
 
     def crash(self) -> None:
         """As `pg_ctl stop -m immediate`: nothing is written down first."""
@@ -122,7 +114,7 @@ class Cluster:
         return self.folder / "data"
 
     def _started(self, deadline: float) -> bool:
-        port = self.port or _free_port()
+        port = self.port or free_port()
         options = [
             "-p",
             str(port),
@@ -136,7 +128,7 @@ class Cluster:
         command = [*self._as_another, str(self._bin / "postgres"), "-D", str(self._data), *options]
         with open(self.folder / "log", "ab") as log:
             self._server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
-        self._hire_caretaker(self._server.pid)
+        self._caretaker.look_after(self._server.pid)
         while self._server.poll() is None and time.monotonic() < deadline:
             if _answers(f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres"):
                 self.port = port
@@ -144,22 +136,6 @@ class Cluster:
             time.sleep(0.05)
         self.stop(signal.SIGQUIT)
         return False
-
-    def _hire_caretaker(self, pid: int) -> None:
-        self._release_caretaker()
-        self._caretaker = subprocess.Popen(
-            ["/bin/sh", "-c", _CARETAKER, "caretaker", str(pid), str(self.folder)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def _release_caretaker(self) -> None:
-        if self._caretaker is not None:
-            self._caretaker.kill()
-            self._caretaker.wait(PATIENCE)
-            if self._caretaker.stdin is not None:
-                self._caretaker.stdin.close()
-            self._caretaker = None
 
     def _log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-2000:]
@@ -169,22 +145,12 @@ def _as_another_user(folder: Path) -> list[str]:
     """Postgres refuses to run as root: then the folder belongs to somebody else, and so do the programs."""
     if os.geteuid() != 0:
         return []
-    user = next(name for name in _UNPRIVILEGED if _exists(name))
-    found = pwd.getpwnam(user)
+    import pwd
+
+    users = {entry.pw_name: entry for entry in pwd.getpwall()}
+    found = next(users[name] for name in _UNPRIVILEGED if name in users)
     os.chown(folder, found.pw_uid, found.pw_gid)
     return ["setpriv", f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups", "--"]
-
-
-def _exists(user: str) -> bool:
-    with suppress(KeyError):
-        return pwd.getpwnam(user) is not None
-    return False
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _answers(address: str) -> bool:

@@ -19,17 +19,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from untildone.testing.caretaker import Caretaker, free_port
 
 PATIENCE = 120.0
 NAMESPACE = "default"
 # SQLite waits for the disk after each step otherwise: thirty times slower, and tests do not cut the power.
 _QUICK = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=off")
-# Ends the server and removes its folder as soon as nobody holds the other end of its standard input.
-_CARETAKER = 'read _; kill -KILL "$1" 2>/dev/null; rm -rf "$2"'
 
 
 def program() -> str | None:
@@ -43,7 +43,7 @@ class Temporal:
         self.ports: tuple[int, int] = (0, 0)
         self._executable = executable
         self._server: subprocess.Popen[bytes] | None = None
-        self._caretaker: subprocess.Popen[bytes] | None = None
+        self._caretaker = Caretaker(folder)
 
     @property
     def address(self) -> str:
@@ -71,7 +71,7 @@ class Temporal:
             self._server.send_signal(signal.SIGKILL)
             self._server.wait(PATIENCE)
             self._server = None
-        self._release_caretaker()
+        self._caretaker.release()
 
     def forget(self) -> None:
         """Of a killed one: all that it knew."""
@@ -83,7 +83,7 @@ class Temporal:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _started(self, deadline: float) -> bool:
-        ports = self.ports if self.ports[0] else _free_ports()
+        ports = self.ports if self.ports[0] else (free_port(), free_port())
         words = ["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--log-level", "error"]
         where = ["--port", str(ports[0]), "--http-port", str(ports[1]), "--db-filename", str(self.database)]
         with open(self.folder / "log", "ab") as log:
@@ -95,7 +95,7 @@ class Temporal:
                 cwd=self.folder,
                 env={**os.environ, "HOME": str(self.folder), "TEMPORAL_VERSION_CHECK_DISABLED": "1"},
             )
-        self._hire_caretaker(self._server.pid)
+        self._caretaker.look_after(self._server.pid)
         while self._server.poll() is None and time.monotonic() < deadline:
             if self._is_well(f"127.0.0.1:{ports[0]}"):
                 self.ports = ports
@@ -116,33 +116,8 @@ class Temporal:
         asked = subprocess.run([self._executable, *words], capture_output=True, env=env, timeout=PATIENCE)
         return asked.returncode == 0
 
-    def _hire_caretaker(self, pid: int) -> None:
-        self._release_caretaker()
-        self._caretaker = subprocess.Popen(
-            ["/bin/sh", "-c", _CARETAKER, "caretaker", str(pid), str(self.folder)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def _release_caretaker(self) -> None:
-        if self._caretaker is not None:
-            self._caretaker.kill()
-            self._caretaker.wait(PATIENCE)
-            if self._caretaker.stdin is not None:
-                self._caretaker.stdin.close()
-            self._caretaker = None
-
     def _log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-2000:]
-
-
-def _free_ports() -> tuple[int, int]:
-    with ExitStack() as held:
-        found = [held.enter_context(closing(socket.socket())) for _ in range(2)]
-        for each in found:
-            each.bind(("127.0.0.1", 0))
-        first, second = (int(each.getsockname()[1]) for each in found)
-    return first, second
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import PlainTextResponse
 
-from untildone.faces.api import configuration, loops, records, running, tasks
+from untildone.faces.api import configuration, groups, loops, records, running, tasks
 from untildone.faces.api.answers import explain_errors
 from untildone.faces.api.safety import Door, Doorbook
 from untildone.faces.api.service import Service
@@ -32,7 +32,7 @@ def create_app(service: Service, names: Iterable[str] = LOOPBACK_NAMES, *, remot
     app.state.service = service
     app.state.book = Doorbook()
     explain_errors(app)
-    for room in (records, tasks, loops, configuration, running):
+    for room in (records, tasks, loops, groups, configuration, running):
         app.include_router(room.router)
     app.add_middleware(Door, keys=service.keys, names=tuple(names), book=app.state.book, remote=remote)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
 from untildone import verbs
 from untildone.core import amounts, moves
-from untildone.core.errors import LoopBusy, WrongMove
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
@@ -27,11 +25,10 @@ from untildone.faces.api.models import (
     Now,
     Resumption,
 )
-from untildone.faces.api.service import Service
+from untildone.faces.api.service import END_WITHIN
 from untildone.store import checkpoint
 
 MOST_ON_A_PAGE = 200
-FORCED_END_WITHIN = 20.0
 router = APIRouter(prefix="/api/loops", tags=["loops"])
 
 
@@ -95,23 +92,8 @@ def delete_loop(
     store = service.store_of(loop_id)
     if force and not store.load(loop_id).status.ended:
         verbs.stop(store, loop_id, Urgency.NOW)
-    _delete(service, loop_id, within=FORCED_END_WITHIN if force else 1.0)
+    service.delete(loop_id, within=END_WITHIN if force else 1.0)
     return Response(status_code=204)
-
-
-def _delete(service: Service, loop_id: str, within: float) -> None:
-    """Once whoever drives it has left."""
-    store, deadline = service.store_of(loop_id), time.monotonic() + within
-    while True:
-        try:
-            verbs.delete(store, loop_id)
-            return
-        except (LoopBusy, WrongMove) as problem:
-            now = store.load(loop_id)
-            ending = isinstance(problem, LoopBusy) or now.status.ended or now.stop is not None
-            if not ending or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 @router.post("/{loop_id}/start", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))

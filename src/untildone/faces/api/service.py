@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from types import TracebackType
 
 from untildone import planning, settings, verbs
 from untildone.board import Board, Row, row_of
-from untildone.core.errors import UsageError
+from untildone.core.errors import LoopBusy, UsageError, WrongMove
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.value import replace
 from untildone.faces.api.following import Following
@@ -23,6 +24,9 @@ from untildone.hosts.notify import Notifier
 from untildone.store import Store
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
+
+END_WITHIN = 20.0
+"""Seconds that a loop which is to be deleted may take to end."""
 
 
 class Service:
@@ -107,6 +111,21 @@ class Service:
         if heard.goes_on:
             self.fleet.want(loop_id)
         return heard
+
+    def delete(self, loop_id: str, within: float = END_WITHIN) -> None:
+        """Once whoever drives it has left: one that has just ended is still being put away."""
+        store, deadline = self.store_of(loop_id), time.monotonic() + within
+        while True:
+            is_left = loop_id not in self.fleet.load().driving
+            now = store.load(loop_id)
+            ending = now.status.ended or now.stop is not None
+            try:
+                if is_left or not ending or time.monotonic() > deadline:
+                    return verbs.delete(store, loop_id)
+            except (LoopBusy, WrongMove) as problem:
+                if not (ending or isinstance(problem, LoopBusy)) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
 
     def line(self, loop: Loop) -> LoopLine:
         """A loop as it is, in one line."""

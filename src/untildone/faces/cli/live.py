@@ -28,6 +28,7 @@ from untildone.core.receipt import duration
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.faces.cli import telling
+from untildone.faces.cli.plain import one_line
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.telling import Kind, Line
 from untildone.faces.cli.watching import PlainView
@@ -177,7 +178,7 @@ class LiveView(PlainView):
     def _doing(self, loop: Loop) -> list[RenderableType]:
         waiting = self._waiting
         if waiting is not None and waiting.seq == loop.seq and (left := waiting.until - time.time()) > 0:
-            told = f"waiting {duration(left)}, until {telling.clock(waiting.until)}: {telling.one_line(waiting.reason)}"
+            told = f"waiting {duration(left)}, until {telling.clock(waiting.until)}: {one_line(waiting.reason)}"
             return [_one_row(Text(f"⏳ {told}", style=STYLES[Kind.WARNING]))]
         lines: list[RenderableType] = [
             _one_row(_text(line)) for event in tuple(self._now) if (line := telling.of_agent(event)) is not None
@@ -211,7 +212,7 @@ def _spend_now(loop: Loop) -> Spend:
 
 
 def _gate(command: str, gates: dict[str, GateResult | None], loop: Loop) -> Text:
-    name = telling.one_line(command)
+    name = one_line(command)
     if command in gates:
         result = gates[command]
         if result is None:

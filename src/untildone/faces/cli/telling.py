@@ -74,8 +74,9 @@ def clock(at: float, now: float | None = None) -> str:
 
 def of_agent(event: AgentEvent) -> Line | None:
     match event:
-        case Said(text):
-            return Line(f"  {one_line(text)}", Kind.SAID) if text.strip() else None
+        case Said(text, lines):
+            shown = text.strip().partition("\n")[0] if lines > 1 else text
+            return Line(f"  {one_line(shown)}", Kind.SAID) if text.strip() else None
         case Thought(text):
             return Line(f"  … {one_line(text)}", Kind.QUIET) if text.strip() else None
         case ToolStarted(tool, summary):

@@ -28,7 +28,6 @@ _TAKEN = (
     "review",
     "require_change",
     "supervisor",
-    "model",
     "max_iterations",
     "max_minutes",
     "max_cost",
@@ -45,14 +44,17 @@ _TAKEN = (
     params=[option for option in run.command.params if option.name in _TAKEN],
     context_settings={"allow_interspersed_args": False},
 )
+@click.option("--model", metavar="M", help="The supervisor's model, if the agent is its own supervisor.")
 @click.argument("words", metavar="[AGENT [ARGUMENTS…]]", nargs=-1, type=click.UNPROCESSED)
 def command(words: Sequence[str], folder: str, checks: Sequence[str], **flags: Any) -> int:
     """Run your agent's own terminal interface, exactly as if untildone were not there; but when it stops, a supervisor looks.
 
     AGENT is claude, unless set. What follows it goes to it as it is: untildone wrap -r 10 claude --continue
 
-    Options of untildone stand before AGENT; --model is the supervisor's. With --no-review, the checks alone decide.
+    Options of untildone stand before AGENT. With --no-review, the checks alone decide.
     """
+    if sys.platform == "win32":
+        raise UsageError("Windows has no such terminals.", "untildone run --mode supervise TASK")
     from untildone.hosts.wrap import session
     from untildone.hosts.wrap.terminal import Terminal
 

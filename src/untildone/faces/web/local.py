@@ -94,7 +94,7 @@ class LocalDesk:
         self._changed(loop_id)
 
     def delete(self, loop_id: str) -> None:
-        verbs.delete(self._store(loop_id), loop_id)
+        self._service.delete(loop_id)
         self._changed(loop_id)
 
     def diff(self, loop_id: str, of: Round | None) -> str:

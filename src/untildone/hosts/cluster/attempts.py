@@ -97,5 +97,7 @@ class Attempt:
             if journal.loop.status is Status.RUNNING:
                 journal.append(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
             loop = journal.loop
+        if loop.status.ended:
+            archive(self._store, loop)
         self.left_as = f"paused: {problem.sentence}"
         self._around.on_rest(loop)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 ANSWER_WITHIN = 15.0
-AT_ONCE = 20
-"""How many loops are repaired at the same time."""
+FEW, AT_ONCE = 20, 20
+"""So many loops are told to Temporal without asking first which of them it knows; and at the same time."""
 TASK_TIMEOUT = timedelta(seconds=5)
 """After this, a worker that took a step of a workflow is taken for dead."""
 Result = TypeVar("Result")
@@ -30,15 +30,21 @@ async def poke(client: Client, queue: str, loop_id: str, urgency: Urgency = Urge
     await _begin(client, queue, loop_id, start_signal=POKE, start_signal_args=[urgency])
 
 
-async def repair(client: Client, queue: str, loop_ids: Iterable[str]) -> None:
+async def repair(client: Client, queue: str, loop_ids: Collection[str]) -> None:
     """See to it that each of these loops has a workflow; one that has is not disturbed."""
-    turns = asyncio.Semaphore(AT_ONCE)
+    turns, there = asyncio.Semaphore(AT_ONCE), await _known(client) if len(loop_ids) > FEW else frozenset[str]()
 
     async def mend(loop_id: str) -> None:
         async with turns:
             await _begin(client, queue, loop_id)
 
-    await asyncio.gather(*(mend(loop_id) for loop_id in loop_ids))
+    await asyncio.gather(*(mend(loop_id) for loop_id in loop_ids if loop_id not in there))
+
+
+async def _known(client: Client) -> frozenset[str]:
+    """The loops that have a workflow, as far as Temporal has got round to listing them."""
+    running = client.list_workflows(f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'")
+    return frozenset([found.id async for found in running])
 
 
 async def _begin(client: Client, queue: str, loop_id: str, **signal: Any) -> None:

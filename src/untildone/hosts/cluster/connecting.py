@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from untildone.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from temporalio.client import Client, TLSConfig
+    from temporalio.runtime import Runtime
 
 QUEUE, NAMESPACE = "untildone", "default"
 WORKFLOW, ADVANCE, POKE = "untildone-loop", "advance", "poke"
@@ -43,6 +46,7 @@ async def connect(access: Access, identity: str | None = None) -> Client:
             tls=_tls(access),
             identity=identity,
             connect_timeout=CONNECT_WITHIN,
+            runtime=_quiet_runtime(),
         )
     except (RuntimeError, RPCError, TimeoutError) as problem:
         raise unreachable(access, problem) from problem
@@ -50,6 +54,28 @@ async def connect(access: Access, identity: str | None = None) -> Client:
         raise UsageError(
             f"'{access.address}' is no address of Temporal: {problem}.", "give it as host:7233"
         ) from problem
+
+
+@cache
+def _quiet_runtime() -> Runtime:
+    """Without a voice of its own: what went wrong is told by us."""
+    from temporalio.runtime import Runtime, TelemetryConfig
+
+    return Runtime(telemetry=TelemetryConfig(logging=None))
+
+
+async def check_namespace(client: Client) -> None:
+    """UsageError if Temporal has no such namespace; if it does not answer, nobody knows."""
+    from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+    from temporalio.service import RPCError, RPCStatusCode
+
+    try:
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+    except RPCError as problem:
+        if problem.status is RPCStatusCode.NOT_FOUND:
+            raise UsageError(
+                f"Temporal has no namespace '{client.namespace}'.", "make it: temporal operator namespace create"
+            ) from problem
 
 
 def check_package() -> None:
@@ -62,10 +88,11 @@ def check_package() -> None:
 
 
 def unreachable(access: Access, problem: BaseException) -> StoreError:
-    told = str(problem).strip().splitlines()
-    reason = told[0].rstrip(".")[:200] if told else type(problem).__name__
+    told = str(problem)
+    spoken = re.search(r'message: "([^"]+)"', told)
+    reason = spoken[1] if spoken else "it answers as no Temporal does" if "Invalid" in told else "no answer"
     return StoreError(
-        f"Temporal at {access.address} cannot be reached: {reason}.", "is it running, and is the namespace there?"
+        f"Temporal at {access.address} cannot be reached: {reason}.", "is it running? with TLS, or without?"
     )
 
 

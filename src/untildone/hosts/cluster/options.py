@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -42,24 +42,32 @@ class Options:
         )
 
 
-_KINDS = {field.name: type(field.default) for field in fields(Options)}
+_NUMBERS: Mapping[str, Callable[[str], float]] = {
+    "slots": int,
+    "heartbeat_timeout": float,
+    "drain": float,
+    "share": float,
+}
+_KNOWN = tuple(field.name for field in fields(Options))
 
 
 def options(table: Mapping[str, str], flags: Mapping[str, Any]) -> Options:
     """Flags that are None were not given."""
     for name in table:
-        if name not in _KINDS:
-            raise UsageError(f"There is no setting 'cluster.{name}'.", f"known are: {', '.join(_KINDS)}")
+        if name not in _KNOWN:
+            raise UsageError(f"There is no setting 'cluster.{name}'.", f"known are: {', '.join(_KNOWN)}")
     told = {name: _read(name, text) for name, text in table.items() if text != ""}
-    given = {name: value for name, value in flags.items() if value is not None and name in _KINDS}
+    given = {name: value for name, value in flags.items() if value is not None and name in _KNOWN}
     return Options(**{**told, **given})
 
 
 def _read(name: str, text: str) -> Any:
+    if name not in _NUMBERS:
+        return text
     try:
-        value = _KINDS[name](text)
+        number = _NUMBERS[name](text)
     except ValueError:
         raise UsageError(f"Setting 'cluster.{name}': '{text[:60]}' is not a number.", "give one above 0") from None
-    if isinstance(value, int | float) and not 0 <= value < float("inf"):
+    if not 0 <= number < float("inf") or (number < 1 and name != "drain"):
         raise UsageError(f"Setting 'cluster.{name}': {text[:60]} makes no sense.", "give a number above 0")
-    return value
+    return number

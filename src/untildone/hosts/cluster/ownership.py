@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from untildone.hosts.git import git, line_of
 
@@ -79,8 +80,13 @@ def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
 def new_mark(repository: str, address: Address, token: str, published: str) -> str:
     """A commit that says who owns the loop. It has no content and no parent: the remote keeps only the last one."""
     told = f"Loop {address.loop_id} of untildone\n\ntoken: {token}\npublished: {published}\n"
-    nothing = line_of(git(repository, "mktree"))
-    return line_of(git(repository, "commit-tree", nothing, env=_IDENTITY, stdin=told.encode()))
+    return line_of(git(repository, "commit-tree", _nothing(repository), env=_IDENTITY, stdin=told.encode()))
+
+
+@lru_cache(maxsize=1024)
+def _nothing(repository: str) -> str:
+    """The empty tree, in the hash that the repository uses."""
+    return line_of(git(repository, "mktree"))
 
 
 def token_of(repository: str, mark: str) -> str:

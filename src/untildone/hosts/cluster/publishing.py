@@ -127,8 +127,7 @@ class Published:
             raise UsageError(
                 f"The git repository of {place} is gone.", "the agent removed it; resume starts from what is published"
             )
-        workspace.commit(place, title)
-        commit = line_of(git(place, "rev-parse", "HEAD"))
+        commit = workspace.commit(place, title) or line_of(git(place, "rev-parse", "HEAD"))
         if commit != self._commit:
             mark = ownership.new_mark(place, self._address, self._token, commit)
             self._tried(lambda: self._move(place, commit, mark), within, wants_out)

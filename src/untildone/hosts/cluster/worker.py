@@ -16,7 +16,7 @@ from untildone.core.errors import LoopNotFound, StoreError, UntilDoneError
 from untildone.core.loop import CLUSTER
 from untildone.core.model import Status, Urgency
 from untildone.hosts.cluster import client as clients
-from untildone.hosts.cluster.connecting import connect
+from untildone.hosts.cluster.connecting import check_namespace, connect
 from untildone.hosts.cluster.options import Options
 from untildone.store import Store
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from untildone.hosts.cluster.advancing import Advancing, Means
 
-REPAIR_EVERY = 60.0
-"""How often, in seconds, loops are looked for that are to run and of which Temporal knows nothing."""
+REPAIR_EVERY, TIDY_EVERY = 300.0, 3600.0
+"""How often, in seconds, loops are looked for that are to run and of which Temporal knows nothing; and folders of no more use."""
 SURVEYED_AT_ONCE = 200
 TRY_AGAIN = 3.0
 END_WITHIN = 30.0
@@ -74,11 +74,16 @@ async def work(options: Options, means: Means, orders: Orders, notices: Notices)
 
 async def _connected(options: Options, ending: asyncio.Event, notices: Notices) -> Client | None:
     """Tried until it works: a worker may be started before the rest of the cluster. None: it is to end before that."""
+    told = ""
     while not ending.is_set():
         try:
-            return await connect(options.access, options.machine)
+            client = await connect(options.access, options.machine)
+            await check_namespace(client)
+            return client
         except StoreError as problem:
-            notices.waiting(problem.sentence)
+            if problem.sentence != told:
+                told = problem.sentence
+                notices.waiting(f"Waiting: {told}")
         with suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), TRY_AGAIN)
     return None
@@ -168,7 +173,7 @@ async def _tidy(means: Means) -> None:
     """Folders of loops that ended elsewhere are of no more use here."""
     while True:
         await asyncio.to_thread(_remove_ended, means.store, means.folder / "work")
-        await asyncio.sleep(60 * REPAIR_EVERY)
+        await asyncio.sleep(TIDY_EVERY)
 
 
 def _remove_ended(store: Store, folder: Path) -> None:

@@ -17,8 +17,6 @@ from untildone.hosts.wrap.terminal import Terminal
 CHUNK = 1 << 16
 MOST_WAITING = 1 << 18
 """Bytes that may wait for a slow reader before the writer is made to wait."""
-IN_A_ROW = 32
-"""Chunks of the agent's that are passed on before anybody else is looked at."""
 GOES_WITHIN = 3.0
 """Seconds that an agent may take to end by itself once its person is gone."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP)
@@ -33,6 +31,8 @@ class Pump:
         self._to_agent = b""
         self._to_person = b""
         self._gone_since: float | None = None
+        self._poll = select.poll()
+        self._masks: tuple[int, int] | None = None
         self._woken, self._wakes = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self._wakes, False)
@@ -77,26 +77,24 @@ class Pump:
     def _watched(self) -> select.poll:
         agent = select.POLLIN * (len(self._to_person) < MOST_WAITING) | select.POLLOUT * bool(self._to_agent)
         person = select.POLLIN * (len(self._to_agent) < MOST_WAITING) | select.POLLOUT * bool(self._to_person)
-        watched = select.poll()
-        watched.register(self._woken, select.POLLIN)
-        watched.register(self._job.reports.fileno(), select.POLLIN)
-        if agent:
-            watched.register(self._job.descriptor, agent)
-        if self._gone_since is None:
-            watched.register(self._outer.descriptor, person)
-        return watched
+        if self._masks != (agent, person):
+            self._masks = (agent, person)
+            self._poll.register(self._woken, select.POLLIN)
+            self._poll.register(self._job.reports.fileno(), select.POLLIN)
+            self._poll.register(self._job.descriptor, agent)
+            if self._gone_since is None:
+                self._poll.register(self._outer.descriptor, person)
+        return self._poll
 
     def _serve_agent(self, what: int) -> None:
         if what & select.POLLOUT:
             self._write_to_agent()
         if what & (select.POLLIN | select.POLLHUP):
-            for _ in range(IN_A_ROW):
-                if not self._pass_on() or self._to_person:
-                    break
+            self._pass_on()
 
     def _pass_on(self) -> bool:
-        """One chunk of what the agent shows; whether there was one."""
-        chunk = _read(self._job.descriptor)
+        """What the agent shows now, or the beginning of it; whether there was something."""
+        chunk = b"".join(_pieces(self._job.descriptor))
         if not chunk:
             return False
         if self._modes.watch(chunk):
@@ -142,6 +140,7 @@ class Pump:
         """Their terminal is closed: the agent is told as its own would be, and does not stay for ever."""
         if self._gone_since is None:
             self._gone_since = time.monotonic()
+            self._poll.unregister(self._outer.descriptor)
             self._to_person = b""
             self._job.signal(signal.SIGHUP)
             self._job.signal(signal.SIGCONT)
@@ -173,6 +172,14 @@ def _read(descriptor: int) -> bytes | None:
         return os.read(descriptor, CHUNK) or None
     except OSError:
         return None
+
+
+def _pieces(descriptor: int) -> Iterator[bytes]:
+    """A terminal hands out a few kilobytes at a time, however much there is."""
+    size = 0
+    while size < CHUNK and (piece := _read(descriptor)):
+        size += len(piece)
+        yield piece
 
 
 def _written(descriptor: int, content: bytes) -> bytes:

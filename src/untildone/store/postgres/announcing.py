@@ -7,6 +7,7 @@ the other, and dozens of loops would wait for each other's disk.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 from untildone.core.errors import UntilDoneError
 from untildone.store.postgres.connections import Database
@@ -53,11 +54,9 @@ class Announcing:
 
     def _work(self) -> None:
         while (notices := self._next()) is not None:
-            try:
+            # If it fails, the entries are there all the same, and are found without it.
+            with suppress(UntilDoneError):
                 self._database.rows(_TELL, (notices,))
-            except UntilDoneError:
-                # The entries are there, and are found without it.
-                pass
             with self._change:
                 self._telling = False
                 self._change.notify_all()

@@ -127,7 +127,8 @@ class PostgresStore:
     def _standing(self, row: tuple[Any, ...], driven: Collection[int]) -> Standing:
         loop_id, number = row[:2]
         try:
-            return Standing(loop_id, self._journal(row).loop, driven=number in driven)
+            loop = self._journal(row).loop
+            return Standing(loop_id, loop, driven=not loop.status.ended and number in driven)
         except UntilDoneError as problem:
             return Standing(loop_id, problem=problem.sentence)
 

@@ -1,0 +1,51 @@
+"""Groups of loops that share a total: what each may use, and how much of it is used."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from untildone.core.codec import to_json
+from untildone.faces.api.answers import may_answer
+from untildone.faces.api.common import Serving
+from untildone.faces.api.configuration import Workspace
+from untildone.store import Group
+
+router = APIRouter(prefix="/api/groups", tags=["groups"])
+Name = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", max_length=100, description="A group's name")]
+
+
+class GroupLimits(BaseModel):
+    """What all loops of a group may use together; null: no limit."""
+
+    model_config = ConfigDict(extra="forbid")
+    max_cost: float | None = Field(None, gt=0, le=1e15, allow_inf_nan=False, description="Dollars")
+    at_once: int | None = Field(None, ge=1, le=1_000_000, description="Loops at work at once")
+
+
+class GroupLine(BaseModel):
+    name: str
+    max_cost: float | None
+    at_once: int | None
+    cost: float = Field(description="Dollars that its loops have spent")
+    loops: int
+    at_work: int
+
+
+@router.get("", responses=may_answer(422, 503))
+def list_groups(service: Serving, workspace: Workspace = None) -> list[GroupLine]:
+    """All groups. Only loops that are kept in Postgres have groups: elsewhere this is 422."""
+    return [_line(group) for group in service.workspace(workspace)[1].groups()]
+
+
+@router.put("/{name}", responses=may_answer(422, 503))
+def change_group(name: Name, wanted: GroupLimits, service: Serving, workspace: Workspace = None) -> GroupLine:
+    """Other limits for a group, from now on and on all machines. A group is there as soon as it has limits or loops."""
+    store = service.workspace(workspace)[1]
+    return _line(store.change_group(name, max_cost=wanted.max_cost, at_once=wanted.at_once))
+
+
+def _line(group: Group) -> GroupLine:
+    return GroupLine(**to_json(group))
