@@ -89,6 +89,7 @@ def after_hit(case: Case) -> None:
         case.tally.law(number, "the sequence has no gap", _gaps(lines))
     case.told = lines
     case.tally.law(case.story.number, "the loop can be read at any moment", _unreadable(case))
+    case.tally.law(case.story.number, "a new runner first ends what the old one left", _left_by_others(case))
 
 
 def _gaps(lines: list[bytes]) -> list[str]:
@@ -110,6 +111,16 @@ def _unreadable(case: Case) -> list[str]:
     if not case.is_damaged:
         case.most_iterations = max(case.most_iterations, loop.spend.iterations)
     return []
+
+
+def _left_by_others(case: Case) -> list[str]:
+    """Processes of the loop that are older than its runner, while an agent of that runner is at work."""
+    runner = case.runner()
+    found = processes.look(runner, case.run) if runner is not None and case.agents() else None
+    if found is None:
+        return []
+    older = [each for each in processes.of_loop(case.run, case.loop_id) if each.start < found.start]
+    return [f"{each.kind} {each.pid} is older than the runner {found.pid}" for each in older]
 
 
 def no_orphans_after_death(case: Case, agents: list[int], patience: float) -> None:

@@ -21,6 +21,8 @@ class Process:
     words: tuple[str, ...]
     marks: frozenset[str]
     """Of the loops that it belongs to."""
+    start: int
+    """When it was started, in ticks of the kernel."""
 
     @property
     def kind(self) -> str:
@@ -36,7 +38,7 @@ class Process:
 def of_run(run: str) -> list[Process]:
     """Every process that carries the run's name, without this one."""
     pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
-    return [found for pid in pids if pid != os.getpid() and (found := _look(pid, run)) is not None]
+    return [found for pid in pids if pid != os.getpid() and (found := look(pid, run)) is not None]
 
 
 def of_loop(run: str, loop_id: str) -> list[Process]:
@@ -52,26 +54,30 @@ def children_of(pid: int, run: str) -> list[Process]:
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/children") as file:
                 found |= {int(word) for word in file.read().split()}
-    return [child for each in found if (child := _look(each, run)) is not None]
+    return [child for each in found if (child := look(each, run)) is not None]
 
 
 def guards_of(run: str, runner: int) -> list[Process]:
     return [child for child in children_of(runner, run) if child.kind == "guard"]
 
 
-def _look(pid: int, run: str) -> Process | None:
+def look(pid: int, run: str) -> Process | None:
     try:
         environment = dict(_variables(pid))
         if environment.get(RUN) != run:
             return None
         with open(f"/proc/{pid}/stat", "rb") as file:
-            state, parent = file.read().rpartition(b")")[2].split()[:2]
+            state, parent, *fields = file.read().rpartition(b")")[2].split()
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = tuple(word.decode(errors="replace") for word in file.read().split(b"\0"))
     except (OSError, ValueError):
         return None
     is_harness = int(parent) == os.getpid() and any("multiprocessing" in word for word in words)
-    return None if state in b"ZX" or is_harness else Process(pid, int(parent), words, orphans.marks_in(environment))
+    return (
+        None
+        if state in b"ZX" or is_harness
+        else Process(pid, int(parent), words, orphans.marks_in(environment), int(fields[17]))
+    )
 
 
 def _variables(pid: int) -> Iterator[tuple[str, str]]:
@@ -88,7 +94,7 @@ def send(pid: int, number: int, run: str) -> bool:
     except OSError:
         return False
     try:
-        if _look(pid, run) is None:
+        if look(pid, run) is None:
             return False
         signal.pidfd_send_signal(handle, number)
     except OSError:
@@ -101,7 +107,7 @@ def send(pid: int, number: int, run: str) -> bool:
 def gone(pids: list[int], run: str, patience: float) -> list[int]:
     """Those that are still there when the patience is over."""
     deadline = time.monotonic() + patience
-    while (left := [pid for pid in pids if _look(pid, run) is not None]) and time.monotonic() < deadline:
+    while (left := [pid for pid in pids if look(pid, run) is not None]) and time.monotonic() < deadline:
         time.sleep(0.02)
     return left
 

@@ -58,6 +58,7 @@ def _kinds(story: int, dice: Random) -> list[tuple[int, Turn]]:
         (2, {"fail": dice.choice(["overloaded", "timeout", "malformed", "context_full"])}),
         (3, {"garbage": dice.sample(GARBAGE, 3), "exit": dice.choice([0, 0, 3, 255])}),
         (6, {**work(story), "think": "Slowly.", "sleep": round(dice.uniform(0.2, 1.5), 2)}),
+        (4, {"ignore_term": dice.random() < 0.5, **work(story), "sleep": 2.5}),
         (3, {"usage": {"tokens": 1000, "cost_usd": 0.01}, **work(story)}),
     ]
 

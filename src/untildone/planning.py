@@ -100,14 +100,15 @@ def create(
 
 
 def _for_cluster(wanted: LoopSettings, chosen: Settings, store: Store) -> LoopSettings:
-    from untildone.hosts.cluster import reading
+    from untildone.hosts.cluster import ownership, reading
 
     if isinstance(store, FileStore):
         raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
     if wanted.worktree or wanted.interactive:
         what = "--worktree" if wanted.worktree else "--interactive"
         raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
-    return replace(wanted, remote=chosen.remote or reading.remote_of(wanted.workspace), branch=chosen.branch)
+    remote = ownership.checked_remote(chosen.remote or reading.remote_of(wanted.workspace))
+    return replace(wanted, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
 
 
 def cluster(folder: Path, environment: Mapping[str, str] = os.environ) -> Cluster:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings
+from untildone.hosts.cluster.ownership import checked_branch, checked_remote
 from untildone.hosts.cluster.publishing import Published
 from untildone.testing.cluster import git, new_remote
 
@@ -179,6 +183,7 @@ def test_a_person_who_moved_the_branch_is_not_written_over(tmp_path: Path, remot
     with pytest.raises(UsageError, match="Somebody else moved the branch work"):
         machine.works("more.txt", title="Round 2: A job")
     assert titles(remote) == ["Start", "Round 1: A job", "By hand"]
+    assert git(machine.place, "show", "unpublished:more.txt") == "work"
     assert (
         titles(remote)
         == git(Machine(tmp_path / "b", a_loop(remote), SECOND).place, "log", "--reverse", "--format=%s").splitlines()
@@ -278,3 +283,28 @@ def test_loops_with_one_remote_share_a_mirror_and_nothing_else(tmp_path: Path, r
     second.works("two.txt")
     assert titles(remote, "one") == titles(remote, "two") == ["Start", "Round 1: A job"]
     assert len(list((tmp_path / "a" / "mirrors").iterdir())) == 1
+
+
+@pytest.mark.parametrize("address", ["", " ", "--upload-pack=touch it", "https://me:secret@example/it.git"])
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(address: str) -> None:
+    with pytest.raises(UsageError) as problem:
+        checked_remote(address)
+    assert "secret" not in problem.value.sentence
+
+
+@pytest.mark.parametrize(
+    "address", ["git@example:it.git", "ssh://git@example:22/it.git", "https://example/it.git", "/srv/it.git", "../it"]
+)
+def test_other_addresses_are_gits_business(address: str) -> None:
+    assert checked_remote(address) == address
+
+
+@given(st.text(st.sampled_from("ab-/.@{~^:?*[\\ lock"), max_size=9))
+@example("a.lock")
+@example("@")
+def test_what_is_a_branch_to_us_is_one_to_git(name: str) -> None:
+    try:
+        checked_branch(name)
+    except UsageError:
+        return
+    subprocess.run(["git", "check-ref-format", "--branch", name], check=True, capture_output=True, timeout=60)

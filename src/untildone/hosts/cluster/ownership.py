@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from untildone.core.errors import UsageError
 from untildone.hosts.git import git, line_of
 
 _IDENTITY = {
@@ -19,6 +20,8 @@ _IDENTITY = {
     for role in ("AUTHOR", "COMMITTER")
     for part, value in (("NAME", "untildone"), ("EMAIL", "untildone@localhost"))
 }
+_PASSWORD = re.compile(r"://[^/@]*:[^/@]*@")
+_NO_BRANCH = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|[/.]$|^@$")
 _TOKEN = re.compile(r"^token: (\S+)$", re.MULTILINE)
 
 
@@ -37,6 +40,23 @@ class Address:
     @property
     def mark_ref(self) -> str:
         return f"refs/untildone/owner/{self.loop_id}"
+
+
+def checked_remote(remote: str) -> str:
+    """UsageError for what git would not take as an address, and for secrets: the address is written into the journal."""
+    if not remote.strip() or remote.startswith("-"):
+        raise UsageError(f"'{remote[:60]}' is no git remote.", "give its address, as git clone takes it")
+    if _PASSWORD.search(remote):
+        raise UsageError(
+            "The address of the git remote has a password in it.", "use an SSH key or a credential helper of git"
+        )
+    return remote
+
+
+def checked_branch(branch: str) -> str:
+    if not branch or _NO_BRANCH.search(branch):
+        raise UsageError(f"'{branch[:60]}' cannot be the name of a branch.", "use letters, digits, -, _ and /")
+    return branch
 
 
 @dataclass(frozen=True, slots=True)

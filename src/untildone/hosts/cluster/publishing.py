@@ -29,6 +29,8 @@ CLAIMS_TRIED = 20
 TAKE_WITHIN, PUBLISH_WITHIN = 30.0, 600.0
 """How long, in seconds, a remote that cannot be reached is tried again: before a turn, and after one that cost something."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+UNPUBLISHED = "unpublished"
+"""The branch of a clone in which work is kept that could not be published."""
 _LEFTOVERS = (*workspace.UNFINISHED, "index.lock", "HEAD.lock")
 """What an agent or git itself may have left in the middle of something."""
 
@@ -39,7 +41,8 @@ def address_of(loop: Loop) -> Address:
     chosen = loop.settings
     if chosen.remote is None:
         raise UsageError(f"Loop {loop.loop_id} names no git remote.", "a cluster needs one to carry the work: --remote")
-    return Address(chosen.remote, chosen.branch or f"untildone/{loop.loop_id}", loop.loop_id)
+    branch = ownership.checked_branch(chosen.branch or f"untildone/{loop.loop_id}")
+    return Address(ownership.checked_remote(chosen.remote), branch, loop.loop_id)
 
 
 class Published:
@@ -59,12 +62,21 @@ class Published:
         self._tried(lambda: self._claim(mirror), TAKE_WITHIN, lambda: False)
         place = self.folder / "work" / loop.loop_id
         try:
-            _stand_at(place, mirror, self._address, self._commit)
+            self._stand_at(place, mirror)
         except (GitFailed, OSError):
             # Whatever a crash left there: made anew, it is as good.
             shutil.rmtree(place, ignore_errors=True)
-            _stand_at(place, mirror, self._address, self._commit)
+            self._stand_at(place, mirror)
         return str(place)
+
+    def _stand_at(self, place: Path, mirror: Path) -> None:
+        """Make the clone's files what was published last; what git ignores stays."""
+        if not (place / ".git").is_dir():
+            _clone(place, mirror, self._address)
+        for name in _LEFTOVERS:
+            _remove(place / ".git" / name)
+        git(str(place), "checkout", "--quiet", "--force", "-B", self._address.branch, self._commit)
+        git(str(place), "clean", "--quiet", "-ffd")
 
     def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> None:
         self._publish(title, PUBLISH_WITHIN, wants_out)
@@ -127,9 +139,14 @@ class Published:
             raise UsageError(
                 f"The git repository of {place} is gone.", "the agent removed it; resume starts from what is published"
             )
-        commit = workspace.commit(place, title) or line_of(git(place, "rev-parse", "HEAD"))
-        if commit != self._commit:
-            mark = ownership.new_mark(place, self._address, self._token, commit)
+        try:
+            commit = workspace.commit(place, title) or line_of(git(place, "rev-parse", "HEAD"))
+            mark = "" if commit == self._commit else ownership.new_mark(place, self._address, self._token, commit)
+        except GitFailed as problem:
+            raise UsageError(
+                f"The work in {place} cannot be committed: {problem}.", "look at its git status"
+            ) from problem
+        if mark:
             self._tried(lambda: self._move(place, commit, mark), within, wants_out)
 
     def _move(self, place: str, commit: str, mark: str) -> None:
@@ -138,22 +155,24 @@ class Published:
         try:
             ownership.push(place, address.remote, moves)
         except GitFailed as refusal:
-            self._understand(place, mark, before, refusal)
+            self._understand(place, moves, refusal)
         self._mark, self._commit, self._has_branch = mark, commit, True
 
-    def _understand(self, place: str, mark: str, before: str | None, refusal: GitFailed) -> None:
+    def _understand(self, place: str, moves: list[Move], refusal: GitFailed) -> None:
         """Why a push failed; nothing, if it reached the remote and only its answer got lost."""
+        mark, branch = moves
         found = ownership.standing(place, self._address)
-        if found.mark == mark:
+        if found.mark == mark.after:
             return
-        if found.mark != self._mark:
+        if found.mark != mark.before:
             raise self._superseded()
-        if found.branch != before:
-            raise UsageError(
-                f"Somebody else moved the branch {self._address.branch} of {self._address.remote}.",
-                f"resume starts from what is there now; this round's work is in {place}",
-            )
-        raise _refused(self._address, refusal)
+        if found.branch == branch.before:
+            raise _refused(self._address, refusal)
+        git(place, "branch", "--force", UNPUBLISHED, branch.after or "HEAD")
+        raise UsageError(
+            f"Somebody else moved the branch {self._address.branch} of {self._address.remote}.",
+            f"resume starts from what is there now; this round's work is the branch {UNPUBLISHED} in {place}",
+        )
 
     def _tried(self, work: Callable[[], None], within: float, wants_out: Callable[[], bool]) -> None:
         """Try again while the remote cannot be reached."""
@@ -195,16 +214,6 @@ def _has(repository: str, commit: str) -> bool:
     except GitFailed:
         return False
     return True
-
-
-def _stand_at(place: Path, mirror: Path, address: Address, commit: str) -> None:
-    """Make the clone's files what that commit says; what git ignores stays."""
-    if not (place / ".git").is_dir():
-        _clone(place, mirror, address)
-    for name in _LEFTOVERS:
-        _remove(place / ".git" / name)
-    git(str(place), "checkout", "--quiet", "--force", "-B", address.branch, commit)
-    git(str(place), "clean", "--quiet", "-ffd")
 
 
 def _clone(place: Path, mirror: Path, address: Address) -> None:
