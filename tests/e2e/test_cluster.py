@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from itertools import pairwise
+from typing import TypeVar
 
 import pytest
 
@@ -12,12 +14,17 @@ from untildone import verbs
 from untildone.core.events import Entry, RunnerClaimed, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.model import Outcome, SessionUse, Status, Urgency
 from untildone.hosts.cluster.worker import running_loops
-from untildone.testing.cluster import HEARTBEAT_TIMEOUT, TestCluster, Worker, git
-from untildone.testing.command_line import until
+from untildone.testing import command_line
+from untildone.testing.cluster import HEARTBEAT_TIMEOUT, PATIENCE, TestCluster, Worker, git
 from untildone.testing.postgres import Cluster as Postgres
 from untildone.testing.temporal import Temporal
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+Found = TypeVar("Found")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+def until(look: Callable[[], Found], patience: float = PATIENCE) -> Found:
+    return command_line.until(look, patience)
 
 
 def started(cluster: TestCluster, loop_id: str) -> list[TurnStarted]:
@@ -85,7 +92,7 @@ def test_a_killed_worker_is_replaced_in_mid_iteration(cluster: TestCluster) -> N
     at_work = until(lambda: [name for name in loop_ids if is_at_work(cluster, name, "one")])
     one.kill()
     killed_at = time.time()
-    until(lambda: not any(cluster.agents(name) for name in at_work if cluster.loop(name).runner.machine == "one"))
+    until(lambda: not any(cluster.agents(name) for name in at_work if is_at_work(cluster, name, "one")))
     assert two.process is not None
     loops = cluster.until_rest(loop_ids)
     assert {loop.outcome for loop in loops} == {Outcome.VERIFIED}
@@ -93,7 +100,7 @@ def test_a_killed_worker_is_replaced_in_mid_iteration(cluster: TestCluster) -> N
         holds_together(cluster, loop_id, 3)
     left = [name for name in at_work if claims(cluster, name, "two")]
     after = [claims(cluster, name, "two")[0].at - killed_at for name in left]
-    print(f"taken over after {min(after):.1f} to {max(after):.1f} s; the heartbeat time-out is {HEARTBEAT_TIMEOUT} s")
+    print(f"taken over after {[round(each, 1) for each in after]} s; the heartbeat time-out is {HEARTBEAT_TIMEOUT} s")
 
 
 def test_a_frozen_worker_can_neither_write_nor_publish_when_it_thaws(cluster: TestCluster) -> None:
@@ -245,7 +252,7 @@ def test_a_session_stays_on_its_machine(cluster: TestCluster) -> None:
     until(lambda: len(started(cluster, loop_id)) == 2)
     cluster.worker("two")
     assert one.end() == 0
-    until(lambda: len(turns_since(cluster, loop_id, "two")) >= 2, 60)
+    until(lambda: len(turns_since(cluster, loop_id, "two")) >= 2)
     verbs.stop(cluster.store, loop_id, Urgency.NOW)
     cluster.until_rest([loop_id])
     after = turns_since(cluster, loop_id, "two")

@@ -14,7 +14,7 @@ from untildone.testing.cluster import TestCluster, git
 from untildone.testing.command_line import CommandLine
 from untildone.testing.serving import Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 TURNS = (
     [{"think": "Where to begin?", "append": {"work.txt": "one\n"}, "say": "The first half."}],

@@ -50,7 +50,10 @@ def test_an_early_claim_is_held_until_the_check_passes(desk: Desk, claude: Tmux)
 
 def test_a_loop_is_cancelled_where_it_was_begun(desk: Desk, claude: Tmux) -> None:
     desk.api.load(
-        [Step(text="Hello to you.", match="^hi$", repeat="forever"), Step(text="Working.", delay=1.0, repeat="forever")]
+        [
+            Step(text="Hello to you.", match="greet me now", repeat="forever"),
+            Step(text="Working.", delay=1.0, repeat="forever"),
+        ]
     )
     say(claude, '/until-done "work for ever" --max-iterations none --promise ""')
     until(lambda: len(desk.happened("prompt_reinjected")) >= 2, "the session to be held")
@@ -62,7 +65,7 @@ def test_a_loop_is_cancelled_where_it_was_begun(desk: Desk, claude: Tmux) -> Non
     claude.shows("is stopped", PATIENCE)
     claude.press("C-u")
     stops = len(desk.happened("stop_hook_trigger"))
-    say(claude, "hi")
+    say(claude, "greet me now")
     claude.shows("Hello to you.", PATIENCE)
     assert desk.command("show", "last", "--json").events[0]["outcome"] == "stopped"
     assert len(desk.happened("stop_hook_trigger")) == stops, "from then on it stops freely"

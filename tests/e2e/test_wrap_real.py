@@ -124,8 +124,9 @@ def test_the_supervisor_sends_it_back_then_agrees_then_the_person_asks_on(desk: 
         terminal.shows("The docs are written.", PATIENCE)
         terminal.shows("3 rounds)", PATIENCE)
         say(terminal, "/exit")
-        until(lambda: terminal.told("#{pane_dead}") == "1", "its end")
-        assert terminal.told("#{pane_dead_status}") == "0"
+        ending = "#{pane_dead_status}/#{pane_dead_signal}"
+        until(lambda: terminal.told(ending) != "/", "its end")
+        assert terminal.told(ending) == "0/"
     shown = desk.command("show", "last", "--json").events[0]
     assert (shown["outcome"], shown["current_iteration"]) == ("verified", 3), desk.journal()
     assert shown["asked"] == ["make a parser", "now the docs"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -244,21 +245,38 @@ def test_an_agent_that_goes_on_by_itself_is_looked_at_too(person: Person) -> Non
     with supervised(person) as terminal:
         terminal.enter("one")
         terminal.shows("your turn", PATIENCE)
-        (folder,) = person.folders_of_runs
-        command = json.loads((folder / "settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
-        told = {"session_id": terminal.text.split()[1], "cwd": str(person.cli.workspace), "hook_event_name": "Stop"}
-        heard = {**told, "last_assistant_message": "Answer 1."}
-        assert _hook(person, command, heard) == {}, "the same stop, told twice"
-        went_on = {**told, "last_assistant_message": "The build has ended."}
-        assert "every gate agrees" in _hook(person, command, went_on)["systemMessage"]
+        session_id = terminal.text.split()[1]
+        assert hook(person, "Stop", session_id, last_assistant_message="Answer 1.") == {}, "the same stop, told twice"
+        answer = hook(person, "Stop", session_id, last_assistant_message="The build has ended.")
+        assert "every gate agrees" in answer["systemMessage"]
     assert len(person.supervisor_was_asked) == 2
 
 
-def _hook(person: Person, command: str, told: dict[str, Any]) -> dict[str, Any]:
-    import subprocess
+def test_feedback_that_comes_back_as_a_prompt_is_nothing_that_the_person_asked(person: Person) -> None:
+    """Gemini CLI tells its hook so."""
+    person.has_supervisor(MORE, AGREES)
+    with supervised(person):
+        assert hook(person, "UserPromptSubmit", "other", prompt="one") == {}
+        assert hook(person, "Stop", "other", last_assistant_message="Done.")["reason"] == MORE
+        assert hook(person, "UserPromptSubmit", "other", prompt=f"{MORE}\n") == {}
+        assert "systemMessage" in hook(person, "Stop", "other", last_assistant_message="Now it is.")
+    shown = person.cli.shown()
+    assert (shown["asked"], shown["current_iteration"], shown["outcome"]) == (["one"], 2, "verified")
 
+
+def hook(person: Person, event: str, session_id: str, **fields: str) -> dict[str, Any]:
+    """The hook of the run that is under way, as the agent would ask it."""
+    (folder,) = person.folders_of_runs
+    command = json.loads((folder / "settings.json").read_text())["hooks"][event][0]["hooks"][0]["command"]
+    told = {"session_id": session_id, "cwd": str(person.cli.workspace), "hook_event_name": event, **fields}
     ended = subprocess.run(
-        command, shell=True, input=json.dumps(told), capture_output=True, text=True, env=person.environment, timeout=60
+        command,
+        shell=True,
+        input=json.dumps(told),
+        capture_output=True,
+        text=True,
+        env=person.environment,
+        timeout=PATIENCE,
     )
     answer: dict[str, Any] = json.loads(ended.stdout)
     return answer

@@ -132,7 +132,9 @@ class Fleet:
         return known
 
     def _watch(self) -> None:
+        looked_at = time.time()
         while not self._closing:
+            looked_at = self._mind_the_clock(looked_at)
             for served in self._served:
                 try:
                     self._look_around(served)
@@ -140,6 +142,14 @@ class Fleet:
                     _log.exception("Looking at the loops of %s failed", served.store.name)
             with self._change:
                 self._change.wait_for(lambda: self._closing, self._until_next_look())
+
+    def _mind_the_clock(self, before: float) -> float:
+        """It was set back: times to look again at may now lie hours ahead, so every loop is looked at anew."""
+        now = time.time()
+        if now < before - LOOK_EVERY:
+            self._due.clear()
+            self._seen.clear()
+        return now
 
     def _until_next_look(self) -> float:
         soon = min(list(self._due.values()), default=float("inf")) - time.time()

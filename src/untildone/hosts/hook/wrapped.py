@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import time
 
+from untildone import modes
 from untildone.core import budget as budgets
 from untildone.core import rounds
+from untildone.core.actions import Ask
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested, TurnInterrupted, TurnStarted
 from untildone.core.loop import HOOK, Loop
 from untildone.core.model import Outcome, Role, SessionUse, Status
+from untildone.core.value import replace
 from untildone.hosts.hook import runs, sessions, stops
 from untildone.hosts.hook.occasions import Occasion
 from untildone.hosts.hook.replies import SILENCE, Reply
@@ -81,7 +84,7 @@ def _go_on(occasion: Occasion, note: Note) -> Reply:
     store = stops.open_store(note.root)
     with store.claim(note.loop_id, HOOK) as journal:
         loop = journal.loop
-        if loop.stop or loop.pause or loop.outcome is Outcome.PAUSED:
+        if loop.stop or loop.pause or loop.outcome is Outcome.PAUSED or _is_our_own(loop, occasion.prompt):
             return SILENCE
         parsed = rounds.parse(occasion.prompt, budgets.rounds_left(loop.budget, loop.spend))
         if loop.status is Status.PAUSED:
@@ -90,6 +93,14 @@ def _go_on(occasion: Occasion, note: Note) -> Reply:
             return _ask(journal, occasion, note, parsed)
         journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
     return _where_it_was(store, note, parsed) if loop.status is Status.PAUSED else _only_control(parsed)
+
+
+def _is_our_own(loop: Loop, prompt: str) -> bool:
+    """Gemini CLI tells its hook what it was sent back with as if the person had said it."""
+    if loop.turn is None or loop.turn.role is not Role.WORKER:
+        return False
+    ask = modes.find(loop.settings.mode).next(replace(loop, turn=None, inbox=loop.turn.messages))
+    return isinstance(ask, Ask) and prompt.strip() == ask.prompt.strip()
 
 
 def _ask(journal: FileJournal, occasion: Occasion, note: Note, parsed: Parsed) -> Reply:
