@@ -141,9 +141,10 @@ def test_errors_that_go_to_a_file_still_do(person: Person) -> None:
 
 def test_a_new_size_is_told_at_once(person: Person) -> None:
     person.has_program(
-        "import os, signal, time\n"
-        "signal.signal(signal.SIGWINCH, lambda *_: print(tuple(os.get_terminal_size()), flush=True))\n"
-        "print(tuple(os.get_terminal_size()), flush=True)\n"
+        "import os, signal\n"
+        "def tell(*_): os.write(1, f'{tuple(os.get_terminal_size())}\\n'.encode())\n"
+        "signal.signal(signal.SIGWINCH, tell)\n"
+        "tell()\n"
         "input()\n"
     )
     with person.wraps() as terminal:

@@ -39,6 +39,8 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _usage(error)
     except (KeyboardInterrupt, click.Abort):
+        # Python kills itself at its end if the interruption met code that was made from text, unless more of that ran since.
+        exec("")
         return INTERRUPTED
     except BrokenPipeError:
         return 0
