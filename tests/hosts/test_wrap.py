@@ -157,8 +157,8 @@ def test_a_new_size_is_told_at_once(person: Person) -> None:
 
 def test_ctrl_c_goes_to_the_agent_alone(person: Person) -> None:
     person.has_program(
-        "import time\nprint('READY', flush=True)\n"
-        "try:\n    time.sleep(300)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+        "import os, time\n"
+        "try:\n    os.write(1, b'READY')\n    time.sleep(300)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
         "input()\nraise SystemExit(4)"
     )
     with person.wraps() as terminal:
