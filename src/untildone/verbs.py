@@ -11,7 +11,7 @@ from typing import Any
 
 from untildone.core import budget as budgets
 from untildone.core import moves, rounds
-from untildone.core.errors import LoopBusy, StoreError, UsageError
+from untildone.core.errors import LoopBusy, UntilDoneError, UsageError
 from untildone.core.events import (
     BudgetChanged,
     Entry,
@@ -170,10 +170,10 @@ def _poke(store: Store, loop: Loop) -> None:
 
     try:
         planning.cluster(store.home).poke(loop.loop_id, Urgency.NOW if loop.interrupts_now else Urgency.AFTER_ITERATION)
-    except StoreError as problem:
+    except UntilDoneError as problem:
         import logging
 
-        logging.getLogger(__name__).warning("%s Loop %s waits until it can.", problem.sentence, loop.loop_id)
+        logging.getLogger(__name__).warning("Temporal is not told of loop %s: %s", loop.loop_id, problem.sentence)
 
 
 def _settle(store: Store, loop_id: str) -> Loop:

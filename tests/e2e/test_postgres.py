@@ -187,6 +187,21 @@ def test_a_server_drives_loops_of_a_database(shared: CommandLine) -> None:
         assert shared.loops == []
 
 
+def test_a_group_has_its_places_in_a_server_too(shared: CommandLine) -> None:
+    """A free slot is not enough: the second loop begins when the first one rests."""
+    script = shared.home / "script.json"
+    script.write_text(json.dumps([{"say": "Done. <promise>COMPLETE</promise>", "sleep": 1}]))
+    with Server(shared) as server:
+        assert server.client.put("/api/groups/night", json={"at_once": 1}).status_code == 200
+        loop_ids = [server.create(args=["--script", str(script)], group="night") for _ in range(2)]
+        for loop_id in loop_ids:
+            server.until_status(loop_id, "completed", patience=PATIENCE)
+        entries = [entry for loop_id in loop_ids for entry in stream(server, loop_id)]
+        turns = [entry for entry in entries if entry["event"] in ("iteration_start", "iteration_complete")]
+        names = [entry["event"] for entry in sorted(turns, key=lambda entry: str(entry["ts"]))]
+        assert names == ["iteration_start", "iteration_complete"] * 2
+
+
 def test_a_killed_server_takes_its_loops_up_again(shared: CommandLine) -> None:
     agent = shared.home / "agent.sh"
     agent.write_text(

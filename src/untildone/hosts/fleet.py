@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError
+from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.hosts.archiving import archive
@@ -28,7 +28,7 @@ HOST = "server"
 SLOTS = 4
 LOOK_EVERY = 0.5
 TRY_AGAIN, DRIVEN_ELSEWHERE = 0.1, 1.0
-"""Seconds until the next look at a loop that somebody else has claimed for a moment, or drives."""
+"""Seconds until the next look at a loop that somebody else has claimed for a moment; that they drive, or whose group is full."""
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
 NOBODYS_AFTER = 30.0
 """So many seconds after its start, a loop that no runner ever claimed is taken to be forgotten."""
@@ -223,6 +223,8 @@ class Fleet:
             loop = engine.drive(loop_id)
         except LoopNotFound:
             self._forget(loop_id)
+        except GroupFull:
+            self._due[loop_id] = time.time() + DRIVEN_ELSEWHERE
         except LoopBusy:
             # Somebody writes down what follows from a control, or a runner at a terminal was quicker.
             self._due[loop_id] = time.time() + TRY_AGAIN

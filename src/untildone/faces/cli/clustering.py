@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from untildone import planning, settings, verbs
 from untildone.core.codec import timestamp
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Outcome
-from untildone.faces.cli import ending, streams
-from untildone.faces.cli.driving import Show, view_of
+from untildone.faces.cli import ending, streams, watch
+from untildone.faces.cli.driving import Show
 from untildone.faces.cli.run import created
-from untildone.faces.cli.watch import Watch
 from untildone.store import Store
 from untildone.store.lines import as_fields, compact
 
@@ -47,21 +45,11 @@ def detached(loop_id: str, *, as_json: bool) -> int:
 def watched(store: Store, loop_id: str, show: Show, after: int = 0) -> int:
     """Show what happens until it rests, and exit as it did. Ctrl-C leaves it alone."""
     try:
-        loop = _recorded(store, loop_id, after) if show.as_json else _seen(store, loop_id, show)
+        loop = _recorded(store, loop_id, after) if show.as_json else watch.watched(store, loop_id, show)
     except KeyboardInterrupt:
         streams.talk().line(f"Loop {loop_id} goes on in the cluster; `untildone pause {loop_id}` pauses it.")
         return Outcome.INTERRUPTED.exit_code
     return loop.outcome.exit_code if loop.outcome else 0
-
-
-def _seen(store: Store, loop_id: str, show: Show) -> Loop:
-    view = view_of(store.redactor, show, os.environ)
-    with view:
-        loop = Watch(store, loop_id, view).until_rest()
-    for line in ending.lines(loop, store):
-        view.line(line)
-    streams.data().line(f"{loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
-    return loop
 
 
 def _recorded(store: Store, loop_id: str, after: int) -> Loop:

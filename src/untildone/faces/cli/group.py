@@ -33,7 +33,10 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
     """
     store = verbs.store_of(Path(folder))
     if max_cost is None and at_once is None:
-        _tell(tuple(group for group in store.groups() if name in (None, group.name)), as_json=as_json)
+        found = tuple(group for group in store.groups() if name in (None, group.name))
+        _tell(found, as_json=as_json)
+        if not found:
+            streams.talk().line(f"There is no group {name or 'yet'}; `untildone run --group NAME` begins one.")
         return 0
     if name is None:
         raise UsageError("There is no name of a group.", "say which: untildone group NAME --max-cost 50")
@@ -57,8 +60,6 @@ def _tell(groups: tuple[Group, ...], *, as_json: bool) -> None:
             data.record(to_json(group))
         else:
             data.line(_sentence(group))
-    if not groups:
-        streams.talk().line("There is no group yet; `untildone run --group NAME` begins one.")
 
 
 def _sentence(group: Group) -> str:

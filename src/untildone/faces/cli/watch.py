@@ -132,11 +132,16 @@ class Watch:
 def command(name: str, plain: bool, folder: str) -> int:
     """Watch a running loop from another terminal, until it rests. Ctrl-C leaves it alone."""
     store = verbs.store_of(Path(folder))
-    loop_id = store.find(name)
-    view = view_of(store.redactor, Show(plain=plain), os.environ)
+    watched(store, store.find(name), Show(plain=plain))
+    return 0
+
+
+def watched(store: Store, loop_id: str, show: Show) -> Loop:
+    """Show a loop until it rests, and how it does."""
+    view = view_of(store.redactor, show, os.environ)
     with view:
         loop = Watch(store, loop_id, view).until_rest()
     for line in ending.lines(loop, store):
         view.line(line)
     streams.data().line(f"{loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
-    return 0
+    return loop
