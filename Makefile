@@ -4,7 +4,8 @@
 PYTHON := .venv/bin/python
 # How many processes run the tests.
 WORKERS ?= auto
-PYTEST = $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal
+# Bytecode is kept, whatever the environment says: else each of these processes compiles every test anew.
+PYTEST = env PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup demo test test-most test-agents test-fast check lint types imports bench compare chaos fuzz newcomer agents clean
 .DEFAULT_GOAL := help

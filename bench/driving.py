@@ -44,12 +44,16 @@ class Watch(NobodyWatches):
 
     starts: list[float] = field(default_factory=list)
     programs: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    """Seconds of the processor that this process took for each turn, without its program."""
 
     def entry(self, entry: Entry, loop: Loop) -> None:
         if isinstance(entry.event, TurnStarted):
             self.starts.append(time.perf_counter())
+            self.processor.append(-time.process_time())
         if isinstance(entry.event, TurnEnded):
             self.programs.append(entry.event.seconds)
+            self.processor[-1] += time.process_time()
 
     @property
     def iterations(self) -> list[float]:
@@ -106,7 +110,13 @@ def main(workspace: Path, loop_id: str, rounds: int) -> None:
     verbs.resume(store, loop_id)
     stage = Stage(workspace, store, loop_id, settings.load(workspace, {}, os.environ), os.environ)
     watch = stage.drive()
-    told = {"load": loaded, "iterations": watch.iterations, "programs": watch.programs, "peak_kb": _most_memory()}
+    told = {
+        "load": loaded,
+        "iterations": watch.iterations,
+        "programs": watch.programs,
+        "processor": watch.processor,
+        "peak_kb": _most_memory(),
+    }
     print(json.dumps(told))
 
 

@@ -10,8 +10,11 @@ import resource
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+Thing = TypeVar("Thing")
 
 TIMES = "times"
 """The unit of a figure that is a ratio already."""
@@ -92,6 +95,25 @@ def slope(what: str, values: Sequence[float], note: str = "") -> Row:
     """The cost at the largest size, as a multiple of that at the smallest."""
     ratio = values[-1] / values[0] if values[0] else 1.0
     return Row(what, Figure(ratio, ratio, ratio, TIMES), goal=FLAT, note=note)
+
+
+def growth(what: str, turns: Iterable[tuple[float, float]], note: str = "", *, judged: bool = True) -> Row:
+    """The same of sizes that took turns: of each turn, the costs at the smallest and the largest."""
+    ratios = figure((last / first if first else 1.0 for first, last in turns), TIMES)
+    return Row(what, ratios, goal=FLAT if judged else None, note=note)
+
+
+def taking_turns(things: Sequence[Thing], turns: int, most_seconds: float = float("inf")) -> Iterator[Thing]:
+    """Each of them once a turn, another one first each time: so that what the machine does meanwhile meets all alike.
+
+    After so many seconds no other turn begins.
+    """
+    began = time.monotonic()
+    for turn in range(turns):
+        if turn and time.monotonic() - began > most_seconds:
+            return
+        first = turn % len(things)
+        yield from (*things[first:], *things[:first])
 
 
 def as_line(found: Found) -> str:

@@ -1,7 +1,8 @@
 """What one more loop costs in one server, of 1 to 2,000 that are started at once: time, memory, and the lists of them.
 
 The agent answers at once, so that what is measured is the server's own. All loops of a size are created by a few clients at
-once and wait for the slots; those of smaller sizes are in the history by then.
+once and wait for the slots; those of smaller sizes are in the history by then. What a loop costs where there are few is measured
+in new servers, right before and after the largest size: what else the machine does changes in the minutes between two sizes.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import psutil
 from driving import DONE, program
-from figures import Curve, Found, Row, figure, seconds_of, slope
+from figures import Curve, Found, Row, figure, growth, seconds_of, taking_turns
 from serving import Clients, Memory, completed, create
 
 from untildone.board import Board
@@ -24,84 +28,182 @@ from untildone.testing.command_line import CommandLine
 from untildone.testing.serving import Server
 
 SLOTS = 8
-PAGE, BUSY = 10, 100
-"""From so many on, a list is full; and all slots have work: below, it is the time of a loop alone."""
+WARM_UP = 20
+"""Loops that a new server drives before anything is measured; enough for a full page too."""
+PAGE = 10
+NEW_RUNS = 3
+LOOK_EVERY = 0.05
+"""The same at every size: each look costs the server something."""
 GOAL_MEGABYTES = 1.0
 MOST_SECONDS = 200.0
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    at_once: tuple[int, ...]
+    few: int
+    """So many give all slots work for a while: below, it is the time of a loop alone."""
+    resting: int
+    times: int
+
+
+FULL = Sizes((1, 10, 100, 1000, 2000), few=100, resting=2000, times=40)
+QUICK = Sizes((1, 10, 40), few=20, resting=20, times=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server with a workspace of its own, and those who call it."""
+
+    cli: CommandLine
+    server: Server
+    clients: Clients
+    command: str
+
+    def listed(self) -> float:
+        """The milliseconds of the API's list."""
+        return seconds_of(lambda: self.server.client.get(f"/api/loops?limit={PAGE}").raise_for_status()) * 1000
+
+    def shown(self) -> float:
+        """Those of `untildone list`."""
+        return seconds_of(lambda: self.cli.run("list")) * 1000
+
+    def rest(self, loops: int) -> None:
+        """So many more loops, which are not started."""
+        self.clients.at_once(partial(create, start=False), [self.command] * loops)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a loop took, in milliseconds."""
+
+    clock: float
+    processor: float
+    """Of the server and all that it started, which depends less on what else runs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     loops: int
-    milliseconds: float
+    cost: Cost
     megabytes: float
     listed: list[float]
     shown: list[float]
 
 
 def rows(*, quick: bool) -> Iterator[Found]:
-    sizes, times = ((1, 10, 40), 5) if quick else ((1, 10, 100, 1000, 2000), 20)
-    points = []
-    with tempfile.TemporaryDirectory() as folder:
-        cli = CommandLine(Path(folder) / "bench")
-        instant = str(program(cli.home / "instant", DONE))
-        with Server(cli, "--quiet", "--slots", str(SLOTS)) as server:
-            clients = Clients(server)
-            for loops in sizes:
-                points.append(_measured(clients, server, cli, instant, loops, times))
-                yield from _rows_of(points[-1])
-        yield from _boards(cli.workspace / ".loop", times)
-    yield from _slopes(points)
+    sizes = QUICK if quick else FULL
+    with tempfile.TemporaryDirectory() as folder, _place(Path(folder) / "bench") as old:
+        points, few = [], _few(Path(folder) / "before", sizes.few)
+        for loops in sizes.at_once:
+            points.append(_measured(old, loops, sizes.times))
+            yield from _rows_of(points[-1])
+        few += _few(Path(folder) / "after", sizes.few)
+        yield from _boards(old.cli.workspace / ".loop", sizes.times)
+        yield from _costs(points[-1], few, sizes.few)
+        with _place(Path(folder) / "new") as new:
+            yield from _lists(new, old, sizes)
+        yield from _curves(points)
+
+
+@contextmanager
+def _place(folder: Path) -> Iterator[Place]:
+    cli = CommandLine(folder)
+    instant = str(program(cli.home / "instant", DONE))
+    with Server(cli, "--quiet", "--slots", str(SLOTS)) as server:
+        place = Place(cli, server, Clients(server), instant)
+        _driven(place, WARM_UP)
+        yield place
+
+
+def _few(folder: Path, loops: int) -> list[Cost]:
+    """In a new server, several times."""
+    with _place(folder) as new:
+        return [_cost(new, loops) for _ in range(NEW_RUNS)]
+
+
+def _measured(place: Place, loops: int, times: int) -> Point:
+    assert place.server.process is not None
+    memory = Memory(place.server.process.pid)
+    memory.start()
+    cost, most = _cost(place, loops), memory.end()
+    listed = [place.listed() for _ in range(times)]
+    shown = [place.shown() for _ in range(max(3, times // 8))]
+    return Point(loops, cost, most / loops, listed, shown)
+
+
+def _cost(place: Place, loops: int) -> Cost:
+    before = _processor_seconds(place.server)
+    clock = seconds_of(lambda: _driven(place, loops))
+    return Cost(clock / loops * 1000, (_processor_seconds(place.server) - before) / loops * 1000)
+
+
+def _processor_seconds(server: Server) -> float:
+    assert server.process is not None
+    times = psutil.Process(server.process.pid).cpu_times()
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+def _driven(place: Place, loops: int) -> None:
+    until = completed(place.server) + loops
+    place.clients.at_once(create, [place.command] * loops)
+    deadline = time.monotonic() + MOST_SECONDS
+    while completed(place.server) < until:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{loops} loops are not done after {MOST_SECONDS:g} s")
+        time.sleep(LOOK_EVERY)
 
 
 def _rows_of(point: Point) -> Iterator[Row]:
     what = f"of {point.loops:,} at once"
-    yield Row(f"a loop, {what}", figure([point.milliseconds], "ms"))
+    yield Row(f"a loop, {what}", figure([point.cost.clock], "ms"))
+    yield Row(f"time of the processor for a loop, {what}", figure([point.cost.processor], "ms"))
     yield Row(f"memory for a loop, {what}", figure([point.megabytes], "MB"), goal=GOAL_MEGABYTES)
     yield Row(f"the API's list of {PAGE}, after them, {what}", figure(point.listed, "ms"))
     yield Row(f"`untildone list`, after them, {what}", figure(point.shown, "ms"))
 
 
-def _slopes(points: list[Point]) -> Iterator[Found]:
-    """From where all slots have work and every list is full: below, other things are measured."""
+def _costs(many: Point, few: Sequence[Cost], loops: int) -> Iterator[Row]:
+    span = f"{many.loops:,} beside {loops:,} loops"
+    note = f"{loops:,} in a new server, {len(few)} times, before and after"
+    yield growth(f"time a loop, {span}", [(each.clock, many.cost.clock) for each in few], note)
+    turns = [(each.processor, many.cost.processor) for each in few]
+    yield growth(f"time of the processor for a loop, {span}", turns, note)
+
+
+def _lists(new: Place, old: Place, sizes: Sizes) -> Iterator[Row]:
+    """The two servers are asked in turns."""
+    ended = sum(sizes.at_once) + WARM_UP
+    span = f"{ended:,} beside {WARM_UP} loops"
+    yield growth(f"the API's list, {span}", _turns(Place.listed, new, old, sizes.times), "all have ended")
+    yield growth(f"untildone list, {span}", _turns(Place.shown, new, old, sizes.times // 4), "all have ended")
+    old.rest(sizes.resting)
+    new.rest(PAGE)
+    span = f"{sizes.resting:,} beside {PAGE} loops"
+    yield growth(f"the API's list, {span}", _turns(Place.listed, new, old, sizes.times), "none of them has ended")
+
+
+def _turns(asked: Callable[[Place], float], new: Place, old: Place, times: int) -> list[tuple[float, float]]:
+    took: dict[str, list[float]] = {new.server.url: [], old.server.url: []}
+    for place in taking_turns((new, old), max(2, times)):
+        took[place.server.url].append(asked(place))
+    return list(zip(*took.values(), strict=True))
+
+
+def _curves(points: list[Point]) -> Iterator[Found]:
+    """From where every list is full."""
     full = [point for point in points if point.loops >= PAGE]
-    busy = [point for point in full if point.loops >= BUSY] or full
-    span = f"{points[-1].loops:,} beside {busy[0].loops:,} loops"
-    yield slope(f"time a loop, {span}", [point.milliseconds for point in busy], "from where all slots have work")
     series = {
-        "time a loop": tuple(point.milliseconds for point in full),
+        "time of the processor for a loop": tuple(point.cost.processor for point in full),
         "the API's list": tuple(statistics.median(point.listed) for point in full),
         "untildone list": tuple(statistics.median(point.shown) for point in full),
     }
-    for name in ("the API's list", "untildone list"):
-        yield slope(f"{name}, {points[-1].loops:,} beside {full[0].loops:,} loops", series[name])
     sizes = tuple(float(point.loops) for point in full)
     yield Curve("loops", "What one more loop costs in a server", "loops started at once", sizes, series)
 
 
-def _measured(clients: Clients, server: Server, cli: CommandLine, command: str, loops: int, times: int) -> Point:
-    assert server.process is not None
-    memory, done = Memory(server.process.pid), completed(server)
-    memory.start()
-    took = seconds_of(lambda: _driven(clients, server, command, loops, done + loops))
-    most = memory.end()
-    listed = [seconds_of(lambda: server.client.get(f"/api/loops?limit={PAGE}")) * 1000 for _ in range(times)]
-    shown = [seconds_of(lambda: cli.run("list")) * 1000 for _ in range(max(3, times // 4))]
-    return Point(loops, took / loops * 1000, most / loops, listed, shown)
-
-
-def _driven(clients: Clients, server: Server, command: str, loops: int, until: int) -> None:
-    clients.at_once(create, [command] * loops)
-    deadline = time.monotonic() + MOST_SECONDS
-    while completed(server) < until:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{loops} loops are not done after {MOST_SECONDS:g} s")
-        # Each look costs the server something, the more the more loops it has.
-        time.sleep(max(0.01, min(1.0, loops / 500)))
-
-
 def _boards(root: Path, times: int) -> Iterator[Row]:
-    """What the dashboard asks for every second."""
+    """What the dashboard asks for every second, if nobody has looked for it already."""
     board = Board({"bench": FileStore(root)})
     first = seconds_of(board.rows) * 1000
     again = figure([seconds_of(board.rows) * 1000 for _ in range(times)], "ms")

@@ -1,6 +1,8 @@
 """What one more megabyte of output costs, of 1 MB to 10 GB that an agent prints in one turn: time, and memory at most.
 
-Beside it, the same program writing to a file by itself. In a file system in memory where there is room, as this is not about disks.
+Beside it, the same program writing to a file by itself. In a file system in memory where there is room, as this is not about
+disks. That has a growth of its own: memory which nothing has used yet takes several times as long to fill, and only the largest
+sizes get to it. So all of it is used once before; and the sizes take turns.
 """
 
 from __future__ import annotations
@@ -10,55 +12,87 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from driving import drive_alone, program, with_command
-from figures import Curve, Figure, Found, Row, figure, seconds_of, slope
+from figures import Curve, Found, Row, figure, growth, seconds_of, taking_turns
 
 IN_MEMORY = Path("/dev/shm")
 LINE = "a line of output that is longer than a word or two, as programs print them"
 PRINTS = f"#!/bin/sh\ncat > /dev/null\nyes '{LINE}' | head -c {{size}}\necho \"call $$\"\n"
 MEGABYTE = 10**6
 QUICK = {1: 10, 10: 4, 100: 2}
-FULL = {1: 100, 10: 30, 100: 9, 1000: 3, 10_000: 1}
-"""Megabytes, and how often they are printed."""
+FULL = {1: 40, 10: 12, 100: 5, 1000: 2, 10_000: 1}
+"""Megabytes, and how often they are printed in each turn."""
+TURNS, MOST_SECONDS = 3, 120
+OURS, PROCESSOR, ALONE, PEAK = "time a megabyte", "processor time a megabyte", "the file alone", "memory at most"
+NOTES = {
+    OURS: "with the file system's own growth",
+    PROCESSOR: "of untildone's own process, which also writes the file",
+    ALONE: "the file system's own growth",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Size:
     megabytes: int
-    ours: Figure
-    bare: Figure
+    times: int
+    place: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """So many megabytes, printed a few times: milliseconds for each megabyte."""
+
+    ours: list[float]
+    processor: list[float]
+    alone: list[float]
     peak: float
+
+    @property
+    def costs(self) -> dict[str, float]:
+        by_name = {OURS: self.ours, PROCESSOR: self.processor, ALONE: self.alone, PEAK: [self.peak]}
+        return {name: statistics.median(values) for name, values in by_name.items()}
 
 
 def rows(*, quick: bool) -> Iterator[Found]:
-    points = []
-    silent = _silent(10 if quick else 100)
+    sizes = []
     for megabytes, times in (QUICK if quick else FULL).items():
         place = _place_for(megabytes * MEGABYTE * times)
         if place is None:
             yield Row(f"{megabytes:,} MB of output", error="left out: neither memory nor disk has room for it")
-            continue
-        point = _measured(place, megabytes, times, silent)
-        points.append(point)
-        note = f"{place}; at most {point.peak:.1f} MB of memory"
-        yield Row(f"a megabyte, of {megabytes:,} in a turn", point.ours, "written to a file", point.bare, note=note)
-    yield from _slopes(points)
+        else:
+            sizes.append(Size(megabytes, times, place))
+    _use_memory(max((size.megabytes * size.times for size in sizes if size.place == IN_MEMORY), default=0))
+    printed: dict[int, list[Printed]] = {size.megabytes: [] for size in sizes}
+    for size in taking_turns(sizes, TURNS, MOST_SECONDS):
+        printed[size.megabytes].append(_printed(size))
+    yield from map(_row, sizes, printed.values())
+    yield from _grown(printed)
 
 
-def _slopes(points: list[Point]) -> Iterator[Found]:
-    series = {
-        "time a megabyte": tuple(point.ours.middle for point in points),
-        "memory at most": tuple(point.peak for point in points),
-    }
-    for name, values in series.items():
-        yield slope(f"{name}, {points[-1].megabytes:,} beside {points[0].megabytes:,} MB", values)
-    sizes = tuple(float(point.megabytes) for point in points)
+def _row(size: Size, turns: Sequence[Printed]) -> Row:
+    ours = figure([each for turn in turns for each in turn.ours], "ms/MB")
+    alone = figure([each for turn in turns for each in turn.alone], "ms/MB")
+    note = f"{size.place}; at most {max(turn.peak for turn in turns):.1f} MB of memory"
+    return Row(f"a megabyte, of {size.megabytes:,} in a turn", ours, "written to a file", alone, note=note)
+
+
+def _grown(printed: dict[int, list[Printed]]) -> Iterator[Found]:
+    (first, few), *_, (last, many) = printed.items()
+    for name in few[0].costs:
+        turns = [(one.costs[name], other.costs[name]) for one, other in zip(few, many, strict=True)]
+        yield growth(f"{name}, {last:,} beside {first:,} MB", turns, NOTES.get(name, ""), judged=name != ALONE)
+    series = {name: tuple(_middle(name, turns) for turns in printed.values()) for name in few[0].costs}
+    sizes = tuple(map(float, printed))
     yield Curve("output", "What a megabyte of output costs", "megabytes that the agent prints in a turn", sizes, series)
+
+
+def _middle(name: str, turns: Sequence[Printed]) -> float:
+    return statistics.median(turn.costs[name] for turn in turns)
 
 
 def _place_for(size: int) -> Path | None:
@@ -73,25 +107,34 @@ def _free(place: Path) -> int:
     return shutil.disk_usage(place).free
 
 
-def _silent(times: int) -> tuple[float, float]:
-    """Seconds of a turn that prints next to nothing, here and alone."""
-    with tempfile.TemporaryDirectory() as folder:
-        agent = program(Path(folder) / "agent.sh", PRINTS.format(size=0))
-        turns = drive_alone(with_command(Path(folder) / "work", agent, 1), times + 1)["programs"]
-        alone = [_alone(agent, Path(folder) / "out") for _ in range(times)]
-    return statistics.median(turns), statistics.median(alone)
+def _use_memory(megabytes: int) -> None:
+    if megabytes:
+        with tempfile.NamedTemporaryFile(dir=IN_MEMORY) as file:
+            for _ in range(megabytes):
+                file.write(bytes(MEGABYTE))
 
 
-def _measured(place: Path, megabytes: int, times: int, silent: tuple[float, float]) -> Point:
-    with tempfile.TemporaryDirectory(dir=place) as folder:
-        agent = program(Path(folder) / "agent.sh", PRINTS.format(size=megabytes * MEGABYTE))
-        alone = [_alone(agent, Path(folder) / "out") for _ in range(times)]
-        told = drive_alone(with_command(Path(folder) / "work", agent, 1), times)
-    ours, bare = (
-        figure([max(0.0, seconds - start) / megabytes * 1000 for seconds in measured], "ms/MB")
-        for measured, start in zip((told["programs"], alone), silent, strict=True)
+def _printed(size: Size) -> Printed:
+    with tempfile.TemporaryDirectory(dir=size.place) as folder:
+        silent = _measured(Path(folder) / "silent", 0, max(10, size.times))
+        full = _measured(Path(folder) / "full", size.megabytes, size.times)
+    start = silent.costs
+    ours, processor, alone = (
+        [max(0.0, each - start[name]) / size.megabytes for each in values]
+        for name, values in ((OURS, full.ours), (PROCESSOR, full.processor), (ALONE, full.alone))
     )
-    return Point(megabytes, ours, bare, told["peak_kb"] / 1024)
+    return Printed(ours, processor, alone, full.peak)
+
+
+def _measured(place: Path, megabytes: int, times: int) -> Printed:
+    """Milliseconds for all of it, with what a turn takes that prints next to nothing."""
+    agent = program(place / "agent.sh", PRINTS.format(size=megabytes * MEGABYTE))
+    alone = [_alone(agent, place / "out") for _ in range(times)]
+    told = drive_alone(with_command(place / "work", agent, 1), times)
+    ours, processor, alone = (
+        [seconds * 1000 for seconds in measured] for measured in (told["programs"], told["processor"], alone)
+    )
+    return Printed(ours, processor, alone, told["peak_kb"] / 1024)
 
 
 def _alone(agent: Path, out: Path) -> float:

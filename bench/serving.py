@@ -61,8 +61,8 @@ class Clients:
             self._idle.put(client)
 
 
-def create(client: httpx.Client, command: str) -> str:
-    body = {"task": "A job", "settings": {"agent": "command", "command": command}, "start": True}
+def create(client: httpx.Client, command: str, *, start: bool = True) -> str:
+    body = {"task": "A job", "settings": {"agent": "command", "command": command}, "start": start}
     answer = client.post("/api/loops", json=body)
     answer.raise_for_status()
     return str(answer.json()["loop_id"])

@@ -38,7 +38,7 @@ def _stores() -> Iterator[tuple[Store, Store, Store]]:
     if bin_folder is None:
         raise SystemExit("Postgres is not installed")
     with tempfile.TemporaryDirectory() as folder:
-        cluster = Cluster(Path(tempfile.mkdtemp(prefix="pg-")), bin_folder)
+        cluster = Cluster(Path(tempfile.mkdtemp(prefix="pg-")), bin_folder, settings={})
         try:
             cluster.start()
             address = cluster.create_database()

@@ -15,6 +15,9 @@ from untildone.testing.postgres import database, postgres
 
 __all__ = ["database", "postgres"]
 
+# Before any test imports them: their assertions then say what they compared.
+pytest.register_assert_rewrite("untildone.testing.store_conformance", "untildone.testing.store_records")
+
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
 INSTALL_AGENTS = Path(__file__).parent.parent / "scripts" / "install-agents"
 

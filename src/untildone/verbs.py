@@ -27,7 +27,7 @@ from untildone.core.events import (
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import GateResult, Outcome, Status, TaskChange, Urgency
 from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.value import dataclass, replace
 from untildone.store import Store, files, places
 from untildone.store.files import FileStore
 
@@ -115,7 +115,23 @@ def say(store: Store, loop_id: str, text: str, source: str = "person", host: str
     return Heard(loop, notices, goes_on=True, cared_for=_is_cared_for(store, loop))
 
 
+def seen(store: Store, loop: Loop) -> Loop:
+    """A loop as whoever looks now is to see it: one whose session nobody has open any more is in no session."""
+    if loop.works_in_session and isinstance(store, FileStore):
+        from untildone.hosts.hook import presence
+
+        return replace(loop, host="") if presence.is_left(str(store.root), loop) else loop
+    return loop
+
+
+def is_at_work(store: Store, loop_id: str) -> bool:
+    """Whether a runner has it, or a person's own session that is still there."""
+    return store.is_driven(loop_id) or seen(store, store.load(loop_id)).works_in_session
+
+
 def _is_cared_for(store: Store, loop: Loop) -> bool:
+    if seen(store, loop).works_in_session:
+        return True
     return loop.host == CLUSTER or store.is_driven(loop.loop_id) or (loop.host == "server" and store.is_served())
 
 
@@ -148,13 +164,13 @@ def _request(store: Store, loop_id: str, verb: str, *events: Event) -> Loop:
     """Append what a person wants. Whoever drives the loop sees it; if nobody does, it is obeyed here."""
     journal = store.open(loop_id)
     try:
-        moves.check(journal.loop, verb)
+        moves.check(seen(store, journal.loop), verb)
         if not journal.loop.status.ended:
             journal.append(*events)
         loop = journal.loop
     finally:
         journal.close()
-    waits = loop.works_in_session and loop.turn is not None and not loop.interrupts_now
+    waits = seen(store, loop).works_in_session and loop.turn is not None and not loop.interrupts_now
     wanted = verb in ("start", "resume")
     driven = (loop.pause or loop.stop) and store.is_driven(loop_id)
     if (loop.pause or loop.stop) and not waits and not driven:

@@ -27,6 +27,7 @@ from untildone.core.events import (
     ResumeRequested,
     RunnerClaimed,
     SessionOpened,
+    SessionRead,
     StartRequested,
     StateRepaired,
     StopRequested,
@@ -120,6 +121,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     Rested(Outcome.BUDGET, "used up"),
     StateRepaired("a line"),
     HookTriggered("s1", stop_hook_active=True),
+    SessionRead(("before", "the task")),
     PromptReinjected(2),
 )
 
@@ -533,3 +535,11 @@ def test_the_same_failing_check_counts_only_while_nothing_changes(
 def test_what_an_interrupted_turn_used_is_counted() -> None:
     loop = after(begins(), TurnInterrupted(Role.WORKER, 1, "timeout", 3.0, Usage(0.25, 120)))
     assert (loop.spend.cost_usd, loop.spend.tokens, loop.spend.iterations) == (0.25, 120, 1)
+
+
+def test_what_was_asked_in_the_session_stands_before_what_is_asked_since() -> None:
+    began = after(StartRequested(), MessageSent("two"))
+    read = after(SessionRead(("before", "the task", "two")), MessageSent("three"), of=began)
+    assert began.everything_asked == began.asked
+    assert read.everything_asked == ("before", "the task", "two", "three")
+    assert read.asked[-2:] == ("two", "three")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import threading
 import tomllib
@@ -186,6 +187,43 @@ def test_the_list_is_filtered_and_paged(fresh: Server) -> None:
     assert fresh.client.get("/api/loops", params={"status": "lost"}).status_code == 422
 
 
+def listed(server: Server, status: str | None = None) -> dict[str, str]:
+    """The status of each loop, as the list says."""
+    answer = server.client.get("/api/loops", params={"status": status} if status else {})
+    return {loop["loop_id"]: loop["status"] for loop in answer.json()["loops"]}
+
+
+def test_what_was_answered_is_in_the_very_next_list(fresh: Server) -> None:
+    assert listed(fresh) == {}
+    for _ in range(3):
+        loop_id = fresh.create(start=False, args=SLOW)
+        assert listed(fresh)[loop_id] == "created"
+        assert fresh.client.post(f"/api/loops/{loop_id}/start").json()["status"] == "running"
+        assert listed(fresh, "running") == {loop_id: "running"}
+        fresh.client.post(f"/api/loops/{loop_id}/pause", json={"now": True})
+        fresh.until(loop_id, lambda shown: shown["status"] == "paused")
+        assert (listed(fresh, "running"), listed(fresh, "paused")) == ({}, {loop_id: "paused"})
+        fresh.until(loop_id, lambda shown: not shown["driven"])
+        assert fresh.client.post(f"/api/loops/{loop_id}/stop").json()["status"] == "failed"
+        assert listed(fresh) == {loop_id: "failed"}
+        assert fresh.client.delete(f"/api/loops/{loop_id}").status_code == 204
+        assert listed(fresh) == {}
+
+
+def test_what_other_processes_do_gets_into_the_list(fresh: Server) -> None:
+    assert listed(fresh) == {}
+    ended = fresh.cli.run("run", "A job", "--agent", "scripted", "--json").records[-1]["loop_id"]
+    until(lambda: listed(fresh) == {ended: "completed"})
+    going = fresh.cli.run("run", "A job", "--agent", "scripted", "--detach", "--", *SLOW).output.strip()
+    until(lambda: listed(fresh, "running") == {going: "running"})
+    fresh.cli.run("pause", "--now", going)
+    until(lambda: listed(fresh, "paused") == {going: "paused"})
+    fresh.cli.run("stop", going)
+    until(lambda: listed(fresh, "failed") == {going: "failed"})
+    shutil.rmtree(fresh.cli.workspace / ".loop" / "history")
+    until(lambda: listed(fresh) == {})
+
+
 def test_delete_wants_an_end_or_force(fresh: Server) -> None:
     running, ended = fresh.create(args=HANGS), fresh.create()
     fresh.until_status(ended, "completed")
@@ -213,6 +251,7 @@ def test_events_go_on_where_they_were_cut(server: Server) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
     told = json.loads(end["data"])
     assert (end["event"], told["status"], told["exit_code"]) == ("loop_end", "completed", 0)
+    assert told["ts"] == json.loads(entries[-1]["data"])["ts"]
     assert [json.loads(message["data"])["seq"] for message in entries] == [
         entry["seq"] for entry in journal(server.cli, loop_id)
     ][4:]

@@ -50,7 +50,7 @@ from untildone.faces.web import reading
 from untildone.faces.web.chinese import CHINESE
 from untildone.faces.web.desk import Wanted
 from untildone.faces.web.fields import GROUPS, Field, Kind, fields, grouped, meant, profile_schema, shown
-from untildone.faces.web.listing import SharedLook
+from untildone.faces.web.listing import BoardPages
 from untildone.faces.web.patches import patches
 from untildone.faces.web.policy import policy
 from untildone.faces.web.reading import Output, Window
@@ -352,20 +352,20 @@ def said_by_the_pages() -> Iterator[str]:
 
 class TestListing:
     @pytest.fixture
-    def shared(self, tmp_path: Path) -> SharedLook:
+    def pages(self, tmp_path: Path) -> BoardPages:
         store = FileStore(tmp_path / ".loop")
         chosen = LoopSettings("ralph", SCRIPTED, str(tmp_path))
         for number in range(7):
             store.create(LoopCreated(f"loop-{number}", f"Job {number}", "A job", chosen, Budget(iterations=5)))
-        return SharedLook(Board({str(tmp_path): store}))
+        return BoardPages(Board({"a-project": store}))
 
-    def test_a_page_of_those_that_fit(self, shared: SharedLook) -> None:
-        listing = shared.listing(Wanted(page=2, size=3))
+    def test_a_page_of_those_that_fit(self, pages: BoardPages) -> None:
+        listing = pages.listing(Wanted(page=2, size=3))
         assert [row.loop_id for row in listing.rows] == ["loop-3", "loop-2", "loop-1"]
         assert (listing.total, listing.pages, listing.counts) == (7, 3, {"created": 7})
 
-    def test_a_page_too_far_is_the_last(self, shared: SharedLook) -> None:
-        listing = shared.listing(Wanted(page=99, size=3))
+    def test_a_page_too_far_is_the_last(self, pages: BoardPages) -> None:
+        listing = pages.listing(Wanted(page=99, size=3))
         assert (listing.page, [row.loop_id for row in listing.rows]) == (3, ["loop-0"])
 
     @pytest.mark.parametrize(
@@ -378,5 +378,5 @@ class TestListing:
             (Wanted(ended_only=True), []),
         ],
     )
-    def test_search_and_filter(self, shared: SharedLook, wanted: Wanted, found: list[str]) -> None:
-        assert [row.loop_id for row in shared.listing(wanted).rows] == found
+    def test_search_and_filter(self, pages: BoardPages, wanted: Wanted, found: list[str]) -> None:
+        assert [row.loop_id for row in pages.listing(wanted).rows] == found

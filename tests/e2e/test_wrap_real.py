@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.e2e.real_agents import Desk, open_desk, running, trust_workspace, until
+from tests.e2e.real_agents import Desk, open_desk, running, shell, trust_workspace, until
 
 from untildone.testing.modelapi import Step
 from untildone.testing.tmux import Tmux
@@ -138,6 +138,37 @@ def test_the_supervisor_sends_it_back_then_agrees_then_the_person_asks_on(desk: 
     assert "Look closely." not in json.dumps(worker[-1].body), "the supervisor worked in a copy"
     assert not list(desk.home.glob("tmp/untildone-wrap-*"))
     assert sorted(path.name for path in desk.workspace.iterdir()) == [".loop", "SUPERVISOR.md"]
+
+
+def test_what_was_asked_before_it_was_wrapped_is_looked_at_too(desk: Desk) -> None:
+    desk.api.load(
+        [
+            Step(text="Broken lines are not covered.", match=ASKED),
+            agrees(),
+            Step(tools=(shell("claude", "echo the parser"),)),
+            Step(text="The work goes on.", repeat="forever"),
+        ]
+    )
+    with Tmux(["claude"], desk.workspace, desk.env, columns=160) as alone:
+        alone.shows(READY, PATIENCE)
+        say(alone, "make a parser")
+        alone.shows("The work goes on.", PATIENCE)
+        say(alone, "/exit")
+        until(lambda: alone.told("#{pane_dead}") == "1", "its end")
+    with wrapped(desk, "claude", "--continue") as terminal:
+        terminal.shows("The work goes on.", PATIENCE)
+        say(terminal, "go on")
+        terminal.shows("Broken lines are not covered.", PATIENCE)
+        terminal.shows("2 rounds)", PATIENCE)
+        say(terminal, "/exit")
+        terminal.shows("code 0", PATIENCE)
+    looks = [turn.user_text for turn in desk.api.turns if ASKED in turn.user_text]
+    assert len(looks) == 2
+    for look in looks:
+        told = look.partition(ASKED)[2]
+        assert (told.count("make a parser"), told.count("go on"), "Broken" in told) == (1, 1, False), look
+    shown = desk.command("show", "last", "--json").events[0]
+    assert (shown["asked"], shown["asked_in_session"]) == (["go on"], ["make a parser", "go on"])
 
 
 def test_it_is_sent_back_more_often_than_claude_allows_by_itself(desk: Desk) -> None:

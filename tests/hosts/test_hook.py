@@ -16,7 +16,7 @@ import pytest
 
 from untildone.hosts.hook import program
 from untildone.hosts.hook.prompts import Wanted, understood
-from untildone.hosts.hook.transcripts import TAIL, last_message
+from untildone.hosts.hook.transcripts import MOST_READ, TAIL, last_message
 from untildone.testing.command_line import CommandLine
 
 PROMISE = "<promise>COMPLETE</promise>"
@@ -245,7 +245,13 @@ TRANSCRIPTS = {
     "a subagent's": ([_assistant("one", "a"), {**_assistant("two", "b"), "isSidechain": True}], "one"),
     "copilot": ([{"type": "assistant.message", "data": {"content": "hi"}}, {"type": "assistant.turn_end"}], "hi"),
     "rubbish": ([_assistant("one", "a"), "assistant", ["assistant"], {"type": "assistant", "message": 3}], "one"),
-    "longer than the tail": ([_assistant("x" * TAIL, "a")], ""),
+    "longer than what is read first": ([_assistant("x" * TAIL, "a")], "x" * TAIL),
+    "two long blocks": (
+        [_assistant("x" * TAIL, "a"), _assistant("y" * 3 * TAIL, "a")],
+        f"{'x' * TAIL}\n{'y' * 3 * TAIL}",
+    ),
+    "before much that nobody said": ([_assistant("one", "a"), *[{"type": "mode", "mode": "z" * 999}] * 999], "one"),
+    "longer than all that is read": ([_assistant("x" * MOST_READ, "a")], ""),
 }
 
 
@@ -255,6 +261,16 @@ def test_transcripts(case: str, tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert last_message(str(path)) == expected
+
+
+@pytest.mark.parametrize("off", range(-3, 4))
+def test_a_message_is_whole_wherever_a_part_begins(off: int, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    last = json.dumps(_assistant("two", "b")) + "\n"
+    filler = json.dumps({"mode": "x" * (TAIL - len(last) - len(json.dumps({"mode": ""})) - 1 + off)}) + "\n"
+    first = json.dumps(_assistant("one", "b")) + "\n"
+    path.write_text(first + filler + last)
+    assert last_message(str(path)) == "one\ntwo"
 
 
 def test_no_transcript_and_no_file() -> None:

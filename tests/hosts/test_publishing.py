@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Budget, LoopSettings
+from untildone.core.model import AgentChoice, Budget, Changes, LoopSettings
+from untildone.core.value import replace
 from untildone.hosts.cluster.ownership import checked_branch, checked_remote
 from untildone.hosts.cluster.publishing import Published
 from untildone.testing.cluster import git, new_remote
@@ -25,10 +26,11 @@ def remote(tmp_path: Path) -> Path:
     return new_remote(tmp_path)
 
 
-def a_loop(remote: Path | None, branch: str | None = "work", loop_id: str = "loop-1") -> Loop:
+def a_loop(remote: Path | None, branch: str | None = "work", loop_id: str = "loop-1", *, seen: str = "seen") -> Loop:
+    """`seen` is what an earlier runner of it found in the workspace; empty: nobody has got so far."""
     worker = AgentChoice("scripted", "scripted")
     chosen = LoopSettings("ralph", worker, "", remote=None if remote is None else str(remote), branch=branch)
-    return Loop(loop_id, "A job", "A job", chosen, Budget(), 0.0, 0.0)
+    return Loop(loop_id, "A job", "A job", chosen, Budget(), 0.0, 0.0, start=Changes(seen))
 
 
 class Machine:
@@ -89,6 +91,37 @@ def test_a_stale_machine_publishes_nothing_even_before_the_new_one_has_published
     with pytest.raises(Superseded):
         stale.works()
     assert git(remote, "branch", "--list", "work") == ""
+
+
+def test_the_first_runner_marks_when_it_publishes_and_the_second_at_once(tmp_path: Path, remote: Path) -> None:
+    """Nobody can be in the first one's way: the push is spared, on a remote that is known to take marks."""
+    Machine(tmp_path / "a", a_loop(remote, "other", "loop-0"), FIRST)
+    first = Machine(tmp_path / "a", a_loop(remote, seen=""), FIRST)
+    assert marks(remote) == ["refs/untildone/owner/loop-0"]
+    second = Machine(tmp_path / "b", a_loop(remote), SECOND)
+    assert marks(remote) == ["refs/untildone/owner/loop-0", "refs/untildone/owner/loop-1"]
+    with pytest.raises(Superseded):
+        first.works()
+    assert git(remote, "branch", "--list", "work") == ""
+    second.works()
+    assert titles(remote) == ["Start", "Round 1: A job"]
+
+
+def test_the_first_runner_publishes_before_the_second_claims(tmp_path: Path, remote: Path) -> None:
+    Machine(tmp_path / "a", a_loop(remote, "other", "loop-0"), FIRST)
+    first = Machine(tmp_path / "a", a_loop(remote, seen=""), FIRST)
+    first.works()
+    second = Machine(tmp_path / "b", a_loop(remote), SECOND)
+    with pytest.raises(Superseded):
+        first.works("late.txt")
+    second.works("more.txt", title="Round 2: A job")
+    assert titles(remote) == ["Start", "Round 1: A job", "Round 2: A job"]
+
+
+def test_a_remote_that_takes_no_marks_is_found_out_before_the_first_turn(tmp_path: Path, remote: Path) -> None:
+    hook(remote, "pre-receive", "exit 1\n")
+    with pytest.raises(UsageError, match="refuses what is published there"):
+        Machine(tmp_path / "a", a_loop(remote, seen=""), FIRST)
 
 
 def test_what_was_cut_short_is_secured_and_refused_in_the_same_way(tmp_path: Path, remote: Path) -> None:
@@ -162,6 +195,19 @@ def test_a_clone_that_is_broken_is_made_anew(tmp_path: Path, remote: Path) -> No
     first.works()
     (first.place / ".git" / "HEAD").unlink()
     assert (Machine(tmp_path / "a", a_loop(remote), SECOND).place / "work.txt").exists()
+
+
+def test_a_fetch_that_was_interrupted_is_made_again(tmp_path: Path, remote: Path) -> None:
+    """The commit is there, and what belongs to it is not; nor is the folder that clones borrowed from in former times."""
+    Machine(tmp_path / "b", a_loop(remote), FIRST).works("more.txt")
+    Machine(tmp_path / "a", a_loop(remote, "other", "loop-0"), FIRST)
+    (mirror,) = (tmp_path / "a" / "mirrors").glob("*.git")
+    git(mirror, "fetch", "--quiet", str(remote), "work")
+    tree = git(mirror, "rev-parse", "FETCH_HEAD^{tree}")
+    (mirror / "objects" / tree[:2] / tree[2:]).unlink()
+    (template,) = (tmp_path / "a" / "mirrors").glob("*.template")
+    (template / "objects" / "info" / "alternates").write_text(f"{tmp_path}/gone\n")
+    assert (Machine(tmp_path / "a", a_loop(remote), SECOND).place / "more.txt").exists()
 
 
 def test_a_push_whose_answer_got_lost_is_known_to_have_arrived(tmp_path: Path, remote: Path) -> None:
@@ -247,6 +293,28 @@ def test_an_ended_loop_leaves_its_branch_and_nothing_else(tmp_path: Path, remote
     assert titles(remote) == ["Start", "Round 1: A job"]
 
 
+def test_a_stale_machine_without_a_mark_is_kept_out_of_an_ended_loop_in_which_nothing_was_published(
+    tmp_path: Path, remote: Path
+) -> None:
+    Machine(tmp_path / "a", a_loop(remote, "other", "loop-0"), FIRST)
+    stale = Machine(tmp_path / "a", a_loop(remote, seen=""), FIRST)
+    begun = replace(a_loop(remote), start=Changes("seen", git(remote, "rev-parse", "main")))
+    Machine(tmp_path / "b", begun, SECOND)
+    third = Machine(tmp_path / "c", begun, THIRD)
+    third.site.leave(third.loop)
+    with pytest.raises(Superseded):
+        stale.works()
+    assert git(remote, "branch", "--list", "work") == ""
+
+
+def test_a_remote_whose_refs_are_locked_for_a_moment_is_asked_again(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    hook(remote, "pre-receive", 'test -e refused-once || { touch refused-once; echo "cannot lock ref" >&2; exit 1; }\n')
+    machine.works()
+    assert (remote / "refused-once").exists()
+    assert titles(remote) == ["Start", "Round 1: A job"]
+
+
 def test_of_many_machines_that_publish_at_once_the_last_claim_wins(tmp_path: Path, remote: Path) -> None:
     """Every machine claims, works and publishes on its own; at any time only the newest claim's work gets in."""
     tokens = [f"2026-01-01T00:00:{second:02d}.000000Z" for second in range(1, 9)]
@@ -282,7 +350,7 @@ def test_loops_with_one_remote_share_a_mirror_and_nothing_else(tmp_path: Path, r
     first.works("one.txt")
     second.works("two.txt")
     assert titles(remote, "one") == titles(remote, "two") == ["Start", "Round 1: A job"]
-    assert len(list((tmp_path / "a" / "mirrors").iterdir())) == 1
+    assert len(list((tmp_path / "a" / "mirrors").glob("*.git"))) == 1
 
 
 @pytest.mark.parametrize("address", ["", " ", "--upload-pack=touch it", "https://me:secret@example/it.git"])

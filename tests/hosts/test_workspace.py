@@ -13,7 +13,7 @@ import pytest
 
 from untildone.core.errors import UsageError
 from untildone.core.model import Changes
-from untildone.hosts import workspace
+from untildone.hosts import commits, workspace
 from untildone.hosts.workspace import Workspace
 
 
@@ -157,7 +157,7 @@ def test_ignored_files_and_our_own_do_not_count(repository: Path) -> None:
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text("x")
     assert Workspace(str(repository)).look(before) == before
-    assert workspace.commit(str(repository), "nothing") is None
+    assert commits.commit(str(repository), "nothing") is None
 
 
 def test_index_hooks_and_stash_of_the_person_are_left_alone(repository: Path, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_index_hooks_and_stash_of_the_person_are_left_alone(repository: Path, tm
     assert index.read_bytes() == before
     assert (repository / ".git" / "config").read_bytes() == configuration
     assert not (repository / ".git" / "refs" / "stash").exists()
-    assert workspace.commit(str(repository), "with hooks") is not None
+    assert commits.commit(str(repository), "with hooks") is not None
     workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
     assert not (tmp_path / "hook-ran").exists()
 
@@ -211,7 +211,7 @@ def test_unmerged_files(repository: Path) -> None:
         git(repository, "merge", "--quiet", "other")
     assert (repository / ".git" / "MERGE_HEAD").exists()
     assert Workspace(str(repository)).look().files == 1
-    assert workspace.commit(str(repository), "half a merge") is None
+    assert commits.commit(str(repository), "half a merge") is None
 
 
 def test_changes_inside_submodules_and_foreign_repositories_are_seen(repository: Path, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_changes_inside_submodules_and_foreign_repositories_are_seen(repository:
     assert len({changes.fingerprint for changes in seen}) == 5
     assert all(changes.tree for changes in seen)
     modify(repository)
-    assert workspace.commit(str(repository), "not the foreign one") is not None
+    assert commits.commit(str(repository), "not the foreign one") is not None
     assert "foreign" not in git(repository, "ls-files")
 
 
@@ -424,35 +424,35 @@ def test_commit_takes_all_but_what_is_ignored(repository: Path) -> None:
     strange_names(repository)
     delete(repository)
     (repository / "x.log").write_text("x")
-    made = workspace.commit(str(repository), "Round 1\n\n# not a comment")
+    made = commits.commit(str(repository), "Round 1\n\n# not a comment")
     assert made == git(repository, "rev-parse", "HEAD").strip()
     assert git(repository, "status", "--porcelain") == ""
     assert git(repository, "log", "-1", "--format=%B|%an <%ae>|%cn <%ce>").strip() == (
         "Round 1\n\n# not a comment|untildone <untildone@localhost>|untildone <untildone@localhost>"
     )
     assert len(files_of(repository, made)) == 5
-    assert workspace.commit(str(repository), "again") is None
+    assert commits.commit(str(repository), "again") is None
 
 
 def test_commit_is_made_by_the_person_who_is_configured_and_not_signed(repository: Path) -> None:
     for name, value in (("user.name", "Ada"), ("commit.gpgSign", "true"), ("gpg.program", "/bin/false")):
         git(repository, "config", name, value)
     modify(repository)
-    workspace.commit(str(repository), "")
+    commits.commit(str(repository), "")
     assert git(repository, "log", "-1", "--format=%an <%ae>|%s").strip() == "Ada <untildone@localhost>|"
 
 
 def test_first_commit(empty: Path) -> None:
-    assert workspace.commit(str(empty), "nothing yet") is None
+    assert commits.commit(str(empty), "nothing yet") is None
     (empty / "a").write_text("a")
-    assert workspace.commit(str(empty), "first") is not None
+    assert commits.commit(str(empty), "first") is not None
 
 
 def test_commit_that_git_refuses_says_why(repository: Path) -> None:
     modify(repository)
     (repository / ".git" / "index.lock").touch()
     with pytest.raises(UsageError, match=r"cannot be committed: Unable to create .*index\.lock"):
-        workspace.commit(str(repository), "locked")
+        commits.commit(str(repository), "locked")
 
 
 def test_diff_from_a_snapshot_to_another_and_to_the_present(repository: Path) -> None:
@@ -484,7 +484,7 @@ def test_diff_from_what_is_no_snapshot(repository: Path, start: str) -> None:
 def test_without_a_repository_the_rest_says_so(tmp_path: Path) -> None:
     attempts: tuple[Callable[[], object], ...] = (
         lambda: workspace.diff(str(tmp_path), "HEAD"),
-        lambda: workspace.commit(str(tmp_path), "x"),
+        lambda: commits.commit(str(tmp_path), "x"),
         lambda: workspace.create_worktree(str(tmp_path), "L1", tmp_path / "tree"),
     )
     for attempt in attempts:
@@ -510,7 +510,7 @@ def test_worktree_has_its_own_branch_and_leaves_the_repository_alone(repository:
     before = workspace.look(tree)
     create(tmp_path / "tree")
     assert counts(workspace.look(tree, before)) == (1, 1, 0)
-    assert workspace.commit(tree, "in the worktree") is not None
+    assert commits.commit(tree, "in the worktree") is not None
     assert workspace.describe(str(repository)).branch == "main"
     assert not (repository / "new").exists()
 
@@ -527,7 +527,7 @@ def test_worktree_of_a_folder_inside(repository: Path, tmp_path: Path) -> None:
 def test_worktree_again_is_the_same_and_comes_back_when_lost(repository: Path, tmp_path: Path) -> None:
     tree = workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
     create(tmp_path / "tree")
-    made = workspace.commit(tree, "work")
+    made = commits.commit(tree, "work")
     assert workspace.create_worktree(str(repository), "L1", tmp_path / "tree") == tree
     (tmp_path / "tree").rename(tmp_path / "lost")
     workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
@@ -539,7 +539,7 @@ def test_worktree_is_removed_only_with_its_work_in_a_commit(repository: Path, tm
     create(tmp_path / "tree")
     with pytest.raises(UsageError, match="not committed"):
         workspace.remove_worktree(str(repository), tmp_path / "tree")
-    made = workspace.commit(tree, "work")
+    made = commits.commit(tree, "work")
     workspace.remove_worktree(str(repository), tmp_path / "tree")
     assert not (tmp_path / "tree").exists()
     assert git(repository, "rev-parse", "untildone/L1").strip() == made

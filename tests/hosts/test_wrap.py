@@ -270,7 +270,7 @@ def test_without_a_terminal_it_says_so(person: Person) -> None:
 REFUSALS = {
     "no agent": ((), "The program 'claude' for agent 'claude' is not on PATH."),
     "unknown": (("nonsense",), "There is no agent or profile named 'nonsense'."),
-    "no way": (("opencode",), "opencode cannot be wrapped: opencode has no hook that is asked before it stops."),
+    "no way": (("opencode",), "opencode cannot be wrapped: it has no hook that is asked before it stops."),
     "none looks": (("--no-review",), "Without a review and without a check, nobody looks."),
     "no hooks": (("claude", "--bare"), "With --bare, claude runs no hook"),
     "no settings": (("claude", "--settings", "nowhere.json"), "The agent's settings nowhere.json cannot be read"),

@@ -76,9 +76,17 @@ def test_gemini_gets_defaults_joined_with_those_of_the_machine(tmp_path: Path) -
     assert place_for_runs("gemini", {"XDG_CACHE_HOME": "/c"}) == Path("/c/untildone")
 
 
+def test_copilot_gets_a_plugin(tmp_path: Path) -> None:
+    injected = inject("copilot", ("--continue",), tmp_path, LOOKS, {})
+    assert injected.arguments == (f"--plugin-dir={tmp_path}", "--continue")
+    about = json.loads((tmp_path / "plugin.json").read_text())
+    hooks = json.loads((tmp_path / about["hooks"]).read_text())["hooks"]
+    assert sorted(hooks) == ["agentStop", "userPromptSubmitted"]
+    assert str(tmp_path) in hooks["agentStop"][0]["bash"]
+
+
 REFUSED = {
-    ("copilot", ()): "copilot cannot be wrapped: Copilot reads hooks from its own folder and from the repository only.",
-    ("opencode", ()): "opencode cannot be wrapped: opencode has no hook that is asked before it stops.",
+    ("opencode", ()): "opencode cannot be wrapped: it has no hook that is asked before it stops.",
     ("claude", ("--bare",)): "With --bare, claude runs no hook",
     ("claude", ("--settings", "[1]")): "The agent's settings [1] cannot be read",
     ("claude", ("--settings", '{"a": ')): "cannot be read",

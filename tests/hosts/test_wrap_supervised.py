@@ -264,6 +264,22 @@ def test_feedback_that_comes_back_as_a_prompt_is_nothing_that_the_person_asked(p
     assert (shown["asked"], shown["current_iteration"], shown["outcome"]) == (["one"], 2, "verified")
 
 
+def test_what_was_asked_in_the_session_before_it_was_wrapped_is_looked_at_too(person: Person) -> None:
+    person.has_supervisor(MORE, AGREES)
+    record = person.cli.home / "record.jsonl"
+    said = ("make a parser", "Stop hook feedback:\nx", "[r+2] go on")
+    record.write_text("".join(json.dumps({"type": "user", "message": {"content": text}}) + "\n" for text in said))
+    with supervised(person):
+        hook(person, "UserPromptSubmit", "other", prompt="[r+2] go on")
+        told = {"last_assistant_message": "Done.", "transcript_path": str(record)}
+        assert hook(person, "Stop", "other", **told)["reason"] == MORE
+        assert "systemMessage" in hook(person, "Stop", "other", **{**told, "last_assistant_message": "Now it is."})
+    for asked in person.supervisor_was_asked:
+        assert "What the person asked:\nmake a parser\n\ngo on\n\nThe agent's last message:" in asked
+    assert names(person).count("session_read") == 1
+    assert person.cli.shown()["asked"] == ["go on"]
+
+
 def hook(person: Person, event: str, session_id: str, **fields: str) -> dict[str, Any]:
     """The hook of the run that is under way, as the agent would ask it."""
     (folder,) = person.folders_of_runs

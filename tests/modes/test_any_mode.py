@@ -19,7 +19,7 @@ from untildone.testing.driver import Reply
 
 @pytest.mark.parametrize("mode", modes.names())
 @settings(
-    max_examples=120,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )

@@ -15,6 +15,7 @@ from untildone.core.errors import UsageError
 from untildone.core.events import MessageSent, Rested, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
+from untildone.store import Seen
 from untildone.store.files import FileStore
 from untildone.testing.store_conformance import iteration, loop_created
 
@@ -134,4 +135,4 @@ def test_an_archived_loop_is_found_whatever_day_its_id_tells(tmp_path: Path, nam
     assert store.load(name) == loop
     with pytest.raises(UsageError, match="already a loop"):
         store.create(loop_created(name))
-    assert store.signatures() == {each: store.signature(each) for each in (name, f"{name}-2")}
+    assert store.signatures() == Seen({}, {each: store.signature(each) for each in (name, f"{name}-2")})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,37 @@ from untildone.testing.store_records import RecordsConformance
 pytestmark = pytest.mark.timeout(400)
 
 
+class Opening:
+    """Opens stores, here and in other processes. Those of this one are closed in the end, or they would ask for a database that is gone."""
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self.address = address
+        self.folder = folder
+        self.opened: list[PostgresStore] = []
+
+    def __call__(self) -> PostgresStore:
+        self.opened.append(PostgresStore(self.address, folder=self.folder))
+        return self.opened[-1]
+
+    def __reduce__(self) -> tuple[type[Opening], tuple[str, Path]]:
+        return Opening, (self.address, self.folder)
+
+
+@pytest.fixture
+def opening(database: str, tmp_path: Path) -> Iterator[Opening]:
+    opening = Opening(database, tmp_path)
+    yield opening
+    for store in opening.opened:
+        store.close()
+
+
 class TestPostgresStore(StoreConformance):
     @pytest.fixture
-    def factory(self, database: str, tmp_path: Path) -> StoreFactory:
-        return partial(PostgresStore, database, folder=tmp_path)
+    def factory(self, opening: Opening) -> StoreFactory:
+        return opening
 
 
 class TestRecordsInPostgres(RecordsConformance):
     @pytest.fixture
-    def factory(self, database: str, tmp_path: Path) -> StoreFactory:
-        return partial(PostgresStore, database, folder=tmp_path)
+    def factory(self, opening: Opening) -> StoreFactory:
+        return opening

@@ -12,7 +12,8 @@ import pytest
 
 from untildone import verbs
 from untildone.core.codec import timestamp
-from untildone.core.events import Entry, MessageSent, StartRequested
+from untildone.core.events import Entry, MessageSent, Rested, StartRequested
+from untildone.core.model import Outcome
 from untildone.store.postgres import PostgresStore
 from untildone.store.postgres.journal import line_of
 from untildone.testing.postgres import Cluster
@@ -37,7 +38,7 @@ def statements(postgres: Cluster, database: str) -> Callable[[], int]:
     def count() -> int:
         with open(log, "rb") as file:
             file.seek(begin)
-            return sum(b"untildone." in line and b"LOG:" in line for line in file)
+            return sum(b"LOG:  statement:" in line or b"LOG:  execute " in line for line in file)
 
     return count
 
@@ -67,6 +68,24 @@ def test_a_thousand_loops_are_listed_by_a_handful_of_questions(
     assert all(each.loop is not None and each.loop.created_at == 1.0 for each in found)
     assert [loop.loop_id for loop in verbs.load_all(store)] == names
     assert 0 < statements() - before <= 6
+
+
+def test_loops_to_drive_are_found_by_one_question_unless_an_older_untildone_wrote_since(
+    database: str, store: PostgresStore, statements: Callable[[], int]
+) -> None:
+    for number in range(20):
+        store.create(loop_created(f"loop-{number:02d}"))
+        store.open(f"loop-{number:02d}").append(StartRequested("cluster"))
+    before = statements()
+    assert len(store.running_ids("cluster")) == 20
+    assert statements() - before == 1
+    store.open("loop-07").append(Rested(Outcome.PAUSED))
+    store.open("loop-08").append(Rested(Outcome.PAUSED))
+    with psycopg.connect(database) as connection:
+        connection.execute("UPDATE untildone.loops SET told_seq = 1, status = 'running' WHERE loop_id <= 'loop-07'")
+    before = statements()
+    assert len(store.running_ids("cluster")) == 18
+    assert statements() - before <= 3
 
 
 def test_whoever_waits_hardly_asks(store: PostgresStore, statements: Callable[[], int]) -> None:

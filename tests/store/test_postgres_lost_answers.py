@@ -70,3 +70,11 @@ def test_output_is_kept_once(store: PostgresStore, door: LossyProxy) -> None:
     spool.close()
     assert door.lost
     assert spool.read(0, 10**7) == b"0" * 300_000 + b"1" * 300_000 + b"2" * 300_000
+
+
+def test_text_is_added_to_a_document_once(store: PostgresStore, door: LossyProxy) -> None:
+    store.create(loop_created("loop-1"))
+    for text in ("one\n", "two\n", "two\n"):
+        door.lose(b"INSERT INTO untildone.documents")
+        store.add_to_document("loop-1", "progress.md", text)
+    assert (door.lost, store.documents("loop-1")) == (3, {"progress.md": "one\ntwo\ntwo\n"})

@@ -27,6 +27,7 @@ from untildone.core.events import (
     ResumeRequested,
     RunnerClaimed,
     SessionOpened,
+    SessionRead,
     StartRequested,
     StateRepaired,
     StopRequested,
@@ -76,8 +77,10 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
             return _controlled(loop, event)
-        case MessageSent() | BudgetChanged() | BudgetWarned() | TasksChanged() | LoopRenamed() | LiveStateSeen():
+        case MessageSent() | BudgetChanged() | BudgetWarned() | TasksChanged() | LoopRenamed():
             return _told(loop, event)
+        case LiveStateSeen() | SessionRead() | WorkspaceSeen():
+            return _seen(loop, event)
         case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | SessionOpened() | LimitReached():
             return _turned(loop, event, at)
         case AnswerRead():
@@ -99,8 +102,6 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             )
         case RunnerClaimed(token=token, pid=pid, machine=machine, host=host):
             return replace(loop, runner=Runner(token, pid, machine), gate=None, host=host or loop.host)
-        case WorkspaceSeen(changes=changes):
-            return replace(loop, start=changes, changes=changes)
         case StateRepaired() | LoopCreated() | HookTriggered() | PromptReinjected():
             return loop
         case _:
@@ -132,9 +133,7 @@ def _without_waits(loop: Loop) -> Loop:
     return replace(loop, limits={}, retry=retry, tries_limits=True)
 
 
-def _told(
-    loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksChanged | LoopRenamed | LiveStateSeen
-) -> Loop:
+def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksChanged | LoopRenamed) -> Loop:
     match event:
         case MessageSent(text=text):
             return _with_message(loop, text)
@@ -146,8 +145,16 @@ def _told(
             return replace(loop, tasks=tasks.changed(loop.tasks, changes))
         case LoopRenamed(title=title):
             return replace(loop, title=title)
+
+
+def _seen(loop: Loop, event: LiveStateSeen | SessionRead | WorkspaceSeen) -> Loop:
+    match event:
+        case WorkspaceSeen(changes=changes):
+            return replace(loop, start=changes, changes=changes)
         case LiveStateSeen():
             return _edited(loop, event)
+        case SessionRead(asked=asked):
+            return replace(loop, asked_in_session=asked, asked_by_then=len(loop.asked))
 
 
 def _edited(loop: Loop, event: LiveStateSeen) -> Loop:

@@ -249,6 +249,14 @@ class HookTriggered:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionRead:
+    """What the agent's own record of a person's session tells of what they asked there: also before the loop began."""
+
+    asked: tuple[str, ...]
+    """Everything, in order; what the loop heard itself is among it."""
+
+
+@dataclass(frozen=True, slots=True)
 class PromptReinjected:
     """The hook sent the agent of a person's own session back to work, for this iteration."""
 
@@ -281,6 +289,7 @@ Event = (
     | LiveStateSeen
     | StateRepaired
     | HookTriggered
+    | SessionRead
     | PromptReinjected
 )
 
@@ -322,6 +331,7 @@ _NAMES: dict[type, str] = {
     LiveStateSeen: "live_state_seen",
     StateRepaired: "state_repaired",
     HookTriggered: "stop_hook_trigger",
+    SessionRead: "session_read",
     PromptReinjected: "prompt_reinjected",
 }
 KINDS: dict[str, type] = {

@@ -144,7 +144,11 @@ class Loop:
     inbox: tuple[str, ...] = ()
     """What the person said that no prompt has carried yet."""
     asked: tuple[str, ...] = ()
-    """Everything the person asked so far, in their own words."""
+    """Everything the person asked of this loop so far, in their own words."""
+    asked_in_session: tuple[str, ...] = ()
+    """What the person asked in their own session, before the loop began as well, when its record was last read."""
+    asked_by_then: int = 0
+    """So many of `asked` are among them."""
     tasks: tuple[Task, ...] = ()
     live_state: str | None = None
     """What somebody wrote into the live state file, until the mode has read it."""
@@ -172,6 +176,11 @@ class Loop:
         if self.settings.remote is None or self.runner is None:
             return False
         return session.machine not in ("", self.runner.machine)
+
+    @property
+    def everything_asked(self) -> tuple[str, ...]:
+        """Everything the person asked so far, in their own words, wherever they said it."""
+        return (*self.asked_in_session, *self.asked[self.asked_by_then :])
 
     @property
     def next_iteration(self) -> int:

@@ -32,7 +32,7 @@ def wants_fresh(loop: Loop, role: Role) -> bool:
 
 def ask(loop: Loop, reviewer: AgentChoice | None = None) -> Ask:
     """A fork of the worker's session looks, if the agent can fork; else a fresh reviewer who is shown everything."""
-    asked = "What the person asked:\n" + "\n\n".join(loop.asked)
+    asked = "What the person asked:\n" + "\n\n".join(loop.everything_asked)
     if _can_fork(loop, reviewer or loop.settings.agent_for(Role.SUPERVISOR)):
         return Ask(Role.SUPERVISOR, asked, SessionUse.FORK, system_prompt(loop, _IN_COPY))
     prompt = f"{asked}\n\nThe agent's last message:\n{loop.last_answer}"

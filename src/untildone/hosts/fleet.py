@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, UntilDoneError
@@ -22,7 +22,7 @@ from untildone.hosts.archiving import archive
 from untildone.hosts.engine import Engine, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.patience import Patience
-from untildone.store import Store
+from untildone.store import Seen, Store
 
 HOST = "server"
 SLOTS = 4
@@ -42,6 +42,11 @@ class Served:
 
     store: Store
     surroundings: Callable[[], Surroundings]
+    look: Callable[[], Seen] | None = None
+    """How to see what was written, where somebody else wants to see it too; else the store is asked."""
+
+    def seen(self) -> Seen:
+        return self.look() if self.look else self.store.signatures()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Fleet:
         """Why a loop could not be driven, until it can."""
         self._served = tuple(served)
         self._guard = guard
-        self._queue: deque[str] = deque()
+        self._queue: OrderedDict[str, None] = OrderedDict()
         self._driving: dict[str, Engine | None] = {}
         self._due: dict[str, float] = {}
         """When to look at a loop again, although nobody wrote anything."""
@@ -91,12 +96,18 @@ class Fleet:
         served = self._served_of(loop_id)
         if served is not None:
             self._look(served, loop_id)
+        else:
+            self._forget(loop_id)
 
     def load(self) -> Load:
         with self._change:
             now = time.time()
             waiting = tuple(name for name, due in list(self._due.items()) if due > now)
             return Load(self.slots, tuple(self._driving), tuple(self._queue), waiting)
+
+    def is_queued(self, loop_id: str) -> bool:
+        with self._change:
+            return loop_id in self._queue
 
     def close(self, within: float = END_WITHIN) -> None:
         """End all agents; the loops stay running, and the next server goes on with them."""
@@ -132,16 +143,16 @@ class Fleet:
         return known
 
     def _watch(self) -> None:
-        looked_at = time.time()
+        looked_at, next_look = time.time(), time.monotonic()
         while not self._closing:
             looked_at = self._mind_the_clock(looked_at)
-            for served in self._served:
-                try:
+            self._look_at_due()
+            if time.monotonic() >= next_look:
+                for served in self._served:
                     self._look_around(served)
-                except Exception:
-                    _log.exception("Looking at the loops of %s failed", served.store.name)
+                next_look = time.monotonic() + LOOK_EVERY
             with self._change:
-                self._change.wait_for(lambda: self._closing, self._until_next_look())
+                self._change.wait_for(lambda: self._closing, self._until_next_look(next_look))
 
     def _mind_the_clock(self, before: float) -> float:
         """It was set back: times to look again at may now lie hours ahead, so every loop is looked at anew."""
@@ -151,27 +162,34 @@ class Fleet:
             self._seen.clear()
         return now
 
-    def _until_next_look(self) -> float:
-        soon = min(list(self._due.values()), default=float("inf")) - time.time()
-        return max(0.01, min(LOOK_EVERY, soon))
+    def _until_next_look(self, next_look: float) -> float:
+        due = min((at for loop_id, at in list(self._due.items()) if loop_id not in self._driving), default=float("inf"))
+        return max(0.01, min(next_look - time.monotonic(), due - time.time()))
+
+    def _look_at_due(self) -> None:
+        """Look at the loops whose time has come."""
+        now = time.time()
+        for loop_id, at in list(self._due.items()):
+            if at <= now and loop_id not in self._driving:
+                # Counts if the look fails; else the look has its own word on that.
+                self._due[loop_id] = now + DRIVEN_ELSEWHERE
+                with _reported(loop_id):
+                    self.want(loop_id)
 
     def _look_around(self, served: Served) -> None:
-        """Look at every loop whose journal has changed, or whose time has come."""
-        now = time.time()
-        for loop_id in served.store.live_ids():
-            if loop_id in self._driving:
-                continue
-            due = self._due.get(loop_id, float("inf")) <= now
-            signature = served.store.signature(loop_id)
-            if due or (signature is not None and signature != self._seen.get(loop_id)):
-                self._stores[loop_id] = served
-                self._look(served, loop_id)
+        """Look at every loop whose journal has changed."""
+        with _reported(served.store.name):
+            for loop_id, signature in served.seen().live.items():
+                if signature != self._seen.get(loop_id) and loop_id not in self._driving:
+                    self._stores[loop_id] = served
+                    self._look(served, loop_id)
 
     def _look(self, served: Served, loop_id: str) -> None:
         signature = served.store.signature(loop_id)
         try:
             loop = served.store.load(loop_id)
         except LoopNotFound:
+            self._forget(loop_id)
             return
         except UntilDoneError as problem:
             self.problems[loop_id] = problem.sentence
@@ -190,7 +208,7 @@ class Fleet:
         with self._change:
             if self._closing or loop_id in self._driving or loop_id in self._queue:
                 return
-            self._queue.append(loop_id)
+            self._queue[loop_id] = None
             self._change.notify_all()
 
     def _work(self) -> None:
@@ -211,7 +229,7 @@ class Fleet:
             self._change.wait_for(lambda: self._queue or self._closing)
             if self._closing:
                 return None
-            loop_id = self._queue.popleft()
+            loop_id, _ = self._queue.popitem(last=False)
             self._driving[loop_id] = None
             return loop_id
 
@@ -269,6 +287,15 @@ class Fleet:
     def _forget(self, loop_id: str) -> None:
         for known in (self._seen, self._due, self._failures, self._stores, self.problems):
             known.pop(loop_id, None)
+
+
+@contextmanager
+def _reported(what: str) -> Iterator[None]:
+    """The watcher goes on, whatever happens to one look."""
+    try:
+        yield
+    except Exception:
+        _log.exception("Looking at %s failed", what)
 
 
 def _is_ours(loop: Loop) -> bool:

@@ -290,6 +290,14 @@ def _read(path: str, most: int = 1 << 30) -> bytes:
         os.close(descriptor)
 
 
+def start_of(pid: int) -> float | None:
+    """When a running process began, by a clock of the system's own; None: there is none with this number."""
+    try:
+        return None if HAS_PROC and _read_stat(pid)[_STATE] in b"ZX" else _start_of(pid)
+    except OSError:
+        return None
+
+
 def _start_of(pid: int) -> float:
     if HAS_PROC:
         return float(_read_stat(pid)[_START])

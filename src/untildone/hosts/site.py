@@ -6,15 +6,17 @@ from collections.abc import Callable
 from typing import Protocol
 
 from untildone.core.loop import Loop
-from untildone.hosts import workspace
+from untildone.hosts import commits
 
 
 class Site(Protocol):
     def enter(self, loop: Loop) -> str:
         """The folder to work in, as the loop left it."""
 
-    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> None:
-        """A turn is done: keep its work. `wants_out`, asked now and then, says that this must not take longer."""
+    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> str | None:
+        """A turn is done: keep its work. `wants_out`, asked now and then, says that this must not take longer.
+
+        The commit that holds all of it, if one does."""
 
     def secure(self, loop: Loop, title: str) -> None:
         """A turn was cut short, or a gate ran: what they left must not get lost."""
@@ -26,9 +28,8 @@ class Here:
     def enter(self, loop: Loop) -> str:
         return loop.settings.workspace
 
-    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> None:
-        if loop.settings.commit:
-            workspace.commit(loop.settings.workspace, title)
+    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> str | None:
+        return commits.keep(loop.settings.workspace, title).all_in if loop.settings.commit else None
 
     def secure(self, loop: Loop, title: str) -> None:
         return

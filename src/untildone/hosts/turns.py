@@ -162,8 +162,8 @@ class Turn:
 
     def _look(self, action: AskAgent) -> Changes:
         loop = self.journal.loop
-        self.engine.around.site.keep(loop, self._title(action), self.drive.wants_out)
-        return self.drive.workspace.look(loop.changes)
+        commit = self.engine.around.site.keep(loop, self._title(action), self.drive.wants_out)
+        return self.drive.workspace.look(loop.changes, commit)
 
     def _title(self, action: AskAgent) -> str:
         return f"Round {action.iteration}: {self.journal.loop.title}"

@@ -1,6 +1,6 @@
-"""The workspace of a loop: what changed in it, as git or the file system tells; its own worktree; commits and diffs.
+"""The workspace of a loop: what changed in it, as git or the file system tells; its own worktree; diffs.
 
-Nothing here touches the person's index, hooks, configuration or stash, except `commit`, which commits.
+Nothing here touches the person's index, hooks, configuration or stash.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from untildone.core.model import Changes
 from untildone.core.receipt import FileChange
 from untildone.core.value import replace
 from untildone.hosts import glance
+from untildone.hosts.commits import repository_at
 from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
+from untildone.hosts.git_objects import empty_tree, tree_of
 from untildone.hosts.glance import Glance, Stamp, is_racy, stamp_of
 
 MOST_FILES_WALKED = 200_000
@@ -30,8 +32,6 @@ MOST_WORKSPACES = 64
 BIG_FILE = 64 * 1024 * 1024
 """A file from this size on is not copied into git's object store for a snapshot; its size and times stand for it."""
 UNWALKED = frozenset({".git", ".loop", "node_modules", ".venv", "__pycache__"})
-
-UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
 class _OwnIndex:
@@ -101,12 +101,17 @@ class Workspace:
         self._walked: tuple[str, dict[bytes, Stamp]] = ("", {})
         self._ignored_by: dict[str, bool] = {}
 
-    def look(self, previous: Changes | None = None) -> Changes:
-        """The folder as it is, and what changed since `previous` (without one: since the last commit). Never fails."""
+    def look(self, previous: Changes | None = None, commit: str | None = None) -> Changes:
+        """The folder as it is, and what changed since `previous` (without one: since the last commit). Never fails.
+
+        `commit` was made just now and holds everything: git need not be asked what does."""
         with self._lock:
             try:
                 root = self._root()
-                return self._walk(previous) if root is None else _compared(root, self._facts(root), previous)
+                if root is None:
+                    return self._walk(previous)
+                facts = _Facts(commit, tree_of(root, commit), clean=True) if commit else self._facts(root)
+                return _compared(root, facts, previous)
             except (GitFailed, OSError, ValueError):
                 return self._walk(previous)
 
@@ -144,7 +149,7 @@ class Workspace:
 
     def _snapshot(self, root: str, status: Status, cheap: _Cheap) -> _Facts:
         if status.head and not status.entries:
-            return _Facts(status.head, line_of(git(root, "rev-parse", f"{status.head}^{{tree}}")), clean=True)
+            return _Facts(status.head, tree_of(root, status.head), clean=True)
         stamped = zip(status.entries, cheap.stamps, strict=True)
         too_big = {entry.path: stamp for entry, stamp in stamped if stamp and stamp[0] >= BIG_FILE}
         tree, complete = self._index.write_tree(root, status, too_big)
@@ -167,7 +172,7 @@ def _compared(root: str, facts: _Facts, previous: Changes | None) -> Changes:
     before = previous.tree if previous else None
     if before == facts.tree or (before is None and facts.clean):
         return changes
-    for base in filter(None, (before, facts.head or _empty_tree(facts.tree))):
+    for base in filter(None, (before, facts.head or empty_tree(facts.tree))):
         try:
             shortstat = line_of(git(root, "diff-tree", "-r", "--shortstat", base, facts.tree))
         except GitFailed:
@@ -176,11 +181,6 @@ def _compared(root: str, facts: _Facts, previous: Changes | None) -> Changes:
         files, insertions, deletions = (int(number[1]) if number else 0 for number in found)
         return replace(changes, files=files, insertions=insertions, deletions=deletions)
     return changes
-
-
-def _empty_tree(like: str) -> str:
-    """The name of the empty tree, in the hash that the repository uses."""
-    return hashlib.new("sha256" if len(like) == 64 else "sha1", b"tree 0\0").hexdigest()
 
 
 def _files_below(folder: bytes) -> Iterator[tuple[bytes, Stamp]]:
@@ -243,16 +243,9 @@ def describe(path: str) -> Description:
     return Description(status.head, status.branch, not status.entries) if status else Description()
 
 
-def _repository(path: str) -> str:
-    root = root_of(path)
-    if root is None:
-        raise UsageError(f"The folder {path} is not in a git repository.", "make it one with: git init")
-    return root
-
-
 def diff(path: str, start_tree: str, end_tree: str | None = None, *, stat: bool = False, colour: bool = False) -> str:
     """What lies between two snapshots or commits; without an end, up to the work tree as it is now."""
-    root = _repository(path)
+    root = repository_at(path)
     end = end_tree or look(path).tree or ""
     if not all(re.fullmatch(r"[0-9a-f]{7,64}|HEAD", name) for name in (start_tree, end)):
         raise UsageError(f"There is no snapshot of {path} to compare with.", "was it a git repository from the start?")
@@ -282,44 +275,10 @@ def _lines(told: str) -> int:
     return int(told) if told.isdigit() else 0
 
 
-def commit(path: str, message: str) -> str | None:
-    """Commit all that changed and is not ignored. None: nothing to commit, or a merge or rebase is not finished."""
-    root = _repository(path)
-    try:
-        return _commit(root, status_of(root), message)
-    except (GitFailed, OSError) as error:
-        raise UsageError(f"The changes in {path} cannot be committed: {error}.", "look at: git status") from error
-
-
-def _commit(root: str, status: Status, message: str) -> str | None:
-    state = git_folder(root)
-    if not status.entries or any(os.path.exists(os.path.join(state, name)) for name in UNFINISHED):
-        return None
-    add_all(root, status)
-    if not git(root, "diff", "--cached", "--name-only", "--no-ext-diff"):
-        return None
-    options = ("--quiet", "--no-verify", "--allow-empty-message", "--cleanup=verbatim", "--file=-")
-    git(root, "commit", *options, env=_identity(root), stdin=message.encode(errors="replace"))
-    return line_of(git(root, "rev-parse", "HEAD"))
-
-
-def _identity(root: str) -> dict[str, str]:
-    """Who commits, as far as neither the environment nor the configuration says so."""
-    wanted = r"^(user|author|committer)\.(name|email)$"
-    configured = line_of(git(root, "config", "--name-only", "--get-regexp", wanted, fine=(0, 1))).split()
-    found: dict[str, str] = {}
-    for role in ("author", "committer"):
-        for part, stand_in in (("name", "untildone"), ("email", "untildone@localhost")):
-            variable = f"GIT_{role}_{part}".upper()
-            if variable not in os.environ and not {f"user.{part}", f"{role}.{part}"} & set(configured):
-                found[variable] = stand_in
-    return found
-
-
 def create_worktree(repository: str, loop_id: str, folder: Path) -> str:
     """A work tree of its own in `folder`, on the branch `untildone/<loop_id>`, from the last commit; one that is there
     already stays. Returns where to work: the same place below `folder` as `repository` is in its own work tree."""
-    root, branch, target = _repository(repository), f"untildone/{loop_id}", os.path.abspath(folder)
+    root, branch, target = repository_at(repository), f"untildone/{loop_id}", os.path.abspath(folder)
     try:
         if not status_of(root).head:
             raise UsageError(f"The repository {root} has no commit yet.", "commit something: a worktree starts from it")
@@ -340,7 +299,7 @@ def _is_worktree(root: str, folder: str) -> bool:
 
 def remove_worktree(repository: str, folder: Path, *, discard: bool = False) -> None:
     """Remove the work tree; its branch stays. What is not committed is an error, unless it is to be discarded."""
-    root, target = _repository(repository), os.path.abspath(folder)
+    root, target = repository_at(repository), os.path.abspath(folder)
     try:
         if not discard and os.path.exists(target) and status_of(target).entries:
             raise UsageError(f"The worktree {target} has changes that are not committed.", "commit or discard them")

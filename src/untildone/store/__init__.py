@@ -9,6 +9,7 @@ from pathlib import Path
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.hints import Protocol
 from untildone.core.loop import Loop
+from untildone.core.model import Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
 from untildone.store.live import LiveFile
@@ -22,6 +23,10 @@ class Standing:
     loop: Loop | None = None
     driven: bool = False
     problem: str = ""
+
+    def is_to_run_on(self, host: str) -> bool:
+        """Whether a kind of host is to drive it."""
+        return self.loop is not None and self.loop.status is Status.RUNNING and self.loop.host == host
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,14 @@ class Group:
     @property
     def used_up(self) -> bool:
         return self.max_cost is not None and self.cost >= self.max_cost
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The signatures of all loops at one moment: of those that are not in the history, and of those that are."""
+
+    live: Mapping[str, object]
+    ended: Mapping[str, object]
 
 
 class Spool(Protocol):
@@ -83,6 +96,8 @@ class Journal(Protocol):
 class Store(Protocol):
     redactor: Redactor
     """Goes over everything that is written."""
+    on_news: News
+    """Told at once of whatever this process reads of a loop or writes to it."""
 
     @property
     def home(self) -> Path:
@@ -102,6 +117,10 @@ class Store(Protocol):
 
     def live_ids(self) -> tuple[str, ...]:
         """The loops that are not in the history."""
+        ...
+
+    def running_ids(self, host: str) -> tuple[str, ...]:
+        """The loops that a kind of host is to drive."""
         ...
 
     def load(self, loop_id: str) -> Loop: ...
@@ -124,8 +143,9 @@ class Store(Protocol):
     def signature(self, loop_id: str) -> object | None:
         """What changes whenever something is written to the journal; None: the loop is not there. Quick: it is asked often."""
 
-    def signatures(self) -> Mapping[str, object]:
+    def signatures(self) -> Seen:
         """That of every loop, in any order."""
+        ...
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
         """Entries behind a place of the journal (0 is its beginning), not too many at once, and the place where they end."""
@@ -188,3 +208,9 @@ class Store(Protocol):
 
 
 Clock = Callable[[], float]
+News = Callable[[str, Loop | None], None]
+"""Takes a loop as it is now; None: it is deleted."""
+
+
+def nobody_asks(_loop_id: str, _loop: Loop | None) -> None:
+    """Where news is not wanted."""

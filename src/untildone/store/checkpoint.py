@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -67,15 +67,20 @@ def decoded(content: bytes) -> Checkpoint:
 def read(path: Path) -> tuple[Checkpoint | None, str]:
     """The newest good checkpoint there is, and what was wrong with those before it, if anything was."""
     problems: list[str] = []
-    for candidate in (path, *backups(path)):
+    for candidate in _candidates(path):
         try:
-            return _read_one(candidate, checked=candidate == path), "; ".join(problems)
+            return _read_one(candidate, checked=candidate is path), "; ".join(problems)
         except FileNotFoundError:
-            if candidate == path:
+            if candidate is path:
                 problems.append(f"{path.name}: it is missing")
         except (OSError, DamagedLine) as problem:
             problems.append(f"{candidate.name}: {problem}")
     return None, "; ".join(problems)
+
+
+def _candidates(path: Path) -> Iterator[Path]:
+    yield path
+    yield from backups(path)
 
 
 def backups(path: Path) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneE
 from untildone.core.events import Entry, LoopCreated
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.store import Clock, Group, Standing, checkpoint, disk, layout, locks, rebuilding
+from untildone.store import Clock, Group, News, Seen, Standing, checkpoint, disk, layout, locks, nobody_asks, rebuilding
 from untildone.store.journal import FileJournal, Writing, entries_after
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
@@ -40,7 +40,8 @@ class FileStore:
         self.root = root
         self.redactor = redactor or Redactor({})
         self.clock = clock
-        self._signatures = layout.Signatures(root)
+        self.on_news: News = nobody_asks
+        self._journals = layout.Journals(root)
         self.memory = memory
         """What a process that lives long remembers of the loops; None: nothing."""
 
@@ -79,28 +80,29 @@ class FileStore:
             draft.chmod(0o755)
             (draft / "output").mkdir()
         layout.begin_journal(draft)
-        journal = FileJournal(self._writing(event.loop_id), Places(live.checkpoint, draft))
+        journal = FileJournal(self._writing(event.loop_id, nobody_asks), Places(live.checkpoint, draft))
         try:
             journal.append(event)
             with disk.told_as_sentence(draft):
                 shutil.copyfile(draft / layout.JOURNAL, draft / rebuilding.FIRST_ENTRY)
             disk.sync_folder(draft)
-            self._take_name(event.loop_id, draft, live.progress)
+            self._take_name(journal.loop, draft, live.progress)
             with suppress(StoreError):
                 checkpoint.write(live.checkpoint, journal.checkpoint(), self.redactor)
         finally:
             journal.close()
         disk.sync_folder(self.root)
+        self.on_news(event.loop_id, journal.loop)
         return journal.loop
 
-    def _take_name(self, loop_id: str, draft: Path, progress: Path) -> None:
-        if layout.is_taken(self.root, loop_id):
-            raise UsageError(f"There is already a loop '{loop_id}' in {self.root}.", "choose another id")
+    def _take_name(self, loop: Loop, draft: Path, progress: Path) -> None:
+        if layout.is_taken(self.root, loop.loop_id, timestamp(loop.created_at)[:10]):
+            raise UsageError(f"There is already a loop '{loop.loop_id}' in {self.root}.", "choose another id")
         with disk.told_as_sentence(progress):
             os.rename(draft, progress)
 
-    def _writing(self, loop_id: str) -> Writing:
-        return Writing(loop_id, self.redactor, self.clock)
+    def _writing(self, loop_id: str, on_news: News) -> Writing:
+        return Writing(loop_id, self.redactor, self.clock, on_news)
 
     def ids(self) -> tuple[str, ...]:
         return layout.ids(self.root)
@@ -108,6 +110,9 @@ class FileStore:
     def live_ids(self) -> tuple[str, ...]:
         """The loops that are not in the history."""
         return layout.live_ids(self.root)
+
+    def running_ids(self, host: str) -> tuple[str, ...]:
+        return tuple(found.loop_id for found in self.survey(self.live_ids()) if found.is_to_run_on(host))
 
     def find(self, name: str) -> str:
         return meant(name, self.ids(), f"in {self.root}")
@@ -133,8 +138,8 @@ class FileStore:
         except LoopNotFound:
             return None
 
-    def signatures(self) -> Mapping[str, object]:
-        return self._signatures.all()
+    def signatures(self) -> Seen:
+        return self._journals.look()
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
         try:
@@ -158,13 +163,14 @@ class FileStore:
     def _open(self, loop_id: str, places: Places) -> FileJournal:
         known = self.memory.recall(loop_id) if self.memory else None
         found, problems = (known, "") if known else checkpoint.read(places.checkpoint)
-        journal = FileJournal(self._writing(loop_id), places, found)
+        journal = FileJournal(self._writing(loop_id, self.on_news), places, found)
         if problems:
             journal.repairs.insert(0, problems)
         try:
             journal.catch_up()
             if journal.is_lost and (first := rebuilding.first_entry(places)) is not None:
                 journal.begin_from(rebuilding.rebuilt(places, first))
+            self.on_news(loop_id, journal.loop)
             if self.memory:
                 self.memory.keep(loop_id, journal.checkpoint())
         except BaseException:
@@ -233,9 +239,10 @@ class FileStore:
                 path.unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 os.replace(progress, doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
         if self.memory:
             self.memory.forget(loop_id)
+        self.on_news(loop_id, None)
+        shutil.rmtree(doomed, ignore_errors=True)
 
     def group(self, name: str) -> Group:
         """Loops in files share no total."""

@@ -14,7 +14,7 @@ from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import Clock, checkpoint, disk, layout, locks, runners
+from untildone.store import Clock, News, checkpoint, disk, layout, locks, runners
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 
@@ -32,6 +32,7 @@ class Writing:
     loop_id: str
     redactor: Redactor
     clock: Clock
+    on_news: News
 
 
 class FileJournal:
@@ -92,12 +93,14 @@ class FileJournal:
 
     def catch_up(self) -> tuple[Entry, ...]:
         fresh, all_fit = self._read(stop_at_damage=True)
-        if all_fit:
-            return fresh
-        # What looks damaged may be a torn line that a writer is just replacing: under the lock, nobody is.
-        with locks.locked(self._descriptor):
-            more, _ = self._read(stop_at_damage=False)
-        return (*fresh, *more)
+        if not all_fit:
+            # What looks damaged may be a torn line that a writer is just replacing: under the lock, nobody is.
+            with locks.locked(self._descriptor):
+                more, _ = self._read(stop_at_damage=False)
+            fresh = (*fresh, *more)
+        if fresh:
+            self._writing.on_news(self._writing.loop_id, self._folded)
+        return fresh
 
     def _read(self, *, stop_at_damage: bool) -> tuple[tuple[Entry, ...], bool]:
         """Fold the whole lines that are new. A last line without its end is still being written, or was torn by a crash."""
@@ -154,6 +157,7 @@ class FileJournal:
                 return theirs
             ours = self._numbered((*events, *self._repairs_to_tell()))
             self._write(ours, sync=sync)
+        self._writing.on_news(self._writing.loop_id, self._folded)
         if self._writer is not None:
             self._writer.submit(self.checkpoint())
         return (*theirs, *ours)

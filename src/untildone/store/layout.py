@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import time_ns
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.value import dataclass
-from untildone.store import disk
+from untildone.store import Seen, disk
 from untildone.store.names import checked_id, is_id
 
 FOLDER = ".loop"
 JOURNAL = "execution.log.jsonl"
 HISTORY = "history"
 _DAY = re.compile(r"....-..-..")
+_TOLD_DAY = re.compile(r"loop-(\d{4})(\d\d)(\d\d)-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,37 +75,57 @@ def signature(root: Path, loop_id: str) -> object:
     return (str(places(root, loop_id).journal),)
 
 
-class Signatures:
-    """Of all loops at once. In words instead of paths: this is asked every second, of thousands of loops.
+class Journals:
+    """All of them at once. In words instead of paths: this is asked twice a second, of thousands of loops.
 
-    In the history, nothing is written any more: it is listed again only when loops have come or gone.
+    In the history, nothing is written any more: those need not be looked at one by one.
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = str(root)
-        self._history = os.path.join(root, HISTORY)
-        self._listed: tuple[int, Mapping[str, object]] = (0, {})
+        self._live = _Listed(str(root), _live_journals)
+        self._ended = _Listed(os.path.join(root, HISTORY), _ended_journals)
 
-    def all(self) -> dict[str, object]:
+    def look(self) -> Seen:
         """The live ones looked at first: one that is put away meanwhile is in the history."""
-        folders = {name: os.path.join(self._root, f"{name}.progress") for name in live_ids(Path(self._root))}
-        live = {name: _signature(os.path.join(folder, JOURNAL)) for name, folder in folders.items()}
-        ended = self._ended()
-        unmoved = {name: seen for name, seen in live.items() if name not in ended or os.path.isdir(folders[name])}
-        return {**ended, **unmoved}
+        journals = self._live.now()
+        live = {name: _signature(journal) for name, (journal,) in journals.items()}
+        ended = self._ended.now()
+        for name in live.keys() & ended.keys():
+            if os.path.isdir(os.path.dirname(journals[name][0])):
+                ended = {other: journal for other, journal in ended.items() if other != name}
+            else:
+                del live[name]
+        return Seen(live, ended)
 
-    def _ended(self) -> Mapping[str, object]:
+
+class _Listed:
+    """The journals in a folder. It is listed again only when something in it has come or gone."""
+
+    def __init__(self, folder: str, journals: Callable[[str], Mapping[str, tuple[str]]]) -> None:
+        self._folder = folder
+        self._journals = journals
+        self._changed_at = 0
+        self._found: Mapping[str, tuple[str]] = {}
+
+    def now(self) -> Mapping[str, tuple[str]]:
         try:
-            now, changed_at = time_ns(), os.stat(self._history).st_mtime_ns
+            now, changed_at = time_ns(), os.stat(self._folder).st_mtime_ns
         except OSError:
             return {}
-        if changed_at == self._listed[0]:
-            return self._listed[1]
-        names = {folder.partition("_")[2]: folder for folder in _names(Path(self._history))}
-        found = {name: (os.path.join(self._history, names[name], JOURNAL),) for name in names if is_id(name)}
-        # What changed just now may change again without its time showing it.
-        self._listed = (changed_at if changed_at < now - disk.RACY_NANOSECONDS else 0, found)
-        return found
+        if changed_at != self._changed_at:
+            self._found = self._journals(self._folder)
+            # What changed just now may change again without its time showing it.
+            self._changed_at = changed_at if changed_at < now - disk.RACY_NANOSECONDS else 0
+        return self._found
+
+
+def _live_journals(root: str) -> dict[str, tuple[str]]:
+    return {name: (os.path.join(root, f"{name}.progress", JOURNAL),) for name in live_ids(Path(root))}
+
+
+def _ended_journals(history: str) -> dict[str, tuple[str]]:
+    names = {folder.partition("_")[2]: folder for folder in _names(Path(history))}
+    return {name: (os.path.join(history, names[name], JOURNAL),) for name in names if is_id(name)}
 
 
 def _signature(journal: str) -> object:
@@ -119,11 +140,17 @@ def output_names(places: Places) -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".jsonl") for name in _names(places.output) if name.endswith(".jsonl")))
 
 
-def is_taken(root: Path, loop_id: str) -> bool:
-    """Whether there is such a loop, or was one of which a part is left."""
+def is_taken(root: Path, loop_id: str, day: str) -> bool:
+    """Whether there is such a loop, or was one of which a part is left. Today's loops have ids that tell the day."""
     unmoved = live(root, loop_id)
     parts = (unmoved.progress, unmoved.checkpoint.with_name(f"{unmoved.checkpoint.name}.sha256"))
-    return any(part.exists() for part in parts) or archive_of(root, loop_id) is not None
+    if any(part.exists() for part in parts):
+        return True
+    likely = _likely_archive(root, loop_id)
+    if likely is not None and likely.name.startswith(day):
+        # No other loop can have this id: the history, which may be long, need not be looked through.
+        return likely.is_dir()
+    return archive_of(root, loop_id) is not None
 
 
 def begin_journal(progress: Path) -> None:
@@ -137,12 +164,16 @@ def begin_journal(progress: Path) -> None:
 def archive_of(root: Path, loop_id: str) -> Path | None:
     """Where a loop of the history is. Most ids tell the day: then the others need not be looked through."""
     history, ending = root / HISTORY, f"_{checked_id(loop_id)}"
-    told = re.match(r"loop-(\d{4})(\d\d)(\d\d)-", loop_id)
-    likely = history / f"{'-'.join(told.groups())}{ending}" if told else None
+    likely = _likely_archive(root, loop_id)
     if likely is not None and likely.is_dir():
         return likely
     found = (name for name in _names(history) if name.endswith(ending) and _DAY.fullmatch(name.removesuffix(ending)))
     return next((history / name for name in sorted(found)), None)
+
+
+def _likely_archive(root: Path, loop_id: str) -> Path | None:
+    told = _TOLD_DAY.match(loop_id)
+    return root / HISTORY / f"{'-'.join(told.groups())}_{loop_id}" if told else None
 
 
 def ids(root: Path) -> tuple[str, ...]:

@@ -15,17 +15,21 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from untildone.testing.caretaker import Caretaker, free_port
+from untildone.testing.papers import Authority
 
 PATIENCE = 120.0
 PASSWORD = "open-sesame-12345"
 """Long enough to be taken for a secret."""
+QUICK: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
+"""It does not wait for the disk: tests end the server, and do not cut the power."""
 _OWNER = "untildone"
 _UNPRIVILEGED = ("postgres", "nobody")
 
@@ -42,21 +46,51 @@ def programs() -> Path | None:
 class Cluster:
     """A server of its own. `address` is for its owner, in the database that every cluster has."""
 
-    def __init__(self, folder: Path, bin_folder: Path) -> None:
+    def __init__(
+        self, folder: Path, bin_folder: Path, authority: Authority | None = None, settings: Mapping[str, str] = QUICK
+    ) -> None:
+        """With an authority it speaks TLS only, and only with those who show a certificate that the authority issued."""
         self.folder = folder
+        self._authority = authority
+        self._settings = settings
         self.port = 0
         self._bin = bin_folder
         self._server: subprocess.Popen[bytes] | None = None
         self._caretaker = Caretaker(folder)
         self._as_another = _as_another_user(folder)
         self._initialise()
+        if authority is not None:
+            self._guard(authority)
 
     @property
     def address(self) -> str:
         return self.address_of("postgres")
 
     def address_of(self, database: str) -> str:
-        return f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{self.port}/{database}{self._papers}"
+
+    @property
+    def _papers(self) -> str:
+        if self._authority is None:
+            return ""
+        ours = self._authority.folder / _OWNER
+        shown = f"sslcert={ours.with_suffix('.pem')}&sslkey={ours.with_suffix('.key')}"
+        return f"?sslmode=verify-full&sslrootcert={self._authority.certificate}&{shown}"
+
+    def _guard(self, authority: Authority) -> None:
+        authority.issue(_OWNER)
+        papers, owner = authority.issue("localhost"), self._data.stat()
+        for place, name in (
+            (papers.certificate, "server.crt"),
+            (papers.key, "server.key"),
+            (authority.certificate, "root.crt"),
+        ):
+            shutil.copy(place, self._data / name)
+            os.chown(self._data / name, owner.st_uid, owner.st_gid)
+            os.chmod(self._data / name, 0o600)
+        (self._data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-full\n")
+        with open(self._data / "postgresql.conf", "a") as settings:
+            settings.write("ssl = on\nssl_ca_file = 'root.crt'\n")
 
     def start(self) -> None:
         """At the same port as before, if there was one."""
@@ -88,7 +122,7 @@ class Cluster:
         return self.address_of(name)
 
     def drop_database(self, address: str) -> None:
-        self._command(f"DROP DATABASE IF EXISTS {address.rpartition('/')[2]} WITH (FORCE)")
+        self._command(f"DROP DATABASE IF EXISTS {urlsplit(address).path.lstrip('/')} WITH (FORCE)")
 
     def _command(self, command: str) -> None:
         import psycopg
@@ -125,12 +159,13 @@ class Cluster:
             "-c",
             "log_min_messages=log",
         ]
+        options += [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         command = [*self._as_another, str(self._bin / "postgres"), "-D", str(self._data), *options]
         with open(self.folder / "log", "ab") as log:
             self._server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
         self._caretaker.look_after(self._server.pid)
         while self._server.poll() is None and time.monotonic() < deadline:
-            if _answers(f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres"):
+            if _answers(f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres{self._papers}"):
                 self.port = port
                 return True
             time.sleep(0.05)

@@ -298,6 +298,22 @@ class StoreConformance:
             assert [entry.event for entry in runner.catch_up()] == [PauseRequested()]
             assert runner.loop.pause is not None
 
+    def test_loops_that_a_kind_of_host_is_to_drive_are_found(self, factory: StoreFactory) -> None:
+        store = factory()
+        for name in ("loop-1", "loop-2", "loop-3", "loop-4"):
+            store.create(loop_created(name))
+            if name != "loop-4":
+                with closing(store.open(name)) as journal:
+                    journal.append(StartRequested("server" if name == "loop-3" else "cluster"))
+        assert factory().running_ids("cluster") == ("loop-1", "loop-2")
+        assert factory().running_ids("server") == ("loop-3",)
+        with store.claim("loop-1", "cluster", "2026") as journal:
+            assert factory().running_ids("cluster") == ("loop-1", "loop-2")
+            journal.append(*iteration(1), Rested(Outcome.CLAIMED))
+        assert factory().running_ids("cluster") == ("loop-2",)
+        store.archive("loop-1", "{}", "")
+        assert factory().running_ids("cluster") == ("loop-2",)
+
     def test_an_archived_loop_is_still_there(self, factory: StoreFactory) -> None:
         store = factory()
         for name in ("loop-1", "loop-2"):

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from untildone.core.errors import LoopBusy, LoopNotFound
 from untildone.core.events import Entry, LoopRenamed, MessageSent, Rested, StartRequested
+from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
-from untildone.store import Store
+from untildone.store import Seen, Store
 from untildone.testing.store_conformance import StoreFactory, folded, iteration, loop_created
 
 SECRET = "sesame-0123456789"
@@ -68,7 +69,35 @@ class RecordsConformance:
             journal.append(LoopRenamed("Another title"))
         assert store.signature("loop-1") != before
         assert store.signature("loop-2") == other
-        assert store.signatures() == {name: store.signature(name) for name in ("loop-1", "loop-2")}
+        assert store.signatures() == Seen({name: store.signature(name) for name in ("loop-1", "loop-2")}, {})
+
+    def test_news_of_a_loop_is_told_at_once(self, factory: StoreFactory, store: Store) -> None:
+        told: list[Loop | None] = []
+        store.on_news = lambda _loop_id, loop: told.append(loop)
+        assert store.create(loop_created("loop-1")) == told[-1]
+        with closing(store.open("loop-1")) as journal:
+            journal.append(LoopRenamed("By a person"))
+            assert journal.loop == told[-1]
+        with store.claim("loop-1") as runner:
+            runner.append(LoopRenamed("By its runner"), sync=False)
+            assert runner.loop == told[-1]
+            with closing(factory().open("loop-1")) as journal:
+                journal.append(LoopRenamed("By somebody else"))
+            assert store.load("loop-1") == told[-1]
+        last = told[-1]
+        assert last is not None
+        assert last.title == "By somebody else"
+        store.delete("loop-1")
+        assert told[-1] is None
+
+    def test_what_is_in_the_history_is_seen_apart(self, store: Store) -> None:
+        for name in ("loop-1", "loop-2"):
+            store.create(loop_created(name))
+        with closing(store.open("loop-1")) as journal:
+            journal.append(StartRequested(), Rested(Outcome.CLAIMED))
+        store.archive("loop-1", "{}", "# Done\n")
+        seen = store.signatures()
+        assert (seen.live, seen.ended) == ({"loop-2": store.signature("loop-2")}, {"loop-1": store.signature("loop-1")})
 
     def test_entries_behind_a_place(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
@@ -157,7 +186,7 @@ class RecordsConformance:
         store.create(loop_created("loop-1"))
         store.add_to_document("loop-1", "progress.md", "- one\n")
         store.delete("loop-1")
-        assert (factory().ids(), factory().signature("loop-1"), store.signatures()) == ((), None, {})
+        assert (factory().ids(), factory().signature("loop-1"), store.signatures()) == ((), None, Seen({}, {}))
         with pytest.raises(LoopNotFound):
             factory().load("loop-1")
 

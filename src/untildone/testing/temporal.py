@@ -30,6 +30,11 @@ PATIENCE = 120.0
 NAMESPACE = "default"
 # SQLite waits for the disk after each step otherwise: thirty times slower, and tests do not cut the power.
 _QUICK = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=off")
+# A client that does not answer a ping is taken for gone, and its open questions with it: else a frozen worker is given tasks.
+_PINGS = (
+    *("--dynamic-config-value", 'frontend.keepAliveTime="1s"'),
+    *("--dynamic-config-value", 'frontend.keepAliveTimeout="2s"'),
+)
 
 
 def program() -> str | None:
@@ -88,7 +93,7 @@ class Temporal:
         where = ["--port", str(ports[0]), "--http-port", str(ports[1]), "--db-filename", str(self.database)]
         with open(self.folder / "log", "ab") as log:
             self._server = subprocess.Popen(
-                [self._executable, *words, *where, *_QUICK],
+                [self._executable, *words, *where, *_QUICK, *_PINGS],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -64,7 +64,7 @@ def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
     return {
         **checkpoint.as_fields(loop),
         "driven": store.is_driven(loop_id),
-        "queued": service.is_queued(loop_id),
+        "queued": service.fleet.is_queued(loop_id),
         "problem": service.fleet.problems.get(loop_id, ""),
     }
 

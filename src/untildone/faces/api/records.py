@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from untildone import verbs
-from untildone.core.codec import to_json
+from untildone.core.codec import timestamp, to_json
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import Role
@@ -94,6 +94,7 @@ async def stream_events(
 def _end(loop: Loop) -> dict[str, Any]:
     return {
         "event": "loop_end",
+        "ts": timestamp(loop.updated_at),
         "loop_id": loop.loop_id,
         "status": loop.status.value,
         "outcome": loop.outcome.word if loop.outcome else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,8 @@ from untildone.store import Store
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
 
+FRESH_FOR = 1.0
+"""Seconds after which what another process wrote is in every list, at the latest; the fleet looks twice as often."""
 END_WITHIN = 20.0
 """Seconds that a loop which is to be deleted may take to end."""
 
@@ -47,12 +49,12 @@ class Service:
         self.stores = {str(store.home): store for store in (_store(folder, environment) for folder in folders)}
         if len({store.name for store in self.stores.values()}) < len(self.stores):
             raise UsageError("Loops in one database are served for one folder.", "name one folder with --dir")
-        self.board = Board(self.stores)
+        self.board = Board(self.stores, FRESH_FOR)
         self.following = Following()
         self._guard = Guard()
         self._notifier = Notifier()
         served = [
-            Served(store, partial(self._surroundings, Path(workspace), store))
+            Served(store, partial(self._surroundings, Path(workspace), store), partial(self.board.look, workspace))
             for workspace, store in self.stores.items()
         ]
         self.fleet = Fleet(served, self._guard, slots)
@@ -130,21 +132,17 @@ class Service:
     def line(self, loop: Loop) -> LoopLine:
         """A loop as it is, in one line."""
         workspace, store = self.board.find(loop.loop_id)
-        return self._line(row_of(loop, workspace), store, self.fleet.load().queued)
+        return self._line(row_of(loop, workspace), store)
 
     def lines(self, rows: Sequence[Row]) -> list[LoopLine]:
-        queued = frozenset(self.fleet.load().queued)
-        return [self._line(row, self.stores[row.workspace], queued) for row in rows]
+        return [self._line(row, self.stores[row.workspace]) for row in rows]
 
-    def is_queued(self, loop_id: str) -> bool:
-        return loop_id in self.fleet.load().queued
-
-    def _line(self, row: Row, store: Store, queued: Collection[str]) -> LoopLine:
+    def _line(self, row: Row, store: Store) -> LoopLine:
         resting = row.status is None or row.status.ended
         return loop_line(
             row,
             driven=not resting and store.is_driven(row.loop_id),
-            queued=row.loop_id in queued,
+            queued=self.fleet.is_queued(row.loop_id),
             problem=self.fleet.problems.get(row.loop_id, ""),
         )
 

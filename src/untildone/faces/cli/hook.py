@@ -214,7 +214,7 @@ def start(
 def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at: float) -> tuple[Begun, bool]:
     """A new loop in the session, or the paused one that it has; and whether it did not go on already."""
     from untildone import verbs
-    from untildone.hosts.hook import beginnings
+    from untildone.hosts.hook import beginnings, presence
 
     store = verbs.files_of(place, create=True)
     beginnings.checked_session(session)
@@ -226,7 +226,7 @@ def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at
         if present is not None and not words:
             return _go_on(store, present, task, session), True
         new = created(store, task, place, session, {**flags, "interactive": False})
-        return beginnings.take_up(store, new, session), True
+        return beginnings.take_up(store, new, session, presence.of_agent(os.environ)), True
 
 
 def _again(present: Loop, asked_at: float) -> Begun:
@@ -241,12 +241,12 @@ def _again(present: Loop, asked_at: float) -> Begun:
 
 def _go_on(store: FileStore, present: Loop, task: str, session: str) -> Begun:
     from untildone import verbs
-    from untildone.hosts.hook import beginnings
+    from untildone.hosts.hook import beginnings, presence
 
     if task.strip():
         verbs.say(store, present.loop_id, task)
     verbs.resume(store, present.loop_id, host=HOOK)
-    return beginnings.take_up(store, present.loop_id, session)
+    return beginnings.take_up(store, present.loop_id, session, presence.of_agent(os.environ))
 
 
 def created(

@@ -82,7 +82,8 @@ def _fits(row: Row, wanted: str | None) -> bool:
 
 def _rows(store: Store, loop_ids: list[str]) -> Iterator[Row]:
     for found in store.survey(loop_ids):
-        yield Row(found.loop_id, found.loop, found.driven, found.problem)
+        loop = None if found.loop is None else verbs.seen(store, found.loop)
+        yield Row(found.loop_id, loop, found.driven, found.problem)
 
 
 def _fields(row: Row) -> dict[str, object]:

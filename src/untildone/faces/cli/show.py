@@ -56,7 +56,7 @@ def page(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[str]
 
 def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tuple[str, str]]:
     settings = loop.settings
-    yield "status", summaries.status(loop, driven=driven)
+    yield "status", summaries.status(verbs.seen(store, loop), driven=driven)
     if loop.outcome:
         yield "outcome", f"{loop.outcome.word}: {loop.outcome.sentence} {one_line(loop.reason, 1000)}".rstrip()
     yield "mode", settings.mode

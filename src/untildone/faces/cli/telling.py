@@ -28,6 +28,7 @@ from untildone.core.events import (
     ResumeRequested,
     RunnerClaimed,
     SessionOpened,
+    SessionRead,
     StartRequested,
     StateRepaired,
     StopRequested,
@@ -148,6 +149,7 @@ def _beside(
     | WorkspaceSeen
     | SessionOpened
     | HookTriggered
+    | SessionRead
     | PromptReinjected,
     *,
     live: bool,
@@ -165,6 +167,8 @@ def _beside(
             return (Line("the live state file was edited", Kind.QUIET),)
         case HookTriggered():
             return (Line("the agent of the session wants to stop", Kind.QUIET),)
+        case SessionRead(asked=asked):
+            return (Line(f"asked in the session so far: {one_line(' · '.join(asked))}", Kind.QUIET),)
         case WorkspaceSeen() | SessionOpened() | PromptReinjected():
             return ()
         case _:

@@ -26,7 +26,7 @@ def command(name: str, timeout: float | None, folder: str, as_json: bool) -> int
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)
     loop = store.load(loop_id)
-    if loop.status is Status.RUNNING and loop.host != CLUSTER and not store.is_driven(loop_id):
+    if loop.status is Status.RUNNING and loop.host != CLUSTER and not verbs.is_at_work(store, loop_id):
         streams.talk().line(f"Nobody drives loop {loop_id} now; `untildone resume {loop_id}` goes on.")
     loop = verbs.wait(store, loop_id, timeout)
     exit_code = loop.outcome.exit_code if loop.outcome else 0

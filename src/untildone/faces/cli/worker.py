@@ -41,6 +41,7 @@ _SECONDS = click.FloatRange(1, 10**7)
 @click.option("--tls-cert", metavar="FILE", help="The certificate of this client, in PEM format.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
 @click.option("--tls-ca", metavar="FILE", help="The certificate of whoever vouches for Temporal.")
+@click.option("--tls-server-name", metavar="NAME", help="The name in Temporal's certificate (that in its address).")
 @click.option("--quiet", is_flag=True, help="Tell only what goes wrong.")
 @parameters.folder
 @parameters.as_json

@@ -16,6 +16,7 @@ import click
 
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.faces.cli import run, streams
+from untildone.faces.cli.parameters import Amount
 from untildone.hosts.hook import runs
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ _TAKEN = (
     "supervisor",
     "max_iterations",
     "max_minutes",
-    "max_cost",
-    "max_tokens",
     "marker",
     "commit",
     "folder",
@@ -43,6 +42,15 @@ _TAKEN = (
     short_help="Your agent at its own terminal, with a supervisor at every stop.",
     params=[option for option in run.command.params if option.name in _TAKEN],
     context_settings={"allow_interspersed_args": False},
+)
+@click.option(
+    "--max-cost", metavar="USD", type=Amount("dollars"), help="Dollars of the supervisor: no agent tells its own here."
+)
+@click.option(
+    "--max-tokens",
+    metavar="N",
+    type=Amount("tokens", whole=True),
+    help="Tokens of the supervisor: those of the session are not counted.",
 )
 @click.option("--model", metavar="M", help="The supervisor's model, if the agent is its own supervisor.")
 @click.argument("words", metavar="[AGENT [ARGUMENTS…]]", nargs=-1, type=click.UNPROCESSED)
@@ -89,7 +97,7 @@ def begin(own_folder: str, session: str) -> int:
     task = sys.stdin.buffer.read().decode("utf-8", "replace")
     loop_id = created(store, task, place, session, wishes, reviewed=reviewed)
     runs.note_down(own_folder, runs.Belonging(session, loop_id, str(store.root)))
-    begun = beginnings.take_up(store, loop_id, session)
+    begun = beginnings.take_up(store, loop_id, session, runs.holder(own_folder))
     streams.data().record({"loop_id": loop_id, "prompt": begun.prompt})
     return 0
 
@@ -132,6 +140,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], place: Path, own: Pat
     """The agent with the hook of this run; its processes carry a mark, by which the guard finds them."""
     from untildone import agents, settings
     from untildone.hosts import orphans, programs, turns
+    from untildone.hosts.hook import presence
     from untildone.hosts.wrap import injecting
     from untildone.hosts.wrap.job import Program
 
@@ -140,6 +149,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], place: Path, own: Pat
     injected = injecting.inject(profile.agent, (*profile.args, *arguments), own, status, os.environ)
     told = {"folder": str(place), "wishes": {**wishes, "agent": chosen.agent}}
     (own / runs.WISHES).write_text(json.dumps(told), encoding="utf-8")
+    (own / runs.HOLDER).write_text(presence.of_process(os.getpid()), encoding="utf-8")
     name, value = orphans.mark(own.name)
     inherited = {key: word for key, word in os.environ.items() if key not in (*turns.PRIVATE, "UNTILDONE_LOOP_ID")}
     env = {**inherited, **profile.env, **injected.variables, name: value}

@@ -125,6 +125,8 @@ _PAGES: dict[str, tuple[str, str]] = {
     "Task": ("任务", "任務"),
     "Workspace": ("工作区", "工作區"),
     "Machine": ("机器", "機器"),
+    "Remote": ("远程仓库", "遠端儲存庫"),
+    "Branch": ("分支", "分支"),
     "Promise": ("完成标记", "完成標記"),
     "Created": ("创建于", "建立於"),
     "Changed": ("更新于", "更新於"),

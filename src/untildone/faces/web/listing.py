@@ -1,45 +1,25 @@
-"""A page of the list of loops: filtered, searched, counted. Many open pages share one look at the board."""
+"""A page of the list of loops: filtered, searched, counted."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections import Counter
 
+from untildone import verbs
 from untildone.board import Board, Row
 from untildone.core.errors import UntilDoneError
+from untildone.core.loop import HOOK
 from untildone.core.model import Status
 from untildone.faces.web.desk import Listing, Wanted
 
-FRESH_FOR = 0.4
-SHARE = 0.1
-"""Looking takes no more than this part of the time, however many loops there are."""
 DAMAGED = "damaged"
 
 
-class SharedLook:
+class BoardPages:
     def __init__(self, board: Board) -> None:
         self.board = board
-        self._rows: tuple[Row, ...] = ()
-        self._look_at = float("-inf")
-        self._lock = threading.Lock()
-
-    def rows(self) -> tuple[Row, ...]:
-        with self._lock:
-            began = time.monotonic()
-            if began > self._look_at:
-                self._rows = self.board.rows()
-                took = time.monotonic() - began
-                self._look_at = began + took + max(FRESH_FOR, took / SHARE)
-            return self._rows
-
-    def outdated(self) -> None:
-        """Something was changed just now: the next look is not to be an old one."""
-        with self._lock:
-            self._look_at = float("-inf")
 
     def listing(self, wanted: Wanted) -> Listing:
-        found = [row for row in self.rows() if _fits(row, wanted)]
+        found = [row for row in self.board.rows() if _fits(row, wanted)]
         counts = Counter(map(status_word, found))
         chosen = [row for row in found if wanted.status in ("", status_word(row))]
         pages = max(1, -(-len(chosen) // wanted.size))
@@ -49,8 +29,9 @@ class SharedLook:
         return Listing(shown, len(chosen), page, pages, counts, undriven)
 
     def _driven(self, row: Row) -> bool:
+        store = self.board.stores[row.workspace]
         try:
-            return self.board.stores[row.workspace].is_driven(row.loop_id)
+            return verbs.is_at_work(store, row.loop_id) if row.host == HOOK else store.is_driven(row.loop_id)
         except UntilDoneError:
             return False
 

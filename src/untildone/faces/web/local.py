@@ -12,7 +12,7 @@ from untildone.core.events import BudgetChanged
 from untildone.core.model import Role, TaskChange, Urgency
 from untildone.faces.api.service import Service
 from untildone.faces.web.desk import Listing, Sight, Wanted
-from untildone.faces.web.listing import SharedLook
+from untildone.faces.web.listing import BoardPages
 from untildone.faces.web.reading import Output
 from untildone.faces.web.sights import Sights
 from untildone.faces.web.timeline import Round
@@ -24,7 +24,7 @@ from untildone.verbs import Heard, Verification
 class LocalDesk:
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._shared = SharedLook(service.board)
+        self._pages = BoardPages(service.board)
         self._sights = Sights(lambda loop_id: service.fleet.problems.get(loop_id, ""))
 
     def workspaces(self) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ class LocalDesk:
         return self._service.workspace(workspace)[0]
 
     def listing(self, wanted: Wanted) -> Listing:
-        return self._shared.listing(wanted)
+        return self._pages.listing(wanted)
 
     def look(self, loop_id: str) -> Sight:
         return self._sights.look(self._store(loop_id), loop_id)
@@ -125,5 +125,4 @@ class LocalDesk:
         return self._service.store_of(loop_id)
 
     def _changed(self, loop_id: str) -> None:
-        self._shared.outdated()
         self._service.fleet.want(loop_id)

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
+from untildone import verbs
 from untildone.core.apply import apply
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
@@ -49,10 +50,14 @@ class _Follower:
 
     def look(self, problem: str) -> Sight:
         with self._lock:
-            mark = (self._store.signature(self._loop_id), self._store.is_driven(self._loop_id), problem)
+            mark = (self._store.signature(self._loop_id), self._is_at_work(), problem)
             if self._sight is None or self._sight.mark != mark:
                 self._sight = self._read(mark, problem)
             return self._sight
+
+    def _is_at_work(self) -> bool:
+        in_session = self._sight is not None and self._sight.loop.works_in_session
+        return verbs.is_at_work(self._store, self._loop_id) if in_session else self._store.is_driven(self._loop_id)
 
     def _read(self, mark: tuple[object, ...], problem: str) -> Sight:
         loop = self._store.load(self._loop_id)
@@ -63,7 +68,7 @@ class _Follower:
             self._offset = offset
             self._timeline = extended(self._timeline, fresh)
             self._log = (*self._log, *self._told(fresh, loop))[-MOST_LINES:]
-        driven = loop.status is Status.RUNNING and self._store.is_driven(self._loop_id)
+        driven = loop.status is Status.RUNNING and verbs.is_at_work(self._store, self._loop_id)
         has_receipt = self._store.receipt(self._loop_id) is not None
         return Sight(mark, loop, self._timeline, self._log, driven, problem, has_receipt)
 

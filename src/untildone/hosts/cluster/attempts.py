@@ -81,7 +81,7 @@ class Attempt:
 
     def _put_away(self, loop: Loop) -> Step:
         """There is nothing to do, but that an attempt may have died just before its last deed."""
-        if loop.status.ended and loop.loop_id in self._store.live_ids():
+        if loop.status.ended and self._store.receipt(loop.loop_id) is None:
             archive(self._store, loop)
         return Step(Then.DONE)
 

@@ -31,6 +31,12 @@ class Access:
     tls_certificate: str | None = None
     tls_key: str | None = None
     tls_authority: str | None = None
+    tls_server_name: str | None = None
+    """The name in Temporal's certificate, if it is not that in its address."""
+
+    @property
+    def uses_tls(self) -> bool:
+        return bool(self.tls_certificate or self.tls_authority or self.tls_server_name)
 
 
 async def connect(access: Access, identity: str | None = None) -> Client:
@@ -49,11 +55,23 @@ async def connect(access: Access, identity: str | None = None) -> Client:
             runtime=_quiet_runtime(),
         )
     except (RuntimeError, RPCError, TimeoutError) as problem:
+        await _check_trust(access)
         raise unreachable(access, problem) from problem
     except ValueError as problem:
         raise UsageError(
             f"'{access.address}' is no address of Temporal: {problem}.", "give it as host:7233"
         ) from problem
+
+
+async def _check_trust(access: Access) -> None:
+    """UsageError if TLS cannot work: that does not pass by waiting."""
+    from untildone.hosts.cluster.trust import mistrust
+
+    if access.uses_tls and (why := await mistrust(access)):
+        raise UsageError(
+            f"Temporal at {access.address} and this machine do not trust each other: {why}.",
+            "look at tls_ca, tls_cert, tls_key and tls_server_name of the cluster",
+        )
 
 
 @cache
@@ -103,12 +121,13 @@ def _tls(access: Access) -> TLSConfig | bool:
         raise UsageError(
             "A TLS certificate and its key belong together.", "give both --tls-cert and --tls-key, or neither"
         )
-    if not (access.tls_certificate or access.tls_authority):
+    if not access.uses_tls:
         return False
     return TLSConfig(
         server_root_ca_cert=_read(access.tls_authority),
         client_cert=_read(access.tls_certificate),
         client_private_key=_read(access.tls_key),
+        domain=access.tls_server_name,
     )
 
 

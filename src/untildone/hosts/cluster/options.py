@@ -21,6 +21,7 @@ class Options:
     tls_cert: str = ""
     tls_key: str = ""
     tls_ca: str = ""
+    tls_server_name: str = ""
     slots: int = SLOTS
     machine: str = ""
     work_dir: str = ""
@@ -37,9 +38,8 @@ class Options:
             raise UsageError(
                 "The address of Temporal is not set.", "give it with --temporal, or in [cluster] of the settings"
             )
-        return Access(
-            self.temporal, self.namespace, self.queue, self.tls_cert or None, self.tls_key or None, self.tls_ca or None
-        )
+        papers = (self.tls_cert, self.tls_key, self.tls_ca, self.tls_server_name)
+        return Access(self.temporal, self.namespace, self.queue, *(given or None for given in papers))
 
 
 _NUMBERS: Mapping[str, Callable[[str], float]] = {

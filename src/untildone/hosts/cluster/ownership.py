@@ -8,18 +8,23 @@ that was taken for dead can no longer publish from the moment on that another ha
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from untildone.core.errors import UsageError
 from untildone.hosts.git import git, line_of
+from untildone.hosts.git_objects import write_object
 
-_IDENTITY = {
-    f"GIT_{role}_{part}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "untildone"), ("EMAIL", "untildone@localhost"))
-}
+_MARK = """tree {tree}
+author {who}
+committer {who}
+
+Loop {loop_id} of untildone
+
+token: {token}
+published: {published}
+"""
 _PASSWORD = re.compile(r"://[^/@]*:[^/@]*@")
 _NO_BRANCH = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|[/.]$|^@$")
 _TOKEN = re.compile(r"^token: (\S+)$", re.MULTILINE)
@@ -84,9 +89,8 @@ def standing(repository: str, address: Address) -> Standing:
     return Standing(*(found.get(ref) for ref in wanted))
 
 
-def fetch(repository: str, remote: str, **refs: str) -> None:
-    """Fetch refs of the remote, each to a name of its own here."""
-    specs = (f"+{theirs}:refs/fetched/{ours}" for ours, theirs in refs.items())
+def fetch(repository: str, remote: str, *specs: str) -> None:
+    """Fetch what refs of the remote name."""
     git(repository, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, *specs)
 
 
@@ -97,16 +101,12 @@ def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
     git(repository, "push", "--quiet", "--no-verify", "--atomic", *leases, remote, *specs)
 
 
-def new_mark(repository: str, address: Address, token: str, published: str) -> str:
+def new_mark(git_folder: str, address: Address, token: str, published: str) -> str:
     """A commit that says who owns the loop. It has no content and no parent: the remote keeps only the last one."""
-    told = f"Loop {address.loop_id} of untildone\n\ntoken: {token}\npublished: {published}\n"
-    return line_of(git(repository, "commit-tree", _nothing(repository), env=_IDENTITY, stdin=told.encode()))
-
-
-@lru_cache(maxsize=1024)
-def _nothing(repository: str) -> str:
-    """The empty tree, in the hash that the repository uses."""
-    return line_of(git(repository, "mktree"))
+    who = f"untildone <untildone@localhost> {int(time.time())} +0000"
+    tree = write_object(git_folder, "tree", "", published)
+    told = _MARK.format(tree=tree, who=who, loop_id=address.loop_id, token=token, published=published)
+    return write_object(git_folder, "commit", told, published)
 
 
 def token_of(repository: str, mark: str) -> str:

@@ -12,6 +12,8 @@ from untildone.hosts.cluster import ownership
 from untildone.hosts.cluster.publishing import address_of
 from untildone.hosts.git import GitFailed, git
 
+WORK = "refs/fetched/work"
+
 
 @contextmanager
 def published(loop: Loop) -> Iterator[str]:
@@ -22,8 +24,8 @@ def published(loop: Loop) -> Iterator[str]:
             git(place, "init", "--quiet")
             found = ownership.standing(place, address)
             ref = address.branch_ref if found.branch else "HEAD"
-            ownership.fetch(place, address.remote, work=ref)
-            git(place, "checkout", "--quiet", "--detach", "refs/fetched/work")
+            ownership.fetch(place, address.remote, f"{ref}:{WORK}")
+            git(place, "checkout", "--quiet", "--detach", WORK)
         except GitFailed as problem:
             raise UsageError(
                 f"The work of loop {loop.loop_id} cannot be fetched from {address.remote}: {problem}.",

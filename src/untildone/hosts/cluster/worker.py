@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from untildone.core.errors import LoopNotFound, StoreError, UntilDoneError
 from untildone.core.loop import CLUSTER
-from untildone.core.model import Status, Urgency
+from untildone.core.model import Urgency
 from untildone.hosts.cluster import client as clients
 from untildone.hosts.cluster.connecting import check_namespace, connect
 from untildone.hosts.cluster.options import Options
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 REPAIR_EVERY, TIDY_EVERY = 300.0, 3600.0
 """How often, in seconds, loops are looked for that are to run and of which Temporal knows nothing; and folders of no more use."""
-SURVEYED_AT_ONCE = 200
 TRY_AGAIN = 3.0
 END_WITHIN = 30.0
 """How long, in seconds, it may take after the drain to end agents and publish what they did."""
@@ -152,21 +151,10 @@ async def _repair(client: Client, queue: str, store: Store) -> None:
 
     while True:
         try:
-            await clients.repair(client, queue, await asyncio.to_thread(running_loops, store))
+            await clients.repair(client, queue, await asyncio.to_thread(store.running_ids, CLUSTER))
         except (RPCError, UntilDoneError) as problem:
             _log.warning("Looking for loops that nobody drives: %s", problem)
         await asyncio.sleep(REPAIR_EVERY)
-
-
-def running_loops(store: Store) -> list[str]:
-    """The loops that a cluster is to drive."""
-    live, found = store.live_ids(), []
-    for start in range(0, len(live), SURVEYED_AT_ONCE):
-        for standing in store.survey(live[start : start + SURVEYED_AT_ONCE]):
-            loop = standing.loop
-            if loop is not None and loop.host == CLUSTER and loop.status is Status.RUNNING:
-                found.append(loop.loop_id)
-    return found
 
 
 async def _tidy(means: Means) -> None:

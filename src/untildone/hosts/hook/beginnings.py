@@ -75,14 +75,14 @@ def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
     return tuple(loop for loop in loops if HOOK_SESSION in loop.settings.options)
 
 
-def take_up(store: FileStore, loop_id: str, session_id: str) -> Begun:
-    """The agent's running turn is the loop's next iteration. UsageError if the loop cannot go on."""
+def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -> Begun:
+    """The agent's running turn is the loop's next iteration; `holder` has its session. UsageError if the loop cannot go on."""
     with store.claim(loop_id, HOOK) as journal:
         if not journal.loop.start.fingerprint:
             journal.append(WorkspaceSeen(Workspace(journal.loop.settings.workspace).look(None)))
         action = _next(journal)
         if action is not None or journal.loop.works_in_session:
-            sessions.write(Note(str(store.root), session_id, loop_id))
+            sessions.write(Note(str(store.root), session_id, loop_id, holder=holder))
         if action is None:
             raise _cannot_go_on(journal.loop)
         journal.append(*_started(action, session_id))

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LOOPS, WISHES = "loops", "wishes.json"
-"""In that folder: the loops of its sessions, each on a line; and what the person wants of every one of them."""
+LOOPS, WISHES, HOLDER = "loops", "wishes.json", "holder"
+"""In that folder: the loops of its sessions, each on a line; what the person wants of every one of them; and who wraps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,15 @@ def loops(folder: str) -> Iterator[Belonging]:
         return
     for line in dict.fromkeys(lines):
         yield Belonging(*line.split("\t", 2))
+
+
+def holder(folder: str) -> str:
+    """The process that wraps the agent."""
+    try:
+        with open(os.path.join(folder, HOLDER), encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def loops_of(folder: str, session_id: str) -> Iterator[Belonging]:

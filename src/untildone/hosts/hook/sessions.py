@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FOLDER = ".loop"
-_LARGEST = 1024
+_LARGEST = 4096
+_HOLDER = "by "
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 
 
@@ -27,6 +28,8 @@ class Note:
     """How much of a message that holds all earlier ones has been heard."""
     told: bool = False
     """The person has been told that the loop rests."""
+    holder: str = ""
+    """The process that has the session open, as `presence` names it; empty: it is not known."""
 
 
 def is_name(session_id: str) -> bool:
@@ -56,7 +59,8 @@ def read(root: str, session_id: str) -> Note | None:
     except OSError:
         return None
     heard = int(lines[1]) if len(lines) > 1 and lines[1].isdigit() and lines[1].isascii() else 0
-    return Note(root, session_id, lines[0], heard, "told" in lines[2:])
+    holder = next((line.removeprefix(_HOLDER) for line in lines[2:] if line.startswith(_HOLDER)), "")
+    return Note(root, session_id, lines[0], heard, "told" in lines[2:], holder)
 
 
 def write(note: Note) -> None:
@@ -66,6 +70,7 @@ def write(note: Note) -> None:
     draft = f"{path}.{os.getpid()}.tmp"
     with open(draft, "w", encoding="ascii") as file:
         file.write(f"{note.loop_id}\n{note.heard}\n" + ("told\n" if note.told else ""))
+        file.write(f"{_HOLDER}{note.holder}\n" if note.holder.isascii() and note.holder else "")
     os.replace(draft, path)
 
 

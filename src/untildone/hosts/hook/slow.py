@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from untildone.core.actions import AskAgent, RunGates
-from untildone.core.events import Event, GateStarted
+from untildone.core.events import Event, GateStarted, SessionRead
 from untildone.core.loop import HOOK
-from untildone.core.model import GateResult
+from untildone.core.model import GateResult, Role
 from untildone.core.value import replace
 from untildone.hosts import checks, orphans, turns
 from untildone.hosts.engine import Engine, Surroundings
 from untildone.hosts.guard import Guard
+from untildone.hosts.hook import presence
 from untildone.hosts.limits import SharedLimits, default_folder
 from untildone.hosts.workspace import Workspace
 from untildone.store import Journal
@@ -76,6 +77,8 @@ def _run_check(stop: Stop, command: str, timeout: float, env: Mapping[str, str])
 
 def consult(stop: Stop, action: AskAgent) -> None:
     """Ask another role in a process of its own; for a supervisor, in a copy of this very session."""
+    if action.ask.role is Role.SUPERVISOR and _reads_more(stop):
+        return
     left = max(LEAST, stop.deadline - time.monotonic())
     timeout = left if action.timeout is None else min(action.timeout, left)
     with _guarded(stop) as around:
@@ -86,10 +89,25 @@ def consult(stop: Stop, action: AskAgent) -> None:
             orphans.end_all(orphans.mark(stop.loop.loop_id)[0], groups=frozenset(drive.groups))
 
 
+def _reads_more(stop: Stop) -> bool:
+    """Whether the session's record tells of something asked that was not known: then the supervisor is to be asked that as well."""
+    from untildone.hosts.hook import asked, records
+
+    if stop.session_was_read or not stop.occasion.transcript:
+        return False
+    stop.session_was_read = True
+    everything = asked.merged(records.asked_in(stop.occasion.transcript), stop.loop.asked)
+    if everything == stop.loop.everything_asked:
+        return False
+    stop.write(SessionRead(everything), sync=False)
+    return True
+
+
 @contextmanager
 def _guarded(stop: Stop) -> Iterator[Surroundings]:
     """However this ends, nothing that was started stays."""
-    environment = {name: value for name, value in os.environ.items() if name not in _SESSIONS_OWN}
+    persons = {**presence.environment_of(stop.note.holder), **os.environ}
+    environment = {name: value for name, value in persons.items() if name not in _SESSIONS_OWN}
     around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()), host=HOOK)
     mark, _ = orphans.mark(stop.loop.loop_id)
     around.guard.watch(mark)

@@ -26,7 +26,7 @@ from untildone.core.loop import HOOK, Loop, Turn
 from untildone.core.model import Answer, Outcome, Role, SessionUse, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
-from untildone.hosts.hook import sessions
+from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.occasions import Occasion
 from untildone.hosts.hook.replies import SILENCE, Reply
 from untildone.hosts.hook.sessions import Note
@@ -34,6 +34,8 @@ from untildone.hosts.hook.standings import at_rest, done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from untildone.store.files import FileStore
     from untildone.store.journal import FileJournal
 
@@ -43,7 +45,8 @@ LONGEST_WAIT = 120.0
 
 
 def answer(occasion: Occasion, note: Note, deadline: float) -> Reply:
-    store = open_store(note.root)
+    note = _with_holder(note)
+    store = open_store(note.root, presence.environment_of(note.holder))
     if not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
         sessions.forget(note)
         return Reply(tells=at_rest(store.load(note.loop_id)))
@@ -58,12 +61,24 @@ def answer(occasion: Occasion, note: Note, deadline: float) -> Reply:
     return reply
 
 
-def open_store(root: str) -> FileStore:
+def _with_holder(note: Note) -> Note:
+    """A session may be gone on with in another process than the one that it was left in."""
+    if note.holder and not presence.is_gone(note.holder):
+        return note
+    holder = presence.of_agent(os.environ)
+    if not holder:
+        return note
+    sessions.write(replace(note, holder=holder))
+    return replace(note, holder=holder)
+
+
+def open_store(root: str, hidden: Mapping[str, str] | None = None) -> FileStore:
+    """`hidden` are variables that the agent keeps from its hooks; no secret among them is to be written down either."""
     from pathlib import Path
 
     from untildone.store.files import FileStore
 
-    return FileStore(Path(root), Redactor.from_environment(os.environ))
+    return FileStore(Path(root), Redactor.from_environment({**(hidden or {}), **os.environ}))
 
 
 def _archived(store: FileStore, loop: Loop) -> str:
@@ -90,6 +105,7 @@ class Stop:
         self.live = store.live_file(journal.loop.loop_id, journal.loop.settings.workspace)
         self.message = self._message()
         self.decided_at = 0
+        self.session_was_read = False
 
     @property
     def loop(self) -> Loop:
@@ -166,10 +182,10 @@ class Stop:
         ended = TurnEnded(Role.WORKER, turn.iteration, answer, max(0.0, now - turn.started_at))
         if not self._matters(ended, now):
             return ended
-        from untildone.hosts import workspace
+        from untildone.hosts import commits, workspace
 
         if self.loop.settings.commit:
-            workspace.commit(self.loop.settings.workspace, f"Round {turn.iteration}: {self.loop.title}")
+            commits.commit(self.loop.settings.workspace, f"Round {turn.iteration}: {self.loop.title}")
         return replace(ended, changes=workspace.Workspace(self.loop.settings.workspace).look(self.loop.changes))
 
     def _matters(self, ended: TurnEnded, now: float) -> bool:

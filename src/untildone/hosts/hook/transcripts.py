@@ -1,7 +1,8 @@
-"""The agent's last message, read from the end of its transcript: however long that is, only its tail is looked at."""
+"""The agent's last message, read from the end of its transcript: however long that is, only its tail is looked at, as far as it must be."""
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import time
@@ -10,18 +11,29 @@ from untildone.hosts.hook.plain_json import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO
 
-TAIL = 64 * 1024
+TAIL, MOST_READ = 64 * 1024, 8 << 20
+"""Bytes that are read first, and at the most: the more the longer the last message is."""
 LONGEST_DELAY, LOOK_EVERY = 5.0, 0.01
 """Seconds that the transcript may lag behind the stop that it tells of."""
 
 
 def last_message(path: str, stamp: str = "") -> str:
     """What the agent itself said last, once the transcript has the stamp of this stop; empty if that cannot be found."""
+    _wait_for(path, stamp.encode())
+    try:
+        with opened(path) as file:
+            return _last_message(_lines_backwards(file))
+    except OSError:
+        return ""
+
+
+def _last_message(lines: Iterator[bytes]) -> str:
     parts: list[str] = []
     message_id: object = None
-    for line in reversed(_settled(path, stamp.encode()).split(b"\n")):
+    for line in lines:
         entry = _entry(line)
         if _is_persons(entry):
             break
@@ -38,32 +50,43 @@ def last_message(path: str, stamp: str = "") -> str:
     return "\n".join(parts)
 
 
-def _settled(path: str, stamp: bytes) -> bytes:
-    """The tail with the stamp in it. Copilot writes its transcript behind, a tenth of a second on a quiet machine."""
-    deadline = time.monotonic() + LONGEST_DELAY
-    while stamp not in (tail := _tail(path)) and time.monotonic() < deadline:
-        time.sleep(LOOK_EVERY)
-    return tail
-
-
-def _tail(path: str) -> bytes:
-    """The whole lines at the end. Opening never waits, as it would for a pipe."""
+def opened(path: str) -> BinaryIO:
+    """The file for reading; an empty one if there is none. Opening never waits, as it would for a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError):
-        return b""
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return b""
-        start = max(0, found.st_size - TAIL)
-        os.lseek(descriptor, start, os.SEEK_SET)
-        content = os.read(descriptor, TAIL)
-    except OSError:
-        return b""
-    finally:
+        return io.BytesIO()
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-    return content.partition(b"\n")[2] if start else content
+        return io.BytesIO()
+    return os.fdopen(descriptor, "rb")
+
+
+def _wait_for(path: str, stamp: bytes) -> None:
+    """Copilot writes its transcript behind, a tenth of a second on a quiet machine."""
+    deadline = time.monotonic() + LONGEST_DELAY
+    while stamp and stamp not in _tail(path) and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY)
+
+
+def _tail(path: str) -> bytes:
+    with opened(path) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+        return file.read(TAIL)
+
+
+def _lines_backwards(file: BinaryIO) -> Iterator[bytes]:
+    """Whole lines, the last one first, in ever larger parts."""
+    end, part, rest = file.seek(0, os.SEEK_END), TAIL, b""
+    least = max(0, end - MOST_READ)
+    while end > least:
+        start = max(least, end - part)
+        file.seek(start)
+        rest, *lines = (file.read(end - start) + rest).split(b"\n")
+        yield from reversed(lines)
+        end, part = start, part * 2
+    if not least:
+        yield rest
 
 
 def _entry(line: bytes) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def heard(occasion: Occasion, run_folder: str, deadline: float) -> Reply:
     if note is None or not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
         return SILENCE if _was_stopped(occasion, run_folder) else _begin(occasion, run_folder, deadline)
     runs.note_down(run_folder, Belonging(note.session_id, note.loop_id, note.root))
-    return _go_on_when_free(occasion, note, deadline)
+    return _go_on_when_free(occasion, replace(note, holder=runs.holder(run_folder)), deadline)
 
 
 def _go_on_when_free(occasion: Occasion, note: Note, deadline: float) -> Reply:
@@ -111,7 +111,7 @@ def _ask(journal: FileJournal, occasion: Occasion, note: Note, parsed: Parsed) -
     journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
     allowed = () if journal.loop.budget.iterations is None else (BudgetChanged("iterations", 1, add=True),)
     journal.append(*allowed, _started(journal.loop, occasion))
-    sessions.write(Note(note.root, note.session_id, note.loop_id))
+    sessions.write(replace(note, heard=0, told=False))
     reply = _told(parsed)
     adds = [_SAID_ELSEWHERE.format(text=text) for text in elsewhere]
     return Reply(tells=reply.tells, adds="\n\n".join([*adds, reply.adds] if reply.adds else adds))
@@ -148,7 +148,7 @@ def _where_it_was(store: FileStore, note: Note, parsed: Parsed) -> Reply:
     from untildone.hosts.hook import beginnings
 
     try:
-        begun = beginnings.take_up(store, note.loop_id, note.session_id)
+        begun = beginnings.take_up(store, note.loop_id, note.session_id, note.holder)
     except UsageError as problem:
         return Reply(holds=f"untildone: {problem.sentence}")
     told = _told(parsed)

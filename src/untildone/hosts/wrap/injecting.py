@@ -18,7 +18,6 @@ _WITHOUT_HOOKS = ("--bare", "--safe-mode")
 RUN_VARIABLE = "UNTILDONE_WRAP"
 """Names the run's folder to a hook whose text must be the same each time: Codex asks once whether it may run it."""
 _GEMINI_DEFAULTS = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
-_WHY_NOT = {"copilot": "Copilot reads hooks from its own folder and from the repository only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +47,16 @@ def inject(
             return _into_codex(arguments, folder)
         case "gemini":
             return _into_gemini(arguments, folder, environment)
+        case "copilot":
+            return _into_copilot(arguments, folder)
         case _:
             raise cannot(agent)
 
 
 def cannot(agent: str) -> UsageError:
-    why = _WHY_NOT.get(agent, f"{agent} has no hook that is asked before it stops")
-    other = f"`untildone hook install --agent {agent}`, then /until-done in it; or" if agent in _WHY_NOT else ""
     return UsageError(
-        f"{agent} cannot be wrapped: {why}.", f"{other} `untildone run --mode supervise --agent {agent}`".strip()
+        f"{agent} cannot be wrapped: it has no hook that is asked before it stops.",
+        f"`untildone run --mode supervise --agent {agent}`",
     )
 
 
@@ -105,6 +105,20 @@ def _into_gemini(arguments: tuple[str, ...], folder: Path, environment: Mapping[
     hooks = {"hooks": agent_settings.hooks_of_run("gemini", str(folder))}
     file.write_text(json.dumps(_merged(_read(there) if there else {}, hooks)), encoding="utf-8")
     return Injected(arguments, {_GEMINI_DEFAULTS: str(file)})
+
+
+def _into_copilot(arguments: tuple[str, ...], folder: Path) -> Injected:
+    """As a plugin that is loaded for this run."""
+    hooks = {"version": 1, "hooks": agent_settings.hooks_of_run("copilot", str(folder))}
+    about = {
+        "name": "untildone",
+        "description": "A supervisor at every stop",
+        "version": "1.0.0",
+        "hooks": "hooks.json",
+    }
+    for name, content in (("plugin.json", about), ("hooks.json", hooks)):
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    return Injected((f"--plugin-dir={folder}", *arguments))
 
 
 def _settings_among(arguments: tuple[str, ...]) -> tuple[list[str], list[str]]:

@@ -1,7 +1,7 @@
 """The agent as a job of a terminal of its own: a small process leads the session, as a shell would, and reports.
 
 Without that process, the agent could not be suspended: nobody in its session would be there to continue it. It also
-outlives a wrap that is killed: then it puts the person's terminal right and the run's folder away.
+outlives a wrap that is killed: then it puts the person's terminal right, the run's loops to rest and its folder away.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from untildone.core.errors import UsageError
+from untildone.hosts import orphans
 from untildone.hosts.wrap import terminal
 from untildone.hosts.wrap.terminal import Terminal
 
@@ -239,14 +240,23 @@ class _Leader:
             self._reports.send(_REPORT.pack(kind, number))
 
     def _tidy_up(self) -> NoReturn:
-        """Wrap was killed: its guard ends the agent. What wrap would have put right at its end is done here."""
+        """Wrap was killed: what it would have put right at its end is done here. If this is killed too, its guard ends the agent."""
         (length,) = struct.unpack("=H", self._memory[:2])
         self._outer.show(self._memory[2 : 2 + length])
         if _is_still(self._outer):
             self._outer.be_as_before()
+        orphans.end_marked(orphans.marks_in(self._program.env) - orphans.marks_in(os.environ))
         if self._program.folder:
+            self._leave_loops()
             shutil.rmtree(self._program.folder, ignore_errors=True)
         os._exit(0)
+
+    def _leave_loops(self) -> None:
+        from untildone.core.secrets import Redactor
+        from untildone.hosts.wrap.leaving import leave
+
+        for _ in leave(self._program.folder, Redactor.from_environment(self._program.env)):
+            continue
 
 
 _HANGUP = signal.SIG_IGN if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else signal.SIG_DFL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,17 @@ if TYPE_CHECKING:
     from untildone.store.postgres.connections import Connection
 
 RECEIPT, REPORT = "receipt.json", "report.md"
-_WRITE = """
-    INSERT INTO untildone.documents AS kept (loop, name, content)
+_PUT = """
+    INSERT INTO untildone.documents (loop, name, content)
     SELECT number, %s, %s FROM untildone.loops WHERE loop_id = %s
-    ON CONFLICT (loop, name) DO UPDATE SET content = {content}
+    ON CONFLICT (loop, name) DO UPDATE SET content = excluded.content
 """
-_PUT, _ADD = _WRITE.format(content="excluded.content"), _WRITE.format(content="kept.content || excluded.content")
+_ADD = """
+    INSERT INTO untildone.documents AS kept (loop, name, content, addition)
+    SELECT number, %s, %s, %s FROM untildone.loops WHERE loop_id = %s
+    ON CONFLICT (loop, name) DO UPDATE SET content = kept.content || excluded.content, addition = excluded.addition
+    WHERE kept.addition IS DISTINCT FROM excluded.addition
+"""
 _OF = "loop = (SELECT number FROM untildone.loops WHERE loop_id = %s)"
 _READ = f"SELECT content FROM untildone.documents WHERE {_OF} AND name = %s"
 _READ_ALL = f"SELECT name, content FROM untildone.documents WHERE {_OF} AND name LIKE '%%.md' AND name NOT LIKE '%%/%%' ORDER BY name"
@@ -28,7 +34,8 @@ _DROP_OLD = f"""
 
 
 def add(database: Database, loop_id: str, name: str, text: str) -> None:
-    database.rows(_ADD, (name, storable(text), loop_id))
+    """Once, even if it is asked twice because an answer got lost."""
+    database.rows(_ADD, (name, storable(text), uuid.uuid4(), loop_id))
 
 
 def put(database: Database, loop_id: str, name: str, text: str) -> None:

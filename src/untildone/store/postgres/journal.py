@@ -20,7 +20,7 @@ from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import Clock, checkpoint, runners
+from untildone.store import Clock, News, checkpoint, runners
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 from untildone.store.postgres.announcing import Announcing
@@ -30,6 +30,8 @@ from untildone.store.postgres.listening import CHANNEL, Listening
 if TYPE_CHECKING:
     from untildone.store.postgres.connections import Connection
 
+CHECKPOINT_EVERY = 1.0
+"""Seconds at least between two checkpoints: the database folds a few entries as quickly as it writes one of them."""
 _AT_ONCE = 500
 _MOST_NOTES = 20
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
@@ -38,7 +40,8 @@ _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _APPEND = f"""
     WITH moved AS (
         UPDATE untildone.loops
-        SET last_seq = %(known)s + cardinality(%(lines)s::text[]), cost = %(cost)s,
+        SET last_seq = %(known)s + cardinality(%(lines)s::text[]), told_seq = %(known)s + cardinality(%(lines)s::text[]),
+            cost = %(cost)s, status = %(status)s, host = %(host)s,
             token = coalesce(%(claims)s, token), engine_token = coalesce(%(engine)s, engine_token)
         WHERE number = %(loop)s AND last_seq = %(known)s AND (%(token)s::text IS NULL OR token = %(token)s)
             AND (%(engine)s::text IS NULL OR engine_token IS NULL OR engine_token < %(engine)s
@@ -73,6 +76,7 @@ class Writing:
     clock: Clock
     loop_id: str
     number: int
+    on_news: News
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ class PostgresJournal:
 
     def become_runner(self, host: str, engine_token: str | None = None) -> None:
         """Superseded if an engine made a newer claim."""
-        self._writer = CheckpointWriter(self._write_checkpoint)
+        self._writer = CheckpointWriter(self._write_checkpoint, CHECKPOINT_EVERY)
         token = engine_token or runners.new_token(self._writing.clock())
         claim = RunnerClaimed(token, os.getpid(), runners.machine(), host)
         self._append((claim,), None, {"claims": token, "engine": engine_token})
@@ -153,7 +157,7 @@ class PostgresJournal:
         while after is None or self.loop.seq == after:
             ours = self._numbered((*events, *self._repairs_to_tell()))
             folded = self._folded_with(ours)
-            if self._written(ours, key, {"cost": folded.spend.cost_usd if folded else 0.0, **(claim or {})}):
+            if self._written(ours, key, {**_summary(folded), **(claim or {})}):
                 self._folded, self._last_seq = folded, ours[-1].seq
                 self._note_written()
                 return (*told, *ours)
@@ -204,6 +208,7 @@ class PostgresJournal:
 
     def _note_written(self) -> None:
         self._writing.listening.heard(self._writing.loop_id, self._last_seq)
+        self._writing.on_news(self._writing.loop_id, self.loop)
         if self._writer is not None:
             self._writing.announcing.tell(self._writing.loop_id, self._last_seq)
             self._repairs_told = len(self.repairs)
@@ -243,6 +248,8 @@ class PostgresJournal:
             except _UNFIT as problem:
                 self._note(f"entry {seq}: {problem}")
             self._last_seq = seq
+        if self._folded is not None:
+            self._writing.on_news(self._writing.loop_id, self._folded)
         return tuple(fresh)
 
     def _entry(self, line: str) -> Entry:
@@ -255,6 +262,13 @@ class PostgresJournal:
     def _write_checkpoint(self, kept: Checkpoint) -> None:
         content = checkpoint.encoded(kept, self._writing.redactor).decode()
         self._database.rows(_CHECKPOINT, (self._writing.number, kept.offset, content))
+
+
+def _summary(loop: Loop | None) -> dict[str, object]:
+    """What can be asked of many loops without reading their journals; nothing of one that cannot be read."""
+    if loop is None:
+        return {"cost": 0.0, "status": None, "host": None}
+    return {"cost": loop.spend.cost_usd, "status": loop.status.value, "host": loop.host}
 
 
 def line_of(entry: Entry, loop_id: str, redactor: Redactor) -> str:

@@ -18,6 +18,8 @@ _REFUSED = (
     "no pg_hba.conf entry",
     "not permitted",
 )
+_MISTRUSTED = ("certificate", "SSL error: tlsv1 alert", "does not support SSL", "private key file")
+"""One side does not like the papers of the other. A connection that is cut while it is made has an SSL error as well."""
 _LONGEST = 300
 
 
@@ -31,7 +33,11 @@ def passes(problem: psycopg.Error) -> bool:
 
 
 def _is_refusal(problem: psycopg.Error) -> bool:
-    return any(words in str(problem) for words in _REFUSED)
+    return any(words in str(problem) for words in _REFUSED) or _is_mistrust(problem)
+
+
+def _is_mistrust(problem: psycopg.Error) -> bool:
+    return any(words in str(problem) for words in _MISTRUSTED)
 
 
 def told(problem: psycopg.Error, name: str) -> UntilDoneError:
@@ -42,6 +48,11 @@ def told(problem: psycopg.Error, name: str) -> UntilDoneError:
             return StoreError(
                 f"{name} does not allow it: {_first_line(problem)}.",
                 "let the user create a schema, or use another user",
+            )
+        case None if _is_mistrust(problem):
+            return StoreError(
+                f"{name} and this machine do not trust each other: {_first_line(problem).rpartition('failed: ')[2]}.",
+                "look at sslmode, sslrootcert, sslcert and sslkey in its address",
             )
         case None if _is_refusal(problem):
             return StoreError(

@@ -70,7 +70,20 @@ COMMENT ON COLUMN untildone.loops.cost IS 'dollars spent, as of last_seq';
 CREATE INDEX ON untildone.loops (group_name) WHERE group_name IS NOT NULL;
 """
 
-MIGRATIONS = (FIRST, GROUPS)
+STATUS = """
+ALTER TABLE untildone.loops
+    ADD COLUMN status text COLLATE "C",
+    ADD COLUMN host text COLLATE "C",
+    ADD COLUMN told_seq bigint NOT NULL DEFAULT 0;
+COMMENT ON COLUMN untildone.loops.told_seq IS 'the entry as of which status and host hold: if it is not the last, the journal tells';
+"""
+
+ADDITIONS = """
+ALTER TABLE untildone.documents ADD COLUMN addition uuid;
+COMMENT ON COLUMN untildone.documents.addition IS 'the last one: tells whether it was written when the connection was lost';
+"""
+
+MIGRATIONS = (FIRST, GROUPS, STATUS, ADDITIONS)
 
 
 def migrate(connection: psycopg.Connection[Any], steps: tuple[str, ...] = MIGRATIONS) -> None:

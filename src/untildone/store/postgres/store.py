@@ -18,7 +18,7 @@ from untildone.core.events import Entry, LoopCreated
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Status
 from untildone.core.secrets import Redactor
-from untildone.store import Clock, Group, Standing, checkpoint, disk
+from untildone.store import Clock, Group, News, Seen, Standing, checkpoint, disk, nobody_asks
 from untildone.store.lines import DamagedLine, entry_of, unsealed
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_group, checked_id, meant
@@ -34,7 +34,7 @@ KEPT_CHECKPOINTS = 10
 _AT_ONCE = 500
 _CREATE = """
     WITH made AS (
-        INSERT INTO untildone.loops (loop_id, last_seq, group_name) VALUES (%s, 1, %s)
+        INSERT INTO untildone.loops (loop_id, last_seq, group_name, status, host, told_seq) VALUES (%s, 1, %s, %s, %s, 1)
         ON CONFLICT DO NOTHING RETURNING number, loop_id
     ), written AS (
         INSERT INTO untildone.entries (loop, seq, append_key, line) SELECT number, 1, %s, %s FROM made
@@ -51,6 +51,11 @@ _LOAD = """
         ARRAY(SELECT line FROM untildone.entries WHERE loop = number AND seq > coalesce(checkpoints.seq, 0) ORDER BY seq)
     FROM untildone.loops LEFT JOIN untildone.checkpoints ON checkpoints.loop = number
     WHERE loop_id = ANY(%s) ORDER BY loop_id
+"""
+# An older untildone may have written since the status was told; such a loop is read, like one of which nothing was ever told.
+_RUNNING = """
+    SELECT loop_id, told_seq = last_seq AND status IS NOT NULL FROM untildone.loops
+    WHERE NOT archived AND (told_seq <> last_seq OR status IS NULL OR (status = %s AND host = %s)) ORDER BY loop_id
 """
 _EVERY_LINE = "SELECT seq, line FROM untildone.entries WHERE loop = %s ORDER BY seq"
 _AFTER = """
@@ -73,6 +78,7 @@ class PostgresStore:
     ) -> None:
         self.database = Database(address, patience)
         self.redactor = redactor or Redactor({})
+        self.on_news: News = nobody_asks
         self.clock = clock
         self.home = home or Path.cwd()
         self._folder = folder or _default_folder()
@@ -98,10 +104,12 @@ class PostgresStore:
         loop_id, key = checked_id(event.loop_id), uuid.uuid4()
         entry = Entry(1, epoch(timestamp(self.clock())), event)
         loop, line = apply(None, entry), line_of(entry, loop_id, self.redactor)
-        created = self.database.rows(_CREATE, (loop_id, event.settings.group, key, line))
+        summary = (event.settings.group, loop.status.value, loop.host)
+        created = self.database.rows(_CREATE, (loop_id, *summary, key, line))
         made = created or self.database.rows(_MADE_BEFORE, (loop_id, key))
         if not made:
             raise UsageError(f"There is already a loop '{loop_id}' in {self.name}.", "choose another id")
+        self.on_news(loop_id, loop)
         return loop
 
     def ids(self) -> tuple[str, ...]:
@@ -110,6 +118,17 @@ class PostgresStore:
     def live_ids(self) -> tuple[str, ...]:
         found = self.database.rows("SELECT loop_id FROM untildone.loops WHERE NOT archived ORDER BY loop_id")
         return tuple(name for (name,) in found)
+
+    def running_ids(self, host: str) -> tuple[str, ...]:
+        found = self.database.rows(_RUNNING, (Status.RUNNING.value, host))
+        unsure = [name for name, is_sure in found if not is_sure]
+        others = {each.loop_id for each in self._surveyed(unsure) if not each.is_to_run_on(host)}
+        return tuple(name for name, _ in found if name not in others)
+
+    def _surveyed(self, loop_ids: list[str]) -> Iterator[Standing]:
+        """Not all at once: there may be many."""
+        for start in range(0, len(loop_ids), _AT_ONCE):
+            yield from self.survey(loop_ids[start : start + _AT_ONCE])
 
     def find(self, name: str) -> str:
         return meant(name, self.ids(), f"in {self.name}")
@@ -140,7 +159,16 @@ class PostgresStore:
 
     def _journal(self, row: tuple[Any, ...]) -> PostgresJournal:
         loop_id, number, content, numbers, lines = row
-        writing = Writing(self.database, self._listening, self._announcing, self.redactor, self.clock, loop_id, number)
+        writing = Writing(
+            self.database,
+            self._listening,
+            self._announcing,
+            self.redactor,
+            self.clock,
+            loop_id,
+            number,
+            self.on_news,
+        )
         try:
             known = None if content is None else checkpoint.decoded(content.encode()).loop
         except DamagedLine:
@@ -217,11 +245,12 @@ class PostgresStore:
         known = self._signatures.get(loop_id)
         return known and (max(known[0], self._listening.newest(loop_id)), known[1])
 
-    def signatures(self) -> Mapping[str, object]:
+    def signatures(self) -> Seen:
         self._signatures_at = time.monotonic()
         found = self.database.rows("SELECT loop_id, last_seq, archived FROM untildone.loops ORDER BY loop_id")
         self._signatures = {name: (seq, archived) for name, seq, archived in found}
-        return self._signatures
+        ended = {name: seen for name, seen in self._signatures.items() if seen[1]}
+        return Seen({name: seen for name, seen in self._signatures.items() if not seen[1]}, ended)
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
         rows = self.database.rows(_AFTER, (checked_id(loop_id), place, _AT_ONCE))
@@ -295,6 +324,7 @@ class PostgresStore:
         self.database.rows("DELETE FROM untildone.loops WHERE loop_id = %s", (checked_id(loop_id),))
         self._listening.forget(loop_id)
         self._signatures.pop(loop_id, None)
+        self.on_news(loop_id, None)
 
     def group(self, name: str) -> Group:
         return next(iter(groups.standing(self.database, name)), Group(name))

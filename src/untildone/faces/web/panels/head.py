@@ -79,7 +79,8 @@ class Head:
         stands = standing(t, loop.status, loop.outcome, undriven=not sight.driven)
         set_text(self._chip, stands.word)
         set_classes(self._chip, chip_classes(stands))
-        set_text(self._about, " · ".join((_now(t, loop), loop.settings.mode, loop.settings.worker.profile)))
+        about = (_now(t, loop), loop.settings.mode, loop.settings.worker.profile, _machine(loop))
+        set_text(self._about, " · ".join(part for part in about if part))
         self._show_reason(sight)
         self._show_controls(loop.status)
 
@@ -136,6 +137,19 @@ class Head:
             pieces.complain(self._t, problem)
         else:
             ui.navigate.to("/")
+
+
+def _place(t: Texts, loop: Loop) -> list[tuple[str, str]]:
+    """Where the work is: one that travels is on a branch of a remote, and in no folder of this machine."""
+    chosen = loop.settings
+    if loop.host != CLUSTER or not chosen.remote:
+        return [(t("Workspace"), chosen.workspace)]
+    return [(t("Remote"), chosen.remote), (t("Branch"), chosen.branch or f"untildone/{loop.loop_id}")]
+
+
+def _machine(loop: Loop) -> str:
+    """The machine of a cluster that drives the loop, or did so last; here, that goes without saying."""
+    return loop.runner.machine if loop.runner and loop.host == CLUSTER else ""
 
 
 def _now(t: Texts, loop: Loop) -> str:
@@ -201,8 +215,8 @@ class Facts:
     def _facts(self, loop: Loop) -> list[tuple[str, str]]:
         t, chosen = self._t, loop.settings
         facts = [(t("Loop"), loop.loop_id), (t("Task"), loop.description[:2000])]
-        facts += [(t("Workspace"), chosen.workspace), (t("Agent"), _agent(loop))]
-        facts += [(t("Machine"), loop.runner.machine)] if loop.runner and loop.host == CLUSTER else []
+        facts += [*_place(t, loop), (t("Agent"), _agent(loop))]
+        facts += [(t("Machine"), machine)] if (machine := _machine(loop)) else []
         facts += [(t("Supervisor"), chosen.supervisor.profile)] if chosen.supervisor else []
         facts += [(t("Instructor"), chosen.instructor.profile)] if chosen.instructor else []
         facts += [(t("Checks"), "\n".join(chosen.checks))] if chosen.checks else []

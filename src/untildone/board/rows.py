@@ -1,0 +1,58 @@
+"""A loop in one line, and a page of such lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from untildone.core.loop import Loop
+from untildone.core.model import Budget, Outcome, Spend, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A loop in one line. One that cannot be read has a problem and no status."""
+
+    loop_id: str
+    workspace: str
+    status: Status | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+    title: str = ""
+    mode: str = ""
+    agent: str = ""
+    host: str = ""
+    machine: str = ""
+    """Which one drives it, or did last."""
+    spend: Spend = Spend()
+    budget: Budget = Budget()
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    seq: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    rows: tuple[Row, ...]
+    cursor: str | None
+    """What to ask with for the rows after these; None: there are none."""
+
+
+def row_of(loop: Loop, workspace: str) -> Row:
+    return Row(
+        loop_id=loop.loop_id,
+        workspace=workspace,
+        status=loop.status,
+        outcome=loop.outcome,
+        reason=loop.reason,
+        title=loop.title,
+        mode=loop.settings.mode,
+        agent=loop.settings.worker.profile,
+        host=loop.host,
+        machine=loop.runner.machine if loop.runner else "",
+        spend=loop.spend,
+        budget=loop.budget,
+        created_at=loop.created_at,
+        updated_at=loop.updated_at,
+        seq=loop.seq,
+    )

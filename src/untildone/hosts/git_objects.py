@@ -1,0 +1,75 @@
+"""What git keeps in files of its own, read and written without a process: the last commit, its tree, an object of ours.
+
+Only the plain way in which git keeps things is known here: whatever is kept in another way (packed, a reftable), git is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import zlib
+from functools import lru_cache
+from pathlib import Path
+
+from untildone.hosts.git import git, git_folder, line_of
+from untildone.store.disk import replace_file, told_as_sentence
+
+_NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_START = 4096
+"""Enough of an object to have its first line."""
+
+
+def head_of(root: str) -> str:
+    """The commit that the work tree stands at."""
+    folder = Path(git_folder(root))
+    try:
+        told = (folder / "HEAD").read_bytes().strip()
+        if told.startswith(b"ref: "):
+            told = (folder / os.fsdecode(told.removeprefix(b"ref: "))).read_bytes().strip()
+    except OSError:
+        told = b""
+    return told.decode() if _NAME.fullmatch(told) else line_of(git(root, "rev-parse", "HEAD"))
+
+
+@lru_cache(maxsize=4096)
+def tree_of(root: str, commit: str) -> str:
+    """The tree of a commit, which never changes."""
+    return _tree_in(root, commit) or line_of(git(root, "rev-parse", f"{commit}^{{tree}}"))
+
+
+def _tree_in(root: str, commit: str) -> str | None:
+    """As the commit's own file says, if it has one."""
+    try:
+        packed = _path(Path(git_folder(root)), commit).read_bytes()
+        content = zlib.decompressobj().decompress(packed, _START).partition(b"\0")[2]
+    except (OSError, zlib.error):
+        return None
+    name = content.partition(b"\n")[0].removeprefix(b"tree ")
+    return name.decode() if _NAME.fullmatch(name) else None
+
+
+def write_object(folder: str, kind: str, content: str, like: str) -> str:
+    """Write an object into a git folder; its name. `like` is any name that the repository has: it tells the hash in use."""
+    body = content.encode()
+    whole = b"%b %d\0%b" % (kind.encode(), len(body), body)
+    name = _hash_like(like, whole)
+    path = _path(Path(folder), name)
+    if not path.exists():
+        with told_as_sentence(path):
+            path.parent.mkdir(exist_ok=True)
+        replace_file(path, zlib.compress(whole, 1), sync=False)
+    return name
+
+
+def empty_tree(like: str) -> str:
+    """The name of the empty tree, in the hash that the repository uses."""
+    return _hash_like(like, b"tree 0\0")
+
+
+def _hash_like(name: str, content: bytes) -> str:
+    return hashlib.new("sha256" if len(name) == 64 else "sha1", content).hexdigest()
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / "objects" / name[:2] / name[2:]

@@ -1,0 +1,78 @@
+"""Who has a session: the process that the person started, told from any later one with the same number."""
+
+from __future__ import annotations
+
+import os
+
+from untildone.core.loop import HOOK_SESSION
+from untildone.hosts.hook import sessions
+from untildone.store import runners
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from untildone.core.loop import Loop
+
+AGENTS_PID = "CLAUDE_PID"
+"""In this variable, Claude Code tells its hooks who asks them."""
+
+
+def of_process(pid: int) -> str:
+    """A process as a holder, in one line; empty if it cannot be known."""
+    start = _start_of(pid)
+    return "" if start is None else f"{pid} {start:.2f} {runners.machine()}"
+
+
+def of_agent(environment: Mapping[str, str]) -> str:
+    told = environment.get(AGENTS_PID, "")
+    return of_process(int(told)) if told.isascii() and told.isdigit() and len(told) < 12 else ""
+
+
+def is_gone(holder: str) -> bool:
+    """Whether it is known to be gone; nothing is known of other machines."""
+    pid, start = _here(holder)
+    return pid > 0 and not _is(pid, start)
+
+
+def is_left(root: str, loop: Loop) -> bool:
+    """Whether the loop is one of a session that nobody has open any more."""
+    if not loop.works_in_session:
+        return False
+    note = sessions.read(root, str(loop.settings.options.get(HOOK_SESSION, "")))
+    return note is not None and note.loop_id == loop.loop_id and is_gone(note.holder)
+
+
+def environment_of(holder: str) -> dict[str, str]:
+    """The variables with which it was started. Some agents hide theirs from hooks: keys, above all."""
+    pid, start = _here(holder)
+    if not pid or not _is(pid, start):
+        return {}
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            entries = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return {}
+    return {name: value for name, is_set, value in (entry.partition("=") for entry in entries) if is_set}
+
+
+def _here(holder: str) -> tuple[int, str]:
+    """Number and start of a process of this machine; 0: it is none."""
+    pid, _, rest = holder.partition(" ")
+    start, _, machine = rest.partition(" ")
+    return (int(pid) if pid.isascii() and pid.isdigit() and machine == runners.machine() else 0), start
+
+
+def _is(pid: int, start: str) -> bool:
+    now = _start_of(pid)
+    return now is not None and f"{now:.2f}" == start
+
+
+def _start_of(pid: int) -> float | None:
+    from untildone.hosts import orphans
+
+    try:
+        return orphans.start_of(pid)
+    except ImportError:
+        # The hook does without packages, and not every system tells without one.
+        return None

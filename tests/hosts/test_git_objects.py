@@ -1,0 +1,97 @@
+"""What git keeps in files: read as git reads it, however it is kept, and written so that git takes it for its own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from untildone.hosts import commits
+from untildone.hosts.git import GitFailed
+from untildone.hosts.git_objects import empty_tree, head_of, tree_of, write_object
+from untildone.hosts.workspace import Workspace
+from untildone.testing.cluster import git
+
+
+@pytest.fixture(params=["sha1", "sha256"])
+def repository(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    place = tmp_path / "it"
+    place.mkdir()
+    git(place, "init", "--quiet", "--initial-branch=main", f"--object-format={request.param}")
+    (place / "a.txt").write_text("a\n")
+    git(place, "add", "--all")
+    git(place, "commit", "--quiet", "--message", "First")
+    return place
+
+
+def detached(place: Path) -> Path:
+    git(place, "checkout", "--quiet", "--detach")
+    return place
+
+
+def packed(place: Path) -> Path:
+    git(place, "gc", "--quiet")
+    return place
+
+
+def on_a_branch_with_folders(place: Path) -> Path:
+    git(place, "checkout", "--quiet", "-b", "a/b/c")
+    return place
+
+
+def in_a_worktree(place: Path) -> Path:
+    git(place, "worktree", "add", "--quiet", "-b", "beside", str(place.parent / "beside"))
+    return place.parent / "beside"
+
+
+@pytest.mark.parametrize("kept", [lambda place: place, detached, packed, on_a_branch_with_folders, in_a_worktree])
+def test_head_and_tree_are_what_git_says(repository: Path, kept: object) -> None:
+    assert callable(kept)
+    place = kept(repository)
+    head = git(place, "rev-parse", "HEAD")
+    assert head_of(str(place)) == head
+    assert tree_of(str(place), head) == git(place, "rev-parse", "HEAD^{tree}")
+
+
+def test_a_repository_without_a_commit_has_no_head(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    with pytest.raises(GitFailed):
+        head_of(str(tmp_path))
+
+
+def test_what_is_written_is_a_commit_to_git(repository: Path) -> None:
+    head = head_of(str(repository))
+    who = "untildone <untildone@localhost> 1700000000 +0000"
+    assert write_object(str(repository / ".git"), "tree", "", head) == empty_tree(head)
+    text = f"tree {empty_tree(head)}\nauthor {who}\ncommitter {who}\n\nSaid by ünïcode\n"
+    name = write_object(str(repository / ".git"), "commit", text, head)
+    assert write_object(str(repository / ".git"), "commit", text, head) == name
+    assert git(repository, "log", "-1", "--format=%s|%an|%T", name) == f"Said by ünïcode|untildone|{empty_tree(head)}"
+    assert "missing" not in git(repository, "fsck", "--strict", name)
+    bare = repository.parent / "bare.git"
+    kind = git(repository, "rev-parse", "--show-object-format")
+    git(repository.parent, "init", "--quiet", "--bare", f"--object-format={kind}", str(bare))
+    git(repository, "push", "--quiet", str(bare), f"{name}:refs/marks/one")
+    assert git(bare, "cat-file", "-p", "refs/marks/one").endswith("Said by ünïcode")
+    subprocess.run(["git", "fsck", "--strict"], cwd=bare, check=True, capture_output=True, timeout=60)
+
+
+def test_a_commit_that_holds_everything_spares_a_look(repository: Path) -> None:
+    place = str(repository)
+    looker = Workspace(place)
+    before = looker.look()
+    assert commits.keep(place, "Nothing new") == commits.Kept(head_of(place), whole=True)
+    (repository / "b.txt").write_text("b\n")
+    kept = commits.keep(place, "More")
+    assert (kept.made, kept.all_in) == (True, git(repository, "rev-parse", "HEAD"))
+    assert looker.look(before, kept.all_in) == Workspace(place).look(before)
+    assert looker.look(before, kept.all_in).files == 1
+
+
+def test_another_repository_inside_is_not_in_the_commit_and_must_be_looked_at(repository: Path) -> None:
+    git(repository, "init", "--quiet", "inner")
+    (repository / "inner" / "c.txt").write_text("c\n")
+    (repository / "b.txt").write_text("b\n")
+    kept = commits.keep(str(repository), "More")
+    assert (kept.made, kept.all_in) == (True, None)

@@ -1,3 +1,0 @@
-import pytest
-
-pytest.register_assert_rewrite("untildone.testing.store_conformance", "untildone.testing.store_records")
