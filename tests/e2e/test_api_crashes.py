@@ -26,7 +26,7 @@ from untildone.testing.command_line import CommandLine, until
 from untildone.testing.serving import TOKEN, Server
 
 CLIENTS, LOOPS, KILLS = 20, 20, 10
-CALLS = 3_000
+CALLS = 10_000
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 CHANNEL = "untildone"
 ASK_ANYWAY, ASK_WHILE_DEAF = 1.0, 0.1
 """Seconds after which the database is asked although nothing was heard; and while nothing can be heard."""
-_TRY_AGAIN, _LOOK_UP = 0.2, 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
+"""Seconds before it is tried again to hear: longer and longer, as each try is a login."""
+_LOOK_UP = 0.5
 
 
 class Listening:
@@ -69,15 +71,16 @@ class Listening:
     def _work(self) -> None:
         import psycopg
 
+        pause = _FIRST_PAUSE
         while not self._closed.is_set():
             try:
                 with self._database.connect() as connection:
                     self._listen(connection)
             except (UntilDoneError, psycopg.Error):
                 # Asking goes on; so does trying to hear.
-                pass
+                pause = _FIRST_PAUSE if self._since is not None else min(_LONGEST_PAUSE, 2 * pause)
             self._since = None
-            self._closed.wait(_TRY_AGAIN)
+            self._closed.wait(pause)
 
     def _listen(self, connection: Connection) -> None:
         connection.execute(f"LISTEN {CHANNEL}".encode())
