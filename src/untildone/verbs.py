@@ -46,6 +46,8 @@ PLANNED = (
 LOOK_EVERY, LOOK_FOR_RUNNER_EVERY = 0.05, 0.5
 LONGEST_ALONE = 5.0
 """Seconds after which a loop that wants a runner and has none is not going to get one by itself."""
+PUT_AWAY_WITHIN = 10.0
+"""Seconds for which the receipt of a loop that has just ended is waited for."""
 
 
 def __getattr__(name: str) -> Any:
@@ -280,11 +282,11 @@ def verify(store: Store, loop_id: str, environment: Mapping[str, str]) -> tuple[
     """Run the checks of an ended loop again."""
     import json
 
-    receipt = store.receipt(loop_id) or _late_receipt(store, loop_id)
-    if receipt is None:
+    told = receipt(store, loop_id)
+    if told is None:
         raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends")
     try:
-        gates = [gate for gate in json.loads(receipt)["gates"] if gate["gate"] == "check"]
+        gates = [gate for gate in json.loads(told)["gates"] if gate["gate"] == "check"]
     except (ValueError, KeyError, TypeError) as problem:
         raise UsageError(
             f"The receipt of loop {loop_id} cannot be read: {problem}.", "it was damaged or edited"
@@ -294,10 +296,14 @@ def verify(store: Store, loop_id: str, environment: Mapping[str, str]) -> tuple[
         return tuple(Verification(gate, _check_again(loop, place, gate["command"], environment)) for gate in gates)
 
 
-def _late_receipt(store: Store, loop_id: str) -> str | None:
-    """Of a loop that ended, and whose runner died before it wrote one."""
-    loop = store.load(loop_id)
-    if loop.status.ended and not store.is_driven(loop_id):
+def receipt(store: Store, loop_id: str) -> str | None:
+    """Of a loop that has ended. Whoever drove it writes it in a moment; if they died before, it is written here."""
+    told, deadline = store.receipt(loop_id), time.monotonic() + PUT_AWAY_WITHIN
+    if told is not None or not (loop := store.load(loop_id)).status.ended:
+        return told
+    while store.is_driven(loop_id) and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY)
+    if store.receipt(loop_id) is None and not store.is_driven(loop_id):
         from untildone.hosts.archiving import archive
 
         archive(store, loop)

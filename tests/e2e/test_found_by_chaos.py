@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
+from untildone import verbs
+from untildone.store.files import FileStore
 from untildone.testing.command_line import CommandLine
 
 
@@ -15,6 +18,18 @@ def ended_loop(cli: CommandLine) -> tuple[str, Path]:
     assert cli.run("run", "a job", "--agent", "scripted", "--check", "true", "--", "--scenario", "liar").code == 0
     (folder,) = (cli.workspace / ".loop" / "history").iterdir()
     return folder.name.partition("_")[2], folder
+
+
+def not_put_away(cli: CommandLine) -> tuple[str, Path]:
+    """A loop that has ended, and has no receipt yet: its id, and where it is going to lie."""
+    loop_id, folder = ended_loop(cli)
+    root = cli.workspace / ".loop"
+    for name in ("receipt.json", "report.md"):
+        (folder / name).unlink()
+    for path in folder.glob(f"{loop_id}.json*"):
+        shutil.move(path, root / path.name)
+    shutil.move(folder, root / f"{loop_id}.progress")
+    return loop_id, folder
 
 
 @pytest.mark.parametrize("command", [("log",), ("log", "--json"), ("watch", "--plain"), ("show", "--json")])
@@ -31,14 +46,20 @@ def test_a_loop_whose_first_line_is_damaged_can_be_looked_at(cli: CommandLine, c
 
 def test_a_loop_whose_runner_died_at_the_very_end_can_be_verified(cli: CommandLine) -> None:
     """Seed 2, story 3: it had ended, and was said to have no receipt yet."""
-    loop_id, folder = ended_loop(cli)
-    root = cli.workspace / ".loop"
-    for name in ("receipt.json", "report.md"):
-        (folder / name).unlink()
-    for path in folder.glob(f"{loop_id}.json*"):
-        shutil.move(path, root / path.name)
-    shutil.move(folder, root / f"{loop_id}.progress")
+    loop_id, folder = not_put_away(cli)
     ended = cli.run("verify", loop_id, "--json")
     assert ended.code == 0, ended.errors
     assert [record["agrees"] for record in ended.records] == [True]
     assert (folder / "receipt.json").exists()
+
+
+def test_the_receipt_of_a_loop_that_is_just_being_put_away_is_waited_for(cli: CommandLine) -> None:
+    """Under load, the API said of a loop that it had ended, and that it had no receipt yet."""
+    loop_id, folder = not_put_away(cli)
+    store = FileStore(cli.workspace / ".loop")
+    with ThreadPoolExecutor(1) as hands:
+        with store.claim(loop_id):
+            asked = hands.submit(verbs.receipt, FileStore(cli.workspace / ".loop"), loop_id)
+            assert wait([asked], timeout=0.3).not_done
+        told = asked.result(timeout=30)
+    assert told == (folder / "receipt.json").read_text()

@@ -138,7 +138,7 @@ def read_diff(
 @router.get("/receipt", response_model=Receipt, responses=may_answer(404, 422, 503))
 def read_receipt(loop_id: LoopId, service: Serving) -> dict[str, Any]:
     """The receipt of an ended loop."""
-    receipt = service.store_of(loop_id).receipt(loop_id)
+    receipt = verbs.receipt(service.store_of(loop_id), loop_id)
     if receipt is None:
         raise HTTPException(404, f"Loop {loop_id} has no receipt yet: it gets one when it ends")
     try:

@@ -105,7 +105,7 @@ class LocalDesk:
 
     def receipt(self, loop_id: str) -> Mapping[str, Any] | None:
         try:
-            told = json.loads(self._store(loop_id).receipt(loop_id) or "")
+            told = json.loads(verbs.receipt(self._store(loop_id), loop_id) or "")
         except ValueError:
             return None
         return told if isinstance(told, dict) else None
