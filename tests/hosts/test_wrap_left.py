@@ -42,10 +42,12 @@ def asked(terminal: Terminal, words: str) -> str:
 def lose_power(terminal: Terminal) -> None:
     """Wrap and all that it started are gone at once, and nobody tidies up."""
     os.kill(terminal.pid, signal.SIGSTOP)
-    for process in psutil.Process(terminal.pid).children(recursive=True):
+    started = psutil.Process(terminal.pid).children(recursive=True)
+    for process in started:
         process.kill()
     os.kill(terminal.pid, signal.SIGKILL)
     assert terminal.ends(PATIENCE) == -9
+    assert psutil.wait_procs(started, PATIENCE)[1] == []
 
 
 def listed(person: Person) -> str:

@@ -19,6 +19,8 @@ KILL_WITHIN = 5.0
 """How long, in seconds, killing is tried again while new processes appear."""
 SURE, VANISHED, STARTING = 1, 3, 8
 """The doubt after a scan: none; a process vanished, maybe after a fork; one is too new to have an environment."""
+CHASES = 30
+"""How often, after a scan in which one vanished, the newest process is looked at."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.02
 """Seconds between two scans: the longer, the longer something takes to end by itself."""
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
@@ -207,23 +209,34 @@ class _Scanner:
     def _scan_proc(self) -> tuple[dict[int, Process], int]:
         known, self._known = self._known, {}
         seen: dict[int, Process] = {}
-        doubt = SURE
         # The newest first: one that forks, and is gone, and forks again, is caught before it moves on.
-        for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
-            try:
-                stat = _read_stat(pid)
-                if stat[_STATE] in b"ZX":
-                    continue
-                marks = _marks_of(pid, stat) if (told := known.get(_program(pid, stat))) is None else told
-            except OSError:
-                doubt = max(doubt, VANISHED)
-                continue
-            if marks is None:
-                doubt = STARTING if _is_new(stat) else doubt
-            else:
-                self._known[_program(pid, stat)] = marks
-            seen[pid] = _process(pid, stat, marks or NO_MARKS)
+        pids = sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True)
+        doubt = max([self._see(pid, seen, known) for pid in pids], default=SURE)
+        if doubt == VANISHED:
+            self._chase(seen)
         return seen, doubt
+
+    def _see(self, pid: int, seen: dict[int, Process], known: dict[bytes, Set[str]]) -> int:
+        """Look at one process; the doubt that is left."""
+        try:
+            stat = _read_stat(pid)
+            if stat[_STATE] in b"ZX":
+                return VANISHED if _is_new(stat) else SURE
+            marks = _marks_of(pid, stat) if (told := known.get(_program(pid, stat))) is None else told
+        except OSError:
+            return VANISHED
+        seen[pid] = _process(pid, stat, marks or NO_MARKS)
+        if marks is None:
+            return STARTING if _is_new(stat) else SURE
+        self._known[_program(pid, stat)] = marks
+        return SURE
+
+    def _chase(self, seen: dict[int, Process]) -> None:
+        """Look at the newest process, again and again: one that forks faster than all can be looked at is always the newest."""
+        for _ in range(CHASES):
+            newest = int(_read("/proc/loadavg").split()[-1])
+            if newest not in seen:
+                self._see(newest, seen, {})
 
 
 HAS_PROC = os.path.exists("/proc/self/environ")
