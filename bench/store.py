@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from figures import Row, figure, seconds_of, slope
+from figures import Row, figure, growth, seconds_of, taking_turns
 
 from untildone.core.events import MessageSent
 from untildone.store import Journal, Store
@@ -89,17 +89,20 @@ def _list(files: Store, database: Store, loops: int) -> Row:
 
 
 def _loads(files: Store, database: Store, rounds: int) -> Iterator[Row]:
-    """A load right after a runner wrote its checkpoint, however long the journal is."""
+    """A load after a runner wrote its checkpoint, however long the journal is."""
+    sizes = (rounds // 10, rounds)
     for kind, store in (("files", files), ("Postgres", database)):
-        costs = []
-        store.create(loop_created("loop-long"))
-        for part in (rounds // 10, rounds):
-            with store.claim("loop-long") as journal:
-                for number in range(0, part, 10):
+        for size in sizes:
+            store.create(loop_created(f"loop-{size}"))
+            with store.claim(f"loop-{size}") as journal:
+                for number in range(0, size, 10):
                     events = [event for each in range(number, number + 10) for event in iteration(each + 1)]
                     journal.append(*events, sync=False)
-            costs.append(min(seconds_of(lambda store=store: store.load("loop-long")) for _ in range(20)))
-        yield slope(f"a load from {kind} after {rounds:,} rounds, beside one after {rounds // 10:,}", costs)
+        costs: dict[int, list[float]] = {size: [] for size in sizes}
+        for size in taking_turns(sizes, 40):
+            costs[size].append(seconds_of(lambda store=store, size=size: store.load(f"loop-{size}")))
+        what = f"a load from {kind} after {rounds:,} rounds, beside one after {rounds // 10:,}"
+        yield growth(what, zip(costs[sizes[0]], costs[sizes[1]], strict=True))
 
 
 def _hearing(database: Store, elsewhere: Store, times: int) -> Row:

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 from driving import Stage, program, staged, with_command
-from figures import Figure, Row, figure, seconds_of
+from figures import Row, figure, seconds_of, taking_turns
 
 MEGABYTE = 10**6
 BARE_LOOP = """
@@ -32,9 +33,13 @@ def rows(*, quick: bool) -> Iterator[Row]:
         texts = _prepared(place, "text", _text_lines(), megabytes)
         claude = _prepared(place, "claude", _claude_lines(), megabytes)
         for name, recording, loop in (("text", texts, BARE_LOOP), ("claude", claude, PARSING_LOOP)):
-            ours = _ours(place, name, recording, megabytes, times)
-            yield Row(_what(name), ours, "cat into a file", _cat(recording, place, megabytes, times))
-            yield Row(_what(name), ours, _loop_name(loop), _loop(loop, recording, place, megabytes, times), goal=2.0)
+            works = (_ours(place, name, recording), _cat(recording, place), _loop(loop, recording, place))
+            took: list[list[float]] = [[] for _ in works]
+            for number in taking_turns(range(len(works)), times):
+                took[number].append(works[number]() / megabytes * 1000)
+            ours, cat, bare = (figure(each, "ms/MB") for each in took)
+            yield Row(_what(name), ours, "cat into a file", cat)
+            yield Row(_what(name), ours, _loop_name(loop), bare, goal=2.0)
 
 
 def _what(name: str) -> str:
@@ -90,40 +95,35 @@ def _prepared(place: Path, name: str, lines: Iterator[bytes], megabytes: int) ->
     return path
 
 
-def _ours(place: Path, name: str, recording: Path, megabytes: int, times: int) -> Figure:
-    folder = place / f"bin-{name}"
+Work = Callable[[], float]
+"""Does it once; the seconds that it took."""
+
+
+def _ours(place: Path, name: str, recording: Path) -> Work:
+    folder, numbers = place / f"bin-{name}", count()
     player = program(
         folder / ("claude" if name == "claude" else "play"), f"#!/bin/sh\ncat > /dev/null\ncat {recording}\necho $$\n"
     )
-    stage = _stage(place / f"work-{name}", name, player, times)
-    return _per_megabyte(stage.drive().programs, megabytes)
+    return lambda: _stage(place / f"work-{name}-{next(numbers)}", name, player).drive().programs[0]
 
 
-def _stage(workspace: Path, name: str, player: Path, times: int) -> Stage:
+def _stage(workspace: Path, name: str, player: Path) -> Stage:
     if name == "text":
-        return with_command(workspace, player, times)
+        return with_command(workspace, player, 1)
     path = f"{player.parent}{os.pathsep}{os.environ['PATH']}"
-    return staged(workspace, {**os.environ, "PATH": path}, agent="claude", max_iterations=times)
+    return staged(workspace, {**os.environ, "PATH": path}, agent="claude", max_iterations=1)
 
 
-def _cat(recording: Path, place: Path, megabytes: int, times: int) -> Figure:
+def _cat(recording: Path, place: Path) -> Work:
     """Through a pipe, as agents print."""
-    return _repeated(lambda: _run(f"cat {recording} | cat > {place}/out"), megabytes, times)
+    return lambda: _run(f"cat {recording} | cat > {place}/out")
 
 
-def _loop(loop: str, recording: Path, place: Path, megabytes: int, times: int) -> Figure:
+def _loop(loop: str, recording: Path, place: Path) -> Work:
     script = place / "loop.py"
     script.write_text(loop)
-    return _repeated(lambda: _run(f"cat {recording} | {sys.executable} {script} {place}/out"), megabytes, times)
+    return lambda: _run(f"cat {recording} | {sys.executable} {script} {place}/out")
 
 
-def _run(command: str) -> None:
-    subprocess.run(["sh", "-c", command], check=True)
-
-
-def _repeated(work: Callable[[], None], megabytes: int, times: int) -> Figure:
-    return _per_megabyte([seconds_of(work) for _ in range(times)], megabytes)
-
-
-def _per_megabyte(seconds: list[float], megabytes: int) -> Figure:
-    return figure([each / megabytes * 1000 for each in seconds], "ms/MB")
+def _run(command: str) -> float:
+    return seconds_of(lambda: subprocess.run(["sh", "-c", command], check=True))

@@ -170,12 +170,12 @@ class TestCluster:
         for path in self.parts.folder.glob("*/home/.local/state/untildone/limits/*.json"):
             path.unlink()
 
-    def create(self, name: str, *, iterations: int = 10, **chosen: Any) -> str:
+    def create(self, name: str, *, iterations: int = 10, remote: Path | None = None, **chosen: Any) -> str:
         """A loop that waits for its start; its id, which no other cluster has used."""
         loop_id = f"{name}-{self.parts.queue}"
         wanted = settings.load(self.parts.folder, {"retry_delay": 0.05, **chosen}, {})
         kept = verbs.loop_settings(wanted, str(self.parts.folder / "nowhere"), os.environ)
-        kept = replace(kept, remote=str(self.remote), branch=loop_id)
+        kept = replace(kept, remote=str(remote or self.remote), branch=loop_id)
         self.store.create(LoopCreated(loop_id, "A job", "A job", kept, Budget(iterations=iterations)))
         return loop_id
 
