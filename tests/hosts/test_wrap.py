@@ -141,11 +141,12 @@ def test_errors_that_go_to_a_file_still_do(person: Person) -> None:
 
 def test_a_new_size_is_told_at_once(person: Person) -> None:
     person.has_program(
-        "import os, signal\n"
+        "import os, select, signal\n"
         "def tell(*_): os.write(1, f'{tuple(os.get_terminal_size())}\\n'.encode())\n"
         "signal.signal(signal.SIGWINCH, tell)\n"
         "tell()\n"
-        "input()\n"
+        # Not one long wait: a signal just before it begins would be acted on only when it ends.
+        "while not select.select([0], [], [], 0.1)[0]: pass\n"
     )
     with person.wraps() as terminal:
         terminal.shows("(160, 50)", PATIENCE)
@@ -158,7 +159,7 @@ def test_a_new_size_is_told_at_once(person: Person) -> None:
 def test_ctrl_c_goes_to_the_agent_alone(person: Person) -> None:
     person.has_program(
         "import os, time\n"
-        "try:\n    os.write(1, b'READY')\n    time.sleep(300)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+        "try:\n    os.write(1, b'READY')\n    while True: time.sleep(0.1)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
         "input()\nraise SystemExit(4)"
     )
     with person.wraps() as terminal:
@@ -195,7 +196,7 @@ def test_ctrl_z_and_fg(person: Person) -> None:
 
 def test_a_polite_kill_reaches_the_agent(person: Person) -> None:
     person.has_program(
-        "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(9))\nprint('READY', flush=True)\ntime.sleep(300)"
+        "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(9))\nprint('READY', flush=True)\nwhile True: time.sleep(0.1)"
     )
     with person.wraps() as terminal:
         terminal.shows("READY", PATIENCE)
