@@ -79,9 +79,8 @@ def open_session(desk: Desk, terminal: Tmux, *, hooks: bool = True) -> None:
     ready = MANNERS[desk.agent].ready
     if desk.agent == "codex" and hooks:
         terminal.shows("Hooks need review", PATIENCE)
-        terminal.press("Down")
-        terminal.shows("› 2. Trust all and continue", PATIENCE)
-        terminal.press("Enter")
+        terminal.press_until("Down", lambda pane: "› 2. Trust all and continue" in pane, PATIENCE)
+        terminal.press_until("Enter", lambda pane: "Hooks need review" not in pane, PATIENCE)
     until(lambda: any(words in terminal.pane for words in (ready, HELD_ELSEWHERE)), ready, PATIENCE)
     if HELD_ELSEWHERE in terminal.settles(patience=PATIENCE):
         terminal.press("f")

@@ -159,7 +159,8 @@ def test_a_new_size_is_told_at_once(person: Person) -> None:
 def test_ctrl_c_goes_to_the_agent_alone(person: Person) -> None:
     person.has_program(
         "import os, time\n"
-        "try:\n    os.write(1, b'READY')\n    while True: time.sleep(0.1)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+        "try:\n    os.write(1, b'READY')\n    while True: time.sleep(0.1)\n"
+        "except KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
         "input()\nraise SystemExit(4)"
     )
     with person.wraps() as terminal:
@@ -196,7 +197,8 @@ def test_ctrl_z_and_fg(person: Person) -> None:
 
 def test_a_polite_kill_reaches_the_agent(person: Person) -> None:
     person.has_program(
-        "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(9))\nprint('READY', flush=True)\nwhile True: time.sleep(0.1)"
+        "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(9))\nprint('READY', flush=True)\n"
+        "while True: time.sleep(0.1)"
     )
     with person.wraps() as terminal:
         terminal.shows("READY", PATIENCE)

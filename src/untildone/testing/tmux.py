@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
 PATIENCE = 60.0
+UNNOTICED = 5.0
+"""Seconds after which a key that changed nothing on the screen was not heard."""
 
 
 class Tmux:
@@ -84,6 +86,16 @@ class Tmux:
         while words in (pane := self.pane):
             assert time.monotonic() < deadline, f"{words!r} is still in:\n{pane}"
             time.sleep(0.05)
+
+    def press_until(self, key: str, holds: Callable[[str], bool], patience: float = PATIENCE) -> None:
+        """Press a key until something holds of the screen: a program may draw its first screen before it listens."""
+        deadline = time.monotonic() + patience
+        while not holds(before := self.settles(patience=patience)):
+            assert time.monotonic() < deadline, f"{key} does nothing:\n{before}"
+            self.press(key)
+            noticed_by = time.monotonic() + UNNOTICED
+            while self.pane == before and time.monotonic() < noticed_by:
+                time.sleep(0.05)
 
     def settles(self, quiet: float = 1.0, patience: float = PATIENCE) -> str:
         """Wait until the screen has not changed for some seconds; the whole screen."""
