@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 BENCHES = {
     "engine": 90,
     "startup": 60,
-    "streams": 60,
+    "streams": 120,
     "wrap": 60,
     "hook": 60,
     "real_claude": 150,
