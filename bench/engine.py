@@ -16,6 +16,7 @@ SHELL_LOOP = """for i in $(seq {rounds}); do
   out=$(printf %s "$TASK" | {agent})
   case "$out" in *"<promise>COMPLETE</promise>"*) break;; esac
 done"""
+CHANGING = INSTANT + 'echo "call $$" >> notes.md\n'
 MANY_FILES = 1000
 
 
@@ -24,26 +25,30 @@ def rows(*, quick: bool) -> Iterator[Row]:
     took: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        agent = program(place / "agent.sh", INSTANT)
+        agent, changing = program(place / "agent.sh", INSTANT), program(place / "changing.sh", CHANGING)
         # Turn about, so that whatever else the machine does meets all alike.
         for number in range(times):
-            took.setdefault("shell", []).append(_shell_loop(agent, rounds))
-            for kind in ("plain", "git", "big"):
+            took.setdefault("shell", []).append(_shell_loop(agent, rounds, place))
+            took.setdefault("changing shell", []).append(_shell_loop(changing, rounds, place))
+            for kind in ("plain", "git", "changing", "big"):
                 workspace = _workspace(place / f"{kind}{number}", kind)
+                its_agent = changing if kind == "changing" else agent
                 took.setdefault(kind, []).append(
-                    _engine_loop(agent, workspace, rounds if kind == "plain" else rounds // 3)
+                    _engine_loop(its_agent, workspace, rounds if kind == "plain" else rounds // 3)
                 )
-    shell = figure(took["shell"], "ms")
+    shell, changing_shell = figure(took["shell"], "ms"), figure(took["changing shell"], "ms")
     beside = "the bare shell loop"
     yield Row("an iteration of an instant agent", figure(took["plain"], "ms"), beside, shell, goal=2.0)
     yield Row("the same in a git repository", figure(took["git"], "ms"), beside, shell, goal=2.0)
+    changes = "the same in a git repository, a file changed by each call"
+    yield Row(changes, figure(took["changing"], "ms"), beside, changing_shell, goal=2.0)
     yield Row(f"the same in a git repository of {MANY_FILES:,} files", figure(took["big"], "ms"), beside, shell)
 
 
-def _shell_loop(agent: Path, rounds: int) -> float:
+def _shell_loop(agent: Path, rounds: int, place: Path) -> float:
     """Milliseconds an iteration of the bare loop."""
     script, env = SHELL_LOOP.format(rounds=rounds, agent=agent), {**os.environ, "TASK": "do it"}
-    return seconds_of(lambda: subprocess.run(["bash", "-c", script], env=env, check=True)) / rounds * 1000
+    return seconds_of(lambda: subprocess.run(["bash", "-c", script], env=env, cwd=place, check=True)) / rounds * 1000
 
 
 def _workspace(folder: Path, kind: str) -> Path:

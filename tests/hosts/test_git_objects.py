@@ -63,10 +63,10 @@ def test_a_repository_without_a_commit_has_no_head(tmp_path: Path) -> None:
 def test_what_is_written_is_a_commit_to_git(repository: Path) -> None:
     head = head_of(str(repository))
     who = "untildone <untildone@localhost> 1700000000 +0000"
-    assert write_object(str(repository / ".git"), "tree", "", head) == empty_tree(head)
+    assert write_object(str(repository / ".git"), "tree", b"", head) == empty_tree(head)
     text = f"tree {empty_tree(head)}\nauthor {who}\ncommitter {who}\n\nSaid by ünïcode\n"
-    name = write_object(str(repository / ".git"), "commit", text, head)
-    assert write_object(str(repository / ".git"), "commit", text, head) == name
+    name = write_object(str(repository / ".git"), "commit", text.encode(), head)
+    assert write_object(str(repository / ".git"), "commit", text.encode(), head) == name
     assert git(repository, "log", "-1", "--format=%s|%an|%T", name) == f"Said by ünïcode|untildone|{empty_tree(head)}"
     assert "missing" not in git(repository, "fsck", "--strict", name)
     bare = repository.parent / "bare.git"

@@ -7,6 +7,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from untildone.agents import Notice, Request
@@ -42,27 +43,29 @@ _STACK_LINE = re.compile(r"\s+at |\s*[{}\])]+;?\s*$")
 Object = Mapping[str, Any]
 
 
-def field(source: Object, *path: str) -> Any:
+def field(source: Object, name: str, *below: str) -> Any:
     """What lies at a path of an object; None where any step is missing."""
-    value: Any = source
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
+    value: Any = source.get(name)
+    for step in below:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
     return value
 
 
-def text_field(source: Object, *path: str) -> str:
-    value = field(source, *path)
+def text_field(source: Object, name: str, *below: str) -> str:
+    value = field(source, name, *below) if below else source.get(name)
     return _clean(value) if isinstance(value, str) else ""
 
 
-def texts_field(source: Object, *path: str) -> Sequence[str]:
+def texts_field(source: Object, name: str, *below: str) -> Sequence[str]:
     """The items of a list, each as text."""
-    value = field(source, *path)
+    value = field(source, name, *below)
     return [_clean(str(item)) for item in value] if isinstance(value, list) else []
 
 
-def number_field(source: Object, *path: str) -> float | None:
-    value = field(source, *path)
+def number_field(source: Object, name: str, *below: str) -> float | None:
+    value = field(source, name, *below)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -71,34 +74,34 @@ def number_field(source: Object, *path: str) -> float | None:
         return None
 
 
-def status_field(source: Object, *path: str) -> int | None:
-    value = number_field(source, *path)
+def status_field(source: Object, name: str, *below: str) -> int | None:
+    value = number_field(source, name, *below)
     return int(value) if value is not None else None
 
 
-def object_field(source: Object, *path: str) -> Object:
-    value = field(source, *path)
+def object_field(source: Object, name: str, *below: str) -> Object:
+    value = field(source, name, *below)
     return value if isinstance(value, dict) else EMPTY
 
 
-def objects_field(source: Object, *path: str) -> Sequence[Object]:
-    value = field(source, *path)
+def objects_field(source: Object, name: str, *below: str) -> Sequence[Object]:
+    value = field(source, name, *below)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def spent_field(source: Object, *path: str) -> float | None:
+def spent_field(source: Object, name: str, *below: str) -> float | None:
     """An amount of dollars or tokens; None for one that nobody can have spent: below nothing, or beyond all bounds."""
-    value = number_field(source, *path)
+    value = number_field(source, name, *below)
     return value if value is not None and 0 <= value <= _MOST_SPENT else None
 
 
-def tokens_field(source: Object, *path: str) -> int | None:
-    value = spent_field(source, *path)
+def tokens_field(source: Object, name: str, *below: str) -> int | None:
+    value = spent_field(source, name, *below)
     return None if value is None else int(value)
 
 
 def token_sum(source: Object, *names: str) -> int:
-    return sum(tokens_field(source, name) or 0 for name in names)
+    return sum(tokens_field(source, name) or 0 for name in names) if source else 0
 
 
 def first_line(text: str) -> str:
@@ -118,7 +121,7 @@ def tool_summary(arguments: Object) -> str:
     """What a tool is used on, in one line: the command, the file, the pattern."""
     named = (text_field(arguments, name) for name in _SUMMARY_FIELDS)
     other = (_clean(value) for value in arguments.values() if isinstance(value, str))
-    return first_line(next((told for told in (*named, *other) if told.strip()), ""))
+    return first_line(next((told for told in chain(named, other) if told.strip()), ""))
 
 
 def argument(text: str) -> str:
@@ -205,7 +208,13 @@ def _parsed(told: str) -> Any:
 
 def _clean(text: str) -> str:
     """Without lone surrogates, which JSON can carry and no file can."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text
 
 
 class ClosingText:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 
 from untildone.core.errors import UsageError
 from untildone.core.value import dataclass
+from untildone.hosts import git_settings
 from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
 from untildone.hosts.git_objects import head_of
-from untildone.hosts.glance import Stamp, stamp_of
 
 UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-MOST_REPOSITORIES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def _first_commit(root: str) -> str | None:
 
 def _identity(root: str) -> dict[str, str]:
     """Who commits, as far as neither the environment nor the configuration says so."""
-    configured = _configured(root, tuple(map(stamp_of, _configurations(root))))
+    configured = {name for name, _ in git_settings.matching(root, r"^(user|author|committer)\.(name|email)$")}
     found: dict[str, str] = {}
     for role in ("author", "committer"):
         for part, stand_in in (("name", "untildone"), ("email", "untildone@localhost")):
@@ -75,22 +73,6 @@ def _identity(root: str) -> dict[str, str]:
             if variable not in os.environ and not {f"user.{part}", f"{role}.{part}"} & configured:
                 found[variable] = stand_in
     return found
-
-
-@lru_cache(maxsize=MOST_REPOSITORIES)
-def _configured(root: str, _stamps: tuple[Stamp | None, ...]) -> frozenset[str]:
-    """Asked again when one of the files changed."""
-    wanted = r"^(user|author|committer)\.(name|email)$"
-    return frozenset(line_of(git(root, "config", "--name-only", "--get-regexp", wanted, fine=(0, 1))).split())
-
-
-def _configurations(root: str) -> tuple[str, ...]:
-    """The files in which git's configuration usually is."""
-    home = os.path.expanduser("~")
-    for_person = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git", "config")
-    named = (os.environ.get(name, "") for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"))
-    usual = (os.path.join(home, ".gitconfig"), for_person, "/etc/gitconfig")
-    return (os.path.join(git_folder(root), "config"), *usual, *named)
 
 
 def repository_at(path: str) -> str:

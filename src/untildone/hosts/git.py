@@ -117,6 +117,16 @@ def git_folder(root: str) -> str:
     return os.path.join(root, os.fsdecode(Path(pointer).read_bytes()).removeprefix("gitdir:").strip())
 
 
+def git_folders(root: str) -> list[str]:
+    """The folder of this work tree and, if it is one of several, what it shares with the others: objects, configuration."""
+    own = git_folder(root)
+    try:
+        with open(os.path.join(own, "commondir"), encoding="utf-8") as pointer:
+            return [own, os.path.normpath(os.path.join(own, pointer.read().strip()))]
+    except FileNotFoundError:
+        return [own]
+
+
 def add_all(
     root: str, status: Status, *options: str, left_out: Iterable[bytes] = (), env: Mapping[str, str] = EMPTY
 ) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import threading
 import zlib
 from functools import lru_cache
 from pathlib import Path
 
-from untildone.hosts.git import git, git_folder, line_of
-from untildone.store.disk import replace_file, told_as_sentence
+from untildone.hosts.git import git, git_folder, git_folders, line_of
+from untildone.store.disk import told_as_sentence
 
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _START = 4096
@@ -41,7 +42,7 @@ def tree_of(root: str, commit: str) -> str:
 def _tree_in(root: str, commit: str) -> str | None:
     """As the commit's own file says, if it has one."""
     try:
-        packed = _path(Path(git_folder(root)), commit).read_bytes()
+        packed = _path(Path(git_folders(root)[-1]), commit).read_bytes()
         content = zlib.decompressobj().decompress(packed, _START).partition(b"\0")[2]
     except (OSError, zlib.error):
         return None
@@ -49,26 +50,39 @@ def _tree_in(root: str, commit: str) -> str | None:
     return name.decode() if _NAME.fullmatch(name) else None
 
 
-def write_object(folder: str, kind: str, content: str, like: str) -> str:
+def write_object(folder: str, kind: str, body: bytes, like: str) -> str:
     """Write an object into a git folder; its name. `like` is any name that the repository has: it tells the hash in use."""
-    body = content.encode()
-    whole = b"%b %d\0%b" % (kind.encode(), len(body), body)
-    name = _hash_like(like, whole)
+    name = object_name(kind, body, like)
     path = _path(Path(folder), name)
+    # Named as git names its own: what a crash leaves of them, git removes.
+    draft = path.with_name(f"tmp_obj_{os.getpid()}_{threading.get_ident()}")
     if not path.exists():
         with told_as_sentence(path):
             path.parent.mkdir(exist_ok=True)
-        replace_file(path, zlib.compress(whole, 1), sync=False)
+            draft.write_bytes(zlib.compress(_whole(kind, body), 1))
+            draft.replace(path)
     return name
+
+
+def read_object(folder: str, name: str) -> bytes | None:
+    """What is in an object that has a file of its own."""
+    try:
+        return zlib.decompress(_path(Path(folder), name).read_bytes()).partition(b"\0")[2]
+    except (OSError, zlib.error):
+        return None
+
+
+def object_name(kind: str, body: bytes, like: str) -> str:
+    return hashlib.new("sha256" if len(like) == 64 else "sha1", _whole(kind, body)).hexdigest()
 
 
 def empty_tree(like: str) -> str:
     """The name of the empty tree, in the hash that the repository uses."""
-    return _hash_like(like, b"tree 0\0")
+    return object_name("tree", b"", like)
 
 
-def _hash_like(name: str, content: bytes) -> str:
-    return hashlib.new("sha256" if len(name) == 64 else "sha1", content).hexdigest()
+def _whole(kind: str, body: bytes) -> bytes:
+    return b"%b %d\0%b" % (kind.encode(), len(body), body)
 
 
 def _path(folder: Path, name: str) -> Path:

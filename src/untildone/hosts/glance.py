@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from untildone.hosts.git import git_folder
+from untildone.hosts.git import git_folders
 from untildone.store.disk import RACY_NANOSECONDS
 
 MOST_ENTRIES = 1500
@@ -41,13 +41,19 @@ def look(root: str) -> Glance | None:
     return found
 
 
+def touched(before: Glance, taken_at: int, after: Glance) -> set[bytes]:
+    """What may differ between two glances: also what was so new at the first that it may have changed unseen."""
+    different = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    return different | {path for path, stamp in before.items() if is_racy(stamp, taken_at)}
+
+
 class _TooMany(Exception):
     """There is more than a glance can take in."""
 
 
 def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
     top = os.fsencode(root)
-    own = [os.fsencode(folder) for folder in _git_folders(root)]
+    own = [os.fsencode(folder) for folder in git_folders(root)]
     inside = tuple(os.path.join(folder, b"") for folder in own)
     pending, seen = [top, *own], 0
     while pending:
@@ -63,16 +69,6 @@ def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
                         yield entry.path, _stamp(entry.stat(follow_symlinks=False))
                 elif entry.name != _OURS and not (is_git and entry.name in _CONTENT) and entry.path not in own:
                     pending.append(entry.path)
-
-
-def _git_folders(root: str) -> list[str]:
-    """Of this work tree and, if it is one of several, what it shares with the others."""
-    own = git_folder(root)
-    try:
-        with open(os.path.join(own, "commondir"), encoding="utf-8") as pointer:
-            return [own, os.path.normpath(os.path.join(own, pointer.read().strip()))]
-    except FileNotFoundError:
-        return [own]
 
 
 def _is_live_state(name: bytes) -> bool:

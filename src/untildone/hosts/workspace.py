@@ -12,12 +12,13 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import time_ns
 
-from untildone.core.errors import UsageError
+from untildone.core.errors import StoreError, UsageError
 from untildone.core.model import Changes
 from untildone.core.receipt import FileChange
 from untildone.core.value import replace
@@ -26,6 +27,7 @@ from untildone.hosts.commits import repository_at
 from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
 from untildone.hosts.git_objects import empty_tree, tree_of
 from untildone.hosts.glance import Glance, Stamp, is_racy, stamp_of
+from untildone.hosts.snapshot import OnlyGitTells, Snapshot, Step, places_of
 
 MOST_FILES_WALKED = 200_000
 MOST_WORKSPACES = 64
@@ -50,6 +52,10 @@ class _OwnIndex:
             add_all(root, status, "--ignore-errors", left_out=left_out, env=env)
             complete = False
         return line_of(git(root, "write-tree", "--missing-ok", env=env)), complete
+
+    def environment(self) -> dict[str, str]:
+        """For git to use it."""
+        return {"GIT_INDEX_FILE": os.path.join(self._folder.name, "index")} if self._folder else {}
 
     def _prepared(self, root: str) -> str:
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="untildone-", ignore_cleanup_errors=True)
@@ -89,15 +95,29 @@ class _Facts:
         return ":".join(filter(None, (self.head or "unborn", self.tree, self.beside)))
 
 
+@dataclass(slots=True)
+class _Glanced:
+    """A small work tree at the last look."""
+
+    seen: Glance
+    at: int
+    facts: _Facts
+    snapshot: Snapshot | None = None
+    """Of just this, once it was needed."""
+
+
 class Workspace:
-    """Looks at one folder, and remembers the last look: an unchanged one costs a `git status`, a small one not even that."""
+    """Looks at one folder, and remembers the last look: an unchanged one costs a `git status`, a small one not even that,
+    nor do plain changes in it."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.realpath(path)
         self._lock = threading.Lock()
         self._index = _OwnIndex()
         self._known: tuple[_Cheap, _Facts] | None = None
-        self._glanced: tuple[Glance, _Facts] | None = None
+        self._glanced: _Glanced | None = None
+        self._step: Step | None = None
+        self._only_git_tells = False
         self._walked: tuple[str, dict[bytes, Stamp]] = ("", {})
         self._ignored_by: dict[str, bool] = {}
 
@@ -111,7 +131,7 @@ class Workspace:
                 if root is None:
                     return self._walk(previous)
                 facts = _Facts(commit, tree_of(root, commit), clean=True) if commit else self._facts(root)
-                return _compared(root, facts, previous)
+                return _compared(root, facts, previous, self._step)
             except (GitFailed, OSError, ValueError):
                 return self._walk(previous)
 
@@ -126,15 +146,38 @@ class Workspace:
         return None if self._ignored_by[root] else root
 
     def _facts(self, root: str) -> _Facts:
-        """Glanced at first, asked second: what changes in between differs from the glance, and is seen next time."""
-        now, seen = time_ns(), glance.look(root)
+        """Glanced at first, read second: what changes in between differs from the glance, and is seen next time."""
+        now, seen, last = time_ns(), glance.look(root), self._glanced
         if seen is None:
             return self._asked(root)
-        if self._glanced and self._glanced[0] == seen:
-            return self._glanced[1]
-        facts = self._asked(root)
-        self._glanced = None if any(is_racy(stamp, now) for stamp in seen.values()) else (seen, facts)
-        return facts
+        touched = glance.touched(last.seen, last.at, seen) if last else frozenset()
+        if last and not touched:
+            return last.facts
+        facts = self._followed(root, last, touched, seen) if last else None
+        snapshot = last.snapshot if last and facts else None
+        self._glanced = last = _Glanced(seen, now, facts or self._asked(root), snapshot)
+        return last.facts
+
+    def _followed(self, root: str, last: _Glanced, touched: AbstractSet[bytes], seen: Glance) -> _Facts | None:
+        """From the last look, without git, if all that was touched are plain files."""
+        if self._only_git_tells or last.facts.beside:
+            return None
+        try:
+            places = places_of(root, touched, seen)
+            snapshot, last.snapshot = last.snapshot or self._read(root, last), None
+            self._step = snapshot.follow(places)
+        except (OnlyGitTells, GitFailed, OSError, StoreError):
+            return None
+        last.snapshot = snapshot
+        unchanged = snapshot.tree == last.facts.tree
+        return last.facts if unchanged else _Facts(last.facts.head, snapshot.tree, clean=False)
+
+    def _read(self, root: str, last: _Glanced) -> Snapshot:
+        try:
+            return Snapshot(root, last.facts.tree, last.seen, {} if last.facts.clean else self._index.environment())
+        except OnlyGitTells:
+            self._only_git_tells = True
+            raise
 
     def _asked(self, root: str) -> _Facts:
         status, now = status_of(root), time_ns()
@@ -167,11 +210,13 @@ class Workspace:
         return Changes(fingerprint, files=changed)
 
 
-def _compared(root: str, facts: _Facts, previous: Changes | None) -> Changes:
+def _compared(root: str, facts: _Facts, previous: Changes | None, step: Step | None) -> Changes:
     changes = Changes(facts.fingerprint, facts.head, facts.tree)
     before = previous.tree if previous else None
     if before == facts.tree or (before is None and facts.clean):
         return changes
+    if step and step.lines and (step.before, step.after) == (before, facts.tree):
+        return replace(changes, files=step.files, insertions=step.lines[0], deletions=step.lines[1])
     for base in filter(None, (before, facts.head or empty_tree(facts.tree))):
         try:
             shortstat = line_of(git(root, "diff-tree", "-r", "--shortstat", base, facts.tree))

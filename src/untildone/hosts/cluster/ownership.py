@@ -104,9 +104,9 @@ def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
 def new_mark(git_folder: str, address: Address, token: str, published: str) -> str:
     """A commit that says who owns the loop. It has no content and no parent: the remote keeps only the last one."""
     who = f"untildone <untildone@localhost> {int(time.time())} +0000"
-    tree = write_object(git_folder, "tree", "", published)
+    tree = write_object(git_folder, "tree", b"", published)
     told = _MARK.format(tree=tree, who=who, loop_id=address.loop_id, token=token, published=published)
-    return write_object(git_folder, "commit", told, published)
+    return write_object(git_folder, "commit", told.encode(), published)
 
 
 def token_of(repository: str, mark: str) -> str:
