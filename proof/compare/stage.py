@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -119,6 +120,8 @@ class Stage:
 @contextlib.contextmanager
 def staged(check: str | None = CHECK, **behaviour: str | int | float) -> Iterator[Stage]:
     folder = Path(tempfile.mkdtemp(prefix="compare-"))
+    # Not before the end: after many files were deleted, some file systems are slow to make new ones, and the next run would pay.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     stage = Stage(folder, check)
     try:
         for name in ("workspace", "home", "tmp", "programs"):
@@ -130,7 +133,6 @@ def staged(check: str | None = CHECK, **behaviour: str | int | float) -> Iterato
         yield stage
     finally:
         end_all_of(stage)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def end_all_of(stage: Stage) -> None:
