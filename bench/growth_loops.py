@@ -179,7 +179,7 @@ def _lists(new: Place, old: Place, sizes: Sizes) -> Iterator[Row]:
     span = f"{ended:,} beside {WARM_UP} loops"
     asked = ASKED * sizes.times
     yield growth(f"the API's list, {span}", _turns(Place.listed, new, old, asked), "all have ended")
-    yield growth(f"untildone list, {span}", _turns(Place.shown, new, old, sizes.times // 4), "all have ended")
+    yield growth(f"untildone list, {span}", _turns(Place.shown, new, old, sizes.times), "all have ended")
     old.rest(sizes.resting)
     new.rest(PAGE)
     span = f"{sizes.resting:,} beside {PAGE} loops"

@@ -29,8 +29,12 @@ FULL = {1: 40, 10: 12, 100: 5, 1000: 2, 10_000: 1}
 """Megabytes, and how often they are printed in each turn."""
 TURNS, MOST_SECONDS = 3, 120
 OURS, PROCESSOR, ALONE, PEAK = "time a megabyte", "processor time a megabyte", "the file alone", "memory at most"
+BESIDE = "time a megabyte, as a multiple of the file alone"
+NOT_OURS = (OURS, ALONE)
+"""In these is how the file system takes more the more it holds, which differs from hour to hour."""
 NOTES = {
     OURS: "with the file system's own growth",
+    BESIDE: "without the file system's own growth",
     PROCESSOR: "of untildone's own process, which also writes the file",
     ALONE: "the file system's own growth",
 }
@@ -55,7 +59,8 @@ class Printed:
     @property
     def costs(self) -> dict[str, float]:
         by_name = {OURS: self.ours, PROCESSOR: self.processor, ALONE: self.alone, PEAK: [self.peak]}
-        return {name: statistics.median(values) for name, values in by_name.items()}
+        costs = {name: statistics.median(values) for name, values in by_name.items()}
+        return {**costs, BESIDE: costs[OURS] / costs[ALONE]} if costs[ALONE] else costs
 
 
 def rows(*, quick: bool) -> Iterator[Found]:
@@ -85,7 +90,7 @@ def _grown(printed: dict[int, list[Printed]]) -> Iterator[Found]:
     (first, few), *_, (last, many) = printed.items()
     for name in few[0].costs:
         turns = [(one.costs[name], other.costs[name]) for one, other in zip(few, many, strict=True)]
-        yield growth(f"{name}, {last:,} beside {first:,} MB", turns, NOTES.get(name, ""), judged=name != ALONE)
+        yield growth(f"{name}, {last:,} beside {first:,} MB", turns, NOTES.get(name, ""), judged=name not in NOT_OURS)
     series = {name: tuple(_middle(name, turns) for turns in printed.values()) for name in few[0].costs}
     sizes = tuple(map(float, printed))
     yield Curve("output", "What a megabyte of output costs", "megabytes that the agent prints in a turn", sizes, series)

@@ -178,6 +178,19 @@ def test_what_is_not_plain_any_more_is_told_by_git(
     assert place.look(after) == as_git_tells(plain, after)
 
 
+def test_a_setting_of_the_person_counts_from_when_it_is_there(counted: CountedGit, plain: Path) -> None:
+    place = settled(counted, plain)
+    (plain / "a.txt").write_text("more\n")
+    before = place.look()
+    (plain.parent / ".gitconfig").write_text("[core]\nautocrlf = input\n")
+    (plain / "a.txt").write_bytes(b"and more\r\n")
+    after = place.look(before)
+    assert after == as_git_tells(plain, before)
+    assert after.tree is not None
+    shown = subprocess.run(["git", "show", f"{after.tree}:a.txt"], cwd=plain, capture_output=True, timeout=60)
+    assert shown.stdout == b"and more\n"
+
+
 def test_a_file_that_becomes_a_pipe_is_not_read(counted: CountedGit, plain: Path) -> None:
     place = settled(counted, plain)
     (plain / "a.txt").write_text("more\n")

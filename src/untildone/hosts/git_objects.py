@@ -42,8 +42,8 @@ def tree_of(root: str, commit: str) -> str:
 def _tree_in(root: str, commit: str) -> str | None:
     """As the commit's own file says, if it has one."""
     try:
-        packed = _path(Path(git_folders(root)[-1]), commit).read_bytes()
-        content = zlib.decompressobj().decompress(packed, _START).partition(b"\0")[2]
+        with open(_path(git_folders(root)[-1], commit), "rb") as file:
+            content = zlib.decompressobj().decompress(file.read(), _START).partition(b"\0")[2]
     except (OSError, zlib.error):
         return None
     name = content.partition(b"\n")[0].removeprefix(b"tree ")
@@ -53,21 +53,26 @@ def _tree_in(root: str, commit: str) -> str | None:
 def write_object(folder: str, kind: str, body: bytes, like: str) -> str:
     """Write an object into a git folder; its name. `like` is any name that the repository has: it tells the hash in use."""
     name = object_name(kind, body, like)
-    path = _path(Path(folder), name)
+    path = _path(folder, name)
     # Named as git names its own: what a crash leaves of them, git removes.
-    draft = path.with_name(f"tmp_obj_{os.getpid()}_{threading.get_ident()}")
-    if not path.exists():
-        with told_as_sentence(path):
-            path.parent.mkdir(exist_ok=True)
-            draft.write_bytes(zlib.compress(_whole(kind, body), 1))
-            draft.replace(path)
+    draft = os.path.join(folder, "objects", f"tmp_obj_{os.getpid()}_{threading.get_ident()}")
+    if not os.path.exists(path):
+        with told_as_sentence(Path(path)):
+            with open(draft, "wb") as file:
+                file.write(zlib.compress(_whole(kind, body), 1))
+            try:
+                os.replace(draft, path)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                os.replace(draft, path)
     return name
 
 
 def read_object(folder: str, name: str) -> bytes | None:
     """What is in an object that has a file of its own."""
     try:
-        return zlib.decompress(_path(Path(folder), name).read_bytes()).partition(b"\0")[2]
+        with open(_path(folder, name), "rb") as file:
+            return zlib.decompress(file.read()).partition(b"\0")[2]
     except (OSError, zlib.error):
         return None
 
@@ -85,5 +90,5 @@ def _whole(kind: str, body: bytes) -> bytes:
     return b"%b %d\0%b" % (kind.encode(), len(body), body)
 
 
-def _path(folder: Path, name: str) -> Path:
-    return folder / "objects" / name[:2] / name[2:]
+def _path(folder: str, name: str) -> str:
+    return os.path.join(folder, "objects", name[:2], name[2:])

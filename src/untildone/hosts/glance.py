@@ -12,7 +12,7 @@ MOST_ENTRIES = 1500
 """Files and folders: with more of them, git itself is as quick."""
 
 _OURS = b".loop"
-_CONTENT = frozenset({b"objects", b"logs"})
+_CONTENT = frozenset({b"objects", b"logs", b"hooks"})
 """Inside git's own folder: named by what is in them, or read by nobody here."""
 
 Stamp = tuple[int, ...]

@@ -138,6 +138,8 @@ class Snapshot:
 
     def follow(self, places: Places) -> Step:
         """Take in the files that may have changed."""
+        if not is_plain(self._root):
+            raise OnlyGitTells
         before, lines = self.tree, []
         self._ask_about([place for place, stamp in places.items() if stamp and not self._top.find(_parts(place))])
         for place in sorted(places.keys() - self._ignored, key=lambda place: places[place] is not None):

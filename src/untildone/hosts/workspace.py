@@ -166,7 +166,7 @@ class Workspace:
             places = places_of(root, touched, seen)
             snapshot, last.snapshot = last.snapshot or self._read(root, last), None
             self._step = snapshot.follow(places)
-        except (OnlyGitTells, GitFailed, OSError, StoreError):
+        except (OnlyGitTells, GitFailed, OSError, ValueError, StoreError):
             return None
         last.snapshot = snapshot
         unchanged = snapshot.tree == last.facts.tree
