@@ -23,6 +23,8 @@ NOT_SETTINGS = frozenset({"TOKEN", "LOOP_ID", "SCRIPT", "SCRIPT_STATE", "CONFIG"
 """Variables with our prefix that mean something else."""
 HIDDEN = "…"
 """Stands for a secret wherever settings are shown."""
+_HIDDEN_STORE = f"postgres://{HIDDEN}"
+"""For the address of a database, which may hold a password: still one to those who check."""
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -226,9 +228,9 @@ def save(path: Path, values: Mapping[str, Any]) -> None:
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings for other eyes: without secrets and the variables of agents."""
     told = dict(values)
-    for secret in ("notify_secret", "store"):
+    for secret, shown in (("notify_secret", HIDDEN), ("store", _HIDDEN_STORE)):
         if told.get(secret):
-            told[secret] = HIDDEN
+            told[secret] = shown
     if "profiles" in told:
         told["profiles"] = {
             name: {**profile, "env": dict.fromkeys(profile["env"], HIDDEN)} if profile.get("env") else profile
@@ -244,7 +246,7 @@ def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str,
         old = before.get(name)
         if isinstance(value, Mapping):
             found[name] = _revealed(value, old if isinstance(old, Mapping) else {})
-        elif value != HIDDEN:
+        elif value not in (HIDDEN, _HIDDEN_STORE):
             found[name] = value
         elif old is not None:
             found[name] = old

@@ -287,14 +287,17 @@ def test_settings_are_read_checked_and_kept_as_toml(fresh: Server) -> None:
         "max_iterations": 7,
         "checks": ['say "it"'],
         "notify_secret": "hush",
+        "store": "postgresql://me:hush@127.0.0.1/mine",
         "profiles": {"mine": {"agent": "scripted", "env": {"KEY": "abc"}}},
     }
     kept = fresh.client.put("/api/settings", json=wanted)
     assert kept.status_code == 200, kept.text
     assert tomllib.loads(file.read_text()) == wanted
     shown = fresh.client.get("/api/settings", params={"scope": "project"}).json()
-    assert shown == {**wanted, "notify_secret": "…", "profiles": {"mine": {"agent": "scripted", "env": {"KEY": "…"}}}}
-    assert fresh.client.get("/api/settings").json()["max_iterations"] == 7
+    hidden = {"notify_secret": "…", "store": "postgres://…"}
+    assert shown == {**wanted, **hidden, "profiles": {"mine": {"agent": "scripted", "env": {"KEY": "…"}}}}
+    effective = fresh.client.get("/api/settings").json()
+    assert (effective["max_iterations"], effective["store"]) == (7, "postgres://…")
     assert fresh.client.put("/api/settings", json={**shown, "max_iterations": 8}).status_code == 200
     assert tomllib.loads(file.read_text()) == {**wanted, "max_iterations": 8}
     for wrong, field in [({"max_minutes": -1}, "max_minutes"), ({"nonsense": 1}, "nonsense"), ({"mode": "no"}, None)]:
