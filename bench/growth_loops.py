@@ -32,7 +32,7 @@ WARM_UP = 20
 """Loops that a new server drives before anything is measured; enough for a full page too."""
 PAGE = 10
 NEW_RUNS = 3
-ASKED = 5
+ASKED = 20
 """So many times as often: an answer takes milliseconds, and differs from the next by more than the sizes do."""
 LOOK_EVERY = 0.05
 """The same at every size: each look costs the server something."""
