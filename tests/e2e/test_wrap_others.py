@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,7 +66,9 @@ def desk_for(agent: str, folder: Path) -> Iterator[Desk]:
         finally:
             # Codex leaves a server of its own in the background.
             for pid in running(f"{desk.home}/.codex"):
-                os.kill(pid, signal.SIGKILL)
+                # Or it is ending by itself just now.
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def wrapped(desk: Desk, *words: str) -> Tmux:

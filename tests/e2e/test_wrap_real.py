@@ -233,13 +233,21 @@ def test_a_paste_of_100_kilobytes_arrives_whole(desk: Desk) -> None:
     assert desk.journal()[0]["task"] == pasted
 
 
+def name_of(pid: int) -> str:
+    """Of a process; empty if it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
+
+
 def test_the_terminal_is_well_again_after_claude_is_killed(desk: Desk) -> None:
     desk.api.load([agrees(), Step(text="Hi.", repeat="forever")])
     with in_shell(desk) as terminal:
         terminal.type("stty -a > before; " + " ".join(WRAP) + " claude; echo code $?; stty -a > after")
         terminal.press("Enter")
         terminal.shows(READY, PATIENCE)
-        (pid,) = [pid for pid in running(str(desk.home)) if b"claude" in Path(f"/proc/{pid}/comm").read_bytes()]
+        (pid,) = [pid for pid in running(str(desk.home)) if "claude" in name_of(pid)]
         os.kill(pid, signal.SIGKILL)
         terminal.shows("code 137", PATIENCE)
         until((desk.workspace / "after").exists, "the shell")
