@@ -125,6 +125,16 @@ def test_a_worktree_of_its_own_is_looked_at_in_the_same_way(
     assert place.look().fingerprint == Workspace(str(tmp_path / "tree")).look().fingerprint != before
 
 
+@pytest.mark.parametrize("name", ["hooks", "logs", "objects"])
+def test_a_branch_may_be_named_like_a_folder_of_git(counted: CountedGit, repository: Path, name: str) -> None:
+    git(repository, "checkout", "--quiet", "-b", f"{name}/mine")
+    git(repository, "commit", "--allow-empty", "--quiet", "--message=next")
+    place = settled(counted, repository)
+    before = place.look().fingerprint
+    git(repository, "update-ref", f"refs/heads/{name}/mine", "main")
+    assert place.look().fingerprint == Workspace(str(repository)).look().fingerprint != before
+
+
 def test_what_untildone_writes_is_no_reason_to_ask(counted: CountedGit, repository: Path) -> None:
     (repository / ".loop").mkdir()
     (repository / ".claude").mkdir()

@@ -58,7 +58,8 @@ def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
     pending, seen = [top, *own], 0
     while pending:
         folder = pending.pop()
-        is_git = os.path.join(folder, b"").startswith(inside)
+        # A branch may be named as one of git's folders is: below `refs`, everything is looked at.
+        is_git = (place := os.path.join(folder, b"")).startswith(inside) and b"/refs/" not in place
         with os.scandir(folder) as entries:
             for entry in entries:
                 seen += 1
