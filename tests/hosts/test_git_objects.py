@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from untildone.core.errors import StoreError
 from untildone.hosts import commits
 from untildone.hosts.git import GitFailed
-from untildone.hosts.git_objects import empty_tree, head_of, tree_of, write_object
+from untildone.hosts.git_objects import empty_tree, head_of, object_name, tree_of, write_object
 from untildone.hosts.workspace import Workspace
 from untildone.testing.cluster import git
 
@@ -75,6 +76,23 @@ def test_what_is_written_is_a_commit_to_git(repository: Path) -> None:
     git(repository, "push", "--quiet", str(bare), f"{name}:refs/marks/one")
     assert git(bare, "cat-file", "-p", "refs/marks/one").endswith("Said by ünïcode")
     subprocess.run(["git", "fsck", "--strict"], cwd=bare, check=True, capture_output=True, timeout=60)
+
+
+def test_of_an_object_that_cannot_be_written_nothing_is_left(repository: Path) -> None:
+    objects, head = repository / ".git" / "objects", head_of(str(repository))
+    name = object_name("blob", b"new\n", head)
+    (objects / name[:2]).write_text("in the way of the folder\n")
+    before = sorted(objects.iterdir())
+    with pytest.raises(StoreError, match="Cannot use"):
+        write_object(str(repository / ".git"), "blob", b"new\n", head)
+    assert sorted(objects.iterdir()) == before
+
+
+def test_what_a_crash_leaves_of_an_object_git_removes(repository: Path) -> None:
+    left = repository / ".git" / "objects" / "tmp_obj_1_1"
+    left.write_text("half")
+    git(repository, "prune", "--expire=now")
+    assert not left.exists()
 
 
 def test_a_commit_that_holds_everything_spares_a_look(repository: Path) -> None:

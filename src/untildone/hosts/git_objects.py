@@ -58,14 +58,22 @@ def write_object(folder: str, kind: str, body: bytes, like: str) -> str:
     draft = os.path.join(folder, "objects", f"tmp_obj_{os.getpid()}_{threading.get_ident()}")
     if not os.path.exists(path):
         with told_as_sentence(Path(path)):
-            with open(draft, "wb") as file:
-                file.write(zlib.compress(_whole(kind, body), 1))
             try:
-                os.replace(draft, path)
-            except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                os.replace(draft, path)
+                _put(zlib.compress(_whole(kind, body), 1), draft, path)
+            except OSError:
+                Path(draft).unlink(missing_ok=True)
+                raise
     return name
+
+
+def _put(content: bytes, draft: str, path: str) -> None:
+    with open(draft, "wb") as file:
+        file.write(content)
+    try:
+        os.replace(draft, path)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.replace(draft, path)
 
 
 def read_object(folder: str, name: str) -> bytes | None:
