@@ -174,6 +174,40 @@ def test_the_marker_counts_alone_on_a_line(text, marker, found):
     assert has_marker(text, marker) == found
 
 
+ORDERS = """\
+Judge the work. If everything is done and done well, answer with this line, with nothing else on it:
+[TASK_COMPLETED]
+or, to add a word for the person, with this one:
+[TASK_COMPLETED: your message]
+If not, leave that line out. Whatever you write instead is sent to the agent."""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (ORDERS, None),
+        (ORDERS.replace("\n", "\r\n"), None),
+        (f"My orders are these.\n\n{ORDERS}\n\nI shall look now.", None),
+        ("answer with this line, with nothing else on it:\n\n[TASK_COMPLETED]", None),
+        ("If done well,\nanswer with this line, with\nnothing else on it:\n[TASK_COMPLETED]\nThe tests fail.", None),
+        ("**Answer with this line, with nothing else on it:**\n[TASK_COMPLETED]", None),
+        ("[TASK_COMPLETED]\nor, to add a word for the person, with this one:", None),
+        ("[TASK_COMPLETED: your message]\nIf not, leave that line out.", None),
+        ("[TASK_COMPLETED]", MarkerFound()),
+        ("Everything is done and done well.\n[TASK_COMPLETED]", MarkerFound()),
+        ("[TASK_COMPLETED]\nThe tests pass, and the docs are there.", MarkerFound()),
+        (f"{ORDERS}\n\nI looked, and it is all there.\n\n[TASK_COMPLETED: well done]", MarkerFound("well done")),
+    ],
+)
+def test_repeated_orders_are_no_marker(text, found):
+    assert has_marker(text, "[TASK_COMPLETED]", ORDERS) == found
+
+
+def test_an_echo_is_one_however_its_lines_are_broken():
+    prompt = f"Mend the parser.\nWhen all of it is done, your last line must be:\n{PROMISE}\n"
+    assert not has_promise(f"When all of it is done,\nyour last line must be:\n{PROMISE}\n", PROMISE, prompt)
+
+
 HOSTILE = [
     "`",
     "`a",
@@ -195,7 +229,7 @@ HOSTILE = [
 def test_a_hostile_message_of_a_million_characters_is_read_in_one_pass(piece):
     flood = piece * (1_000_000 // len(piece))
     assert has_promise(f"{flood}`\n\n~~~\n{PROMISE}", PROMISE, DICTATED) == (piece.startswith("<"))
-    assert has_marker(f"{flood}\n\n~~~\n[TASK_COMPLETED]") is None
+    assert has_marker(f"{flood}\n\n~~~\n[TASK_COMPLETED]", prompt=ORDERS) is None
 
 
 def test_many_mentions_in_one_line_or_under_many_blank_lines_are_read_in_one_pass():

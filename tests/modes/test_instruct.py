@@ -75,6 +75,15 @@ def test_the_instructor_leads_until_it_says_done() -> None:
     ]
 
 
+def test_an_instructor_that_repeats_its_orders_has_not_said_done() -> None:
+    def echo(action: AskAgent, _loop: Loop) -> Reply:
+        return Reply(Answer(f"{action.ask.system_prompt}\n\n{action.ask.prompt}"), changes=Changes(str(len(ran.asked))))
+
+    ran = driver.looping(echo, Budget(iterations=3), mode="instruct", task=TASK)
+    assert ran.run().outcome is Outcome.BUDGET
+    assert len(ran.calls(Role.WORKER)) == 3
+
+
 def test_each_has_a_session_of_its_own_and_the_instructor_knows_its_role() -> None:
     ran = led(["One.", "Two.", DONE])
     ran.run()

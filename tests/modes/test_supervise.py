@@ -103,6 +103,22 @@ def test_how_to_agree_is_in_the_system_prompt_and_not_among_the_words(marker: st
     assert marker not in call.ask.prompt
 
 
+def test_a_supervisor_that_repeats_its_orders_has_not_agreed() -> None:
+    def echo(action: AskAgent, _loop: Loop) -> Reply:
+        return Reply(Answer(f"{action.ask.system_prompt}\n\n{action.ask.prompt}"), changes=Changes(str(len(ran.asked))))
+
+    ran = driver.looping(
+        echo,
+        Budget(iterations=3),
+        mode="supervise",
+        review=True,
+        worker=BARE,
+        task=f"Make the tests pass. Then say so on a line of its own:\n{AGREED}",
+    )
+    assert ran.run().outcome is Outcome.BUDGET
+    assert len(ran.calls(Role.SUPERVISOR)) == 3
+
+
 @pytest.mark.parametrize(
     "feedback",
     [

@@ -34,7 +34,8 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 _WORD = re.compile(r"\w+")
 _TELLING = 3
 _MENTIONS_LOOKED_AT = 64
-_LINES_LOOKED_AT = 100
+_WORDS_LOOKED_AT = 6
+_CHARACTERS_LOOKED_AT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +65,21 @@ def has_promise(final_message: str, promise: str, prompt: str = "") -> bool:
     return False
 
 
-def has_marker(text: str, marker: str = "[TASK_COMPLETED]") -> MarkerFound | None:
-    """The marker alone on a line, outside code blocks. In brackets it may carry a word: `[TASK_COMPLETED: word]`."""
-    text, marker = _unix_lines(text), marker.strip()
+def has_marker(text: str, marker: str = "[TASK_COMPLETED]", prompt: str = "") -> MarkerFound | None:
+    """The marker alone on a line, outside code blocks. In brackets it may carry a word: `[TASK_COMPLETED: word]`.
+
+    Where the prompt dictates the line, it is an echo beside the words that it stands beside there."""
+    text, marker, prompt = _unix_lines(text), marker.strip(), _unix_lines(prompt)
     bracketed = len(marker) > 2 and marker.startswith("[") and marker.endswith("]")
     stem = marker[:-1] if bracketed else marker
     if not stem or stem not in text:
         return None
-    fences = _blocks(text, _FENCE)
+    dictated = list(islice(_positions(prompt, stem), _MENTIONS_LOOKED_AT))
+    hidden = _merged([*_blocks(text, _FENCE), *_echoed_lines(text, stem, prompt, dictated)])
     position = text.find(stem)
     while position >= 0:
         start, end = _line(text, position)
-        covered = _end_of_cover(fences, position)
+        covered = _end_of_cover(hidden, position)
         if covered is None:
             found = _marker_on(text[start:end].strip(), marker, stem if bracketed else None)
             if found:
@@ -188,15 +192,17 @@ def _echoes(text: str, promise: str, prompt: str) -> list[Span]:
 
 
 def _echoed_lines(text: str, promise: str, prompt: str, dictated: list[int]) -> Iterator[Span]:
-    """A line that the prompt dictates is an echo only beside the line that it stands beside in the prompt."""
+    """A line that the prompt dictates is an echo only beside the words that it stands beside in the prompt."""
     lines = {prompt[slice(*_line(prompt, position))].strip() for position in dictated}
-    above = {_neighbour(prompt, position, promise, -1) for position in dictated} - {""}
-    below = {_neighbour(prompt, position, promise, +1) for position in dictated} - {""}
+    above = {_words_above(prompt, position, promise) for position in dictated}
+    below = {_words_below(prompt, position, promise) for position in dictated}
+    above, below = ({words for words in told if len(words) >= _TELLING} for told in (above, below))
     position = text.find(promise) if above or below else -1
     while position >= 0:
         start, end = _line(text, position)
         if text[start:end].strip() in lines and (
-            _neighbour(text, position, promise, -1) in above or _neighbour(text, position, promise, +1) in below
+            any(_words_above(text, position, promise)[-len(words) :] == words for words in above)
+            or any(_words_below(text, position, promise)[: len(words)] == words for words in below)
         ):
             yield start, end
         position = text.find(promise, max(end, position + 1))
@@ -224,17 +230,17 @@ def _words_beside(passage: str, promise: str) -> int:
     return len(_WORD.findall(passage.replace(promise, " ")))
 
 
-def _neighbour(text: str, position: int, promise: str, step: int) -> str:
-    """The nearest line above or below that says something, if it says enough to be recognised; else nothing."""
-    start, end = _line(text, position)
-    for _ in range(_LINES_LOOKED_AT):
-        if start == 0 if step < 0 else end == len(text):
-            break
-        start, end = _line(text, start - 1 if step < 0 else end + 1)
-        line = text[start:end].strip()
-        if promise in line or _WORD.search(line):
-            return line if _words_beside(line, promise) >= _TELLING else ""
-    return ""
+def _words_above(text: str, position: int, promise: str) -> tuple[str, ...]:
+    """The last few words before the line, however they are spread over lines; not beyond another promise."""
+    start, _ = _line(text, position)
+    nearest = text[max(0, start - _CHARACTERS_LOOKED_AT) : start].rpartition(promise)[2]
+    return tuple(_WORD.findall(nearest))[-_WORDS_LOOKED_AT:]
+
+
+def _words_below(text: str, position: int, promise: str) -> tuple[str, ...]:
+    _, end = _line(text, position)
+    nearest = text[end : end + _CHARACTERS_LOOKED_AT].partition(promise)[0]
+    return tuple(_WORD.findall(nearest))[:_WORDS_LOOKED_AT]
 
 
 def _positions(text: str, wanted: str) -> Iterator[int]:

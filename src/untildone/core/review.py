@@ -32,11 +32,19 @@ def wants_fresh(loop: Loop, role: Role) -> bool:
 
 def ask(loop: Loop, reviewer: AgentChoice | None = None) -> Ask:
     """A fork of the worker's session looks, if the agent can fork; else a fresh reviewer who is shown everything."""
-    asked = "What the person asked:\n" + "\n\n".join(loop.everything_asked)
+    asked = _what_was_asked(loop)
     if _can_fork(loop, reviewer or loop.settings.agent_for(Role.SUPERVISOR)):
         return Ask(Role.SUPERVISOR, asked, SessionUse.FORK, system_prompt(loop, _IN_COPY))
-    prompt = f"{asked}\n\nThe agent's last message:\n{loop.last_answer}"
+    prompt = f"{asked}\n\n{_what_was_answered(loop)}"
     return Ask(Role.SUPERVISOR, prompt, SessionUse.NEW, system_prompt(loop, _FROM_OUTSIDE), show_diff=True)
+
+
+def _what_was_asked(loop: Loop) -> str:
+    return "What the person asked:\n" + "\n\n".join(loop.everything_asked)
+
+
+def _what_was_answered(loop: Loop) -> str:
+    return f"The agent's last message:\n{loop.last_answer}"
 
 
 def _can_fork(loop: Loop, reviewer: AgentChoice) -> bool:
@@ -57,8 +65,10 @@ def system_prompt(loop: Loop, where: str) -> str:
 
 
 def result(loop: Loop, answer: Answer) -> GateResult:
-    """The marker alone on a line is agreement; anything else is feedback."""
-    agreed = has_marker(answer.text, loop.settings.marker)
+    """The marker alone on a line is agreement; anything else is feedback, also what only repeats the orders."""
+    own_words = answer.text.replace(_what_was_answered(loop).strip(), "")
+    told = "\n\n".join((system_prompt(loop, ""), _what_was_asked(loop)))
+    agreed = has_marker(own_words, loop.settings.marker, told)
     if agreed is not None:
         return GateResult("review", "", passed=True, tail=agreed.message or "")
     feedback = answer.text.strip()

@@ -58,6 +58,9 @@ Phases, Completed Work. Where you are not allowed to, your answer is enough. `{P
 subtask is done."""
 
 
+CHOICE = ', "route": "…", "score": 0 to 100'
+
+
 def prompt(loop: Loop) -> str:
     route = route_of(loop)
     sections = {
@@ -72,6 +75,11 @@ def prompt(loop: Loop) -> str:
         "ANSWER": _answer(loop),
     }
     return "\n\n".join(f"[{title}]\n{text}" if title else text for title, text in sections.items() if text)
+
+
+def without_choices(answer: str) -> str:
+    """An answer without an echo of what it was to choose from."""
+    return answer.replace(CHOOSE, "").replace(CHOICE, "")
 
 
 def _place(loop: Loop) -> str:
@@ -120,7 +128,7 @@ def _answer(loop: Loop) -> str:
     route, phase = route_of(loop), phase_of(loop)
     more = ""
     if route is None:
-        more = ', "route": "…", "score": 0 to 100'
+        more = CHOICE
     elif phase is Phase.REVIEW:
         more = ', "review_score": 0 to 100, "findings": ["…"]'
     elif (route.loops and phase in (Phase.PLAN, Phase.SUBTASKS)) or loop.tasks:

@@ -108,7 +108,7 @@ class Understanding:
         if state.route:
             return
         known = route_of(self.loop)
-        name = known.name if known else self.news.route or answers.route_in(self.text)
+        name = known.name if known else self.news.route or answers.route_in(texts.without_choices(self.text))
         if not name and self.in_turn:
             name = UNREADABLE_ROUTE
             self.notes.append(f"No route can be read from the answer; it is {name}.")

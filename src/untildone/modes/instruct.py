@@ -36,18 +36,22 @@ class Instruct(PlainMode):
     def next(self, loop: Loop) -> Ask:
         if _stage(loop) is Stage.WORK and not loop.inbox and not _was_cut_short(loop):
             return Ask(Role.WORKER, _instruction(loop), SessionUse.RESUME if _remembers(loop) else SessionUse.NEW)
-        memory = texts.REMEMBERS if _remembers(loop) else texts.FORGETS
-        role = texts.ROLE.format(marker=loop.settings.marker.strip(), memory=memory)
         news, everything = _joined(*_news(loop)), _joined(*_history(loop), *_news(loop))
-        return Ask(Role.INSTRUCTOR, news, system_prompt=role, prompt_if_new=everything, carries_messages=True)
+        return Ask(Role.INSTRUCTOR, news, system_prompt=_role(loop), prompt_if_new=everything, carries_messages=True)
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         if role is Role.WORKER:
             return _read(loop, Stage.ANSWERED, _instruction(loop))
-        done = has_marker(answer.text, loop.settings.marker)
+        own_words = answer.text.replace(_worker_answered(loop), "")
+        done = has_marker(own_words, loop.settings.marker, _joined(_role(loop), *loop.asked))
         if done is not None:
             return _read(loop, Stage.CLAIMED, "", note=done.message or "")
         return _read(loop, Stage.WORK, answer.text.strip()[:LONGEST_INSTRUCTION])
+
+
+def _role(loop: Loop) -> str:
+    memory = texts.REMEMBERS if _remembers(loop) else texts.FORGETS
+    return texts.ROLE.format(marker=loop.settings.marker.strip(), memory=memory)
 
 
 def _read(loop: Loop, stage: Stage, instruction: str, note: str = "") -> AnswerRead:
