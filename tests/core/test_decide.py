@@ -19,6 +19,7 @@ from untildone.core.events import (
     StopRequested,
     TurnInterrupted,
     TurnStarted,
+    WorkspaceSeen,
 )
 from untildone.core.loop import Loop
 from untildone.core.model import (
@@ -184,6 +185,47 @@ def test_a_supervisor_who_says_nothing_has_not_agreed() -> None:
 def test_a_review_that_fails_never_means_done() -> None:
     loop = looping(by_role(DONE, failing(FailureKind.AUTH)), review=True).run()
     assert (loop.status, loop.outcome) == (Status.FAILED, Outcome.FAILED)
+
+
+@pytest.mark.parametrize(("second", "outcome"), [(True, Outcome.VERIFIED), (False, Outcome.BUDGET)])
+def test_what_a_supervisor_changed_is_checked_again(second: bool, outcome: Outcome) -> None:
+    def answers(action: AskAgent, _loop: Loop) -> Reply:
+        worker = action.ask.role is Role.WORKER
+        return Reply(Answer(DONE if worker else AGREED), changes=Changes(f"left by the {action.ask.role.value}"))
+
+    passing = iter([True, second])
+    ran = looping(
+        answers,
+        Budget(iterations=1),
+        gates=lambda command, _loop: passes(command) if next(passing) else fails(command),
+        checks=("make",),
+        review=True,
+    )
+    assert ran.run().outcome is outcome
+    assert ran.gates_run == ["make", "make"]
+    assert len(ran.calls(Role.SUPERVISOR)) == 1, "its word is about what it left"
+
+
+def test_a_supervisor_who_changes_nothing_costs_no_second_check() -> None:
+    ran = looping(by_role(DONE, AGREED), checks=("make",), review=True)
+    assert ran.run().outcome is Outcome.VERIFIED
+    assert ran.gates_run == ["make"]
+
+
+@pytest.mark.parametrize(("now", "times"), [("as it was", 1), ("edited meanwhile", 2)])
+def test_what_changed_while_nobody_drove_the_loop_is_judged_anew(now: str, times: int) -> None:
+    ran = looping(by_role(DONE, Answer(AGREED)), checks=("make",), review=True)
+    ran.claim()
+    while not ran.gates_run:
+        ran.step()
+    ran.tell("pause", PauseRequested())
+    assert ran.run().outcome is Outcome.PAUSED
+    ran.tell("resume", ResumeRequested())
+    if now != ran.loop.last_seen:
+        ran.journal.append(WorkspaceSeen(Changes(now)))
+    assert ran.run().outcome is Outcome.VERIFIED
+    assert (ran.gates_run, len(ran.calls(Role.SUPERVISOR))) == (["make"] * times, 1)
+    assert ran.loop.start.fingerprint == "as it was", "how the loop found the workspace stays known"
 
 
 def test_require_change_does_not_believe_a_claim_without_one() -> None:

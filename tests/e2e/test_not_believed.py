@@ -1,13 +1,44 @@
-"""What is not believed: words that prove nothing, and checks that prove something else."""
+"""What is not believed: words that prove nothing, and checks that proved something else."""
 
 from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from untildone import modes
-from untildone.testing.command_line import CommandLine
+from untildone.testing.command_line import CommandLine, finish, until
+from untildone.testing.terminal import Terminal
 
 PATIENCE = 120.0
+JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
+AGREED = "[TASK_COMPLETED]"
+WORK = {"write": {"parser.py": "pass\n"}, "say": "I built it."}
+SUPERVISED = ("run", "Build it", "--mode", "supervise", "--check", "test -f parser.py", "-r", "1")
+
+
+@pytest.fixture
+def guided(cli: CommandLine) -> CommandLine:
+    cli.environment["UNTILDONE_SCRIPT_STATE"] = str(cli.home / "state")
+    (cli.workspace / "SUPERVISOR.md").write_text("Look at the edges.")
+    return cli
+
+
+def played(cli: CommandLine, *turns: dict[str, Any]) -> tuple[str, ...]:
+    """A fork starts where the worker stands, so all sessions share one place in the script."""
+    return (*cli.script(*turns), "--one-place")
+
+
+def gates_run(cli: CommandLine) -> int:
+    return sum(entry["event"] == "gate_start" for entry in cli.run("log", "last", "--json").records)
+
+
+# --- words ---
 
 
 @pytest.mark.parametrize("mode", modes.names())
@@ -17,3 +48,56 @@ def test_an_agent_that_only_repeats_what_it_is_told_is_never_done(cli: CommandLi
     echo = ("--agent", "command", "--command", "cat", "--check", "true", "-r", "3")
     ended = cli.run("run", task, "--mode", mode, *echo, "--json", patience=PATIENCE)
     assert ended.records[-1]["outcome"] not in ("verified", "claimed"), ended.output
+
+
+# --- checks of what is no longer there ---
+
+
+@pytest.mark.parametrize("in_git", [True, False])
+def test_what_the_supervisor_breaks_is_checked_again(guided: CommandLine, in_git: bool) -> None:
+    if in_git:
+        subprocess.run(["git", "init", "--quiet", guided.workspace], check=True, timeout=60)
+    script = played(guided, {**JUDGES, "delete": "parser.py", "say": AGREED}, WORK)
+    ended = guided.run(*SUPERVISED, *script, patience=PATIENCE)
+    assert ended.code == 3, ended.errors
+    assert gates_run(guided) == 2
+
+
+def hanging(cli: CommandLine) -> tuple[subprocess.Popen[str], Path]:
+    """A loop whose checks have passed, and whose supervisor is at it."""
+    begun = cli.home / "begun"
+    looks = {**JUDGES, "run": ["touch", str(begun)], "hang": True}
+    runner = cli.start(*SUPERVISED, *played(cli, looks, {**JUDGES, "say": AGREED}, WORK))
+    until(begun.exists, PATIENCE)
+    return runner, cli.workspace / "parser.py"
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_what_changed_during_a_pause_is_checked_again(guided: CommandLine, broken: bool) -> None:
+    runner, work = hanging(guided)
+    assert guided.run("pause", "--now", "last").code == 0
+    assert finish(runner, patience=PATIENCE).code == 7
+    if broken:
+        work.unlink()
+    assert guided.run("resume", "last", patience=PATIENCE).code == (3 if broken else 0)
+    assert gates_run(guided) == (2 if broken else 1)
+
+
+def test_what_changed_after_a_crash_is_checked_again(guided: CommandLine) -> None:
+    runner, work = hanging(guided)
+    os.kill(runner.pid, signal.SIGKILL)
+    finish(runner, patience=PATIENCE)
+    work.unlink()
+    assert guided.run("resume", "last", patience=PATIENCE).code == 3
+    assert gates_run(guided) == 2
+
+
+def test_what_changed_before_the_person_leaves_is_not_called_verified(guided: CommandLine) -> None:
+    script = played(guided, {**JUDGES, "say": AGREED, "repeat": "forever"}, WORK)
+    program = [sys.executable, "-m", "untildone.faces.cli", *SUPERVISED, "--interactive", *script]
+    with Terminal(program, guided.workspace, guided.environment) as terminal:
+        terminal.shows("What next?")
+        (guided.workspace / "parser.py").unlink()
+        terminal.enter("exit")
+        assert terminal.ends() == 7
+        assert "has changed since it was checked" in terminal.text

@@ -40,7 +40,7 @@ from untildone.core.events import (
 )
 from untildone.core.hints import assert_never
 from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, session_key
-from untildone.core.model import Budget, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
+from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
 from untildone.core.value import replace
 
 KEPT_ANSWER = 20_000
@@ -149,6 +149,8 @@ def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksC
 
 def _seen(loop: Loop, event: LiveStateSeen | SessionRead | WorkspaceSeen) -> Loop:
     match event:
+        case WorkspaceSeen(changes=changes) if loop.start.fingerprint:
+            return replace(loop, changes=changes, gates=(), checked="")
         case WorkspaceSeen(changes=changes):
             return replace(loop, start=changes, changes=changes)
         case LiveStateSeen():
@@ -228,7 +230,14 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
         loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:])
     if turn is not None and answer.failure is None:
         loop = replace(loop, limits={name: limit for name, limit in loop.limits.items() if name != turn.profile})
-    return loop if event.changes is None else replace(loop, changes=event.changes)
+    return loop if event.changes is None else _with_changes(loop, event.role, event.changes)
+
+
+def _with_changes(loop: Loop, role: Role, changes: Changes) -> Loop:
+    """Checks prove nothing of a workspace that a supervisor changed after them; its own word is about what it left."""
+    if role is Role.SUPERVISOR and changes.fingerprint != loop.last_seen:
+        loop = replace(loop, gates=tuple(result for result in loop.gates if result.gate == "review"), checked="")
+    return replace(loop, changes=changes)
 
 
 def _session_at_work(loop: Loop) -> str | None:
@@ -336,6 +345,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         live_in_turn=False,
         claimed=event.claimed,
         gates=() if event.claimed and not loop.claimed else loop.gates,
+        checked="" if event.claimed and not loop.claimed else loop.checked,
         stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
         tasks=tasks.changed(loop.tasks, event.tasks),
@@ -347,6 +357,7 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
     failed = tuple(result for result in results if not result.passed)
     spend = replace(loop.spend, seconds=loop.spend.seconds + event.seconds)
     loop = replace(loop, turn=None, answer=None, gates=results, gate=None, claimed=not failed, spend=spend)
+    loop = replace(loop, checked=event.seen or loop.checked)
     if not failed:
         return loop
     check = gates.signature(failed)

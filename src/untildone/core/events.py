@@ -89,7 +89,7 @@ class BudgetChanged:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSeen:
-    """The workspace before the first turn."""
+    """The workspace before the first turn; later, that it is no longer as the gates judged it."""
 
     changes: Changes
 
@@ -196,6 +196,8 @@ class GateStarted:
 class GatesRan:
     results: tuple[GateResult, ...]
     seconds: float = 0.0
+    seen: str = ""
+    """The fingerprint of the workspace when the checks had run; empty: none did."""
 
 
 @dataclass(frozen=True, slots=True)

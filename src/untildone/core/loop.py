@@ -133,6 +133,8 @@ class Loop:
     """The agent claims to be done, and the gates have not all spoken."""
     gates: tuple[GateResult, ...] = ()
     """What the gates said: of the present claim so far, or of the last one that failed."""
+    checked: str = ""
+    """The fingerprint of the workspace when the checks among them had run."""
     gate: RunningGate | None = None
     start: Changes = Changes()
     """The workspace as the loop found it."""
@@ -192,6 +194,11 @@ class Loop:
     @property
     def failed_gates(self) -> tuple[GateResult, ...]:
         return tuple(result for result in self.gates if not result.passed)
+
+    @property
+    def last_seen(self) -> str:
+        """The fingerprint of the workspace as it was when last looked at: what the gates said holds only of that."""
+        return self.checked or self.changes.fingerprint
 
     @property
     def works_in_session(self) -> bool:

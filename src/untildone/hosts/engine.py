@@ -41,6 +41,7 @@ from untildone.hosts.workspace import Workspace
 from untildone.store import Journal, Store
 
 LOOK_EVERY = 0.02
+CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildone resume` checks it again"
 
 
 class Observer(Protocol):
@@ -180,6 +181,7 @@ class _Drive:
     def until_rest(self) -> Loop:
         if not self.journal.loop.start.fingerprint:
             self.write(WorkspaceSeen(self.workspace.look(None)))
+        self.look_again()
         self.recover()
         self.note_edit()
         while not (isinstance(action := self.next_action(), Rest) or self.engine.leaves_before(action)):
@@ -187,6 +189,15 @@ class _Drive:
         self.journal.append()
         self.show_live_state()
         return self.journal.loop
+
+    def look_again(self) -> bool:
+        """Whether the workspace is no longer as the gates judged it: then what they said is void."""
+        loop = self.journal.loop
+        changes = self.workspace.look(loop.changes) if loop.claimed and loop.gates else None
+        if changes is None or changes.fingerprint == loop.last_seen:
+            return False
+        self.write(WorkspaceSeen(changes))
+        return True
 
     def recover(self) -> None:
         """A loop that has worked but has nothing of its mode's state lost it: the documents may still tell."""
@@ -311,7 +322,8 @@ class _Drive:
             if self.wants_out():
                 return
         self.around.site.secure(loop, f"Checks after round {loop.spend.iterations}: {loop.title}")
-        self.write(GatesRan(tuple(results), time.monotonic() - started), sync=False)
+        seen = self.workspace.look(loop.changes).fingerprint
+        self.write(GatesRan(tuple(results), time.monotonic() - started, seen), sync=False)
 
     def run_check(self, command: str, timeout: float) -> GateResult:
         self.write(GateStarted(command), sync=False)
@@ -348,6 +360,8 @@ class _Drive:
                 return
             standing = self.decided()
             question = replace(standing, question="") if isinstance(standing, AwaitPerson) else AwaitPerson("")
+        if question.leave is Outcome.VERIFIED and self.look_again():
+            question = replace(question, leave=Outcome.PAUSED, reason=CHANGED_SINCE)
         self.write(Rested(question.leave, question.reason))
 
     def answer_of_person(self, question: AwaitPerson, standing: Action) -> str | None:

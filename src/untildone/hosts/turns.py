@@ -157,13 +157,20 @@ class Turn:
         return "timeout" if own is not None and action.timeout is not None and action.timeout >= own else "budget"
 
     def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
-        changes = self._look(action) if action.ask.role is Role.WORKER else None
+        changes = self._look(action) if action.ask.role is Role.WORKER else self._changed_by_others()
         self.write(TurnEnded(action.ask.role, action.iteration, answer, seconds, changes), sync=False)
 
     def _look(self, action: AskAgent) -> Changes:
         loop = self.journal.loop
         commit = self.engine.around.site.keep(loop, self._title(action), self.drive.wants_out)
         return self.drive.workspace.look(loop.changes, commit)
+
+    def _changed_by_others(self) -> Changes | None:
+        """A supervisor is to change nothing; if the workspace is another all the same, what was checked is no longer there."""
+        if not self.journal.loop.claimed:
+            return None
+        changes = self.drive.workspace.look(self.journal.loop.changes)
+        return None if changes.fingerprint == self.journal.loop.last_seen else changes
 
     def _title(self, action: AskAgent) -> str:
         return f"Round {action.iteration}: {self.journal.loop.title}"

@@ -79,7 +79,7 @@ class Reply:
     answer: Answer = Answer()
     seconds: float = 1.0
     changes: Changes | None = None
-    """The workspace after a worker's turn; None: as before."""
+    """The workspace after a worker's or a supervisor's turn; None: as before."""
     session_id: str | None = None
     """Told while the agent is still at work."""
     meanwhile: tuple[Event, ...] = ()
@@ -271,7 +271,8 @@ class Driver:
             self._finish(action, reply)
 
     def _finish(self, action: AskAgent, reply: Reply) -> None:
-        changes = reply.changes or self.loop.changes if action.ask.role is Role.WORKER else None
+        looked_at = {Role.WORKER: reply.changes or self.loop.changes, Role.SUPERVISOR: reply.changes}
+        changes = looked_at.get(action.ask.role)
         self.journal.append(TurnEnded(action.ask.role, action.iteration, reply.answer, reply.seconds, changes))
 
     def _run_gates(self, action: RunGates) -> None:
@@ -283,7 +284,7 @@ class Driver:
             results.append(self.gates(command, loop))
             if self.loop.interrupts_now:
                 return
-        self.journal.append(GatesRan(tuple(results), 0.5))
+        self.journal.append(GatesRan(tuple(results), 0.5, self.loop.changes.fingerprint))
 
     def _await_person(self, question: AwaitPerson) -> None:
         answer = self.person(question, self.loop)

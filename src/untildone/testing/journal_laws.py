@@ -16,9 +16,10 @@ from untildone.core.events import (
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
+    WorkspaceSeen,
 )
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult, Outcome, Role, Spend, Status, Usage
+from untildone.core.model import Changes, GateResult, Outcome, Role, Spend, Status, Usage
 from untildone.core.value import replace
 from untildone.store.lines import as_fields, compact, entry_of, sealed, unsealed
 from untildone.testing.driver import Driver, fold
@@ -46,7 +47,9 @@ class Laws:
         self.loop: Loop | None = None
         self.iterations = 0
         self.spend = Spend()
-        self.since_claim: list[GateResult] = []
+        self.since_claim: dict[tuple[str, str], tuple[GateResult, str]] = {}
+        """The last word of each gate since the claim, and how the workspace was when the checks had run."""
+        self.workspace = ""
 
     def read(self, entries: Iterable[Entry]) -> Loop:
         for entry in entries:
@@ -110,9 +113,14 @@ class Laws:
     def _note_gates(self, before: Loop, event: Event) -> None:
         match event:
             case AnswerRead(claimed=True) if not before.claimed:
-                self.since_claim = []
-            case GatesRan(results=results):
-                self.since_claim += results
+                self.since_claim = {}
+            case WorkspaceSeen(changes=changes):
+                self.since_claim, self.workspace = {}, changes.fingerprint
+            case TurnEnded(changes=Changes(fingerprint=fingerprint)):
+                self.workspace = fingerprint
+            case GatesRan(results=results, seen=seen):
+                self.workspace = seen or self.workspace
+                self.since_claim |= {(each.gate, each.command): (each, self.workspace) for each in results}
             case _:
                 pass
 
@@ -138,9 +146,11 @@ class Laws:
         wanted = [("check", command) for command in before.settings.checks]
         wanted += [("require_change", "")] if before.settings.require_change else []
         wanted += [("review", "")] if before.settings.review else []
-        passed = [(result.gate, result.command) for result in self.since_claim if result.passed]
+        passed = [gate for gate, (result, _) in self.since_claim.items() if result.passed]
         assert sorted(passed) == sorted(wanted), "every gate has agreed since the claim"
         assert len(passed) == len(self.since_claim), "no gate has disagreed since the claim"
+        seen = {seen for (gate, _), (_, seen) in self.since_claim.items() if gate != "review"}
+        assert seen <= {self.workspace}, "the checks passed on the workspace as it is"
         assert outcome is (Outcome.VERIFIED if wanted else Outcome.CLAIMED), "claimed is not verified"
 
 

@@ -95,7 +95,7 @@ def extended(timeline: Timeline, entries: tuple[Entry, ...]) -> Timeline:
 def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
     event = entry.event
     if isinstance(event, WorkspaceSeen):
-        return replace(facts, tree=event.changes.tree, start=event.changes.tree)
+        return replace(facts, tree=event.changes.tree, start=facts.start if rounds else event.changes.tree)
     if isinstance(event, MessageSent) and not rounds:
         return replace(facts, messages=(*facts.messages, event.text[:KEPT_WORDS]))
     if isinstance(event, TurnStarted) and event.role is Role.WORKER:

@@ -21,9 +21,10 @@ from untildone.core.events import (
     Rested,
     TurnEnded,
     TurnStarted,
+    WorkspaceSeen,
 )
 from untildone.core.loop import HOOK, Loop, Turn
-from untildone.core.model import Answer, Outcome, Role, SessionUse, Status
+from untildone.core.model import Answer, Changes, Outcome, Role, SessionUse, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.hosts.hook import presence, sessions
@@ -128,6 +129,7 @@ class Stop:
         if self.loop.turn is None and self.loop.settings.interactive and not self._note_work_of_its_own():
             return SILENCE
         self._note_stop()
+        self._look_again()
         while (reply := self._carry_out(self._decided())) is None:
             continue
         return reply
@@ -176,17 +178,29 @@ class Stop:
         if self.occasion.adds_up:
             sessions.write(replace(self.note, heard=len(self.occasion.message or "")))
 
+    def _look_again(self) -> None:
+        """What the gates said at an earlier stop holds only if the workspace is still the same."""
+        if self.loop.claimed and self.loop.gates:
+            changes = self._workspace_now()
+            if changes.fingerprint != self.loop.last_seen:
+                self.write(WorkspaceSeen(changes))
+
+    def _workspace_now(self) -> Changes:
+        from untildone.hosts import workspace
+
+        return workspace.Workspace(self.loop.settings.workspace).look(self.loop.changes)
+
     def _ended(self, turn: Turn) -> TurnEnded:
         answer = Answer(text=self.message[-KEPT_MESSAGE:], session_id=self.occasion.session_id)
         now = time.time()
         ended = TurnEnded(Role.WORKER, turn.iteration, answer, max(0.0, now - turn.started_at))
         if not self._matters(ended, now):
             return ended
-        from untildone.hosts import commits, workspace
-
         if self.loop.settings.commit:
+            from untildone.hosts import commits
+
             commits.commit(self.loop.settings.workspace, f"Round {turn.iteration}: {self.loop.title}")
-        return replace(ended, changes=workspace.Workspace(self.loop.settings.workspace).look(self.loop.changes))
+        return replace(ended, changes=self._workspace_now())
 
     def _matters(self, ended: TurnEnded, now: float) -> bool:
         """Whether what changed in the workspace has a bearing on what comes next: looking takes git its time."""
@@ -249,7 +263,8 @@ class Stop:
         started = time.monotonic()
         results = run_gates(self, action)
         if results is not None:
-            self.write(GatesRan(results, time.monotonic() - started), sync=False)
+            seen = self._workspace_now().fingerprint
+            self.write(GatesRan(results, time.monotonic() - started, seen), sync=False)
 
     def _wait(self, until: float, reason: str) -> Reply | None:
         left = self.deadline - time.monotonic()
