@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from untildone import agents, modes
 from untildone.core.budget import MOST_ITERATIONS
@@ -31,6 +31,13 @@ _FROZEN = ConfigDict(frozen=True, extra="forbid")
 def _as_text(value: Any) -> Any:
     """A number in a table of texts."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _runs_something(check: str) -> str:
+    """A shell is content with nothing: such a check would pass, and prove nothing."""
+    if all(line.strip().strip("\\")[:1] in ("", "#") for line in check.split("\n")):
+        raise ValueError(f"the check {check[:60]!r} runs nothing, so it would prove nothing")
+    return check
 
 
 class AgentProfile(BaseModel):
@@ -84,7 +91,7 @@ class Settings(BaseModel):
     permissions: Permissions | None = Field(
         None, title="Permissions", description="How freely the agent may act unattended"
     )
-    checks: tuple[str, ...] = Field(
+    checks: tuple[Annotated[str, AfterValidator(_runs_something)], ...] = Field(
         (), title="Checks", description="Commands that must pass before a claim is believed"
     )
     check_timeout: float = Field(
@@ -300,7 +307,8 @@ def _validated(values: Mapping[str, Any], where: str) -> Settings:
         first = problem.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part not in ("int", "literal['none']"))
         raise UsageError(
-            f"Setting '{field[:200]}'{where}: {first['msg']}.", "`untildone config --schema` lists what is allowed"
+            f"Setting '{field[:200]}'{where}: {first['msg'].removeprefix('Value error, ')}.",
+            "`untildone config --schema` lists what is allowed",
         ) from None
     _check_iterations(settings, where)
     modes.find(settings.mode)

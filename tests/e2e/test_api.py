@@ -372,6 +372,7 @@ def test_several_workspaces(cli: CommandLine, tmp_path: Path) -> None:
         ({"task": "a\0b"}, "task"),
         ({"task": "x", "start": "yes"}, "start"),
         ({"task": "x", "settings": {"max_cost": "much"}}, "settings.max_cost"),
+        ({"task": "x", "settings": {"checks": [" "]}}, "settings.checks.0"),
         ({"task": "x", "unknown": 1}, "unknown"),
         ({"task": "x", "settings": {"agent": "nobody"}}, None),
         ({"task": "x", "settings": {"agent": "command", "command": "no-such-program"}}, None),

@@ -62,6 +62,10 @@ def assert_said(ended: Ended, code: int, *words: str) -> None:
         (["--command", "'unclosed", "x"], "quote"),
         (["--command", "no-such-program-here", "x"], "no-such-program-here"),
         (["--marker", "", "x"], "marker"),
+        (["--check", "", "x"], "runs nothing"),
+        (["--check", "\\\n", "x"], "runs nothing"),
+        (["--check", "pytest -q", "--check", " \t\n", "x"], "checks.1"),
+        (["--check", "# pytest -q\n  # later", "x"], "# pytest"),
         ([""], "empty"),
         (["  \n "], "empty"),
         (["--file", "words.txt", "and words"], "two tasks"),
@@ -134,6 +138,8 @@ def test_a_folder_that_cannot_be_written_is_refused(cli: CommandLine, tmp_path: 
         ("max_iterations = 0", "max_iterations"),
         ("mode = 'magic'", "magic"),
         ("max_cost = 'much'", "max_cost"),
+        ("checks = ['']", "runs nothing"),
+        ("checks = ['true', '# true']", "untildone.toml"),
         ("[profiles.mine]\nagent = 'nobody'", "nobody"),
     ],
 )
@@ -143,7 +149,9 @@ def test_a_settings_file_that_is_wrong_is_named(cli: CommandLine, settings: str,
     assert_said(cli.run("run", *profile, "x"), 2, word)
 
 
-@pytest.mark.parametrize("variable", ["UNTILDONE_MAX_ITERATIONS=-1", "UNTILDONE_MAX_MINUTES=x", "UNTILDONE_MODE=magic"])
+@pytest.mark.parametrize(
+    "variable", ["UNTILDONE_MAX_ITERATIONS=-1", "UNTILDONE_MAX_MINUTES=x", "UNTILDONE_MODE=magic", "UNTILDONE_CHECKS= "]
+)
 def test_a_variable_that_is_wrong_is_named(cli: CommandLine, variable: str) -> None:
     name, _, value = variable.partition("=")
     cli.environment[name] = value

@@ -50,7 +50,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "review": st.booleans(),
     "promise": st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20),
     "checks": st.lists(
-        st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=9), min_size=1, max_size=3
+        st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9).map("run {}".format), min_size=1, max_size=3
     ),
 }
 chosen = st.fixed_dictionaries({}, optional=VALUES)
