@@ -60,11 +60,45 @@ def test_the_plain_way() -> None:
 
 def test_a_failed_task_is_debugged_then_validated() -> None:
     hypothesis = said(
-        {"debug": {"hypotheses": [{"text": "off by one", "status": "confirmed"}], "confirmed_hypothesis": "off by one"}}
+        {
+            "debug": {
+                "hypotheses": [{"text": "off by one", "status": "confirmed"}],
+                "confirmed_hypothesis": "off by one",
+            },
+            "develop": {"tasks": [{"id": "t1", "status": "completed"}]},
+        }
     )
     ran = working(tasks("pending"), tasks("failed"), hypothesis, validated(True), said())
     ran.run()
     assert actions(ran) == ["init", "develop", "debug", "validate", "complete"]
+
+
+@pytest.mark.parametrize("status", ["pending", "failed"])
+def test_it_is_not_complete_while_a_task_is_open(status: str) -> None:
+    ran = working(
+        tasks("pending"),
+        tasks("completed"),
+        validated(True),
+        tasks("completed", status),
+        tasks("completed", "completed"),
+        validated(True),
+        said(),
+        checks=("make",),
+    )
+    loop = ran.run()
+    assert actions(ran) == ["init", "develop", "validate", "complete", "develop", "validate", "complete"]
+    assert (loop.outcome, ran.gates_run) == (Outcome.VERIFIED, ["make"])
+    told = "It is not complete while tasks are open: t2."
+    assert [told in call.ask.prompt for call in ran.calls()] == [False] * 4 + [True, False, False]
+    assert any(isinstance(read, AnswerRead) and told in read.note for read in ran.events(AnswerRead))
+
+
+def test_a_person_who_wants_it_complete_is_told_what_is_open() -> None:
+    person = iter(["complete", None])
+    ran = working(tasks("pending"), said(), interactive=True, person=lambda _question, _loop: next(person))
+    loop = ran.run()
+    assert (actions(ran), loop.outcome) == (["init", "complete"], Outcome.PAUSED)
+    assert "tasks are open: t1" in ran.calls()[-1].ask.prompt
 
 
 def test_a_failed_validation_becomes_tasks() -> None:

@@ -26,6 +26,8 @@ tells the person in a few sentences what was done."""
 
 INSTRUCTIONS = {"init": INIT, "develop": DEVELOP, "debug": DEBUG, "validate": VALIDATE, "complete": COMPLETE}
 
+OPEN = """It is not complete while tasks are open: {names}. Do them, and tell which are `completed`."""
+
 CONTROL = """Before you begin, look at `status` in the state above: go on only if it is `running`. Never write to the state file yourself:
 what you answer is what gets written."""
 

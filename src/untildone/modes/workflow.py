@@ -19,6 +19,7 @@ from untildone.modes._workflow_answer import MOST_TASKS, ActionAnswer, NotTheAns
 
 FAILURES_IN_A_ROW = 3
 KEPT = 10
+SHOWN_TASKS = 20
 MENU = ("develop", "debug", "validate", "status", "complete", "exit")
 DOCUMENTS = {"init": "progress.md", "develop": "progress.md", "debug": "understanding.md", "validate": "validation.md"}
 _BOX = re.compile(r"- \[(?P<mark>[x! ])\] (?P<name>[^:\s]{1,60}): (?P<text>.*)")
@@ -115,10 +116,22 @@ def prompt(loop: Loop, action: str) -> str:
         "TASK": f"You are executing {action} for loop: {loop.description}",
         "MESSAGE FROM THE PERSON": "\n\n".join(_said(loop)),
         "WHAT FAILED": gates.failure_report(loop.failed_gates),
+        "STILL OPEN": open_tasks(loop.tasks) if "complete" in (action, _last_action(loop)) else "",
         "CONTROL SIGNALS": texts.CONTROL,
         "RETURN": texts.RETURN,
     }
     return "\n\n".join(f"[{title}]\n{text}" for title, text in sections.items() if text)
+
+
+def _last_action(loop: Loop) -> str:
+    return str((loop.skill_state or EMPTY).get("last_action") or "none")
+
+
+def open_tasks(tasks: tuple[Task, ...]) -> str:
+    """Why it is not complete; empty if no task is open."""
+    names = [task.task_id for task in tasks if task.status is not TaskStatus.COMPLETED]
+    more = f" and {len(names) - SHOWN_TASKS} more" if len(names) > SHOWN_TASKS else ""
+    return texts.OPEN.format(names=", ".join(names[:SHOWN_TASKS]) + more) if names else ""
 
 
 def shown_state(loop: Loop) -> dict[str, Any]:
@@ -136,8 +149,9 @@ def menu_text(loop: Loop) -> str:
     done = sum(task.status is TaskStatus.COMPLETED for task in loop.tasks)
     validated = state.get("validate") or EMPTY
     verdict = "not yet" if "passed" not in validated else "passed" if validated["passed"] else "failed"
-    last = state.get("last_action") or "none"
-    return f"Tasks: {done} of {len(loop.tasks)} done. Last action: {last}. Validation: {verdict}. What next?"
+    return (
+        f"Tasks: {done} of {len(loop.tasks)} done. Last action: {_last_action(loop)}. Validation: {verdict}. What next?"
+    )
 
 
 def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
@@ -161,10 +175,11 @@ def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
     elif confirmed:
         state["confirmed_since_validation"] = True
     tasks = (*told.tasks, *(_mending_tasks(loop, told) if action == "validate" else ()))
+    left = open_tasks(changed(loop.tasks, tasks)) if action == "complete" else ""
     return AnswerRead(
-        claimed=action == "complete",
+        claimed=action == "complete" and not left,
         skill_state=state,
-        note=told.message,
+        note=f"{told.message}\n{left}".strip() if left else told.message,
         tasks=(*tasks, *_forgotten(loop, tasks)),
         gives_up="" if loop.settings.interactive else question,
         gives_up_as=Outcome.PAUSED,
