@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from untildone.core.actions import AskAgent
 from untildone.core.events import AnswerRead, BudgetWarned, MessageSent, TasksChanged
+from untildone.core.loop import Loop
 from untildone.core.model import Answer, Budget, Outcome, Status, TaskChange, TaskStatus
 from untildone.modes import _phases_answer as answers
+from untildone.modes import phases
 from untildone.modes._phases_state import ROUTES, State, state_of
 from untildone.modes._phases_texts import reinjection
 from untildone.testing import driver
@@ -346,6 +349,33 @@ def test_a_score_before_the_review_does_not_count() -> None:
     loop = ran.run()
     assert loop.outcome is Outcome.BUDGET
     assert labels(ran)[-1] == "review"
+
+
+@pytest.mark.parametrize("told", [said(score=10, phase_done=True), f"Complexity score: 10\n{PROMISE}"])
+def test_a_score_of_the_task_is_a_plan_and_no_work(told: str) -> None:
+    ran = working("auto", told, "Did it.")
+    assert ran.run().outcome is Outcome.CLAIMED
+    assert labels(ran) == ["routing", "execution"]
+
+
+def test_a_bad_review_is_mended_and_reviewed_again_on_a_linear_route_too() -> None:
+    bad = said(review_score=10, phase_done=True, findings=["It does not start."])
+    ran = working("planned", "A plan.", "Built.", bad, said(subtasks=[{"id": "fix-3-1", "done": True}]), "Fine.")
+    assert ran.run().outcome is Outcome.CLAIMED
+    assert labels(ran) == ["plan", "implementation", "review", "implementation", "review"]
+    assert "It does not start." in prompt(ran, 3)
+
+
+@pytest.mark.parametrize(("route", "last"), [("planned", "review"), ("ui_flow", "preview")])
+def test_a_plan_that_ticks_every_phase_off_has_not_been_looked_at(route: str, last: str) -> None:
+    def ticks(_action: AskAgent, loop: Loop) -> Reply:
+        shown = phases.MODE.live_state(loop) or ""
+        return Reply(Answer("A plan."), live_state=shown.replace("Completed Phases: [", "Completed Phases: [1, 2, 3, "))
+
+    ran = driver.looping(ticks, Budget(iterations=9), mode="phases", options={"route": route})
+    assert ran.run().outcome is Outcome.CLAIMED
+    assert labels(ran)[-1] == last
+    assert "Phase 3 looks at what the others left" in notes(ran)
 
 
 # --- claims and gates ---

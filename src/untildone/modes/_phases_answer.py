@@ -67,9 +67,19 @@ def route_in(text: str) -> str:
             name := _by_complexity(_as_number(_first(each, ("score", "complexity"))))
         ):
             return name
-    plain = _PLAIN_ROUTE.search(text) or _LONE_ROUTE.search(text)
     complexity = _PLAIN_COMPLEXITY.search(text)
-    return _route_name(plain[1] if plain else None) or _by_complexity(float(complexity[1]) if complexity else None)
+    return _plain_route(text) or _by_complexity(float(complexity[1]) if complexity else None)
+
+
+def route_named_in(text: str) -> str:
+    """The route that the answer chooses by its name; empty if it does not."""
+    text = text[-LOOKED_AT:]
+    return next(filter(None, (_route_name(each.get("route")) for each in objects(text))), "") or _plain_route(text)
+
+
+def _plain_route(text: str) -> str:
+    plain = _PLAIN_ROUTE.search(text) or _LONE_ROUTE.search(text)
+    return _route_name(plain[1] if plain else None)
 
 
 def _route_name(value: Any) -> str:

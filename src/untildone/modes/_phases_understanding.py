@@ -152,13 +152,18 @@ class Understanding:
         if number is not None and self.news.done is not False:
             linear = route is not None and not route.loops and self.in_turn
             said |= {number} if self.news.done or linear else set()
-        if asked is None and route is None and self.news.done and state_of(self.after).route == "direct":
+        if asked is None and route is None and self.news.done and self._chose_direct():
             said.add(1)
         if asked is Phase.REVIEW and self.news.score is not None:
             self._take_review(self.news.score)
         for phase in sorted(said):
             self._complete(phase)
         self._complete_subtasks()
+
+    def _chose_direct(self) -> bool:
+        """Only who names the route knows that the task was to be done at once: a score by itself is no more than a plan."""
+        named = self.news.route or answers.route_named_in(texts.without_choices(self.text))
+        return named == state_of(self.after).route == "direct"
 
     def _take_summaries(self) -> None:
         state, number = state_of(self.after), current_phase(self.loop)
@@ -178,7 +183,7 @@ class Understanding:
         self._set(replace(state_of(self.after), score=score))
         needed = passing_score(self.loop)
         route = route_of(self.loop)
-        if route is None or not route.loops or score >= needed:
+        if route is None or score >= needed:
             return
         found = self.news.findings or (f"Mend what the review found: {self.news.summaries.get(0, 'see its answer')}",)
         self.notes.append(f"The review gave {score:g} of 100; {needed:g} are needed.")
@@ -196,6 +201,12 @@ class Understanding:
         if route is None or not 1 <= number <= len(route.phases) or number in state.completed:
             return
         phase = route.phases[number - 1]
+        is_last = number == len(route.phases) > 1
+        if is_last and not self.of_person and current_phase(self.loop) != number:
+            self.notes.append(
+                f"Phase {number} looks at what the others left, and so comes after them in a turn of its own."
+            )
+            return
         if phase is Phase.REVIEW and route.loops and not self._passed():
             return
         if number == route.work and not all(map(is_done, self.after.tasks)):
