@@ -155,9 +155,7 @@ def loop_settings(
     """What was chosen, as the loop keeps it. The agents of roles that are `elsewhere` need not be on PATH here."""
     worker = _choice(chosen, chosen.agent, environment, own=True, checked=Role.WORKER not in elsewhere)
     here = Role.SUPERVISOR not in elsewhere
-    profile = settings.profile(chosen, chosen.agent)
     reviewed = chosen.review or modes.find(chosen.mode).reviewed if reviewed is None else reviewed
-    promise = chosen.promise if profile.completion_promise is None else profile.completion_promise
     return LoopSettings(
         mode=chosen.mode,
         worker=worker,
@@ -169,7 +167,7 @@ def loop_settings(
         check_timeout=chosen.check_timeout,
         review=reviewed,
         require_change=chosen.require_change,
-        promise=promise or None,
+        promise=_wanted(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
         marker=chosen.marker,
         context=chosen.context,
         interactive=chosen.interactive,
@@ -197,9 +195,14 @@ def _skillpack(chosen: Settings, folder: Path) -> dict[str, int]:
     return guidance.skillpack_loop(folder) if chosen.mode == "phases" else {}
 
 
+def _wanted(chosen: Settings, name: str, own: Any) -> Any:
+    """What was said for this run, else what the profile of the agent says (`own`), else what the files say."""
+    return getattr(chosen, name) if own is None or chosen.insists_on(name) else own
+
+
 def _loops(chosen: Settings) -> bool:
     own = settings.profile(chosen, chosen.agent).loop_enabled
-    return chosen.loop_enabled and own is not False
+    return chosen.loop_enabled and (own is not False or chosen.insists_on("loop_enabled"))
 
 
 def loop_budget(chosen: Settings, folder: Path) -> Budget:
@@ -218,11 +221,11 @@ def loop_budget(chosen: Settings, folder: Path) -> Budget:
 def _iterations(chosen: Settings, folder: Path) -> int | None:
     if not _loops(chosen):
         return 1
-    if chosen.max_iterations == "none":
+    wanted = _wanted(chosen, "max_iterations", settings.profile(chosen, chosen.agent).max_iterations)
+    if wanted == "none":
         return None
-    own = chosen.max_iterations or settings.profile(chosen, chosen.agent).max_iterations
     usual = modes.find(chosen.mode).default_iterations
-    return own or _skillpack(chosen, folder).get("max_iterations") or usual
+    return wanted or _skillpack(chosen, folder).get("max_iterations") or usual
 
 
 def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *, checked: bool) -> AgentChoice | None:
@@ -232,14 +235,15 @@ def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *
 def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool, checked: bool) -> AgentChoice:
     """The agent behind a name. Model, arguments and command of the settings are the worker's."""
     profile = settings.profile(chosen, name)
+    said = profile.permissions if "permissions" in profile.model_fields_set else None
     agent = agents.find(profile.agent)
     choice = AgentChoice(
         profile=name,
         agent=profile.agent,
-        model=(chosen.model if own else None) or profile.model,
+        model=_wanted(chosen, "model", profile.model) if own else profile.model,
         args=(*profile.args, *(chosen.args if own else ())),
-        command=(chosen.command if own else None) or profile.command,
-        permissions=(chosen.permissions if own else None) or profile.permissions or Permissions.WORK,
+        command=_wanted(chosen, "command", profile.command) if own else profile.command,
+        permissions=(_wanted(chosen, "permissions", said) if own else said) or Permissions.WORK,
         abilities=tuple(name for name in ("resume", "fork", "system_prompt") if getattr(agent.capabilities, name)),
     )
     if checked:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from untildone import agents, modes
 from untildone.core.budget import MOST_ITERATIONS
@@ -196,6 +196,15 @@ class Settings(BaseModel):
         description="Where Temporal is, and how this machine works for it: temporal, queue, slots, …",
     )
     profiles: dict[str, AgentProfile] = Field({}, title="Profiles", description="Your own names for agents")
+    _insisted: frozenset[str] = PrivateAttr(frozenset())
+
+    def insists_on(self, name: str) -> bool:
+        """Whether it was said for this very run, with a flag or a variable: that overrules what a profile says."""
+        return name in self._insisted
+
+    def insisting_on(self, names: Iterable[str]) -> Settings:
+        self._insisted = frozenset(names)
+        return self
 
 
 def schema() -> dict[str, Any]:
@@ -204,12 +213,14 @@ def schema() -> dict[str, Any]:
 
 
 def load(workspace: Path, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Settings:
-    """Later words win: defaults, the person's file, the project's file, the environment, flags."""
+    """Later words win: defaults, the person's file, the project's file, the agent's profile, the environment, flags."""
     merged: dict[str, Any] = {}
     for path in files(workspace, environment):
         merged = _merge(merged, _from_file(path))
-    merged = _merge(merged, _from_environment(environment))
-    return _validated(_merge(merged, {name: value for name, value in flags.items() if value is not None}), "")
+    for_this_run = _merge(
+        _from_environment(environment), {name: value for name, value in flags.items() if value is not None}
+    )
+    return _validated(_merge(merged, for_this_run), "").insisting_on(for_this_run)
 
 
 def files(workspace: Path, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
