@@ -33,6 +33,16 @@ CLAIMS = {
     "below a quotation": f"> you asked for it\n{PROMISE}",
     "an arrow is no quotation": f"-> {PROMISE}",
     "talked about, then made": f"I shall say `{PROMISE}` now.\n\n{PROMISE}",
+    "announced, then made": f"When it is done I will say {PROMISE}. It is done.\n\n{PROMISE}",
+    "denied, then made": f"At first it was not yet {PROMISE}.\nNow it is:\n{PROMISE}",
+    "said just now": f"All is done, so I will now say it: {PROMISE}",
+    "after a sentence that denies something else": f"The build does not fail any more. {PROMISE}",
+    "after words that deny something else": f"The build does not fail any more, so: {PROMISE}",
+    "after words of what was written": f"After the fix I wrote tests, and they pass: {PROMISE}",
+    "with something denied after it": f"{PROMISE} - not a single test fails.",
+    "alone below a sentence about the future": f"I will not touch it again.\n{PROMISE}",
+    "introduced": f"You asked for a promise, here it is:\n{PROMISE}",
+    "alone in quotation marks": f'"{PROMISE}"',
 }
 
 TALK = {
@@ -57,6 +67,21 @@ TALK = {
     "in a nested quotation": f"> > {PROMISE}",
     "in an indented quotation": f"  >{PROMISE}",
     "in a quotation in a list": f"- > {PROMISE}",
+    "announced": f"When it is done I will say {PROMISE}",
+    "announced in short": f"I'll print {PROMISE} at the end",
+    "announced with a condition after it": f"Say {PROMISE} when the tests pass.",
+    "announced on the line above": f"Once all tests pass, I will print:\n\n{PROMISE}",
+    "a condition": f"Once the tests pass: {PROMISE}",
+    "an order": f"I was told to end my message with {PROMISE}.",
+    "in quotation marks": f'The task wants "{PROMISE}" as the last word.',
+    "in round quotation marks": f"The last word must be “{PROMISE}”, then.",
+    "denied": f"not yet {PROMISE}",
+    "denied politely": f"I cannot say {PROMISE} before the tests pass.",
+    "denied in short": f"I can't claim {PROMISE} so far.",
+    "denied after it": f"{PROMISE} is not true, two tests fail.",
+    "put off": f"{PROMISE} comes later.",
+    "asked": f"{PROMISE}? No, two tests fail.",
+    "denied on the line above": f"Two tests fail, so I do not write:\n{PROMISE}",
     "in a quoted code block": f"> ```\n> {PROMISE}\n> ```\nstill at it",
 }
 
@@ -83,6 +108,10 @@ def test_talk_about_the_promise_is_none(message):
         ("`DONE` is not yet true", "DONE", False),
         ("ÜBERDONE", "DONE", False),
         ("任务完成了", "完成", True),
+        ("任务尚未完成", "完成", False),
+        ("还没有完成", "完成", False),
+        ("It is not DONE.", "DONE", False),
+        ("Nearly DONE", "DONE", True),
         ("任务DONE了", "DONE", True),
         ("task:ok!", "task:ok", True),
         ("`DONE`", "`DONE`", True),
@@ -235,6 +264,7 @@ def test_a_hostile_message_of_a_million_characters_is_read_in_one_pass(piece):
 def test_many_mentions_in_one_line_or_under_many_blank_lines_are_read_in_one_pass():
     assert not has_promise("`" + PROMISE * 40_000 + "`", PROMISE, DICTATED)
     assert has_promise("\n" * 500_000 + PROMISE * 20_000, PROMISE, DICTATED)
+    assert not has_promise(f"I will not say {PROMISE} " * 20_000, PROMISE, DICTATED)
     assert not has_promise("```\n" + "✅\n" * 300_000, "✅", "Write this when done:\n✅\n")
 
 

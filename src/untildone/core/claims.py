@@ -1,7 +1,8 @@
 """Claims: does an agent's final message say that it is done?
 
 The promise and the marker count only as the agent's own words. What stands in a code block, in backticks, in a
-quotation or in an echo of the prompt is talk about them. Everything here takes time in proportion to the message.
+quotation, in an echo of the prompt, or in a sentence that announces or denies it, is talk about them. Everything here takes
+time in proportion to the message.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from untildone.core.mentions import is_mention
 from untildone.core.value import dataclass
 
 Span = tuple[int, int]
@@ -59,6 +61,8 @@ def has_promise(final_message: str, promise: str, prompt: str = "") -> bool:
                 paragraph = _paragraph(text, position)
                 code = _inner(_code_spans(text, paragraph))
             end = _end_of_cover(code, position)
+        if end is None and is_mention(*_sentence_around(text, position, len(promise))):
+            end = position + len(promise)
         if end is None:
             return True
         position = find(text, end)
@@ -94,6 +98,20 @@ def _marker_on(line: str, marker: str, stem: str | None) -> MarkerFound | None:
     if stem and line.startswith(f"{stem}:") and line.endswith("]"):
         return MarkerFound(line[len(stem) + 1 : -1].strip() or None)
     return None
+
+
+def _sentence_around(text: str, position: int, length: int) -> tuple[str, str]:
+    """What stands before and after the promise in its sentence, as far as it matters; alone on a line, what announces it."""
+    end = position + length
+    before = text[max(0, position - _CHARACTERS_LOOKED_AT) : position].rpartition("\n")[2]
+    after = text[end : end + _CHARACTERS_LOOKED_AT].partition("\n")[0]
+    if not _WORD.search(before + after):
+        start = position - len(before)
+        above = text[max(0, start - _CHARACTERS_LOOKED_AT) : start].rstrip()
+        return (above.rpartition("\n")[2] if above.endswith((":", "：")) else "", "")
+    ends = [stop.end() for stop in _SENTENCE_END.finditer(before)]
+    stop_after = _SENTENCE_END.search(after)
+    return before[ends[-1] if ends else 0 :], after[: stop_after.end()] if stop_after else after
 
 
 def _unix_lines(text: str) -> str:
