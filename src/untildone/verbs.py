@@ -28,7 +28,7 @@ from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import GateResult, Outcome, Status, TaskChange, Urgency
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass, replace
-from untildone.store import Store, files, places
+from untildone.store import Journal, Store, files, places
 from untildone.store.files import FileStore
 
 PLANNED = (
@@ -110,7 +110,8 @@ def say(store: Store, loop_id: str, text: str, source: str = "person", host: str
     before = store.load(loop_id)
     notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
     loop = _request(store, loop_id, "say", MessageSent(text, source))
-    out_of_rounds = before.status is Status.PAUSED and before.outcome is Outcome.BUDGET
+    # As it was when the message got there: the rounds may have run out just before.
+    out_of_rounds = loop.status is Status.PAUSED and loop.outcome is Outcome.BUDGET
     if not out_of_rounds or budgets.used_up(loop.budget, loop.spend, before_worker_turn=True):
         return Heard(loop, notices, goes_on=False)
     loop = _request(store, loop_id, "resume", ResumeRequested(host=_stays(before, host)))
@@ -167,8 +168,8 @@ def _request(store: Store, loop_id: str, verb: str, *events: Event) -> Loop:
     journal = store.open(loop_id)
     try:
         moves.check(seen(store, journal.loop), verb)
-        if not journal.loop.status.ended:
-            journal.append(*events)
+        while not journal.loop.status.ended and not _written(journal, events):
+            moves.check(seen(store, journal.loop), verb)
         loop = journal.loop
     finally:
         journal.close()
@@ -180,6 +181,12 @@ def _request(store: Store, loop_id: str, verb: str, *events: Event) -> Loop:
     if loop.host == CLUSTER and (wanted or (driven and loop.interrupts_now)):
         _poke(store, loop)
     return loop
+
+
+def _written(journal: Journal, events: tuple[Event, ...]) -> bool:
+    """Whether they got there before anything else did: a loop that has ended meanwhile would never hear of them."""
+    entries = journal.append(*events, after=journal.loop.seq)
+    return any(entry.event is events[-1] for entry in entries)
 
 
 def _poke(store: Store, loop: Loop) -> None:

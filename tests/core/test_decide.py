@@ -37,6 +37,7 @@ from untildone.core.model import (
     Usage,
 )
 from untildone.testing.driver import Driver, Reply, fails, looping, passes
+from untildone.testing.journal_laws import check_laws
 
 DONE = "All of it.\n<promise>COMPLETE</promise>"
 AGREED = "[TASK_COMPLETED]"
@@ -310,6 +311,54 @@ def test_a_loop_that_was_not_started_or_is_paused_rests() -> None:
     paused = looping(busy, Budget(iterations=0))
     paused.run()
     assert paused.step() == Rest(Outcome.BUDGET)
+
+
+PAUSE, STOP = PauseRequested(), StopRequested()
+ABANDON = StopRequested(outcome=Outcome.ABANDONED)
+INTERRUPT = PauseRequested(Urgency.NOW, Outcome.INTERRUPTED)
+RESUME, SAY, MORE = ResumeRequested(), MessageSent("and the docs"), BudgetChanged("iterations", 1, add=True)
+ORDERS: dict[str, Event] = {
+    "pause": PAUSE,
+    "pause --now": PauseRequested(Urgency.NOW),
+    "interrupt": INTERRUPT,
+    "resume": RESUME,
+    "stop": STOP,
+    "stop --now": StopRequested(Urgency.NOW),
+    "abandon": ABANDON,
+    "say": SAY,
+    "budget": MORE,
+}
+
+
+def expected(first: str, second: str) -> Outcome:
+    """Giving up is final, a stop nearly so; else the last word about going on counts; else the two rounds run out."""
+    both = (first, second)
+    if "abandon" in both:
+        return Outcome.ABANDONED
+    if any(each.startswith("stop") for each in both):
+        return Outcome.STOPPED
+    about_going_on = [each for each in both if each not in ("say", "budget")]
+    last = about_going_on[-1] if about_going_on else "resume"
+    return {"resume": Outcome.BUDGET, "interrupt": Outcome.INTERRUPTED}.get(last, Outcome.PAUSED)
+
+
+@pytest.mark.parametrize("first", ORDERS)
+@pytest.mark.parametrize("second", ORDERS)
+def test_two_orders_at_once_come_to_one_legal_end(first: str, second: str) -> None:
+    """Both are in the journal before the loop looks again."""
+    turns = iter([Reply(Answer("one"), changes=Changes("a"), meanwhile=(ORDERS[first], ORDERS[second]))])
+    ran = looping(
+        lambda action, _loop: next(turns, Reply(Answer(f"{action.iteration}"), changes=Changes(f"{action.iteration}"))),
+        Budget(iterations=2),
+    )
+    ran.run()
+    loop = check_laws(ran)
+    assert loop.outcome is expected(first, second)
+    assert loop.status is loop.outcome.status
+    assert (loop.pause, loop.stop) == (None, None), "no order is left over"
+    if "say" in (first, second):
+        heard = any("and the docs" in call.ask.prompt for call in ran.calls())
+        assert heard or loop.status is Status.FAILED or "and the docs" in loop.inbox
 
 
 def test_stop_is_stronger_than_pause() -> None:

@@ -147,7 +147,8 @@ class LoopMachine(RuleBasedStateMachine):
         try:
             self.driver.tell(verb, event)
         except WrongMove:
-            assert self.driver.loop.status.ended or verb in ("pause", "start")
+            loop = self.driver.loop
+            assert loop.status.ended or loop.stop is not None or verb in ("pause", "start")
             return
         if not self.driver.loop.status.ended:
             self.sent.append(event)
@@ -194,7 +195,8 @@ class LoopMachine(RuleBasedStateMachine):
     def message(self, control: str) -> None:
         note = self.note()
         self.say("say", MessageSent(f"{control}{note}"))
-        if not self.driver.loop.status.ended:
+        loop = self.driver.loop
+        if not loop.status.ended and loop.stop is None:
             self.notes.append(note)
 
     @rule()

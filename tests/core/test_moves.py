@@ -6,8 +6,8 @@ import pytest
 
 from untildone.core import moves
 from untildone.core.errors import WrongMove
-from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Status
+from untildone.core.loop import Loop, PauseOrder
+from untildone.core.model import Outcome, Status, Urgency
 from untildone.core.value import replace
 from untildone.testing.driver import looping
 
@@ -45,6 +45,21 @@ def test_a_stopped_loop_may_be_stopped_again_and_nothing_else() -> None:
     for verb in ("resume", "pause", "say", "budget", "start"):
         with pytest.raises(WrongMove):
             moves.check(stopped, verb)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.STOPPED, Outcome.ABANDONED])
+def test_a_loop_that_a_person_ended_may_be_stopped_again(outcome: Outcome) -> None:
+    moves.check(loop_that_is(Status.FAILED, outcome), "stop")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_loop_that_is_to_stop_refuses_what_it_would_never_hear(verb: str) -> None:
+    loop = replace(loop_that_is(Status.RUNNING), stop=PauseOrder(Urgency.AFTER_ITERATION, Outcome.STOPPED))
+    if verb in ("stop", "budget", "tasks"):
+        moves.check(loop, verb)
+        return
+    with pytest.raises(WrongMove, match="is being stopped"):
+        moves.check(loop, verb)
 
 
 def test_a_loop_that_failed_by_itself_cannot_be_stopped() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+from untildone.core.actions import AwaitPerson
 from untildone.core.events import Entry, LoopCreated, MessageSent, ResumeRequested, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status
@@ -34,6 +36,44 @@ class SpeaksAt(NobodyWatches):
             journal = self.store.open(loop.loop_id)
             journal.append(self.event)
             journal.close()
+
+
+class LeavesWhileAnotherSpeaks:
+    """At the terminal, a person leaves; in the same moment somebody else says something."""
+
+    def __init__(self, store: FileStore) -> None:
+        self.store, self.asked = store, 0
+
+    def ask(self, _question: AwaitPerson, loop: Loop, _moved_on: Callable[[], bool]) -> str | None:
+        self.asked += 1
+        if self.asked == 1:
+            journal = self.store.open(loop.loop_id)
+            journal.append(MessageSent("and the docs"))
+            journal.close()
+        return None
+
+    def tell(self, notice: str) -> None:
+        return
+
+
+def test_who_leaves_does_not_end_what_another_just_asked_for(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    store = FileStore(tmp_path / ".loop")
+    settings = LoopSettings(
+        "supervise", agent(tmp_path, "Built."), str(workspace), checks=("true",), interactive=True, review=False
+    )
+    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=5)))
+    journal = store.open("loop-1")
+    journal.append(StartRequested())
+    journal.close()
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    person = LeavesWhileAnotherSpeaks(store)
+    try:
+        loop = Engine(store, around, None, person).drive("loop-1")
+    finally:
+        around.guard.close()
+    assert (loop.outcome, loop.spend.iterations, person.asked) == (Outcome.VERIFIED, 2, 2)
 
 
 def drive(tmp_path: Path, answer: str, when: str, event: MessageSent | ResumeRequested, rounds: int) -> Loop:

@@ -124,8 +124,13 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
 
 
 def _order(before: PauseOrder | None, urgency: Urgency, outcome: Outcome) -> PauseOrder:
-    """Said again, less urgently, it stays as urgent as it was."""
-    return PauseOrder(before.urgency if before and before.urgency is Urgency.NOW else urgency, outcome)
+    """Said again, less urgently, it stays as urgent as it was; a job that was given up stays given up."""
+    if before is None:
+        return PauseOrder(urgency, outcome)
+    given_up = before.outcome is Outcome.ABANDONED
+    return PauseOrder(
+        before.urgency if before.urgency is Urgency.NOW else urgency, before.outcome if given_up else outcome
+    )
 
 
 def _without_waits(loop: Loop) -> Loop:

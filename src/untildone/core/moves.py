@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from untildone.core.errors import WrongMove
 from untildone.core.loop import HOOK_SESSION, Loop
-from untildone.core.model import Status
+from untildone.core.model import Outcome, Status
 
 _ALLOWED = {
     "start": {Status.CREATED, Status.RUNNING},
@@ -17,8 +17,10 @@ _ALLOWED = {
     "rename": {Status.CREATED, Status.RUNNING, Status.PAUSED},
     "delete": {Status.COMPLETED, Status.FAILED},
 }
-_AGAIN = {"stop": "stopped"}
+_AGAIN = {"stop": (Outcome.STOPPED, Outcome.ABANDONED)}
 """Saying it again to a loop that already obeyed is no mistake."""
+_IN_VAIN = ("start", "resume", "pause", "say")
+"""What a loop that is to stop would never obey or hear."""
 _HINTS = {
     Status.COMPLETED: "start a new loop with `untildone run`",
     Status.FAILED: "start a new loop with `untildone run`",
@@ -36,9 +38,11 @@ def check(loop: Loop, verb: str) -> None:
             f"Loop {loop.loop_id} is at work in the session {loop.settings.options.get(HOOK_SESSION, '')}.",
             f"it goes on there; `untildone pause --now {loop.loop_id}` takes it out of the session",
         )
+    if loop.stop is not None and verb in _IN_VAIN and not loop.status.ended:
+        raise WrongMove(f"Loop {loop.loop_id} is being stopped: it cannot {_WORDS[verb]}.", _HINTS[Status.FAILED])
     if loop.status in _ALLOWED[verb]:
         return
-    if loop.outcome is not None and _AGAIN.get(verb) == loop.outcome.word:
+    if loop.outcome in _AGAIN.get(verb, ()):
         return
     hint = _HINTS_FOR.get(verb) or _HINTS[loop.status]
     raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[verb]}.", hint)

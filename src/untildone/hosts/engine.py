@@ -361,8 +361,10 @@ class _Drive:
             standing = self.decided()
             question = replace(standing, question="") if isinstance(standing, AwaitPerson) else AwaitPerson("")
         if question.leave is Outcome.VERIFIED and self.look_again():
-            question = replace(question, leave=Outcome.PAUSED, reason=CHANGED_SINCE)
-        self.write(Rested(question.leave, question.reason))
+            self.write(Rested(Outcome.PAUSED, CHANGED_SINCE))
+        else:
+            # What somebody else said in this very moment is heard first.
+            self.write_if_still_so(Rested(question.leave, question.reason))
 
     def answer_of_person(self, question: AwaitPerson, standing: Action) -> str | None:
         def moved_on() -> bool:

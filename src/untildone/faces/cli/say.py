@@ -10,6 +10,7 @@ import click
 
 from untildone import verbs
 from untildone.core.errors import UsageError
+from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams, summaries
 from untildone.hosts import detach
 
@@ -38,7 +39,9 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     if pid is not None:
         streams.talk().line(f"Loop {loop_id} goes on in the background (process {pid}).")
     elif not as_json and not heard.notices:
-        streams.talk().line(f"Loop {loop_id} will hear it with its next prompt.")
+        rests = heard.loop.status is Status.PAUSED and not heard.goes_on
+        when = f"when it goes on: `untildone resume {loop_id}`" if rests else "with its next prompt"
+        streams.talk().line(f"Loop {loop_id} will hear it {when}.")
     return 0
 
 
