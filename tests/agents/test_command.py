@@ -59,6 +59,47 @@ def test_a_limit_told_as_an_answer_is_a_limit() -> None:
     assert (answer.failure.kind, answer.failure.reset_at) == (FailureKind.LIMIT, 1763240400.0)
 
 
+def says(output: str, errors: str, code: int) -> Answer:
+    reader = COMMAND.reader(Request("go", command="anything"))
+    for line in output.splitlines():
+        reader.feed(line.encode())
+    return reader.finish(code, errors, NOW)
+
+
+LIMIT = "Usage limit reached. Try again in 5 minutes."
+
+
+@pytest.mark.parametrize(
+    ("output", "errors", "code"),
+    [
+        ("", LIMIT, 0),
+        ("", LIMIT, 1),
+        ("half an answer", f"reading the prompt\n{LIMIT}\n", 1),
+        ("", "warming up\nYou've hit your usage limit.\nUpgrade to Pro.\n\nTry again in 5 minutes.", 1),
+    ],
+)
+def test_a_limit_that_is_the_last_word_is_a_limit(output: str, errors: str, code: int) -> None:
+    failure = says(output, errors, code).failure
+    assert failure is not None
+    assert (failure.kind, failure.reset_at) == (FailureKind.LIMIT, NOW + 300)
+
+
+@pytest.mark.parametrize(
+    ("output", "errors", "code", "kind"),
+    [
+        ("It works now.", LIMIT, 0, None),
+        ("It works now.", f"{LIMIT}\nGot through.", 0, None),
+        ("", f"{LIMIT}\nGot through.", 0, None),
+        ("", f"{LIMIT}\nTraceback: no such key", 1, FailureKind.CRASHED),
+    ],
+)
+def test_a_limit_that_the_program_got_over_is_none(
+    output: str, errors: str, code: int, kind: FailureKind | None
+) -> None:
+    failure = says(output, errors, code).failure
+    assert (failure and failure.kind) == kind
+
+
 @pytest.mark.parametrize("line", [b"x" * 99, b"y" * (LONGEST_ANSWER * 3)])
 def test_only_the_end_of_a_long_answer_is_kept(line: bytes) -> None:
     reader = COMMAND.reader(Request("go", command="cat"))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from untildone.agents import AgentEvent, Capabilities, Invocation, Request, Said
 from untildone.agents._lines import ended_without_answer, with_system_prompt
 from untildone.core.errors import UsageError
-from untildone.core.failures import limit_in_answer
+from untildone.core.failures import limit_as_last_word, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind
 
 LONGEST_ANSWER = 256 * 1024
@@ -53,7 +53,10 @@ class CommandReader:
         return Answer(text=text, failure=self._failure(text, exit_code, stderr_tail, now), exit_code=exit_code)
 
     def _failure(self, text: str, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
-        limit = limit_in_answer(text, now) or limit_in_answer(stderr_tail, now)
+        limit = limit_in_answer(text, now)
+        if exit_code or not text:
+            # Beside an answer, it speaks of a limit that the program got over.
+            limit = limit or limit_as_last_word(stderr_tail, now)
         if limit is not None or exit_code == 0:
             return limit
         ended = ended_without_answer(self._program, exit_code, stderr_tail or text[-1000:], now)

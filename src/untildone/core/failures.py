@@ -127,6 +127,13 @@ def limit_in_answer(text: str, now: float, utc_offset: float = 0.0) -> Failure |
     return Failure(FailureKind.LIMIT, _shortened(told), reset_time(told, now, utc_offset))
 
 
+def limit_as_last_word(complaints: str, now: float, utc_offset: float = 0.0) -> Failure | None:
+    """The limit that a program's complaints end in, with the advice that may follow it. One that anything else followed was got over."""
+    lines = [line for line in complaints.splitlines() if line.strip()]
+    begin = next((place for place in reversed(range(len(lines))) if not _ADVICE.match(lines[place])), 0)
+    return limit_in_answer("\n".join(lines[begin:]), now, utc_offset)
+
+
 def status_in(text: str) -> int | None:
     """The HTTP error status that a message mentions, if one."""
     found = _STATUS.search(text)
