@@ -134,6 +134,39 @@ def test_another_profile_of_the_same_agent_does_not_wait(cli: CommandLine) -> No
     assert finish(runner, patience=10).code == 130
 
 
+def program(cli: CommandLine, name: str, *lines: str) -> str:
+    path = cli.home / name
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_another_command_does_not_wait_and_the_same_one_does(cli: CommandLine) -> None:
+    limited_one = program(
+        cli, "a.sh", f"echo asked >> {cli.home}/asked", "echo Usage limit reached. Try again in 1 hour."
+    )
+    other = program(cli, "b.sh", "echo '<promise>COMPLETE</promise>'")
+    runner = cli.start("run", "one", "--command", limited_one, "--json")
+    until(lambda: waits(cli))
+    ended = cli.run("run", "two", "--command", other, "--json")
+    assert (ended.code, of(ended, "limit_reached")) == (0, []), ended.errors
+    third = cli.start("run", "three", "--command", limited_one, "--json")
+    until(lambda: cli.shown()["title"] == "three" and waits(cli))
+    for loop in cli.loops:
+        cli.run("stop", loop["loop_id"])
+    assert [finish(each, patience=30).code for each in (runner, third)] == [5, 5]
+    assert (cli.home / "asked").read_text().split() == ["asked"]
+
+
+def test_a_limit_that_a_command_got_over_is_no_wait(cli: CommandLine) -> None:
+    persistent = program(
+        cli, "agent.sh", "echo 'Rate limit reached. Try again in 1 hour.' >&2", "echo '<promise>COMPLETE</promise>'"
+    )
+    ended = cli.run("run", "x", "--command", persistent, "-r", "1", "--json")
+    assert (ended.code, ended.records[-1]["outcome"]) == (0, "claimed"), ended.errors
+    assert of(ended, "limit_reached") == []
+
+
 def test_a_fallback_carries_on_and_the_worker_comes_back(cli: CommandLine) -> None:
     configure(
         cli,

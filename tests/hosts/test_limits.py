@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
-from untildone.core.model import Answer, Failure, FailureKind
-from untildone.hosts.limits import in_local_time
+from untildone.core.model import AgentChoice, Answer, Failure, FailureKind
+from untildone.hosts.limits import account, in_local_time
 
 NOON_UTC = 1767268800.0
 
@@ -39,3 +40,27 @@ def test_a_clock_time_is_a_time_of_this_place(answer: Answer, hours: float) -> N
 def test_other_answers_stay_as_they_are() -> None:
     for answer in (Answer("fine"), limit("rate limit", None)):
         assert in_local_time(answer, NOON_UTC) is answer
+
+
+def command(line: str, *args: str, profile: str = "command") -> AgentChoice:
+    return AgentChoice(profile, "command", command=line, args=args)
+
+
+def test_a_limit_is_that_of_the_profile_or_of_the_very_command_line(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        (folder / "agent.sh").touch()
+    claude = AgentChoice("mine", "claude", command="left over from the settings")
+    assert account(claude, str(here)) == "mine" == account(claude, str(there))
+    assert account(command("some-cli -p"), str(here)) == account(command("some-cli  '-p'"), str(there))
+    apart = [
+        account(command("some-cli -p"), str(here)),
+        account(command("other-cli -p"), str(here)),
+        account(command("some-cli", "--key=2"), str(here)),
+        account(command("some-cli -p", profile="mine"), str(here)),
+        account(command("./agent.sh"), str(here)),
+        account(command("./agent.sh"), str(there)),
+        account(command("'never closed"), str(here)),
+    ]
+    assert len(set(apart)) == len(apart)

@@ -32,7 +32,7 @@ from untildone.core.loop import Limit, Loop
 from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
-from untildone.hosts import checks, orphans, turns
+from untildone.hosts import checks, limits, orphans, turns
 from untildone.hosts.archiving import archive
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
@@ -258,10 +258,10 @@ class _Drive:
         return self.journal.loop.interrupts_now or self.engine.speaks.is_set() or self.engine.leaves
 
     def ask(self, action: AskAgent) -> None:
-        profile = action.agent.profile
+        profile, account = action.agent.profile, limits.account(action.agent, self.place)
         if self.journal.loop.tries_limits:
-            self.around.limits.forget(profile)
-        known = self.around.limits.find(profile, self.around.clock())
+            self.around.limits.forget(account)
+        known = self.around.limits.find(account, self.around.clock())
         if known is not None and self.journal.loop.limits.get(profile) != known:
             self.write(LimitReached(profile, known.until, known.message, known.strikes))
             return
@@ -299,9 +299,16 @@ class _Drive:
         """What an event means beyond the loop: limits that others should know of, documents that people read."""
         for event in events:
             if isinstance(event, LimitReached):
-                self.around.limits.tell(event.profile, Limit(event.until, event.message, event.strikes))
+                self.tell_others(event)
             if isinstance(event, AnswerRead):
                 self.pass_on_answer(event)
+
+    def tell_others(self, event: LimitReached) -> None:
+        limit = Limit(event.until, event.message, event.strikes)
+        settings = self.journal.loop.settings
+        for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback):
+            if agent is not None and agent.profile == event.profile:
+                self.around.limits.tell(limits.account(agent, self.place), limit)
 
     def pass_on_answer(self, read: AnswerRead) -> None:
         loop, store = self.journal.loop, self.engine.store

@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shlex
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from untildone import agents
 from untildone.core.loop import Limit
-from untildone.core.model import Answer
+from untildone.core.model import AgentChoice, Answer
 from untildone.core.reset_times import reset_time
 from untildone.core.value import replace
+
+
+def account(agent: AgentChoice, place: str) -> str:
+    """Whose limit it is: the profile's. Any program goes by one profile, so there it is that of the very command line."""
+    if agent.command is None or agents.find(agent.agent).program:
+        return agent.profile
+    line = "\0".join(_as_found_from(place, word) for word in (*_words(agent.command), *agent.args))
+    return f"{agent.profile}-{hashlib.sha256(line.encode(errors='replace')).hexdigest()[:32]}"
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return [command]
+
+
+def _as_found_from(place: str, word: str) -> str:
+    """`./agent.sh` is another program in another folder."""
+    path = os.path.join(place, word)
+    return os.path.realpath(path) if "\0" not in path and os.path.exists(path) else word
 
 
 class SharedLimits:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, profile: str, now: float) -> Limit | None:
-        """The limit that holds for a profile, if one does."""
+    def find(self, account: str, now: float) -> Limit | None:
+        """The limit that holds for an account, if one does."""
         try:
-            told = json.loads(self._path(profile).read_text())
+            told = json.loads(self._path(account).read_text())
             limit = Limit(float(told["until"]), str(told["message"]), int(told["strikes"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return limit if limit.until > now else None
 
-    def tell(self, profile: str, limit: Limit) -> None:
+    def tell(self, account: str, limit: Limit) -> None:
         """Best effort: a limit that cannot be shared still holds for the loop that met it."""
-        path = self._path(profile)
+        path = self._path(account)
         draft = path.with_suffix(f".{os.getpid()}.tmp")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -38,12 +62,12 @@ class SharedLimits:
         except OSError:
             return
 
-    def forget(self, profile: str) -> None:
+    def forget(self, account: str) -> None:
         with suppress(OSError):
-            self._path(profile).unlink()
+            self._path(account).unlink()
 
-    def _path(self, profile: str) -> Path:
-        name = "".join(letter if letter.isalnum() or letter in "-_" else f"%{ord(letter):x}" for letter in profile)
+    def _path(self, account: str) -> Path:
+        name = "".join(letter if letter.isalnum() or letter in "-_" else f"%{ord(letter):x}" for letter in account)
         return self._folder / f"{name}.json"
 
 
