@@ -5,33 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from untildone.agents import AgentEvent
 from untildone.core.actions import AwaitPerson
-from untildone.core.events import Entry, LoopCreated, MessageSent, ResumeRequested, StartRequested
+from untildone.core.events import BudgetChanged, Entry, Event, LoopCreated, MessageSent, ResumeRequested, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status
 from untildone.core.secrets import Redactor
+from untildone.core.value import replace
 from untildone.hosts.engine import Engine, NobodyWatches, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
 from untildone.store.files import FileStore
 
 
-def agent(folder: Path, answer: str) -> AgentChoice:
+def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:
     program = folder / "agent.sh"
-    program.write_text(f'#!/bin/sh\ncat > /dev/null\necho call >> "{folder}/calls"\necho "$$ {answer}"\n')
+    program.write_text(f'#!/bin/sh\ncat > /dev/null\necho call >> "{folder}/calls"\n{works}\necho "$$ {answer}"\n')
     program.chmod(0o755)
     return AgentChoice("worker", "command", command=str(program))
 
 
-class SpeaksAt(NobodyWatches):
-    """Appends an event the first time that an entry of some kind is seen: before the engine's next write."""
+NO_LIMITS = Budget()
 
-    def __init__(self, store: FileStore, when: str, event: MessageSent | ResumeRequested) -> None:
+
+class SpeaksAt(NobodyWatches):
+    """Appends an event the first time that an entry, or a word of the agent, of some kind is seen: before the engine's next write."""
+
+    def __init__(self, store: FileStore, when: str, event: Event) -> None:
         self.store, self.when, self.event = store, when, event
         self.spoken = False
 
     def entry(self, entry: Entry, loop: Loop) -> None:
-        if not self.spoken and type(entry.event).__name__ == self.when:
+        self.seen(entry.event, loop)
+
+    def agent(self, event: AgentEvent, loop: Loop) -> None:
+        self.seen(event, loop)
+
+    def seen(self, event: Event | AgentEvent, loop: Loop) -> None:
+        if not self.spoken and type(event).__name__ == self.when:
             self.spoken = True
             journal = self.store.open(loop.loop_id)
             journal.append(self.event)
@@ -76,12 +89,14 @@ def test_who_leaves_does_not_end_what_another_just_asked_for(tmp_path: Path) -> 
     assert (loop.outcome, loop.spend.iterations, person.asked) == (Outcome.VERIFIED, 2, 2)
 
 
-def drive(tmp_path: Path, answer: str, when: str, event: MessageSent | ResumeRequested, rounds: int) -> Loop:
+def drive(
+    tmp_path: Path, answer: str, when: str, event: Event, rounds: int, *, works: str = "", budget: Budget = NO_LIMITS
+) -> Loop:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     store = FileStore(tmp_path / ".loop")
-    settings = LoopSettings("ralph", agent(tmp_path, answer), str(workspace))
-    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=rounds)))
+    settings = LoopSettings("ralph", agent(tmp_path, answer, works), str(workspace))
+    store.create(LoopCreated("loop-1", "t", "do it", settings, replace(budget, iterations=rounds)))
     journal = store.open("loop-1")
     journal.append(StartRequested())
     journal.close()
@@ -103,3 +118,22 @@ def test_a_message_that_lands_on_a_claim_is_not_lost(tmp_path: Path) -> None:
     loop = drive(tmp_path, "<promise>COMPLETE</promise>", "AnswerRead", MessageSent("and the docs"), rounds=5)
     assert (loop.status, loop.outcome, loop.spend.iterations) == (Status.COMPLETED, Outcome.CLAIMED, 2)
     assert loop.asked == ("do it", "and the docs")
+
+
+@pytest.mark.parametrize("limit", ["minutes", "iteration_timeout"])
+def test_less_time_given_while_the_agent_works_ends_the_turn(tmp_path: Path, limit: str) -> None:
+    change = BudgetChanged(limit, 0.0)
+    budget = Budget(minutes=60, iteration_timeout=3600)
+    works = "echo at work; sleep 20"
+    loop = drive(tmp_path, "<promise>COMPLETE</promise>", "Said", change, rounds=1, works=works, budget=budget)
+    assert (loop.outcome, loop.spend.iterations) == (Outcome.BUDGET, 1)
+
+
+@pytest.mark.parametrize("limit", ["minutes", "iteration_timeout"])
+def test_more_time_given_while_the_agent_works_is_used(tmp_path: Path, limit: str) -> None:
+    budget = Budget(minutes=0.005) if limit == "minutes" else Budget(iteration_timeout=0.3)
+    change = BudgetChanged(limit, 600.0, add=True)
+    loop = drive(
+        tmp_path, "<promise>COMPLETE</promise>", "TurnStarted", change, rounds=1, works="sleep 2", budget=budget
+    )
+    assert (loop.outcome, loop.spend.iterations) == (Outcome.CLAIMED, 1)

@@ -195,6 +195,17 @@ def test_a_timeout_ends_the_program() -> None:
     assert 0.3 <= ended.seconds < 10
 
 
+def test_a_timeout_that_changes_meanwhile_is_obeyed() -> None:
+    def less() -> float | None:
+        return 0.0 if lines else 600.0
+
+    lines: list[bytes] = []
+    spawn = Spawn(("/bin/sh", "-c", "echo begun; sleep 60"), dict(os.environ), "/", timeout=600.0, timeout_now=less)
+    assert process.run(spawn, lines.append, lambda: False).cause is Cause.TIMED_OUT
+    lines, ended = run_shell("sleep 1; echo done", timeout=0.1, timeout_now=lambda: None)
+    assert (lines, ended.cause) == ([b"done"], Cause.EXITED)
+
+
 @pytest.mark.usefixtures("system")
 def test_an_interrupt_is_noticed_while_nothing_is_printed() -> None:
     started = time.monotonic()

@@ -49,6 +49,8 @@ class Spawn:
     spool: Spool | None = None
     """Where the output is appended, redacted."""
     timeout: float | None = None
+    timeout_now: Callable[[], float | None] | None = None
+    """What the timeout has become meanwhile; None: it stays as it is."""
     merge_stderr: bool = False
     lines_together: bool = False
     """Many lines that come at once may be handed on as one piece."""
@@ -159,7 +161,7 @@ class _Listener:
         return self.cause
 
     def _listen(self, started: float, interrupted: Callable[[], bool]) -> None:
-        deadline = float("inf") if self.spawn.timeout is None else started + self.spawn.timeout
+        deadline = _deadline(started, self.spawn.timeout)
         now, next_look = started, started + LOOK_EVERY
         while not self._is_over(now):
             for stream, chunk in self.pipes.wait(max(0.0, min(next_look, deadline) - now)):
@@ -168,16 +170,22 @@ class _Listener:
             if now >= min(next_look, deadline):
                 next_look = now + (LOOK_EVERY if self.ending is None else LOOK_FOR_THE_END_EVERY)
                 if self.ending is None and not self.pipes.exited:
-                    self._look(interrupted, timed_out=now >= deadline)
+                    deadline = self._look(interrupted, started, deadline)
                 deadline = deadline if now < deadline else float("inf")
 
-    def _look(self, interrupted: Callable[[], bool], *, timed_out: bool) -> None:
+    def _look(self, interrupted: Callable[[], bool], started: float, deadline: float) -> float:
+        """Whether it must end: at the deadline, as that is after what `interrupted` heard. It is told."""
         if interrupted():
-            self.cause = Cause.INTERRUPTED
-        elif timed_out:
-            self.cause = Cause.TIMED_OUT
-        else:
-            return
+            self._end(Cause.INTERRUPTED)
+            return deadline
+        if self.spawn.timeout_now is not None:
+            deadline = _deadline(started, self.spawn.timeout_now())
+        if time.monotonic() >= deadline:
+            self._end(Cause.TIMED_OUT)
+        return deadline
+
+    def _end(self, cause: Cause) -> None:
+        self.cause = cause
         self.pipes.close_input()
         self.ending = threading.Thread(target=_end_tree, args=(self.spawn, self.child), daemon=True)
         self.ending.start()
@@ -197,6 +205,10 @@ class _Listener:
         else:
             self.ending.join()
         _reap(self.child)
+
+
+def _deadline(started: float, timeout: float | None) -> float:
+    return float("inf") if timeout is None else started + timeout
 
 
 def _end_tree(spawn: Spawn, child: subprocess.Popen[bytes]) -> None:

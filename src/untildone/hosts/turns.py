@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from untildone import agents
 from untildone.agents import AgentEvent, Reader, Request, SessionKnown
+from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
@@ -53,6 +54,8 @@ class Turn:
         self.engine = drive.engine
         self.journal = drive.journal
         self.write = drive.write
+        self.allowed: float | None = None
+        """Seconds that it may take, as far as is known by now."""
 
     def take(self, action: AskAgent) -> None:
         request = self._request(action)
@@ -100,7 +103,8 @@ class Turn:
             stdin=invocation.stdin,
             lines_together=invocation.prints_text,
             spool=self.engine.store.spool(loop.loop_id, output_name(action.ask.role, action.iteration)),
-            timeout=action.timeout,
+            timeout=self.timeout(),
+            timeout_now=self.timeout,
             redactor=self.engine.around.redactor,
         )
         self.engine.around.guard.ensure()
@@ -108,6 +112,12 @@ class Turn:
         if ended.leftover_group is not None:
             self.drive.groups.add(ended.leftover_group)
         return ended
+
+    def timeout(self) -> float | None:
+        """As the budget is now: it may change while the agent works."""
+        loop = self.journal.loop
+        self.allowed = budgets.turn_timeout(loop.budget, loop.spend)
+        return self.allowed
 
     def _take_line(self, action: AskAgent, reader: Reader, line: bytes) -> None:
         for event in reader.feed(line):
@@ -124,11 +134,11 @@ class Turn:
     def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
         now = self.engine.around.clock()
         answer = limits.in_local_time(reader.finish(ended.exit_code, ended.stderr_tail, now), now)
-        reason = self._cut_short(action, ended, answer)
+        reason = self._cut_short(ended, answer)
         self.drive.note_edit()
         if reason == "timeout" and action.ask.role is not Role.WORKER:
             # No iteration is counted for it: unlike a worker's turn, it may not be taken again without end.
-            failure = Failure(FailureKind.TIMEOUT, f"no answer within {action.timeout:g} s")
+            failure = Failure(FailureKind.TIMEOUT, f"no answer within {self.allowed or 0:g} s")
             self._finish(action, replace(answer, failure=failure), ended.seconds)
         elif reason:
             usage = answer.usage if answer.session_total is None else Usage()
@@ -137,13 +147,13 @@ class Turn:
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
 
-    def _cut_short(self, action: AskAgent, ended: Ended, answer: Answer) -> str:
+    def _cut_short(self, ended: Ended, answer: Answer) -> str:
         """Why the turn was ended from outside; empty if it was not, or had said everything."""
         match ended.cause:
             case Cause.INTERRUPTED:
                 return self._why_interrupted()
             case Cause.TIMED_OUT if answer.failure is not None:
-                return self._why_timed_out(action)
+                return self._why_timed_out()
             case _:
                 return ""
 
@@ -152,9 +162,9 @@ class Turn:
         self.engine.speaks.clear()
         return "person" if person else "control"
 
-    def _why_timed_out(self, action: AskAgent) -> str:
+    def _why_timed_out(self) -> str:
         own = self.journal.loop.budget.iteration_timeout
-        return "timeout" if own is not None and action.timeout is not None and action.timeout >= own else "budget"
+        return "timeout" if own is not None and self.allowed is not None and self.allowed >= own else "budget"
 
     def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
         changes = self._look(action) if action.ask.role is Role.WORKER else self._changed_by_others()
