@@ -6,6 +6,8 @@ import hashlib
 import hmac
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ import pytest
 
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, LoopSettings, Outcome, Status
+from untildone.hosts import notify, orphans
 from untildone.hosts.notify import SIGNATURE, Notifier, Wishes, tell
 from untildone.testing.command_line import until
 from untildone.testing.driver import WORKER
@@ -114,3 +117,36 @@ def test_many_are_told_in_the_background(loop: Loop, tmp_path: Path) -> None:
         notifier.tell(Wishes(command=program), loop, os.environ)
     notifier.close(10)
     until(lambda: (tmp_path / "told").read_text().count("x") == 5)
+
+
+FORKS = "for way in setsid 'env -i' env; do $way sleep 100 & echo $! >> pids; done; echo $$ >> pids"
+
+
+def left(tmp_path: Path) -> list[int]:
+    return [int(pid) for pid in (tmp_path / "pids").read_text().split() if int(pid) in orphans.scan()[0]]
+
+
+@pytest.mark.parametrize("end", ["true", "sleep 100", "trap '' TERM; wait; sleep 100"])
+def test_a_program_leaves_nothing_behind(
+    loop: Loop, tmp_path: Path, end: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(notify, "COMMAND_SECONDS", 2.0)
+    tell(Wishes(command=("sh", "-c", f"{FORKS}; {end}")), loop, os.environ)
+    assert left(tmp_path) == []
+    assert ("took longer than 2 s" in caplog.text) == (end != "true")
+
+
+def test_a_program_ends_with_the_host_that_runs_it(loop: Loop, tmp_path: Path) -> None:
+    host = (
+        "import os, sys; from untildone.hosts.notify import *;"
+        "from untildone.core.loop import Loop; from untildone.core.model import *; from untildone.testing.driver import WORKER;"
+        "settings = LoopSettings('ralph', WORKER, sys.argv[1]);"
+        "loop = Loop('loop-1', 't', 't', settings, Budget(), 0.0, 0.0, outcome=Outcome.VERIFIED);"
+        "tell(Wishes(command=('sh', '-c', sys.argv[2])), loop, os.environ)"
+    )
+    script = "setsid sleep 100 & echo $! >> pids; echo $$ >> pids; echo >> told; sleep 100"
+    running = subprocess.Popen([sys.executable, "-c", host, str(tmp_path), script])
+    until(lambda: (tmp_path / "told").exists(), patience=60)
+    running.kill()
+    running.wait(60)
+    until(lambda: not left(tmp_path), patience=60)

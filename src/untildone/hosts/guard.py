@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from untildone.hosts import orphans
@@ -87,6 +89,32 @@ class Guard:
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(orders.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Processes that are to leave nothing behind."""
+
+    mark: Mapping[str, str]
+    """What their environment has to carry."""
+    groups: set[int] = field(default_factory=set)
+    """Process groups in which something outlived the program that began it."""
+
+
+@contextlib.contextmanager
+def guarded(name: str) -> Iterator[Watched]:
+    """What is started here, beside any loop, ends with the block, or with this process, however that dies."""
+    mark, value = orphans.mark(f"{name}-{os.urandom(8).hex()}")
+    guard, watched = Guard(), Watched({mark: value})
+    guard.watch(mark)
+    try:
+        yield watched
+    finally:
+        try:
+            orphans.end_all(mark, groups=frozenset(watched.groups))
+            guard.forget(mark)
+        finally:
+            guard.close()
 
 
 def _close_orders(process: subprocess.Popen[bytes]) -> None:

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import queue
-import subprocess
 import sys
 import threading
 import time
@@ -15,8 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from untildone.core.codec import timestamp
+from untildone.core.errors import UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
+from untildone.hosts import process
+from untildone.hosts.guard import guarded
+from untildone.hosts.process import Cause, Spawn
 
 COMMAND_SECONDS = 30.0
 WEBHOOK_SECONDS = 10.0
@@ -73,23 +76,20 @@ def _run(command: tuple[str, ...], loop: Loop, environment: Mapping[str, str]) -
 
 
 def _call(command: tuple[str, ...], loop: Loop, environment: Mapping[str, str], given: bytes = b"") -> None:
-    place = loop.settings.workspace if os.path.isdir(loop.settings.workspace) else None
+    place = loop.settings.workspace if os.path.isdir(loop.settings.workspace) else os.path.abspath(os.sep)
     try:
-        ended = subprocess.run(
-            command,
-            input=given,
-            env=environment,
-            cwd=place,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=COMMAND_SECONDS,
-            start_new_session=True,
-        )
-    except (OSError, ValueError, subprocess.SubprocessError) as problem:
+        with guarded("notify") as watched:
+            spawn = Spawn(command, {**environment, **watched.mark}, place, stdin=given, timeout=COMMAND_SECONDS)
+            ended = process.run(spawn, lambda _line: None, lambda: False)
+            if ended.leftover_group is not None:
+                watched.groups.add(ended.leftover_group)
+    except (OSError, ValueError, UntilDoneError) as problem:
         _log.warning("Loop %s: the notification by %s failed: %s", loop.loop_id, command[0], problem)
         return
-    if ended.returncode:
-        _log.warning("Loop %s: the notification by %s ended with %d", loop.loop_id, command[0], ended.returncode)
+    if ended.cause is Cause.TIMED_OUT:
+        _log.warning("Loop %s: the notification by %s took longer than %g s", loop.loop_id, command[0], COMMAND_SECONDS)
+    elif ended.exit_code:
+        _log.warning("Loop %s: the notification by %s ended with %d", loop.loop_id, command[0], ended.exit_code)
 
 
 def _show(loop: Loop, environment: Mapping[str, str]) -> None:
