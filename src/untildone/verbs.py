@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from untildone.core import budget as budgets
 from untildone.core import moves, rounds
@@ -30,6 +30,9 @@ from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass, replace
 from untildone.store import Journal, Store, files, places
 from untildone.store.files import FileStore
+
+if TYPE_CHECKING:
+    from untildone.hosts.guard import Watched
 
 PLANNED = (
     "create",
@@ -299,8 +302,12 @@ def verify(store: Store, loop_id: str, environment: Mapping[str, str]) -> tuple[
             f"The receipt of loop {loop_id} cannot be read: {problem}.", "it was damaged or edited"
         ) from None
     loop = store.load(loop_id)
-    with _place(loop) as place:
-        return tuple(Verification(gate, _check_again(loop, place, gate["command"], environment)) for gate in gates)
+    from untildone.hosts.guard import guarded
+
+    with _place(loop) as place, guarded(f"verify-{loop_id}") as watched:
+        return tuple(
+            Verification(gate, _check_again(loop, place, gate["command"], environment, watched)) for gate in gates
+        )
 
 
 def receipt(store: Store, loop_id: str) -> str | None:
@@ -329,16 +336,18 @@ def _place(loop: Loop) -> Iterator[str]:
         yield folder
 
 
-def _check_again(loop: Loop, place: str, command: str, environment: Mapping[str, str]) -> GateResult:
-    from untildone.hosts import checks
+def _check_again(loop: Loop, place: str, command: str, environment: Mapping[str, str], watched: Watched) -> GateResult:
+    """As the loop did it: what it starts ends with it."""
+    from untildone.hosts import checks, turns
 
     return checks.run_check(
         command,
         cwd=place,
-        env=environment,
+        env={**turns.inherited(environment, loop.loop_id), **watched.mark},
         timeout=loop.settings.check_timeout,
         interrupted=lambda: False,
         redactor=Redactor.from_environment(environment),
+        groups=watched.groups,
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
 from untildone import verbs
+from untildone.hosts import orphans
 from untildone.store.files import FileStore
-from untildone.testing.command_line import CommandLine
+from untildone.testing.command_line import CommandLine, finish, until
 
 
 def ended_loop(cli: CommandLine) -> tuple[str, Path]:
@@ -63,3 +66,52 @@ def test_the_receipt_of_a_loop_that_is_just_being_put_away_is_waited_for(cli: Co
             assert wait([asked], timeout=0.3).not_done
         told = asked.result(timeout=30)
     assert told == (folder / "receipt.json").read_text()
+
+
+def noted(cli: CommandLine, count: int) -> list[int]:
+    """The processes that a check noted, once all have."""
+    notes = cli.workspace / "pids"
+    return [int(pid) for pid in notes.read_text().split()] if notes.exists() and _lines(notes) == count else []
+
+
+def _lines(notes: Path) -> int:
+    return notes.read_text().count("\n")
+
+
+def lives(pid: int) -> bool:
+    return pid in orphans.scan()[0]
+
+
+def loop_with_check(cli: CommandLine, script: str) -> None:
+    """A verified loop, whose check does more from now on."""
+    (cli.workspace / "check.sh").write_text(f"[ -e more ] || exit 0\n{script}\n")
+    assert (
+        cli.run("run", "a job", "--agent", "scripted", "--check", "sh check.sh", "--", "--scenario", "liar").code == 0
+    )
+    (cli.workspace / "more").touch()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_verify_leaves_no_check_behind(cli: CommandLine, number: signal.Signals) -> None:
+    loop_with_check(cli, "setsid sleep 100 & echo $! >> pids; sleep 100 & echo $! >> pids; echo $$ >> pids; wait")
+    verifies = cli.start("verify", "last")
+    pids = until(lambda: noted(cli, 3), patience=60)
+    os.kill(verifies.pid, number)
+    finish(verifies, patience=60)
+    until(lambda: not any(lives(pid) for pid in pids), patience=60)
+
+
+@pytest.mark.parametrize("command", ["verify", "run"])
+def test_what_a_check_leaves_behind_ends_with_the_command(cli: CommandLine, command: str) -> None:
+    loop_with_check(cli, "for way in setsid 'env -i' env; do $way sleep 100 & echo $! >> pids; done")
+    again = (
+        ("verify", "last") if command == "verify" else ("run", "again", "--check", "sh check.sh", *cli.script(CLAIM))
+    )
+    ended = cli.run(*again)
+    assert ended.code == 0, ended.errors
+    pids = noted(cli, 3)
+    assert len(pids) == 3
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+CLAIM = {"say": "Done.", "claim": True}

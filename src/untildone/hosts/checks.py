@@ -56,14 +56,20 @@ def run_check(
     timeout: float,
     interrupted: Callable[[], bool],
     redactor: Redactor | None = None,
+    groups: set[int] | None = None,
 ) -> GateResult:
-    """Run the person's command in the workspace, as a shell would, and judge it."""
+    """Run the person's command in the workspace, as a shell would, and judge it.
+
+    The process group of what it leaves behind is added to `groups`.
+    """
     spawn = Spawn(_shell(command), env, cwd, timeout=timeout, merge_stderr=True, redactor=redactor)
     output = _Output()
     try:
         ended = process.run(spawn, output.take, interrupted)
     except UntilDoneError as error:
         return GateResult("check", command, passed=False, reason=f"could not be started: {error.sentence.rstrip('.')}")
+    if groups is not None and ended.leftover_group is not None:
+        groups.add(ended.leftover_group)
     reason = _why_failed(ended, output.tests, timeout)
     return GateResult(
         gate="check",

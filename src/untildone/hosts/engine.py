@@ -342,6 +342,7 @@ class _Drive:
             timeout=timeout,
             interrupted=self.wants_out,
             redactor=self.around.redactor,
+            groups=self.groups,
         )
         self.engine.observer.gate(command, result)
         return result

@@ -12,7 +12,8 @@ from untildone import agents
 from untildone.agents import Notice, Request
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Permissions
 from untildone.core.secrets import Redactor
-from untildone.hosts import orphans, process
+from untildone.hosts import process
+from untildone.hosts.guard import guarded
 from untildone.hosts.process import Cause, Spawn
 
 PROMPT = "Say OK."
@@ -42,20 +43,16 @@ def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: floa
     def take(line: bytes) -> None:
         notices.extend(event.text for event in reader.feed(line) if isinstance(event, Notice))
 
-    name, value = orphans.mark(f"trial-{request.fresh_id}")
-    with tempfile.TemporaryDirectory(prefix="untildone-trial-") as folder:
+    with tempfile.TemporaryDirectory(prefix="untildone-trial-") as folder, guarded("trial") as watched:
         spawn = Spawn(
             argv=invocation.argv,
-            env={**environment, **invocation.env, name: value},
+            env={**environment, **invocation.env, **watched.mark},
             cwd=folder,
             stdin=invocation.stdin,
             timeout=timeout,
             redactor=Redactor.from_environment(environment),
         )
-        try:
-            ended = process.run(spawn, take, lambda: False)
-        finally:
-            orphans.end_all(name)
+        ended = process.run(spawn, take, lambda: False)
     answer = reader.finish(ended.exit_code, ended.stderr_tail, time.time())
     if ended.cause is Cause.TIMED_OUT:
         answer = Answer(failure=Failure(FailureKind.TIMEOUT, f"no answer within {timeout:g} s"))

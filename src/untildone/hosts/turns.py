@@ -49,8 +49,10 @@ class Drive(Protocol):
 
 
 class Turn:
-    def __init__(self, drive: Drive) -> None:
+    def __init__(self, drive: Drive, at_most: float | None = None) -> None:
+        """`at_most`: seconds that it may take, whatever the budget says."""
         self.drive = drive
+        self._at_most = at_most
         self.engine = drive.engine
         self.journal = drive.journal
         self.write = drive.write
@@ -116,7 +118,8 @@ class Turn:
     def timeout(self) -> float | None:
         """As the budget is now: it may change while the agent works."""
         loop = self.journal.loop
-        self.allowed = budgets.turn_timeout(loop.budget, loop.spend)
+        limits = (budgets.turn_timeout(loop.budget, loop.spend), self._at_most)
+        self.allowed = min((limit for limit in limits if limit is not None), default=None)
         return self.allowed
 
     def _take_line(self, action: AskAgent, reader: Reader, line: bytes) -> None:
@@ -208,5 +211,9 @@ def output_name(role: Role, iteration: int) -> str:
 def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
     """What agents and checks inherit, with the mark by which their whole tree is found again."""
     name, value = orphans.mark(loop_id)
-    inherited = {key: entry for key, entry in around.environment.items() if key not in PRIVATE}
-    return {**inherited, "UNTILDONE_LOOP_ID": loop_id, name: value}
+    return {**inherited(around.environment, loop_id), name: value}
+
+
+def inherited(environment: Mapping[str, str], loop_id: str) -> Mapping[str, str]:
+    kept = {key: entry for key, entry in environment.items() if key not in PRIVATE}
+    return {**kept, "UNTILDONE_LOOP_ID": loop_id}

@@ -47,16 +47,17 @@ _SESSIONS_OWN = (
 def run_gates(stop: Stop, action: RunGates) -> tuple[GateResult, ...] | None:
     """The word of every gate; None: a person wants the loop to rest at once."""
     results = [checks.require_change(stop.loop.start, stop.loop.changes)] if action.require_change else []
-    with _guarded(stop) as around:
+    groups: set[int] = set()
+    with _guarded(stop, groups) as around:
         env = turns.environment(around, stop.loop.loop_id)
         for command in action.checks:
-            results.append(_run_check(stop, command, action.timeout, env))
+            results.append(_run_check(stop, command, action.timeout, env, groups))
             if stop.wants_out():
                 return None
     return tuple(results)
 
 
-def _run_check(stop: Stop, command: str, timeout: float, env: Mapping[str, str]) -> GateResult:
+def _run_check(stop: Stop, command: str, timeout: float, env: Mapping[str, str], groups: set[int]) -> GateResult:
     """Within its own time and the hook's."""
     left = round(stop.deadline - time.monotonic(), 1)
     if left < LEAST:
@@ -69,6 +70,7 @@ def _run_check(stop: Stop, command: str, timeout: float, env: Mapping[str, str])
         timeout=min(timeout, left),
         interrupted=stop.wants_out,
         redactor=stop.store.redactor,
+        groups=groups,
     )
     if left < timeout and result.reason.startswith("timed out"):
         return replace(result, reason=f"did not finish within the {left:g} s that the stop hook had left")
@@ -80,13 +82,9 @@ def consult(stop: Stop, action: AskAgent) -> None:
     if action.ask.role is Role.SUPERVISOR and _reads_more(stop):
         return
     left = max(LEAST, stop.deadline - time.monotonic())
-    timeout = left if action.timeout is None else min(action.timeout, left)
-    with _guarded(stop) as around:
-        drive = _Consultation(stop, Engine(stop.store, around))
-        try:
-            turns.Turn(drive).take(replace(action, timeout=timeout))
-        finally:
-            orphans.end_all(orphans.mark(stop.loop.loop_id)[0], groups=frozenset(drive.groups))
+    groups: set[int] = set()
+    with _guarded(stop, groups) as around:
+        turns.Turn(_Consultation(stop, Engine(stop.store, around), groups), at_most=left).take(action)
 
 
 def _reads_more(stop: Stop) -> bool:
@@ -104,8 +102,8 @@ def _reads_more(stop: Stop) -> bool:
 
 
 @contextmanager
-def _guarded(stop: Stop) -> Iterator[Surroundings]:
-    """However this ends, nothing that was started stays."""
+def _guarded(stop: Stop, groups: set[int]) -> Iterator[Surroundings]:
+    """However this ends, nothing that was started stays, and nothing in the process groups."""
     persons = {**presence.environment_of(stop.note.holder), **os.environ}
     environment = {name: value for name, value in persons.items() if name not in _SESSIONS_OWN}
     around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()), host=HOOK)
@@ -114,7 +112,7 @@ def _guarded(stop: Stop) -> Iterator[Surroundings]:
     try:
         yield around
     finally:
-        orphans.end_all(mark)
+        orphans.end_all(mark, groups=frozenset(groups))
         around.guard.forget(mark)
         around.guard.close()
 
@@ -122,12 +120,12 @@ def _guarded(stop: Stop) -> Iterator[Surroundings]:
 class _Consultation:
     """What a turn needs of the drive that it is part of."""
 
-    def __init__(self, stop: Stop, engine: Engine) -> None:
+    def __init__(self, stop: Stop, engine: Engine, groups: set[int]) -> None:
         self.engine = engine
         self.journal: Journal = stop.journal
         self.place = stop.loop.settings.workspace
         self.workspace = Workspace(self.place)
-        self.groups: set[int] = set()
+        self.groups = groups
         self._stop = stop
 
     def write(self, *events: Event, sync: bool = True) -> None:
