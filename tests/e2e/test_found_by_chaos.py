@@ -15,6 +15,8 @@ from untildone.hosts import orphans
 from untildone.store.files import FileStore
 from untildone.testing.command_line import CommandLine, finish, until
 
+CLAIM = {"say": "Done.", "claim": True}
+
 
 def ended_loop(cli: CommandLine) -> tuple[str, Path]:
     """A loop that is verified and in the history: its id, and where it lies."""
@@ -114,4 +116,19 @@ def test_what_a_check_leaves_behind_ends_with_the_command(cli: CommandLine, comm
     assert [pid for pid in pids if lives(pid)] == []
 
 
-CLAIM = {"say": "Done.", "claim": True}
+@pytest.mark.parametrize("removed", ["", "*.progress"])
+@pytest.mark.parametrize("at", ["agent", "check"])
+def test_a_loop_whose_files_vanish_ends_with_a_sentence(cli: CommandLine, removed: str, at: str) -> None:
+    """Its runner worked on for nobody, out of reach of every control, and ended as if the id had been mistyped."""
+    stays = "echo $$ >> pids; sleep 100 & echo $! >> pids; wait"
+    (cli.workspace / "agent.sh").write_text(stays if at == "agent" else "echo '<promise>COMPLETE</promise>'")
+    (cli.workspace / "check.sh").write_text(stays)
+    runner = cli.start("run", "a job", "--command", "sh agent.sh", "--check", "sh check.sh")
+    pids = until(lambda: noted(cli, 2), patience=60)
+    root = cli.workspace / ".loop"
+    for path in root.glob(removed) if removed else [root]:
+        shutil.rmtree(path)
+    ended = finish(runner, patience=60)
+    assert (ended.code, "is gone: somebody removed" in ended.errors) == (6, True), ended.errors
+    assert "defect" not in ended.errors
+    assert [pid for pid in pids if lives(pid)] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from untildone import settings, verbs
-from untildone.core.errors import LoopBusy
+from untildone.core.errors import LoopBusy, StoreError
 from untildone.core.events import Entry, Rested, RunnerClaimed, TurnInterrupted, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
@@ -27,10 +28,11 @@ Fleets = Callable[..., Fleet]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> FileStore:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> FileStore:
+    kind: type[FileStore] = getattr(request, "param", FileStore)
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    return FileStore(workspace / ".loop", memory=Memory())
+    return kind(workspace / ".loop", memory=Memory())
 
 
 @pytest.fixture
@@ -210,6 +212,39 @@ def test_a_loop_that_cannot_be_driven_is_tried_again(store: FileStore, fleets: F
     journal.mkdir()
     assert rested(store, loop_id)[0].outcome is Outcome.CLAIMED
     until(lambda: loop_id not in fleet.problems)
+
+
+def test_a_loop_whose_files_vanish_gives_its_slot_back(store: FileStore, fleets: Fleets) -> None:
+    fleet = fleets(slots=1)
+    removed = started(store, {"sleep": 300, "claim": True})
+    fleet.want(removed)
+    until(lambda: at_work(store, removed))
+    shutil.rmtree(store.root.rename(store.root.parent / "removed"))
+    until(lambda: not fleet.load().driving)
+    driven(store, fleet, [started(store)])
+    assert removed not in store.ids()
+
+
+class Troubled(FileStore):
+    """Fails a slot that asks for a loop's signature, a few times."""
+
+    failures = 0
+
+    def signature(self, loop_id: str) -> object:
+        if threading.current_thread().name.startswith("slot") and self.failures < 4:
+            self.failures += 1
+            raise StoreError("The disk is away.")
+        return super().signature(loop_id)
+
+
+@pytest.mark.parametrize("store", [Troubled], indirect=True)
+def test_trouble_of_the_store_costs_no_slot(store: Troubled, fleets: Fleets) -> None:
+    fleet = fleets(slots=1)
+    loop_id = started(store, {"say": "1"}, {"say": "2"}, max_iterations=1)
+    fleet.want(loop_id)
+    assert rested(store, loop_id)[0].outcome is Outcome.BUDGET
+    driven(store, fleet, [started(store)])
+    assert store.failures
 
 
 def test_only_one_server_serves_a_folder(store: FileStore, fleets: Fleets) -> None:

@@ -213,8 +213,9 @@ class Fleet:
 
     def _work(self) -> None:
         while (loop_id := self._next()) is not None:
-            served, left = self._served_of(loop_id), None
+            served, left = None, None
             try:
+                served = self._served_of(loop_id)
                 left = self._drive(served, loop_id) if served else None
             except Exception as problem:
                 _log.exception("Loop %s cannot be driven", loop_id)
@@ -222,7 +223,8 @@ class Fleet:
             with self._change:
                 self._driving.pop(loop_id, None)
             if served is not None:
-                self._look_after(served, loop_id, left)
+                with _reported(loop_id):
+                    self._look_after(served, loop_id, left)
 
     def _next(self) -> str | None:
         with self._change:

@@ -10,7 +10,7 @@ from untildone import agents
 from untildone.agents import AgentEvent, Reader, Request, SessionKnown
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
-from untildone.core.errors import AgentMissing, UsageError
+from untildone.core.errors import AgentMissing, LoopNotFound, UsageError
 from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role, Usage
 from untildone.core.value import replace
@@ -68,6 +68,8 @@ class Turn:
         self.drive.show_live_state()
         try:
             ended = self._run(action, agent.invocation(request), reader)
+        except LoopNotFound:
+            raise
         except (AgentMissing, UsageError) as problem:
             failure = Failure(FailureKind.UNAVAILABLE, f"{problem.sentence} {problem.hint}".strip())
             self._finish(action, Answer(failure=failure), 0.0)

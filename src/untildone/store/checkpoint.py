@@ -167,6 +167,11 @@ class CheckpointWriter:
                 # Else it knows already, and only waits for its time: to wake it would cost more than the entry did.
                 self._wake.notify()
 
+    def abandon(self) -> None:
+        """Write no more of what is known: the loop is gone, and a late checkpoint would bring it back."""
+        with self._wake:
+            self._newest = None
+
     def close(self) -> None:
         """Write what is left, and end."""
         with self._wake:

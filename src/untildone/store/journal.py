@@ -9,7 +9,7 @@ from pathlib import Path
 
 from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
-from untildone.core.errors import DamagedState, StoreError
+from untildone.core.errors import DamagedState, LoopNotFound, StoreError
 from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
@@ -73,6 +73,15 @@ class FileJournal:
         except DamagedLine:
             return False
 
+    def _check_that_it_is_there(self) -> None:
+        """A runner whose files somebody removed would work on where nobody can see it or say anything to it."""
+        if self._writer is not None and os.fstat(self._descriptor).st_nlink == 0 and not self._path.exists():
+            self._writer.abandon()
+            raise LoopNotFound(
+                f"Loop {self._writing.loop_id} is gone: somebody removed {self._path.parent} while it ran.",
+                "what was done in the workspace stays; `untildone run` begins anew",
+            )
+
     def _begin_again(self) -> None:
         """Read the whole file, over what is known: entries that were seen already change nothing."""
         size = os.fstat(self._descriptor).st_size
@@ -92,6 +101,7 @@ class FileJournal:
         self.catch_up()
 
     def catch_up(self) -> tuple[Entry, ...]:
+        self._check_that_it_is_there()
         fresh, all_fit = self._read(stop_at_damage=True)
         if not all_fit:
             # What looks damaged may be a torn line that a writer is just replacing: under the lock, nobody is.
@@ -145,6 +155,7 @@ class FileJournal:
         return max(self._line_seq, self._folded.seq if self._folded else 0)
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
+        self._check_that_it_is_there()
         if not events:
             with disk.told_as_sentence(self._path):
                 disk.sync_content(self._descriptor)

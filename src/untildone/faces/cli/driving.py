@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from untildone import verbs
-from untildone.core.errors import LoopBusy, UntilDoneError
+from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.faces.cli import ending, handing_back, streams, telling
@@ -83,6 +83,10 @@ class Driver:
             with self.view, self._keys():
                 loop = self._drive_when_free(loop_id, time.monotonic() + patience)
         except LoopBusy:
+            raise
+        except LoopNotFound as gone:
+            # It was there: no fault of what was typed.
+            gone.exit_code = StoreError.exit_code
             raise
         except Exception as error:
             self._tell_failure(loop_id, error)
