@@ -19,10 +19,14 @@ PROGRAM = ("-P", "-m", "untildone.faces.cli", "_drive")
 """-P: nothing that lies in the workspace is imported in place of ours."""
 WITHIN = 30.0
 LOOK_EVERY = 0.02
+END_WITHIN = 10.0
 
 
 def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
-    """Start it; its process id once it has claimed the loop, or the reason why it did not."""
+    """Start one; the process id of the loop's runner once it has claimed the loop, or the reason why it did not.
+
+    The runner may be somebody else's, if they were quicker. Whatever else happens, nothing is left running.
+    """
     log = store.progress(loop_id) / LOG
     with disk.told_as_sentence(log):
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -30,11 +34,16 @@ def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
     try:
         written = log.stat().st_size if log.exists() else 0
         child = _spawn(store, loop_id, log)
-        if not _claims(journal, child, time.monotonic() + within):
-            raise _failure(journal.loop, child, log, written)
+        try:
+            pid = _runner(store, journal, child, time.monotonic() + within)
+            if pid is None:
+                raise _failure(loop_id, child.poll(), log, written, within)
+        except BaseException:
+            _end(child)
+            raise
     finally:
         journal.close()
-    return child.pid
+    return pid
 
 
 def _spawn(store: Store, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
@@ -57,27 +66,64 @@ def _spawn(store: Store, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
         ) from None
 
 
-def _claims(journal: Journal, child: subprocess.Popen[bytes], deadline: float) -> bool:
-    """Whether a runner claims the loop in time. One that has ended already may have done all its work."""
+def _runner(store: Store, journal: Journal, child: subprocess.Popen[bytes], deadline: float) -> int | None:
+    """Who has the loop; None: nobody does in time. A child that has ended may have done all its work, or died over it."""
+    claimed = False
     while True:
         ended = child.poll() is not None
-        if any(isinstance(entry.event, RunnerClaimed) for entry in journal.catch_up()):
-            return True
-        if ended or time.monotonic() > deadline:
-            return False
-        time.sleep(LOOK_EVERY)
+        fresh = [entry.event for entry in journal.catch_up()]
+        claimed = claimed or any(isinstance(event, RunnerClaimed) and _is_of(child, event.pid) for event in fresh)
+        if claimed and not ended and child.poll() is None:
+            return child.pid
+        if ended:
+            has_rested = claimed and not (journal.loop.runner and _is_of(child, journal.loop.runner.pid))
+            return child.pid if has_rested else _other_runner(store, journal.loop, child)
+        if time.monotonic() > deadline:
+            return None
+        if not claimed:
+            time.sleep(LOOK_EVERY)
 
 
-def _failure(loop: Loop, child: subprocess.Popen[bytes], log: Path, written: int) -> UntilDoneError:
-    code = child.poll()
+def _is_of(child: subprocess.Popen[bytes], pid: int) -> bool:
+    """On Windows, the program of a virtual environment runs another one."""
+    return pid == child.pid or sys.platform == "win32"
+
+
+def _other_runner(store: Store, loop: Loop, child: subprocess.Popen[bytes]) -> int | None:
+    theirs = loop.runner is not None and not _is_of(child, loop.runner.pid) and store.is_driven(loop.loop_id)
+    return loop.runner.pid if loop.runner is not None and theirs else None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """One that has just claimed the loop may save and rest."""
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(END_WITHIN)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def _said(log: Path, written: int) -> str:
+    try:
+        told = log.read_bytes()[written:].decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    words = next((line for line in told if line.startswith("untildone: ")), told[-1] if told else "")
+    return words.removeprefix("untildone: ")
+
+
+def _failure(loop_id: str, code: int | None, log: Path, written: int, within: float) -> UntilDoneError:
     if code is None:
-        child.kill()
-        child.wait()
-    told = log.read_bytes()[written:].decode(errors="replace").strip().splitlines()
-    words = next((line for line in told if line.startswith("untildone: ")), told[-1] if told else "it said nothing")
+        why = f"it did not claim the loop within {within:g} s"
+    elif code < 0:
+        why = f"signal {-code} ended it"
+    else:
+        why = _said(log, written) or "it said nothing"
     failure = UntilDoneError(
-        f"The runner of loop {loop.loop_id} did not start: {words.removeprefix('untildone: ')}",
-        f"see {log}; `untildone resume {loop.loop_id}` tries here",
+        f"The runner of loop {loop_id} did not start: {why.rstrip('.')}.",
+        f"see {log}; `untildone resume {loop_id}` tries here",
     )
     failure.exit_code = code if code is not None and code > 0 else 6
     return failure
