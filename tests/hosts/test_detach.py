@@ -42,7 +42,8 @@ class LooksLate(FileStore):
         journal, look = super().open(loop_id), FileJournal.catch_up
 
         def late() -> tuple[Entry, ...]:
-            until(lambda: started(self) and not lives(started(self)), patience=60)
+            pid = until(lambda: started(self), patience=60)
+            until(lambda: has_ended(pid), patience=60)
             return look(journal)
 
         journal.catch_up = late  # type: ignore[method-assign]
@@ -67,6 +68,14 @@ def started(store: FileStore) -> int:
     note = store.home / "pid"
     told = note.read_text() if note.exists() else ""
     return int(told) if told.endswith("\n") else 0
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child of this process has, all its threads too; it is not taken note of."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    except ChildProcessError:
+        return True
 
 
 def lives(pid: int) -> bool:
