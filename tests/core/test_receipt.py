@@ -72,6 +72,16 @@ def test_the_report_says_the_same_for_people() -> None:
         assert words in text
 
 
+def test_what_changed_may_not_be_known() -> None:
+    loop = verified().loop
+    told = receipt(loop, None, "")
+    assert told["files_changed"] is None
+    assert "- Files changed: not known\n" in report(loop, told)
+    nothing = receipt(loop, (), "")
+    assert nothing["files_changed"] == []
+    assert "- Files changed: 0\n" in report(loop, nothing)
+
+
 def test_without_a_gate_the_report_says_that_nothing_verified_it() -> None:
     driver = looping([DONE])
     loop = driver.run()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -132,3 +134,17 @@ def test_a_loop_whose_files_vanish_ends_with_a_sentence(cli: CommandLine, remove
     assert (ended.code, "is gone: somebody removed" in ended.errors) == (6, True), ended.errors
     assert "defect" not in ended.errors
     assert [pid for pid in pids if lives(pid)] == []
+
+
+@pytest.mark.parametrize("gone", ["rm -rf .git", "rm -rf .git/objects && mkdir .git/objects", "true"])
+def test_a_receipt_does_not_say_that_nothing_changed_where_that_is_not_known(cli: CommandLine, gone: str) -> None:
+    (cli.workspace / "old.txt").write_text("old\n")
+    if gone != "true":
+        subprocess.run(["git", "init", "-q"], cwd=cli.workspace, check=True)
+    agent = cli.home / "agent.sh"
+    agent.write_text(f"echo new > new.txt; {gone}; echo '<promise>COMPLETE</promise>'")
+    ended = cli.run("run", "a job", "--command", f"sh {agent}")
+    assert ended.code == 0, ended.errors
+    (folder,) = (cli.workspace / ".loop" / "history").iterdir()
+    assert json.loads((folder / "receipt.json").read_text())["files_changed"] is None
+    assert "- Files changed: not known\n" in (folder / "report.md").read_text()

@@ -17,8 +17,8 @@ class FileChange:
     deletions: int
 
 
-def receipt(loop: Loop, files: tuple[FileChange, ...], agent_version: str) -> dict[str, Any]:
-    """What was asked, what was spent, what changed, and who vouches for it."""
+def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str) -> dict[str, Any]:
+    """What was asked, what was spent, what changed (None: that is not known), and who vouches for it."""
     worker = loop.settings.worker
     return {
         "loop_id": loop.loop_id,
@@ -38,7 +38,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...], agent_version: str) -> di
         "commit_after": loop.changes.head,
         "tree_before": loop.start.tree,
         "tree_after": loop.changes.tree,
-        "files_changed": [to_json(change) for change in files],
+        "files_changed": None if files is None else [to_json(change) for change in files],
         "gates": [_gate(result) for result in loop.gates],
         **_review(loop),
     }
@@ -71,8 +71,8 @@ def report(loop: Loop, told: dict[str, Any]) -> str:
         f"- Spend: ${loop.spend.cost_usd:.4f}, {loop.spend.tokens:,} tokens",
         f"- Commits: {told['commit_before']} → {told['commit_after']}",
         *(f"- Review score: {score:g}/100" for score in _review(loop).values()),
-        f"- Files changed: {len(files)}",
-        *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in files[:200]),
+        f"- Files changed: {'not known' if files is None else len(files)}",
+        *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in (files or ())[:200]),
         "",
         "## Gates",
         *([_gate_line(result) for result in loop.gates] or ["None: nothing verified the agent's word."]),

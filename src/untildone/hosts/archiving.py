@@ -22,8 +22,8 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
     files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
     told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
     store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
-    in_all = replace(loop, changes=replace(loop.changes, files=len(files)))
-    live_state = modes.find(loop.settings.mode).live_state(in_all)
+    changes = replace(loop.changes, tree=None) if files is None else replace(loop.changes, files=len(files))
+    live_state = modes.find(loop.settings.mode).live_state(replace(loop, changes=changes))
     if live_state is not None:
         keep = partial(store.put_document, loop.loop_id, "ralph-delta.state.md")
         store.live_file(loop.loop_id, place).retire(keep, live_state)

@@ -302,15 +302,15 @@ def diff(path: str, start_tree: str, end_tree: str | None = None, *, stat: bool 
     return shown.decode(errors="replace")
 
 
-def changed_files(path: str, start_tree: str | None, end_tree: str | None) -> tuple[FileChange, ...]:
-    """The files that differ between two snapshots; none where there are no snapshots."""
+def changed_files(path: str, start_tree: str | None, end_tree: str | None) -> tuple[FileChange, ...] | None:
+    """The files that differ between two snapshots; None: there are no snapshots, or one is gone, and it is not known."""
     root = root_of(path)
     if root is None or not start_tree or not end_tree:
-        return ()
+        return None
     try:
         listed = git(root, "diff-tree", "-r", "--numstat", "-z", "--no-renames", start_tree, end_tree)
     except GitFailed:
-        return ()
+        return None
     rows = (row.split("\t", 2) for row in listed.decode(errors="replace").split("\0") if row)
     return tuple(FileChange(name, _lines(added), _lines(removed)) for added, removed, name in rows)
 

@@ -210,6 +210,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "In all": ("总计", "總計"),
     "Look again": ("重新查看", "重新檢視"),
     "Nothing changed": ("没有改动", "沒有改動"),
+    "What changed is not known": ("改动情况未知", "改動情況未知"),
     "Nothing has happened yet": ("还没有发生任何事", "還沒有發生任何事"),
     # Tasks
     "What the loop keeps track of. Drag to change the order.": (

@@ -59,7 +59,7 @@ class Receipt:
                     on_click=lambda: ui.download(content, f"{self._loop_id}-receipt.json"),
                 ).props("flat dense")
         self._draw_gates(told.get("gates") or [])
-        self._draw_files(told.get("files_changed") or [])
+        self._draw_files(told.get("files_changed"))
 
     def _facts(self, told: Mapping[str, Any]) -> list[tuple[str, str]]:
         agent, spend = told.get("agent") or {}, told.get("spend") or {}
@@ -114,7 +114,11 @@ class Receipt:
                 word = self._t("agrees with the receipt") if each.agrees else self._t("differs from the receipt")
                 text(f"{each.now.command}: {word}", "notice" if each.agrees else "notice bad")
 
-    def _draw_files(self, files: list[Mapping[str, Any]]) -> None:
+    def _draw_files(self, files: list[Mapping[str, Any]] | None) -> None:
+        if files is None:
+            with card(self._t("Changes")):
+                text(self._t("What changed is not known"), "quiet")
+            return
         with card(pieces.files(self._t, len(files))):
             if not files:
                 text(self._t("Nothing changed"), "quiet")
