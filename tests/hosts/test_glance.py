@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from untildone.core.model import Changes
 from untildone.hosts import glance
 from untildone.hosts.workspace import Workspace
 from untildone.testing.command_line import until
@@ -35,10 +36,10 @@ class CountedGit:
     def calls(self) -> int:
         return len(self._log.read_text().splitlines()) if self._log.exists() else 0
 
-    def is_spared_by(self, place: Workspace) -> bool:
+    def is_spared_by(self, place: Workspace, since: Changes | None = None) -> bool:
         """Whether a look does without git."""
         before = self.calls
-        place.look()
+        place.look(since)
         return self.calls == before
 
 

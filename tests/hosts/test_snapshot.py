@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from untildone.core.model import Changes
 from untildone.hosts import snapshot
 from untildone.hosts.snapshot import lines_between
 from untildone.hosts.workspace import Workspace
+from untildone.testing.command_line import until
 
 NAMES = ("a.txt", "b.bin", "deep/er/c.txt", "deep/d.txt", "new.txt", "deep/new/e.txt", "x.log", "ig/f.txt", ":(x) é\n")
 LINES = st.lists(st.sampled_from([b"one\n", b"two\n", b"three\r\n", b"\n", b"end", b"\0"]), max_size=8).map(b"".join)
@@ -254,3 +256,140 @@ def test_lines_that_nothing_else_could_mean_are_counted() -> None:
     assert lines_between(b"a\nb\nc\n", b"a\nx\nc\n") == (1, 1)
     assert lines_between(b"a", b"a\n") == (1, 1)
     assert lines_between(b"a\nb\nc\nd\n", b"b\na\nd\nc\n") is None
+
+
+CLEANING = {
+    "prune": ("prune", "--expire=now"),
+    "gc": ("gc", "--quiet", "--prune=now"),
+    "gc, packed by itself": ("-c", "gc.cruftPacks=true", "gc", "--quiet", "--prune=1.hour.ago"),
+    "repack": ("repack", "-q", "-a", "-d"),
+}
+NEXT: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda it: it.stat(),
+    "an edit": lambda it: (it / "a.txt").write_text("again\n"),
+    "an edit elsewhere": lambda it: (it / "deep/er/c.txt").write_text("elsewhere\n"),
+    "a new file": lambda it: (it / "deep/new.txt").write_text("new\n"),
+    "a file that is gone": lambda it: (it / "b.bin").unlink(),
+}
+
+
+def prepare_for(told_by: str, folder: Path) -> None:
+    """Where files have attributes, only git can tell."""
+    if told_by == "git":
+        (folder / ".gitattributes").write_text("*.none text\n")
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message=attributes")
+
+
+def is_whole(folder: Path, tree: str | None) -> bool:
+    """Whether git has everything that is in a snapshot."""
+    command = ("git", "archive", "--format=tar", "--output=/dev/null", str(tree))
+    return subprocess.run(command, cwd=folder, capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+@pytest.mark.parametrize("cleaning", CLEANING.values(), ids=CLEANING.keys())
+def test_a_snapshot_is_whole_whatever_git_removed_since_the_last(
+    counted: CountedGit, plain: Path, cleaning: tuple[str, ...], told_by: str
+) -> None:
+    prepare_for(told_by, plain)
+    place = settled(counted, plain)
+    before = place.look()
+    (plain / "deep/er/c.txt").write_text("changed\n")
+    (plain / "deep/d.txt").write_text("changed too\n")
+    before = place.look(before)
+    (plain / "deep/d.txt").write_text("changed again\n")
+    before = place.look(before)
+    assert is_whole(plain, before.tree)
+    for what, change in NEXT.items():
+        git(plain, *cleaning)
+        change(plain)
+        after = place.look(before)
+        assert is_whole(plain, after.tree), what
+        assert after == as_git_tells(plain, before), what
+        before = after
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+def test_a_snapshot_that_lost_one_object_is_written_again(counted: CountedGit, plain: Path, told_by: str) -> None:
+    """As when git was ended while it removed some."""
+    prepare_for(told_by, plain)
+    place = settled(counted, plain)
+    (plain / "deep/er/c.txt").write_text("changed\n")
+    before = place.look()
+    (plain / "deep/er/c.txt").write_text("changed again\n")
+    before = place.look(before)
+    listed = subprocess.run(["git", "ls-tree", "-rt", str(before.tree)], cwd=plain, capture_output=True, timeout=60)
+    names = [row.split()[2] for row in listed.stdout.decode().splitlines() if row.endswith(("deep", "er", "c.txt"))]
+    for name in [*names, str(before.tree)]:
+        (plain / ".git" / "objects" / name[:2] / name[2:]).unlink()
+        (plain / "a.txt").write_text(f"after {name}\n")
+        before = place.look(before)
+        assert is_whole(plain, before.tree)
+
+
+RULES: dict[str, Callable[[Path], object]] = {
+    "the rules at the top": lambda it: (it / ".gitignore").write_text("*.log\nig/\nnew*\nb.bin\n"),
+    "rules below": lambda it: (it / "deep/.gitignore").write_text("new*\nd.txt\n"),
+    "rules of the repository": lambda it: (it / ".git/info/exclude").write_text("new*\nb.bin\n"),
+    "rules of the person": lambda it: (
+        (it.parent / ".config/git").mkdir(parents=True),
+        (it.parent / ".config/git/ignore").write_text("new*\nb.bin\n"),
+    ),
+    "rules that the person names": lambda it: (
+        (it.parent / "rules").write_text("new*\nb.bin\n"),
+        (it.parent / ".gitconfig").write_text("[core]\nexcludesFile = ~/rules\n"),
+    ),
+    "other rules in a file that the person names": lambda it: (it.parent / "named").write_text("new*\nb.bin\n"),
+    "no rules": lambda it: (it / ".gitignore").unlink(),
+}
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+@pytest.mark.parametrize("change", RULES.values(), ids=RULES.keys())
+def test_what_is_ignored_from_now_on_is_in_no_snapshot_unless_git_has_it(
+    counted: CountedGit, plain: Path, change: Callable[[Path], object], told_by: str
+) -> None:
+    if change is RULES["other rules in a file that the person names"]:
+        (plain.parent / "named").write_text("")
+        git(plain, "config", "core.excludesFile", str(plain.parent / "named"))
+    prepare_for(told_by, plain)
+    place = settled(counted, plain)
+    for name in ("new.txt", "deep/new.txt", "x.log", "b.bin", "deep/d.txt"):
+        (plain / name).write_text("changed\n")
+    before = place.look()
+    (plain / "new.txt").write_text("changed again\n")
+    before = place.look(before)
+    until(lambda: counted.is_spared_by(place, before))
+    change(plain)
+    after = place.look(before)
+    assert after == as_git_tells(plain, before)
+    assert after.tree == added_tree(plain) != before.tree
+    (plain / "b.bin").write_text("and again\n")
+    assert place.look(after).tree == added_tree(plain)
+
+
+def added_tree(folder: Path) -> str:
+    """All of it, as git itself takes it into a copy of the index."""
+    index = folder.parent / "index"
+    shutil.copy(folder / ".git" / "index", index)
+    env = {**os.environ, "GIT_INDEX_FILE": str(index)}
+    for command in (("add", "--all"), ("write-tree",)):
+        told = subprocess.run(["git", *command], cwd=folder, env=env, check=True, capture_output=True, timeout=60)
+    return told.stdout.decode().strip()
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+def test_a_file_that_is_ignored_but_in_the_index_may_go_and_come_back(
+    counted: CountedGit, plain: Path, told_by: str
+) -> None:
+    prepare_for(told_by, plain)
+    (plain / "kept.log").write_text("kept\n")
+    git(plain, "add", "--force", "kept.log")
+    git(plain, "commit", "--quiet", "--message=kept")
+    place = settled(counted, plain)
+    (plain / "kept.log").unlink()
+    before = place.look()
+    assert before.tree == added_tree(plain)
+    (plain / "kept.log").write_text("back\n")
+    assert place.look(before).tree == added_tree(plain)

@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import zlib
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from untildone.store.disk import told_as_sentence
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _START = 4096
 """Enough of an object to have its first line."""
+_GONE, _REPOSITORY = b"000000", b"160000"
+"""What git says in the place of a mode: there is no such file any more, or it is in a repository of its own."""
 
 
 def head_of(root: str) -> str:
@@ -83,6 +86,25 @@ def read_object(folder: str, name: str) -> bytes | None:
             return zlib.decompress(file.read()).partition(b"\0")[2]
     except (OSError, zlib.error):
         return None
+
+
+def made_since(root: str, commit: str | None, tree: str) -> Mapping[bytes, str]:
+    """By their places, the objects of a tree that the commit does not have: nothing keeps git from removing these."""
+    form = ("-r", "-t", "-z", "--raw", "--no-abbrev", "--no-renames")
+    told = git(root, "diff-tree", *form, commit or empty_tree(tree), tree).split(b"\0")
+    rows = ((facts.split(), place) for facts, place in zip(told[::2], told[1::2], strict=False))
+    made = {place: name.decode() for (_, mode, _, name, _), place in rows if mode not in (_GONE, _REPOSITORY)}
+    return {**made, b"": tree}
+
+
+def are_there(root: str, names: Collection[str]) -> bool:
+    """Whether git still has all of these. Most are in files of their own: it is asked only for the others."""
+    folder = git_folders(root)[-1] if names else ""
+    others = [name for name in names if not os.path.exists(_path(folder, name))]
+    if not others:
+        return True
+    told = git(root, "cat-file", "--batch-check", stdin="".join(f"{name}\n" for name in others).encode())
+    return b" missing\n" not in told
 
 
 def object_name(kind: str, body: bytes, like: str) -> str:

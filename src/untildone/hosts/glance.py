@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from untildone.hosts.git import git_folders
 from untildone.store.disk import RACY_NANOSECONDS
@@ -30,9 +30,12 @@ def is_racy(stamp: Stamp | None, taken_at: int) -> bool:
     return stamp is not None and stamp[3] > taken_at - RACY_NANOSECONDS
 
 
-def look(root: str) -> Glance | None:
-    """Every file of the work tree, ignored ones too, and of git's own folders; None: these are too many to be quick."""
-    found: dict[bytes, Stamp] = {}
+def look(root: str, rules: Iterable[str] = ()) -> Glance | None:
+    """Every file of the work tree, ignored ones too, and of git's own folders; None: these are too many to be quick.
+
+    `rules` are files that say what is ignored, wherever they lie: they are named so that none is taken for a plain one."""
+    stamps = ((b"\0" + os.fsencode(path), stamp_of(path)) for path in rules)
+    found: dict[bytes, Stamp] = {name: stamp for name, stamp in stamps if stamp}
     try:
         for path, stamp in _files(root):
             found[path] = stamp

@@ -28,8 +28,9 @@ _RULES = re.compile(rb"\.git(?!hub$|keep$)|git~", re.IGNORECASE)
 _LINK = b"120000"
 _BEGINNING = 8000
 """Bytes in which git looks for a zero, to tell what is no text."""
+_IGNORING = "core.excludesfile"
 _MATTERS = (
-    r"^(core\.(autocrlf|eol|attributesfile|filemode|symlinks|ignorecase|sharedrepository|sparsecheckout\w*)"
+    r"^(core\.(autocrlf|eol|attributesfile|excludesfile|filemode|symlinks|ignorecase|sharedrepository|sparsecheckout\w*)"
     r"|include(if)?\..*|extensions\..*)$"
 )
 _USUAL = frozenset(
@@ -105,25 +106,30 @@ class _Folder:
         if first in self.files and first in self.folders:
             raise OnlyGitTells
 
-    def written(self, write: Callable[[bytes], str]) -> str:
+    def written(self, write: Callable[[bytes, bytes], str], place: bytes = b"") -> str:
         """Its name, after everything in it that changed was written."""
         if not self._name:
+            names = {name: folder.written(write, os.path.join(place, name)) for name, folder in self.folders.items()}
             # In the order of git: a folder as if its name ended with a slash.
-            below = {name + b"/": _Entry(b"40000", folder.written(write)) for name, folder in self.folders.items()}
+            below = {name + b"/": _Entry(b"40000", tree) for name, tree in names.items()}
             listed = sorted((self.files | below).items())
             rows = (b"%b %b\0%b" % (it.mode, name.rstrip(b"/"), bytes.fromhex(it.name)) for name, it in listed)
-            self._name = write(b"".join(rows))
+            self._name = write(place, b"".join(rows))
         return self._name
 
 
 class Snapshot:
     """A tree of git that follows the work tree. After an exception it is of no more use."""
 
-    def __init__(self, root: str, tree: str, seen: Iterable[bytes], env: Mapping[str, str] = EMPTY) -> None:
+    def __init__(
+        self, root: str, tree: str, made: Mapping[bytes, str], seen: Iterable[bytes], env: Mapping[str, str] = EMPTY
+    ) -> None:
         """As the index lists it, which must hold exactly this tree; `seen` are all files there are."""
         if not is_plain(root) or any(path.endswith((b"/.gitattributes", b"/info/attributes")) for path in seen):
             raise OnlyGitTells
         self.tree = tree
+        self.made = dict(made)
+        """By their places, the objects in it that no commit has: who follows must know that they are there."""
         self._root, self._top = root, _Folder()
         self._store = git_folders(root)[-1]
         self._ignored: set[bytes] = set()
@@ -133,7 +139,7 @@ class Snapshot:
             if (tag, stage) != (b"H", b"0") or mode == b"160000":
                 raise OnlyGitTells
             self._top.put(_parts(path), _Entry(mode, name.decode()))
-        if self._top.written(lambda body: object_name("tree", body, tree)) != tree:
+        if self._top.written(lambda _, body: object_name("tree", body, tree)) != tree:
             raise OnlyGitTells
 
     def follow(self, places: Places) -> Step:
@@ -149,7 +155,7 @@ class Snapshot:
             if was != now:
                 lines.append(self._lines(was, content))
                 self._put(place, now, content)
-        self.tree = self._top.written(lambda body: write_object(self._store, "tree", body, before))
+        self.tree = self._top.written(self._write_tree)
         return Step(before, self.tree, len(lines), _sum(lines))
 
     def _ask_about(self, places: Collection[bytes]) -> None:
@@ -178,15 +184,27 @@ class Snapshot:
         return None if old is None else lines_between(old, content)
 
     def _put(self, place: bytes, now: _Entry | None, content: bytes) -> None:
+        self.made.pop(place, None)
         if now:
-            write_object(self._store, "blob", content, self.tree)
+            self.made[place] = write_object(self._store, "blob", content, self.tree)
         self._top.put(_parts(place), now)
+
+    def _write_tree(self, place: bytes, body: bytes) -> str:
+        self.made[place] = write_object(self._store, "tree", body, self.tree)
+        return self.made[place]
 
 
 def is_plain(root: str) -> bool:
     """Whether nothing that is configured changes files on their way into git."""
     attributes = (git_settings.of_person("attributes"), "/etc/gitattributes")
-    return git_settings.matching(root, _MATTERS) <= _USUAL and not any(map(os.path.lexists, attributes))
+    configured = {setting for setting in git_settings.matching(root, _MATTERS) if setting[0] != _IGNORING}
+    return configured <= _USUAL and not any(map(os.path.lexists, attributes))
+
+
+def ignore_files(root: str) -> tuple[str, ...]:
+    """The person's own, which say what to ignore in all repositories."""
+    named = (os.path.expanduser(path) for name, path in git_settings.matching(root, _MATTERS) if name == _IGNORING)
+    return (git_settings.of_person("ignore"), *(os.path.join(root, path) for path in named))
 
 
 def _parts(path: bytes) -> list[bytes]:

@@ -11,9 +11,9 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from time import time_ns
@@ -25,9 +25,9 @@ from untildone.core.value import replace
 from untildone.hosts import glance
 from untildone.hosts.commits import repository_at
 from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
-from untildone.hosts.git_objects import empty_tree, tree_of
+from untildone.hosts.git_objects import are_there, empty_tree, made_since, tree_of
 from untildone.hosts.glance import Glance, Stamp, is_racy, stamp_of
-from untildone.hosts.snapshot import OnlyGitTells, Snapshot, Step, places_of
+from untildone.hosts.snapshot import OnlyGitTells, Snapshot, Step, ignore_files, places_of
 
 MOST_FILES_WALKED = 200_000
 MOST_WORKSPACES = 64
@@ -42,32 +42,49 @@ class _OwnIndex:
     def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._copied: tuple[str, Stamp | None] | None = None
+        self._staged: dict[bytes, bool] = {}
+        """What differs in it from the person's own, and whether there is such a file."""
 
-    def write_tree(self, root: str, status: Status, left_out: Iterable[bytes]) -> tuple[str, bool]:
+    def write_tree(self, root: str, status: Status, left_out: Collection[bytes]) -> tuple[str, bool]:
         """The work tree as a git tree, and whether every file could be read."""
-        env, complete = {"GIT_INDEX_FILE": self._prepared(root)}, True
+        wanted = {entry.path for entry in status.entries}.difference(left_out, status.foreign)
+        env, complete = {"GIT_INDEX_FILE": self._prepared(root, wanted)}, True
         try:
             add_all(root, status, left_out=left_out, env=env)
         except GitFailed:
             add_all(root, status, "--ignore-errors", left_out=left_out, env=env)
             complete = False
+        self._staged = {path: _is_there(root, path) for path in wanted}
         return line_of(git(root, "write-tree", "--missing-ok", env=env)), complete
 
     def environment(self) -> dict[str, str]:
         """For git to use it."""
         return {"GIT_INDEX_FILE": os.path.join(self._folder.name, "index")} if self._folder else {}
 
-    def _prepared(self, root: str) -> str:
+    def forget(self) -> None:
+        """Begin anew with the next snapshot."""
+        self._copied = None
+
+    def _prepared(self, root: str, wanted: AbstractSet[bytes]) -> str:
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="untildone-", ignore_cleanup_errors=True)
         own, theirs = os.path.join(self._folder.name, "index"), os.path.join(git_folder(root), "index")
         current = (theirs, stamp_of(theirs))
-        if self._copied != current:
+        if self._copied != current or self._misleads(root, wanted):
             Path(own).unlink(missing_ok=True)
             if current[1]:
                 # With its time: git compares it with the times of the files to know which of them it must read.
                 shutil.copy2(theirs, own)
             self._copied = current
         return own
+
+    def _misleads(self, root: str, wanted: AbstractSet[bytes]) -> bool:
+        """Whether a file is in it that is not to be any more (it is ignored by now, or too big), or was taken out of it and is
+        there again: what git ignores, it looks for only if it is in the index."""
+        return any(_is_there(root, path) for path, there in self._staged.items() if not there or path not in wanted)
+
+
+def _is_there(root: str, path: bytes) -> bool:
+    return os.path.lexists(os.path.join(os.fsencode(root), path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +106,8 @@ class _Facts:
     clean: bool
     beside: str = ""
     """Stands for what changed and is not in the tree: nested repositories, very big files, unreadable ones."""
+    made: Mapping[bytes, str] = field(default_factory=dict, compare=False)
+    """By their places, the objects of the tree that the commit does not have: git may have removed them by the next look."""
 
     @property
     def fingerprint(self) -> str:
@@ -147,9 +166,13 @@ class Workspace:
 
     def _facts(self, root: str) -> _Facts:
         """Glanced at first, read second: what changes in between differs from the glance, and is seen next time."""
-        now, seen, last = time_ns(), glance.look(root), self._glanced
+        now, last = time_ns(), self._glanced
+        # Which files say what to ignore is a question to git, which one who looks only once need not ask.
+        seen = glance.look(root, ignore_files(root) if last else ())
         if seen is None:
             return self._asked(root)
+        if last and not are_there(root, last.facts.made.values()):
+            last = None
         touched = glance.touched(last.seen, last.at, seen) if last else frozenset()
         if last and not touched:
             return last.facts
@@ -170,11 +193,12 @@ class Workspace:
             return None
         last.snapshot = snapshot
         unchanged = snapshot.tree == last.facts.tree
-        return last.facts if unchanged else _Facts(last.facts.head, snapshot.tree, clean=False)
+        return last.facts if unchanged else _Facts(last.facts.head, snapshot.tree, clean=False, made=snapshot.made)
 
     def _read(self, root: str, last: _Glanced) -> Snapshot:
+        env = {} if last.facts.clean else self._index.environment()
         try:
-            return Snapshot(root, last.facts.tree, last.seen, {} if last.facts.clean else self._index.environment())
+            return Snapshot(root, last.facts.tree, last.facts.made, last.seen, env)
         except OnlyGitTells:
             self._only_git_tells = True
             raise
@@ -184,7 +208,7 @@ class Workspace:
         paths = [os.path.join(os.fsencode(root), entry.path) for entry in status.entries]
         nested = (path for path, entry in zip(paths, status.entries, strict=True) if entry.nested)
         cheap = _Cheap(status.raw, tuple(map(stamp_of, paths)), tuple(_digest(_files_below(path)) for path in nested))
-        if self._known and self._known[0] == cheap:
+        if self._known and self._known[0] == cheap and are_there(root, self._known[1].made.values()):
             return self._known[1]
         facts = self._snapshot(root, status, cheap)
         self._known = None if cheap.is_racy(now) else (cheap, facts)
@@ -195,10 +219,20 @@ class Workspace:
             return _Facts(status.head, tree_of(root, status.head), clean=True)
         stamped = zip(status.entries, cheap.stamps, strict=True)
         too_big = {entry.path: stamp for entry, stamp in stamped if stamp and stamp[0] >= BIG_FILE}
-        tree, complete = self._index.write_tree(root, status, too_big)
+        tree, complete, made = self._written(root, status, too_big)
         beside = (cheap.nested, tuple(too_big.items()), () if complete else cheap.stamps)
         mark = hashlib.sha256(repr(beside).encode()).hexdigest()[:16] if any(beside) else ""
-        return _Facts(status.head, tree, clean=False, beside=mark)
+        return _Facts(status.head, tree, clean=False, beside=mark, made=made)
+
+    def _written(self, root: str, status: Status, left_out: Collection[bytes]) -> tuple[str, bool, Mapping[bytes, str]]:
+        """The tree, whether it holds every file, and what of it is new. What git has removed since it was staged is staged anew."""
+        tree, complete = self._index.write_tree(root, status, left_out)
+        made = made_since(root, status.head, tree)
+        if not are_there(root, made.values()):
+            self._index.forget()
+            tree, complete = self._index.write_tree(root, status, left_out)
+            made = made_since(root, status.head, tree)
+        return tree, complete, made
 
     def _walk(self, previous: Changes | None) -> Changes:
         files = dict(_files_below(os.fsencode(self.path)))
