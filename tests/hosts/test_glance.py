@@ -145,6 +145,30 @@ def test_what_untildone_writes_is_no_reason_to_ask(counted: CountedGit, reposito
     assert counted.is_spared_by(place)
 
 
+SECOND = 1_000_000_000
+NOW = 1_800_000_001 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("changed_at", "sure"),
+    [
+        (NOW - 10 * SECOND, True),
+        (NOW - 10 * SECOND + 7, True),
+        (NOW - SECOND // 10 + 7, True),
+        (NOW - SECOND // 100 + 7, False),
+        (NOW - SECOND, False),
+        (NOW - 2 * SECOND, False),
+        (NOW - 3 * SECOND, True),
+        (NOW + SECOND, False),
+    ],
+)
+def test_what_is_no_older_than_the_look_may_have_changed_unseen(changed_at: int, *, sure: bool) -> None:
+    """Times in whole seconds are those of a file system that keeps no others, or only every second one."""
+    for times in ((changed_at, changed_at), (changed_at, 7), (7, changed_at)):
+        seen = {b"/it/a.txt": (4, times[0], 0o100644, times[1], 1)}
+        assert glance.touched(seen, NOW, seen) == (set() if sure else {b"/it/a.txt"})
+
+
 def test_a_large_repository_is_left_to_git(counted: CountedGit, repository: Path) -> None:
     for number in range(glance.MOST_ENTRIES):
         (repository / f"{number}.log").write_text("")

@@ -389,6 +389,19 @@ def test_a_plain_folder(tmp_path: Path) -> None:
     assert looker.look(before).files == 5
 
 
+def test_git_reads_again_what_may_have_changed_where_times_are_coarser_than_those_of_the_index(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (repository / "new.txt").write_text("new\n")
+    looker = Workspace(str(repository))
+    assert looker.look().files == 1
+    [index] = (tmp_path / "temporary").glob("*/index")
+    two_seconds = 2_000_000_000
+    assert index.stat().st_mtime_ns % two_seconds == 0
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     gone = workspace.look(str(tmp_path / "gone"), None)
     assert gone == workspace.look(str(tmp_path / "gone"), gone)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from untildone.hosts.git import git_folders
-from untildone.store.disk import RACY_NANOSECONDS
+from untildone.store import disk
 
 MOST_ENTRIES = 1500
 """Files and folders: with more of them, git itself is as quick."""
@@ -27,7 +27,8 @@ def stamp_of(path: bytes | str) -> Stamp | None:
 
 
 def is_racy(stamp: Stamp | None, taken_at: int) -> bool:
-    return stamp is not None and stamp[3] > taken_at - RACY_NANOSECONDS
+    """By the later of its times: not everywhere does the last one tell of a change."""
+    return stamp is not None and disk.is_racy(max(stamp[1], stamp[3]), taken_at)
 
 
 def look(root: str, rules: Iterable[str] = ()) -> Glance | None:

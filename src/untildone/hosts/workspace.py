@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +29,7 @@ from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, lin
 from untildone.hosts.git_objects import are_there, empty_tree, made_since, tree_of
 from untildone.hosts.glance import Glance, Stamp, is_racy, stamp_of
 from untildone.hosts.snapshot import OnlyGitTells, Snapshot, Step, ignore_files, places_of
+from untildone.store.disk import COARSEST_NANOSECONDS
 
 MOST_FILES_WALKED = 200_000
 MOST_WORKSPACES = 64
@@ -55,7 +57,9 @@ class _OwnIndex:
             add_all(root, status, "--ignore-errors", left_out=left_out, env=env)
             complete = False
         self._staged = {path: _is_there(root, path) for path in wanted}
-        return line_of(git(root, "write-tree", "--missing-ok", env=env)), complete
+        tree = line_of(git(root, "write-tree", "--missing-ok", env=env))
+        _as_coarse_as_any(env["GIT_INDEX_FILE"])
+        return tree, complete
 
     def environment(self) -> dict[str, str]:
         """For git to use it."""
@@ -81,6 +85,14 @@ class _OwnIndex:
         """Whether a file is in it that is not to be any more (it is ignored by now, or too big), or was taken out of it and is
         there again: what git ignores, it looks for only if it is in the index."""
         return any(_is_there(root, path) for path, there in self._staged.items() if not there or path not in wanted)
+
+
+def _as_coarse_as_any(index: str) -> None:
+    """Git reads files again that are not older than its index. This one may lie where times are finer than those of the files."""
+    with suppress(FileNotFoundError):
+        written = os.stat(index).st_mtime_ns
+        coarse = written - written % COARSEST_NANOSECONDS
+        os.utime(index, ns=(coarse, coarse))
 
 
 def _is_there(root: str, path: bytes) -> bool:

@@ -13,6 +13,8 @@ from untildone.core.errors import StoreError
 
 RACY_NANOSECONDS = 50_000_000
 """A file or folder that changed so shortly before a look may change again without its times showing it."""
+COARSEST_NANOSECONDS = 2_000_000_000
+"""Between two times that a file system can tell apart, where it keeps whole seconds or only every second one."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +50,12 @@ def if_there(read: Callable[[], Result]) -> Result | None:
         except FileNotFoundError:
             continue
     return None
+
+
+def is_racy(changed_at: int, looked_at: int) -> bool:
+    """Whether what has this time, in nanoseconds, may have changed once more since the look without its time showing it."""
+    uncertain = RACY_NANOSECONDS if changed_at % 1_000_000_000 else RACY_NANOSECONDS + COARSEST_NANOSECONDS
+    return changed_at > looked_at - uncertain
 
 
 def replace_file(path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True) -> None:

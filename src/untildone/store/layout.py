@@ -115,7 +115,7 @@ class _Listed:
         if changed_at != self._changed_at:
             self._found = self._journals(self._folder)
             # What changed just now may change again without its time showing it.
-            self._changed_at = changed_at if changed_at < now - disk.RACY_NANOSECONDS else 0
+            self._changed_at = 0 if disk.is_racy(changed_at, now) else changed_at
         return self._found
 
 
