@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -88,11 +91,42 @@ def test_of_an_object_that_cannot_be_written_nothing_is_left(repository: Path) -
     assert sorted(objects.iterdir()) == before
 
 
+HALF_WAY = """
+import os, sys
+from untildone.hosts import git_objects
+os.replace = lambda *_: (print("half way", flush=True), sys.stdin.read())
+git_objects.write_object(sys.argv[1], "blob", b"never finished", sys.argv[2])
+"""
+
+
+@contextmanager
+def writing_half_an_object(repository: Path) -> Iterator[Path]:
+    """What another process has written of it so far; in the end, that process is killed."""
+    command = (sys.executable, "-c", HALF_WAY, str(repository / ".git"), head_of(str(repository)))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"half way\n"
+            [draft] = (repository / ".git" / "objects").glob("tmp_*")
+            yield draft
+        finally:
+            other.kill()
+
+
 def test_what_a_crash_leaves_of_an_object_git_removes(repository: Path) -> None:
-    left = repository / ".git" / "objects" / "tmp_obj_1_1"
-    left.write_text("half")
+    with writing_half_an_object(repository) as draft:
+        pass
+    assert draft.exists()
     git(repository, "prune", "--expire=now")
-    assert not left.exists()
+    assert not draft.exists()
+
+
+def test_what_a_crash_leaves_of_an_object_the_next_one_who_looks_removes(repository: Path) -> None:
+    with writing_half_an_object(repository) as draft:
+        Workspace(str(repository)).look()
+        assert draft.exists()
+    Workspace(str(repository)).look()
+    assert not draft.exists()
 
 
 def test_a_commit_that_holds_everything_spares_a_look(repository: Path) -> None:

@@ -11,11 +11,14 @@ import re
 import threading
 import zlib
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from untildone.hosts import orphans
 from untildone.hosts.git import git, git_folder, git_folders, line_of
 from untildone.store.disk import told_as_sentence
+from untildone.store.runners import machine
 
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _START = 4096
@@ -57,8 +60,7 @@ def write_object(folder: str, kind: str, body: bytes, like: str) -> str:
     """Write an object into a git folder; its name. `like` is any name that the repository has: it tells the hash in use."""
     name = object_name(kind, body, like)
     path = _path(folder, name)
-    # Named as git names its own: what a crash leaves of them, git removes.
-    draft = os.path.join(folder, "objects", f"tmp_obj_{os.getpid()}_{threading.get_ident()}")
+    draft = os.path.join(folder, "objects", f"{_drafts_of(os.getpid())}_{threading.get_ident()}")
     if not os.path.exists(path):
         with told_as_sentence(Path(path)):
             try:
@@ -67,6 +69,30 @@ def write_object(folder: str, kind: str, body: bytes, like: str) -> str:
                 Path(draft).unlink(missing_ok=True)
                 raise
     return name
+
+
+@lru_cache(maxsize=1)
+def _drafts_of(pid: int) -> str:
+    """How the drafts of a process are called. As git names its own: what a crash leaves of them, git removes, if we do not."""
+    return f"{_drafts_here()}_{pid}_{_start_of(pid)}"
+
+
+def _drafts_here() -> str:
+    return "tmp_obj_untildone_" + re.sub(r"\W|_", "-", machine())
+
+
+def _start_of(pid: int) -> str:
+    start = orphans.start_of(pid)
+    return "gone" if start is None else f"{start:.0f}"
+
+
+def tidy(folder: str) -> None:
+    """Remove the drafts of processes on this machine that are gone."""
+    with suppress(OSError), os.scandir(os.path.join(folder, "objects")) as entries:
+        for name in [entry.name for entry in entries if entry.name.startswith(f"{_drafts_here()}_")]:
+            pid, start = name.split("_")[-3:-1]
+            if pid.isdecimal() and _start_of(int(pid)) != start:
+                os.unlink(os.path.join(folder, "objects", name))
 
 
 def _put(content: bytes, draft: str, path: str) -> None:

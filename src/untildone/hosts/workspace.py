@@ -25,8 +25,8 @@ from untildone.core.receipt import FileChange
 from untildone.core.value import replace
 from untildone.hosts import glance
 from untildone.hosts.commits import repository_at
-from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, line_of, root_of, status_of
-from untildone.hosts.git_objects import are_there, empty_tree, made_since, tree_of
+from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, git_folders, line_of, root_of, status_of
+from untildone.hosts.git_objects import are_there, empty_tree, made_since, tidy, tree_of
 from untildone.hosts.glance import Glance, Stamp, is_racy, stamp_of
 from untildone.hosts.snapshot import OnlyGitTells, Snapshot, Step, ignore_files, places_of
 from untildone.store.disk import COARSEST_NANOSECONDS
@@ -183,6 +183,8 @@ class Workspace:
         seen = glance.look(root, ignore_files(root) if last else ())
         if seen is None:
             return self._asked(root)
+        if last is None:
+            tidy(git_folders(root)[-1])
         if last and not are_there(root, last.facts.made.values()):
             last = None
         touched = glance.touched(last.seen, last.at, seen) if last else frozenset()
