@@ -18,6 +18,7 @@ from untildone.hosts.engine import Engine, NobodyWatches, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
 from untildone.store.files import FileStore
+from untildone.testing.cluster import git
 
 
 def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:
@@ -92,17 +93,21 @@ def test_who_leaves_does_not_end_what_another_just_asked_for(tmp_path: Path) -> 
 def drive(
     tmp_path: Path, answer: str, when: str, event: Event, rounds: int, *, works: str = "", budget: Budget = NO_LIMITS
 ) -> Loop:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
+    (tmp_path / "workspace").mkdir()
     store = FileStore(tmp_path / ".loop")
-    settings = LoopSettings("ralph", agent(tmp_path, answer, works), str(workspace))
-    store.create(LoopCreated("loop-1", "t", "do it", settings, replace(budget, iterations=rounds)))
+    choice, observer = agent(tmp_path, answer, works), SpeaksAt(store, when, event)
+    return driven(tmp_path, store, choice, observer, replace(budget, iterations=rounds))
+
+
+def driven(tmp_path: Path, store: FileStore, choice: AgentChoice, observer: NobodyWatches, budget: Budget) -> Loop:
+    settings = LoopSettings("ralph", choice, str(tmp_path / "workspace"))
+    store.create(LoopCreated("loop-1", "t", "do it", settings, budget))
     journal = store.open("loop-1")
     journal.append(StartRequested())
     journal.close()
     around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
     try:
-        return Engine(store, around, SpeaksAt(store, when, event)).drive("loop-1")
+        return Engine(store, around, observer).drive("loop-1")
     finally:
         around.guard.close()
 
@@ -137,3 +142,31 @@ def test_more_time_given_while_the_agent_works_is_used(tmp_path: Path, limit: st
         tmp_path, "<promise>COMPLETE</promise>", "TurnStarted", change, rounds=1, works="sleep 2", budget=budget
     )
     assert (loop.outcome, loop.spend.iterations) == (Outcome.CLAIMED, 1)
+
+
+WAITS_FOR_DRAFTS = """#!/bin/sh
+cat > /dev/null
+echo "call $$" >> a.txt
+test $(wc -l < a.txt) -lt 3 && exit
+for turn in $(seq 600); do
+    ls .git/objects | grep -q tmp_obj && echo yes >> ../seen && exit
+    sleep 0.1
+done
+"""
+
+
+def test_what_is_made_ready_while_the_agent_works_is_gone_when_the_loop_rests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    place, program = tmp_path / "workspace", tmp_path / "agent.sh"
+    git(tmp_path, "init", "--quiet", str(place))
+    git(place, "commit", "--quiet", "--allow-empty", "--message=first")
+    program.write_text(WAITS_FOR_DRAFTS)
+    program.chmod(0o755)
+    choice = AgentChoice("worker", "command", command=str(program))
+    loop = driven(tmp_path, FileStore(tmp_path / ".loop"), choice, NobodyWatches(), Budget(iterations=4))
+    assert (loop.spend.iterations, loop.changes.files) == (4, 1)
+    assert (tmp_path / "seen").read_text() == "yes\nyes\n"
+    assert list((place / ".git" / "objects").glob("tmp_*")) == []
+    git(place, "fsck", "--strict")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from untildone.core.errors import StoreError
 from untildone.hosts import commits
 from untildone.hosts.git import GitFailed
-from untildone.hosts.git_objects import empty_tree, head_of, object_name, tree_of, write_object
+from untildone.hosts.git_objects import Drafts, empty_tree, head_of, object_name, tree_of, write_object
 from untildone.hosts.workspace import Workspace
 from untildone.testing.cluster import git
 
@@ -127,6 +128,42 @@ def test_what_a_crash_leaves_of_an_object_the_next_one_who_looks_removes(reposit
         assert draft.exists()
     Workspace(str(repository)).look()
     assert not draft.exists()
+
+
+def drafts_in(place: Path) -> list[Path]:
+    return sorted((place / ".git" / "objects").glob("tmp_*"))
+
+
+def test_objects_are_written_into_files_that_were_made_before(repository: Path) -> None:
+    drafts, head = Drafts(str(repository / ".git")), head_of(str(repository))
+    written = partial(write_object, drafts.folder, "blob", like=head, drafts=drafts)
+    first = written(body=b"first\n")
+    drafts.make_ready()
+    [ready] = drafts_in(repository)
+    made = ready.stat().st_ino
+    second = written(body=b"second\n")
+    assert (repository / ".git" / "objects" / second[:2] / second[2:]).stat().st_ino == made
+    assert [git(repository, "cat-file", "-p", name) for name in (first, second)] == ["first", "second"]
+    drafts.make_ready()
+    git(repository, "prune", "--expire=now")
+    assert git(repository, "cat-file", "-p", written(body=b"third\n")) == "third"
+    drafts.make_ready()
+    drafts.close()
+    assert drafts_in(repository) == []
+
+
+def test_a_clone_shares_no_file_that_is_yet_to_be_written(repository: Path) -> None:
+    drafts, head = Drafts(str(repository / ".git")), head_of(str(repository))
+    write_object(drafts.folder, "blob", b"first\n", head, drafts)
+    drafts.make_ready()
+    git(repository.parent, "clone", "--quiet", str(repository), "clone")
+    clone = repository.parent / "clone"
+    write_object(drafts.folder, "blob", b"second\n", head, drafts)
+    assert [draft.read_bytes() for draft in drafts_in(clone)] == [b""] * len(drafts_in(clone))
+    assert drafts_in(repository) == []
+    git(clone, "fsck", "--strict")
+    git(clone, "prune", "--expire=now")
+    assert drafts_in(clone) == []
 
 
 def test_a_commit_that_holds_everything_spares_a_look(repository: Path) -> None:

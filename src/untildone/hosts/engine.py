@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
@@ -136,7 +137,8 @@ class Engine:
             groups: set[int] = set()
             try:
                 drive = _Drive(self, journal, groups)
-                loop = drive.until_rest()
+                with closing(drive.workspace):
+                    loop = drive.until_rest()
             finally:
                 orphans.end_all(mark, groups=frozenset(groups))
                 self.around.guard.forget(mark)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import threading
 import zlib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 from untildone.hosts import orphans
@@ -23,6 +23,9 @@ from untildone.store.runners import machine
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _START = 4096
 """Enough of an object to have its first line."""
+MOST_READY = 8
+"""Files that are made before there is an object for them."""
+_numbers = count()
 _GONE, _REPOSITORY = b"000000", b"160000"
 """What git says in the place of a mode: there is no such file any more, or it is in a repository of its own."""
 
@@ -56,12 +59,47 @@ def _tree_in(root: str, commit: str) -> str | None:
     return name.decode() if _NAME.fullmatch(name) else None
 
 
-def write_object(folder: str, kind: str, body: bytes, like: str) -> str:
+class Drafts:
+    """Empty files that are made while there is time, for objects to be written when there is none: to make one takes a worn file
+    system longer than all else."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._ready: list[str] = []
+        self._taken = 0
+
+    def take(self) -> str:
+        """Where to write an object. Not into a file that a clone took for an object of git's and shares."""
+        self._taken += 1
+        while self._ready:
+            draft = self._ready.pop()
+            with suppress(OSError):
+                if os.stat(draft).st_nlink == 1:
+                    return draft
+                os.unlink(draft)
+        return _new_draft(self.folder)
+
+    def make_ready(self) -> None:
+        """As many as were needed since the last time."""
+        wanted, self._taken = min(self._taken, MOST_READY), 0
+        with suppress(OSError):
+            while len(self._ready) < wanted:
+                draft = _new_draft(self.folder)
+                os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+                self._ready.append(draft)
+
+    def close(self) -> None:
+        while self._ready:
+            with suppress(OSError):
+                os.unlink(self._ready.pop())
+
+
+def write_object(folder: str, kind: str, body: bytes, like: str, drafts: Drafts | None = None) -> str:
     """Write an object into a git folder; its name. `like` is any name that the repository has: it tells the hash in use."""
     name = object_name(kind, body, like)
     path = _path(folder, name)
-    draft = os.path.join(folder, "objects", f"{_drafts_of(os.getpid())}_{threading.get_ident()}")
     if not os.path.exists(path):
+        draft = drafts.take() if drafts else _new_draft(folder)
         with told_as_sentence(Path(path)):
             try:
                 _put(zlib.compress(_whole(kind, body), 1), draft, path)
@@ -69,6 +107,10 @@ def write_object(folder: str, kind: str, body: bytes, like: str) -> str:
                 Path(draft).unlink(missing_ok=True)
                 raise
     return name
+
+
+def _new_draft(folder: str) -> str:
+    return os.path.join(folder, "objects", f"{_drafts_of(os.getpid())}_{next(_numbers)}")
 
 
 @lru_cache(maxsize=1)

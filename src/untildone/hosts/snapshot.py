@@ -14,8 +14,8 @@ from collections.abc import Set as AbstractSet
 from untildone.core.model import EMPTY
 from untildone.core.value import dataclass
 from untildone.hosts import git_settings
-from untildone.hosts.git import git, git_folders
-from untildone.hosts.git_objects import object_name, read_object, write_object
+from untildone.hosts.git import git
+from untildone.hosts.git_objects import Drafts, object_name, read_object, write_object
 from untildone.hosts.glance import Glance, Stamp
 
 MOST_FILES = 100
@@ -122,7 +122,13 @@ class Snapshot:
     """A tree of git that follows the work tree. After an exception it is of no more use."""
 
     def __init__(
-        self, root: str, tree: str, made: Mapping[bytes, str], seen: Iterable[bytes], env: Mapping[str, str] = EMPTY
+        self,
+        root: str,
+        tree: str,
+        made: Mapping[bytes, str],
+        seen: Iterable[bytes],
+        drafts: Drafts,
+        env: Mapping[str, str] = EMPTY,
     ) -> None:
         """As the index lists it, which must hold exactly this tree; `seen` are all files there are."""
         if not is_plain(root) or any(path.endswith((b"/.gitattributes", b"/info/attributes")) for path in seen):
@@ -131,7 +137,7 @@ class Snapshot:
         self.made = dict(made)
         """By their places, the objects in it that no commit has: who follows must know that they are there."""
         self._root, self._top = root, _Folder()
-        self._store = git_folders(root)[-1]
+        self._drafts = drafts
         self._ignored: set[bytes] = set()
         for row in git(root, "ls-files", "--stage", "-v", "-z", env=env).split(b"\0")[:-1]:
             facts, _, path = row.partition(b"\t")
@@ -180,18 +186,21 @@ class Snapshot:
     def _lines(self, was: _Entry | None, content: bytes) -> tuple[int, int] | None:
         if was and was.mode == _LINK:
             raise OnlyGitTells
-        old = read_object(self._store, was.name) if was else b""
+        old = read_object(self._drafts.folder, was.name) if was else b""
         return None if old is None else lines_between(old, content)
 
     def _put(self, place: bytes, now: _Entry | None, content: bytes) -> None:
         self.made.pop(place, None)
         if now:
-            self.made[place] = write_object(self._store, "blob", content, self.tree)
+            self.made[place] = self._write("blob", content)
         self._top.put(_parts(place), now)
 
     def _write_tree(self, place: bytes, body: bytes) -> str:
-        self.made[place] = write_object(self._store, "tree", body, self.tree)
+        self.made[place] = self._write("tree", body)
         return self.made[place]
+
+    def _write(self, kind: str, body: bytes) -> str:
+        return write_object(self._drafts.folder, kind, body, self.tree, self._drafts)
 
 
 def is_plain(root: str) -> bool:

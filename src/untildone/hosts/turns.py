@@ -110,6 +110,7 @@ class Turn:
             timeout=self.timeout(),
             timeout_now=self.timeout,
             redactor=self.engine.around.redactor,
+            meanwhile=self.drive.workspace.make_ready,
         )
         self.engine.around.guard.ensure()
         ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.drive.wants_out)

@@ -26,7 +26,7 @@ from untildone.core.value import replace
 from untildone.hosts import glance
 from untildone.hosts.commits import repository_at
 from untildone.hosts.git import GitFailed, Status, add_all, git, git_folder, git_folders, line_of, root_of, status_of
-from untildone.hosts.git_objects import are_there, empty_tree, made_since, tidy, tree_of
+from untildone.hosts.git_objects import Drafts, are_there, empty_tree, made_since, tidy, tree_of
 from untildone.hosts.glance import Glance, Stamp, is_racy, stamp_of
 from untildone.hosts.snapshot import OnlyGitTells, Snapshot, Step, ignore_files, places_of
 from untildone.store.disk import COARSEST_NANOSECONDS
@@ -148,6 +148,7 @@ class Workspace:
         self._known: tuple[_Cheap, _Facts] | None = None
         self._glanced: _Glanced | None = None
         self._step: Step | None = None
+        self._drafts: Drafts | None = None
         self._only_git_tells = False
         self._walked: tuple[str, dict[bytes, Stamp]] = ("", {})
         self._ignored_by: dict[str, bool] = {}
@@ -165,6 +166,16 @@ class Workspace:
                 return _compared(root, facts, previous, self._step)
             except (GitFailed, OSError, ValueError):
                 return self._walk(previous)
+
+    def make_ready(self) -> None:
+        """While there is time: what the next look will need, if it is like the last."""
+        if self._drafts:
+            self._drafts.make_ready()
+
+    def close(self) -> None:
+        """Leave nothing behind that was made ready."""
+        if self._drafts:
+            self._drafts.close()
 
     def _root(self) -> str | None:
         """The top of the repository that the folder is part of: not of one that only ignores it."""
@@ -212,10 +223,17 @@ class Workspace:
     def _read(self, root: str, last: _Glanced) -> Snapshot:
         env = {} if last.facts.clean else self._index.environment()
         try:
-            return Snapshot(root, last.facts.tree, last.facts.made, last.seen, env)
+            return Snapshot(root, last.facts.tree, last.facts.made, last.seen, self._drafts_in(root), env)
         except OnlyGitTells:
             self._only_git_tells = True
             raise
+
+    def _drafts_in(self, root: str) -> Drafts:
+        folder = git_folders(root)[-1]
+        if self._drafts is None or self._drafts.folder != folder:
+            self.close()
+            self._drafts = Drafts(folder)
+        return self._drafts
 
     def _asked(self, root: str) -> _Facts:
         status, now = status_of(root), time_ns()

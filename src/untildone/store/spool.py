@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from untildone.core.errors import StoreError
 from untildone.store import disk
 
-_WRITING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+NEXT = ".next"
+"""The file of the next output, while it has no name of its own: empty, and no output yet."""
+_WRITING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
 class FileSpool:
@@ -24,12 +28,18 @@ class FileSpool:
         try:
             if self._descriptor is None:
                 self._path = self._locate()
-                self._descriptor = os.open(self._path, _WRITING, 0o600)
+                self._descriptor = _opened(self._path)
             unwritten = memoryview(content)
             while unwritten:
                 unwritten = unwritten[os.write(self._descriptor, unwritten) :]
         except OSError as error:
             raise _unwritable(self._path, error) from error
+
+    def make_ready(self) -> None:
+        """The file of the next one, beside this: to make it takes a worn file system longer than all else."""
+        if self._path is not None:
+            with suppress(OSError):
+                os.close(_made(self._path.with_name(NEXT)))
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -46,6 +56,25 @@ class FileSpool:
                 return file.read(count)
 
         return disk.if_there(read) or b""
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, _WRITING)
+    except FileNotFoundError:
+        _take_over(path.with_name(NEXT), path)
+        return _made(path)
+
+
+def _take_over(ready: Path, path: Path) -> None:
+    with suppress(OSError):
+        found = os.lstat(ready)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and not found.st_size:
+            os.rename(ready, path)
+
+
+def _made(path: Path) -> int:
+    return os.open(path, _WRITING | os.O_CREAT, 0o600)
 
 
 def _unwritable(path: Path | None, error: OSError) -> StoreError:
