@@ -27,7 +27,7 @@ from untildone.hosts.engine import NobodyWatches
 from untildone.store.files import FileStore
 
 INSTANT = '#!/bin/sh\ncat > /dev/null\necho "working on it, call $$"\n'
-LOADS = 9
+LOADS = 21
 DONE = '#!/bin/sh\ncat > /dev/null\necho "<promise>COMPLETE</promise>"\n'
 
 
@@ -46,14 +46,18 @@ class Watch(NobodyWatches):
     programs: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
     """Seconds of the processor that this process took for each turn, without its program."""
+    user: list[float] = field(default_factory=list)
+    """Of these, those in its own code: without what the system does for it, such as filling the page cache."""
 
     def entry(self, entry: Entry, loop: Loop) -> None:
         if isinstance(entry.event, TurnStarted):
             self.starts.append(time.perf_counter())
             self.processor.append(-time.process_time())
+            self.user.append(-_user_seconds())
         if isinstance(entry.event, TurnEnded):
             self.programs.append(entry.event.seconds)
             self.processor[-1] += time.process_time()
+            self.user[-1] += _user_seconds()
 
     @property
     def iterations(self) -> list[float]:
@@ -115,9 +119,14 @@ def main(workspace: Path, loop_id: str, rounds: int) -> None:
         "iterations": watch.iterations,
         "programs": watch.programs,
         "processor": watch.processor,
+        "user": watch.user,
         "peak_kb": _most_memory(),
     }
     print(json.dumps(told))
+
+
+def _user_seconds() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
 
 def _most_memory() -> int:

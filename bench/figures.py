@@ -6,6 +6,7 @@ A benchmark is a file with `rows(*, quick)`, which yields these one by one. Less
 from __future__ import annotations
 
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -19,7 +20,9 @@ Thing = TypeVar("Thing")
 TIMES = "times"
 """The unit of a figure that is a ratio already."""
 FLAT = 1.10
-"""The goal of every slope: within ten percent of the smallest size."""
+"""The goal of every growth: the line through all sizes rises by ten percent at most, from the smallest to the largest."""
+BUMP = 1.25
+"""And no size costs more than this beside the middle one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ class Row:
     """The alternative, and below it its figure."""
     other: Figure | None = None
     goal: float | None = None
-    """The most that the ratio, or without an alternative the figure, is meant to be."""
+    """The most that the ratio, or without the alternative's figure the figure, is meant to be."""
+    limit: float | None = None
+    """The most that the figure itself is meant to be, whatever it stands beside."""
     note: str = ""
     error: str = ""
 
@@ -67,13 +72,15 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        reached = self.ratio if self.other else self.figure and self.figure.middle
-        return None if self.goal is None or reached is None else reached <= self.goal
+        own = self.figure and self.figure.middle
+        pairs = ((self.ratio if self.other else own, self.goal), (own, self.limit))
+        judged = [reached <= most for reached, most in pairs if reached is not None and most is not None]
+        return all(judged) if judged else None
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one more of something costs, beside what it cost at the smallest size, as that grows."""
+    """What one more of something costs, beside what it costs at the middle size, as that grows."""
 
     name: str
     title: str
@@ -84,23 +91,70 @@ class Curve:
     """By what is measured: the cost at each size."""
 
     def relative(self, name: str) -> tuple[float, ...]:
-        values = self.series[name]
-        return tuple(value / values[0] if values[0] else 1.0 for value in values)
+        """Beside the middle size, as bumps are judged."""
+        middle = statistics.median(self.series[name])
+        return tuple(value / middle if middle else 1.0 for value in self.series[name])
 
 
 Found = Row | Curve
 
 
-def slope(what: str, values: Sequence[float], note: str = "") -> Row:
-    """The cost at the largest size, as a multiple of that at the smallest."""
-    ratio = values[-1] / values[0] if values[0] else 1.0
-    return Row(what, Figure(ratio, ratio, ratio, TIMES), goal=FLAT, note=note)
+def verdict(rows: Iterable[Row], *, judged: bool) -> int:
+    """The exit code: 1 if something was not measured, or if a goal was missed where goals are judged."""
+    return 1 if any(row.error or (judged and row.met is False) for row in rows) else 0
 
 
-def growth(what: str, turns: Iterable[tuple[float, float]], note: str = "", *, judged: bool = True) -> Row:
-    """The same of sizes that took turns: of each turn, the costs at the smallest and the largest."""
-    ratios = figure((last / first if first else 1.0 for first, last in turns), TIMES)
-    return Row(what, ratios, goal=FLAT if judged else None, note=note)
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """How a cost changes as a size grows: a line through all sizes, and the size that sticks out most."""
+
+    levels: tuple[float, ...]
+    """The cost at each size: of all turns the middle, after each turn is laid beside its own mean."""
+    fitted: float
+    """The line at the largest size, as a multiple of the line at the smallest: least squares over the logarithm of the size."""
+    bump: float
+    """The dearest size, as a multiple of the middle one: what a line may hide."""
+
+
+def grown(sizes: Sequence[float], turns: Sequence[Sequence[float]]) -> Grown:
+    """Of sizes that took turns: of each turn, the cost at each size.
+
+    A machine that is slow for a while is slow for a whole turn, which its mean takes out. Least squares, not the middle of all
+    slopes: what grows with the size itself shows at the largest sizes only, and the middle of all slopes passes it over.
+    """
+    means = [statistics.fmean(turn) for turn in turns]
+    usual = statistics.median(means)
+    beside = [[cost / mean if mean else 1.0 for cost in turn] for turn, mean in zip(turns, means, strict=True)]
+    levels = tuple(usual * statistics.median(each) for each in zip(*beside, strict=True))
+    middle = statistics.median(levels)
+    return Grown(levels, _fitted(sizes, levels), max(levels) / middle if middle else 1.0)
+
+
+def _fitted(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    along = [math.log(size) for size in sizes]
+    rise, level = statistics.linear_regression(along, costs)
+    first, last = (level + rise * place for place in (along[0], along[-1]))
+    if first > 0:
+        return last / first
+    return math.inf if last > first else 1.0
+
+
+def growth(
+    what: str, sizes: Sequence[float], turns: Sequence[Sequence[float]], unit: str, note: str = ""
+) -> Iterator[Row]:
+    """Two goals: that the line is flat, and that no size sticks out of it."""
+    found = grown(sizes, turns)
+    spread = figure([_fitted(sizes, turn) for turn in turns], TIMES)
+    by_size = ", ".join(f"{size:,g}: {_number(level)}" for size, level in zip(sizes, found.levels, strict=True))
+    yield Row(
+        f"{what}: growth from {sizes[0]:,g} to {sizes[-1]:,g}",
+        Figure(found.fitted, min(spread.low, found.fitted), max(spread.high, found.fitted), TIMES),
+        beside="the line at the smallest size",
+        goal=FLAT,
+        note=f"{by_size} {unit}{'; ' if note else ''}{note}",
+    )
+    bump = Figure(found.bump, found.bump, found.bump, TIMES)
+    yield Row(f"{what}: the dearest size", bump, beside="the middle size", goal=BUMP)
 
 
 def taking_turns(things: Sequence[Thing], turns: int, most_seconds: float = float("inf")) -> Iterator[Thing]:

@@ -12,12 +12,12 @@ import os
 import statistics
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from driving import INSTANT, Stage, drive_alone, program, with_command
-from figures import Curve, Found, Row, figure, growth, taking_turns
+from figures import Curve, Found, Row, figure, grown, growth, taking_turns
 
 from untildone.core.events import Event, TurnEnded, TurnStarted
 from untildone.core.model import Role
@@ -29,9 +29,10 @@ FIRST = 10
 """Real ones: enough for the last but one to come after the warning that the budget is nearly used up."""
 AT_A_TIME, SOME = 400, 100
 QUICK = (10, 100, 1000), 3, 20
-FULL = (10, 100, 1000, 10_000, 100_000), 21, 25
+FULL = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000), 15, 25
 """Sizes, turns, and iterations in each."""
 MOST_SECONDS = 120
+UNITS = {"time": "ms", "memory": "MB", "time to load": "ms", "checkpoint": "bytes"}
 MADE = "the history before is made by appending real entries through the store; the sizes take turns"
 
 
@@ -97,16 +98,14 @@ def _note(point: Point) -> str:
 
 
 def _grown(points: dict[int, list[Point]]) -> Iterator[Found]:
-    (first, few), *_, (last, many) = points.items()
-    for name in few[0].costs:
-        turns = [(one.costs[name], other.costs[name]) for one, other in zip(few, many, strict=True)]
-        yield growth(f"{name}, {last:,} beside {first:,} iterations", turns, MADE if name == "time" else "")
-    series = {name: tuple(_middle(name, each) for each in points.values()) for name in few[0].costs}
+    """Every turn has its own figure at every size."""
+    turns = [[point.costs for point in turn] for turn in zip(*points.values(), strict=True)]
+    series: dict[str, tuple[float, ...]] = {}
+    for name, unit in UNITS.items():
+        costs = [[cost[name] for cost in turn] for turn in turns]
+        yield from growth(f"{name}, by iterations before", tuple(points), costs, unit, MADE if name == "time" else "")
+        series[name] = grown(tuple(points), costs).levels
     yield Curve("iterations", "What one more iteration costs", "iterations before it", tuple(points), series)
-
-
-def _middle(name: str, points: Sequence[Point]) -> float:
-    return statistics.median(point.costs[name] for point in points)
 
 
 def _measured(history: History, rounds: int) -> Point:

@@ -1,13 +1,16 @@
 """What one more megabyte of output costs, of 1 MB to 10 GB that an agent prints in one turn: time, and memory at most.
 
-Beside it, the same program writing to a file by itself. In a file system in memory where there is room, as this is not about
-disks. That has a growth of its own: memory which nothing has used yet takes several times as long to fill, and only the largest
-sizes get to it. So all of it is used once before; and the sizes take turns.
+Beside it, the same program with its output through a pipe into `cat >file`. In a file system in memory where there is room, as
+this is not about disks. That has a growth of its own: the more it holds, the longer the system takes to find room for more, for
+`cat` as for everybody. So what is judged by the clock is the multiple of `cat`, and by the processor what untildone's own code
+takes, without what the system does for it. Both keep what they wrote until the end of their part, and both find memory that was
+used before, as memory which nothing has used yet takes several times as long to fill. The sizes take turns, and so do the two.
+
+The first megabytes are dearer, for both, than those that follow: they are shown, and growth is judged from 10 MB on.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import statistics
 import subprocess
@@ -18,33 +21,22 @@ from pathlib import Path
 
 import psutil
 from driving import drive_alone, program, with_command
-from figures import Curve, Found, Row, figure, growth, seconds_of, taking_turns
+from figures import Curve, Found, Row, figure, grown, growth, seconds_of, taking_turns
 
 IN_MEMORY = Path("/dev/shm")
 LINE = "a line of output that is longer than a word or two, as programs print them"
 PRINTS = f"#!/bin/sh\ncat > /dev/null\nyes '{LINE}' | head -c {{size}}\necho \"call $$\"\n"
 MEGABYTE = 10**6
-QUICK = {1: 10, 10: 4, 100: 2}
-FULL = {1: 40, 10: 12, 100: 5, 1000: 2, 10_000: 1}
+QUICK = {1: 10, 10: 4, 30: 2, 100: 2}
+FULL = {1: 40, 10: 40, 30: 14, 100: 5, 300: 2, 1000: 1, 3000: 1, 10_000: 1}
 """Megabytes, and how often they are printed in each turn."""
-TURNS, MOST_SECONDS = 3, 120
-OURS, PROCESSOR, ALONE, PEAK = "time a megabyte", "processor time a megabyte", "the file alone", "memory at most"
-BESIDE = "time a megabyte, as a multiple of the file alone"
-NOT_OURS = (OURS, ALONE)
-"""In these is how the file system takes more the more it holds, which differs from hour to hour."""
-NOTES = {
-    OURS: "with the file system's own growth",
-    BESIDE: "without the file system's own growth",
-    PROCESSOR: "of untildone's own process, which also writes the file",
-    ALONE: "the file system's own growth",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    megabytes: int
-    times: int
-    place: Path
+JUDGED_FROM = 10
+SILENT_TIMES = 20
+TURNS, MOST_SECONDS = 3, 100
+BESIDE = "`cat >file`"
+MULTIPLE, USER, PEAK = "time, as a multiple of `cat >file`", "processor time of its own code", "memory at most"
+UNITS = {MULTIPLE: "times", USER: "ms/MB", PEAK: "MB"}
+NOTES = {USER: "without the time of the system, which fills memory for `cat` as well"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,60 +44,61 @@ class Printed:
     """So many megabytes, printed a few times: milliseconds for each megabyte."""
 
     ours: list[float]
-    processor: list[float]
-    alone: list[float]
+    cat: list[float]
+    user: float
+    """Of the processor, for untildone's own code. The system counts it in ticks: so it is the mean of all."""
+    system: float
     peak: float
 
     @property
     def costs(self) -> dict[str, float]:
-        by_name = {OURS: self.ours, PROCESSOR: self.processor, ALONE: self.alone, PEAK: [self.peak]}
-        costs = {name: statistics.median(values) for name, values in by_name.items()}
-        return {**costs, BESIDE: costs[OURS] / costs[ALONE]} if costs[ALONE] else costs
+        ours, cat = statistics.median(self.ours), statistics.median(self.cat)
+        return {MULTIPLE: ours / cat if cat else 1.0, USER: self.user, PEAK: self.peak}
 
 
 def rows(*, quick: bool) -> Iterator[Found]:
-    sizes = []
-    for megabytes, times in (QUICK if quick else FULL).items():
-        place = _place_for(megabytes * MEGABYTE * times)
-        if place is None:
-            yield Row(f"{megabytes:,} MB of output", error="left out: neither memory nor disk has room for it")
-        else:
-            sizes.append(Size(megabytes, times, place))
-    _use_memory(max((size.megabytes * size.times for size in sizes if size.place == IN_MEMORY), default=0))
-    printed: dict[int, list[Printed]] = {size.megabytes: [] for size in sizes}
-    for size in taking_turns(sizes, TURNS, MOST_SECONDS):
-        printed[size.megabytes].append(_printed(size))
-    yield from map(_row, sizes, printed.values())
-    yield from _grown(printed)
+    sizes = QUICK if quick else FULL
+    place = _place_for(max(size * times for size, times in sizes.items()) * MEGABYTE)
+    if place is None:
+        yield Row("a megabyte of output", error="neither memory nor disk has room for the largest size")
+        return
+    if place == IN_MEMORY:
+        _use_memory(max(size * times for size, times in sizes.items()))
+    printed: dict[int, list[Printed]] = {size: [] for size in sizes}
+    for size in taking_turns(tuple(sizes), TURNS, MOST_SECONDS):
+        printed[size].append(_printed(place, size, sizes[size], number=len(printed[size])))
+    yield from (_row(place, size, turns) for size, turns in printed.items())
+    yield from _grown({size: turns for size, turns in printed.items() if size >= JUDGED_FROM})
 
 
-def _row(size: Size, turns: Sequence[Printed]) -> Row:
+def _row(place: Path, size: int, turns: Sequence[Printed]) -> Row:
     ours = figure([each for turn in turns for each in turn.ours], "ms/MB")
-    alone = figure([each for turn in turns for each in turn.alone], "ms/MB")
-    note = f"{size.place}; at most {max(turn.peak for turn in turns):.1f} MB of memory"
-    return Row(f"a megabyte, of {size.megabytes:,} in a turn", ours, "written to a file", alone, note=note)
+    cat = figure([each for turn in turns for each in turn.cat], "ms/MB")
+    user, system = (statistics.median(getattr(turn, kind) for turn in turns) for kind in ("user", "system"))
+    peak = max(turn.peak for turn in turns)
+    note = (
+        f"{place}; processor: {user:.2f} of its own code, {system:.2f} of the system; at most {peak:.1f} MB of memory"
+    )
+    return Row(f"a megabyte, of {size:,} in a turn", ours, BESIDE, cat, note=note)
 
 
 def _grown(printed: dict[int, list[Printed]]) -> Iterator[Found]:
-    (first, few), *_, (last, many) = printed.items()
-    for name in few[0].costs:
-        turns = [(one.costs[name], other.costs[name]) for one, other in zip(few, many, strict=True)]
-        yield growth(f"{name}, {last:,} beside {first:,} MB", turns, NOTES.get(name, ""), judged=name not in NOT_OURS)
-    series = {name: tuple(_middle(name, turns) for turns in printed.values()) for name in few[0].costs}
-    sizes = tuple(map(float, printed))
+    sizes, series = tuple(printed), dict[str, tuple[float, ...]]()
+    turns = [[each.costs for each in turn] for turn in zip(*printed.values(), strict=True)]
+    for name, unit in UNITS.items():
+        costs = [[cost[name] for cost in turn] for turn in turns]
+        yield from growth(f"{name}, by MB of output", sizes, costs, unit, NOTES.get(name, ""))
+        series[name] = grown(sizes, costs).levels
     yield Curve("output", "What a megabyte of output costs", "megabytes that the agent prints in a turn", sizes, series)
 
 
-def _middle(name: str, turns: Sequence[Printed]) -> float:
-    return statistics.median(turn.costs[name] for turn in turns)
-
-
 def _place_for(size: int) -> Path | None:
-    """Memory, with as much again left free; else a disk with some space to spare."""
-    if IN_MEMORY.is_dir() and min(_free(IN_MEMORY), psutil.virtual_memory().available) > 2 * size:
+    """One for all sizes. Memory, with some left free; else a disk with some space to spare."""
+    room = 1.3 * size + 10**9
+    if IN_MEMORY.is_dir() and min(_free(IN_MEMORY), psutil.virtual_memory().available) > room:
         return IN_MEMORY
     disk = Path(tempfile.gettempdir())
-    return disk if _free(disk) > 1.2 * size + 10**9 else None
+    return disk if _free(disk) > room else None
 
 
 def _free(place: Path) -> int:
@@ -113,37 +106,64 @@ def _free(place: Path) -> int:
 
 
 def _use_memory(megabytes: int) -> None:
-    if megabytes:
-        with tempfile.NamedTemporaryFile(dir=IN_MEMORY) as file:
-            for _ in range(megabytes):
-                file.write(bytes(MEGABYTE))
+    with tempfile.NamedTemporaryFile(dir=IN_MEMORY) as file:
+        for _ in range(megabytes):
+            file.write(bytes(MEGABYTE))
 
 
-def _printed(size: Size) -> Printed:
-    with tempfile.TemporaryDirectory(dir=size.place) as folder:
-        silent = _measured(Path(folder) / "silent", 0, max(10, size.times))
-        full = _measured(Path(folder) / "full", size.megabytes, size.times)
-    start = silent.costs
-    ours, processor, alone = (
-        [max(0.0, each - start[name]) / size.megabytes for each in values]
-        for name, values in ((OURS, full.ours), (PROCESSOR, full.processor), (ALONE, full.alone))
+def _printed(place: Path, size: int, times: int, number: int) -> Printed:
+    """Another one of the two first in each turn; without what a turn takes that prints next to nothing."""
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        silent, agent = (
+            program(Path(folder) / name / "agent.sh", PRINTS.format(size=megabytes * MEGABYTE))
+            for name, megabytes in (("silent", 0), ("full", size))
+        )
+        if number % 2:
+            ours, cat = _ours(agent, times), _cats(agent, times)
+        else:
+            cat, ours = _cats(agent, times), _ours(agent, times)
+        cat_start, start = _cats(silent, SILENT_TIMES), _ours(silent, SILENT_TIMES)
+    return Printed(
+        _for_each(size, ours.clock, statistics.median(start.clock)),
+        _for_each(size, cat, statistics.median(cat_start)),
+        *_for_each(size, [ours.user], start.user),
+        *_for_each(size, [ours.system], start.system),
+        ours.peak,
     )
-    return Printed(ours, processor, alone, full.peak)
 
 
-def _measured(place: Path, megabytes: int, times: int) -> Printed:
-    """Milliseconds for all of it, with what a turn takes that prints next to nothing."""
-    agent = program(place / "agent.sh", PRINTS.format(size=megabytes * MEGABYTE))
-    alone = [_alone(agent, place / "out") for _ in range(times)]
-    told = drive_alone(with_command(place / "work", agent, 1), times)
-    ours, processor, alone = (
-        [seconds * 1000 for seconds in measured] for measured in (told["programs"], told["processor"], alone)
-    )
-    return Printed(ours, processor, alone, told["peak_kb"] / 1024)
+def _for_each(size: int, milliseconds: Sequence[float], start: float) -> list[float]:
+    """Of each megabyte."""
+    return [max(0.0, each - start) / size for each in milliseconds]
 
 
-def _alone(agent: Path, out: Path) -> float:
-    with open(out, "wb") as file:
-        took = seconds_of(lambda: subprocess.run([agent], stdin=subprocess.DEVNULL, stdout=file, check=True))
-    os.unlink(out)
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """Milliseconds for all of it."""
+
+    clock: list[float]
+    user: float
+    system: float
+    peak: float
+
+
+def _ours(agent: Path, times: int) -> Ours:
+    workspace = agent.parent / "work"
+    told = drive_alone(with_command(workspace, agent, 1), times)
+    shutil.rmtree(workspace)
+    processor, user = (statistics.fmean(told[name]) * 1000 for name in ("processor", "user"))
+    return Ours([seconds * 1000 for seconds in told["programs"]], user, processor - user, told["peak_kb"] / 1024)
+
+
+def _cats(agent: Path, times: int) -> list[float]:
+    outs = [agent.parent / f"out{number}" for number in range(times)]
+    took = [_cat(agent, out) * 1000 for out in outs]
+    for out in outs:
+        out.unlink()
     return took
+
+
+def _cat(agent: Path, out: Path) -> float:
+    """As untildone does it: through a pipe."""
+    command = ["sh", "-c", '"$0" | cat > "$1"', str(agent), str(out)]
+    return seconds_of(lambda: subprocess.run(command, stdin=subprocess.DEVNULL, check=True))

@@ -1,7 +1,7 @@
 """The stop hook beside one of bash and jq: milliseconds for one stop, with transcripts from 1 KB to 100 MB.
 
-Both are run in turn, stop by stop, so that whatever else the machine does meets both alike. Each stop is one that sends the
-agent back to work.
+The sizes take turns; where both are run, they are so in turn, stop by stop: whatever else the machine does meets all alike. Each
+stop is one that sends the agent back to work.
 """
 
 from __future__ import annotations
@@ -18,13 +18,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from figures import Row, figure, slope
+from figures import Curve, Found, Row, figure, grown, growth, taking_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "src" / "untildone" / "hosts" / "hook" / "program.py"
 BASH = ROOT / "bench" / "hook_bash.sh"
 TASK = "Make the tests pass."
-SIZES = {"1 KB": 1 << 10, "10 MB": 10 << 20, "100 MB": 100 << 20}
+SIZES = {
+    "1 KB": 1 << 10,
+    "10 KB": 10 << 10,
+    "100 KB": 100 << 10,
+    "1 MB": 1 << 20,
+    "10 MB": 10 << 20,
+    "100 MB": 100 << 20,
+}
+BESIDE_BASH = {"1 KB": 0.5, "10 MB": 1.0, "100 MB": 1.0}
+"""The sizes that bash reads as well, each with its goal."""
+ROUNDS = 40
 SESSION = "00000000-0000-4000-8000-000000000001"
 
 
@@ -98,26 +108,31 @@ def measured(stage: Stage, rounds: int) -> dict[tuple[str, str], list[Took]]:
     ours = [sys.executable, "-I", "-S", str(PROGRAM), "claude", "stop", "60"]
     theirs = [shutil.which("bash") or "bash", str(BASH)]
     found: dict[tuple[str, str], list[Took]] = {}
-    for number in range(rounds):
-        for place, size in enumerate(SIZES):
-            content = event(stage, size, number * len(SIZES) + place)
-            found.setdefault(("ours", size), []).append(once(ours, content))
+    for number, size in enumerate(taking_turns(tuple(SIZES), rounds)):
+        content = event(stage, size, number)
+        found.setdefault(("ours", size), []).append(once(ours, content))
+        if size in BESIDE_BASH:
             found.setdefault(("bash", size), []).append(once(theirs, content))
+    for _ in range(rounds):
         found.setdefault(("bare", "1 KB"), []).append(once([sys.executable, "-I", "-S", "-c", ""], b"", b""))
     return found
 
 
-def rows(*, quick: bool) -> Iterator[Row]:
+def rows(*, quick: bool) -> Iterator[Found]:
     if shutil.which("jq") is None:
         yield Row("the stop hook", error="jq is not installed")
         return
     with tempfile.TemporaryDirectory(prefix="untildone-bench-") as folder:
-        found = measured(prepared(Path(folder)), 3 if quick else 20)
+        found = measured(prepared(Path(folder)), 3 if quick else ROUNDS)
+    levels: dict[str, tuple[float, ...]] = {}
     for unit, what in (("clock", "a stop"), ("processor", "a stop, time of the processor")):
         times = {key: figure([getattr(took, unit) for took in all_of], "ms") for key, all_of in found.items()}
-        for size in SIZES:
+        for size, goal in BESIDE_BASH.items():
             name = f"{what}, with a transcript of {size}"
-            goal = 0.5 if size == "1 KB" else 1.0
             yield Row(name, times["ours", size], "a hook of bash and jq", times["bash", size], goal=goal)
-        yield slope(f"{what}, 100 MB beside 1 KB", [times["ours", size].middle for size in ("1 KB", "100 MB")])
+        kilobytes = tuple(size / 1024 for size in SIZES.values())
+        turns = list(zip(*([getattr(took, unit) for took in found["ours", size]] for size in SIZES), strict=True))
+        yield from growth(f"{what}, by KB of transcript", kilobytes, turns, "ms")
+        levels[what] = grown(kilobytes, turns).levels
         yield Row(f"{what}: of it, the interpreter alone", times["bare", "1 KB"])
+    yield Curve("hook", "What a stop costs", "kilobytes of transcript", kilobytes, levels)

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import plot
-from figures import Curve, Found, Row
+from figures import BUMP, FLAT, Curve, Found, Row
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("click", "psutil", "pydantic", "fastapi", "uvicorn", "nicegui")
@@ -27,15 +27,19 @@ def line_of(found: Found) -> str:
             return f"  {found.what}: NOT MEASURED: {error}"
         case Row(figure=None):
             return f"  {found.what}"
-    beside = f", beside {found.beside} {found.other}" if found.other else ""
+    beside = f", beside {found.beside} {found.other or ''}".rstrip() if found.beside else ""
     ratio = f": {found.ratio:.2f} times" if found.ratio is not None else ""
     return f"  {found.what}: {found.figure}{beside}{ratio}{_goal(found)}{_note(found)}"
 
 
 def _goal(row: Row) -> str:
-    if row.goal is None:
-        return ""
-    return f"  [goal: at most {row.goal:g}, {'met' if row.met else 'MISSED'}]"
+    return f"  [goal: {_most(row)}, {'met' if row.met else 'MISSED'}]" if row.met is not None else ""
+
+
+def _most(row: Row) -> str:
+    goals = [] if row.goal is None else [f"at most {row.goal:g}"]
+    limits = [] if row.limit is None or row.figure is None else [f"at most {row.limit:g} {row.figure.unit}"]
+    return " and ".join((*goals, *limits))
 
 
 def _note(row: Row) -> str:
@@ -47,12 +51,26 @@ def write(page: Path, found: Mapping[str, Sequence[Found]], *, quick: bool, seco
     page.write_text("\n".join(_page(page, found, quick=quick, seconds=seconds)) + "\n")
 
 
+def summary(found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float) -> Iterator[str]:
+    """How many goals were met, and every one that was not."""
+    rows = [(name, row) for name, items in found.items() for row in items if isinstance(row, Row)]
+    missed = [(name, row) for name, row in rows if row.met is False]
+    errors = sum(bool(row.error) for _, row in rows)
+    met = sum(row.met is True for _, row in rows)
+    sizes = "A quick try with small sizes, which judges nothing" if quick else "All sizes"
+    yield f"{sizes}, {seconds / 60:.1f} minutes: {met} goals met, {len(missed)} missed, {errors} not measured"
+    yield from (f"Missed: {name.replace('_', ' ')}: {line_of(row).strip()}" for name, row in missed)
+
+
 def _page(page: Path, found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float) -> Iterator[str]:
     yield "# Benchmarks\n"
     yield "Every figure stands beside its alternative, measured in the same run on the same machine. A figure is the median; in"
     yield "parentheses, the quartiles. Less is better everywhere.\n"
+    yield "Growth is judged twice, over sizes that took turns. A line is fitted to the cost at all sizes, by least squares over the"
+    yield f"logarithm of the size: it may rise by {FLAT - 1:.0%} at most from the smallest size to the largest. And no size may cost more"
+    yield f"than {BUMP:g} times what the middle one costs, which a line would hide.\n"
     yield from (f"- {fact}" for fact in facts())
-    yield f"- {'A quick try with small sizes' if quick else 'All sizes'}, {seconds / 60:.1f} minutes"
+    yield from (f"- {line}" for line in summary(found, quick=quick, seconds=seconds))
     yield f"- Again: `make bench`, or `.venv/bin/python bench/run.py{' --quick' if quick else ''} --report FILE [NAME …]`\n"
     for name, items in found.items():
         yield from _section(page, name, items)
@@ -75,9 +93,9 @@ def _section(page: Path, name: str, items: Sequence[Found]) -> Iterator[str]:
 
 
 def _table_row(row: Row) -> str:
-    beside = f"{row.beside}: {row.other}" if row.other else ""
+    beside = f"{row.beside}: {row.other}" if row.other else row.beside
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    goal = "" if row.goal is None else f"at most {row.goal:g}: {'met' if row.met else '**missed**'}"
+    goal = "" if row.met is None else f"{_most(row)}: {'met' if row.met else '**missed**'}"
     what = f"{row.what}<br>{row.note}" if row.note else row.what
     cells = (what, f"**not measured**: {row.error}" if row.error else str(row.figure), beside, ratio, goal)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

@@ -2,7 +2,8 @@
 
 python bench/run.py [--quick] [--report FILE] [NAME …]     NAME is one of the files beside this one
 
-Each runs in a process of its own, for a bounded time. One that fails, or is not done in time, is a row that says so.
+Each runs in a process of its own, for a bounded time. One that fails, or is not done in time, is a row that says so. The exit
+code is 1 if something was not measured or a goal was missed; what was missed is listed at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import report
-from figures import Found, Row, as_line, from_line
+from figures import Found, Row, as_line, from_line, verdict
 
 HERE = Path(__file__).parent
 BENCHES = {
@@ -55,7 +56,9 @@ def main(arguments: list[str]) -> int:
     took = time.monotonic() - began
     if chosen.report:
         report.write(chosen.report, found, quick=chosen.quick, seconds=took)
-    return _summary(found, took)
+    print("", *report.summary(found, quick=chosen.quick, seconds=took), sep="\n")
+    rows = (row for items in found.values() for row in items if isinstance(row, Row))
+    return verdict(rows, judged=not chosen.quick)
 
 
 def _chosen(arguments: list[str]) -> argparse.Namespace:
@@ -71,14 +74,6 @@ def _told(found: Iterator[Found]) -> Iterator[Found]:
     for item in found:
         print(report.line_of(item), flush=True)
         yield item
-
-
-def _summary(found: dict[str, list[Found]], took: float) -> int:
-    rows = [row for items in found.values() for row in items if isinstance(row, Row)]
-    errors, missed = [row for row in rows if row.error], [row for row in rows if row.met is False]
-    met = sum(row.met is True for row in rows)
-    print(f"\n{took:.0f} s: {met} goals met, {len(missed)} missed, {len(errors)} not measured")
-    return 1 if errors else 0
 
 
 def _found_by(name: str, most: float, *, quick: bool) -> Iterator[Found]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,10 +19,11 @@ from untildone.testing.postgres import Cluster, programs
 from untildone.testing.store_conformance import iteration, loop_created
 
 BESIDE = "files on the same disk"
+LOADS = 101
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
-    appends, loops, rounds = (60, 200, 300) if quick else (300, 1000, 3000)
+    appends, loops, rounds = (60, 200, (30, 100, 300)) if quick else (300, 1000, (30, 100, 300, 1000, 3000))
     with _stores() as (files, database, elsewhere):
         yield from _appends(files, database, appends)
         yield _crowd(database, appends)
@@ -88,9 +89,8 @@ def _list(files: Store, database: Store, loops: int) -> Row:
     return Row(f"a list of {loops:,} loops", figure(took["database"], "ms"), BESIDE, figure(took["files"], "ms"))
 
 
-def _loads(files: Store, database: Store, rounds: int) -> Iterator[Row]:
+def _loads(files: Store, database: Store, sizes: Sequence[int]) -> Iterator[Row]:
     """A load after a runner wrote its checkpoint, however long the journal is."""
-    sizes = (rounds // 10, rounds)
     for kind, store in (("files", files), ("Postgres", database)):
         for size in sizes:
             store.create(loop_created(f"loop-{size}"))
@@ -99,10 +99,9 @@ def _loads(files: Store, database: Store, rounds: int) -> Iterator[Row]:
                     events = [event for each in range(number, number + 10) for event in iteration(each + 1)]
                     journal.append(*events, sync=False)
         costs: dict[int, list[float]] = {size: [] for size in sizes}
-        for size in taking_turns(sizes, 40):
-            costs[size].append(seconds_of(lambda store=store, size=size: store.load(f"loop-{size}")))
-        what = f"a load from {kind} after {rounds:,} rounds, beside one after {rounds // 10:,}"
-        yield growth(what, zip(costs[sizes[0]], costs[sizes[1]], strict=True))
+        for size in taking_turns(sizes, LOADS):
+            costs[size].append(seconds_of(lambda store=store, size=size: store.load(f"loop-{size}")) * 1000)
+        yield from growth(f"a load from {kind}, by rounds", sizes, list(zip(*costs.values(), strict=True)), "ms")
 
 
 def _hearing(database: Store, elsewhere: Store, times: int) -> Row:
