@@ -14,7 +14,10 @@ from untildone.hosts.wrap.job import Job
 from untildone.hosts.wrap.screen_modes import ScreenModes
 from untildone.hosts.wrap.terminal import Terminal
 
+PIECE = 1 << 12
+"""Bytes that a terminal hands out at once, at most."""
 CHUNK = 1 << 16
+"""Bytes that are looked at and shown together."""
 MOST_WAITING = 1 << 18
 """Bytes that may wait for a slow reader before the writer is made to wait."""
 GOES_WITHIN = 3.0
@@ -28,8 +31,8 @@ class Pump:
         self._job = job
         self._outer = outer
         self._modes = ScreenModes()
-        self._to_agent = b""
-        self._to_person = b""
+        self._to_agent = bytearray()
+        self._to_person = bytearray()
         self._gone_since: float | None = None
         self._poll = select.poll()
         self._masks: tuple[int, int] | None = None
@@ -114,10 +117,10 @@ class Pump:
             self._lose_person()
 
     def _write_to_agent(self) -> None:
-        self._to_agent = _written(self._job.descriptor, self._to_agent)
+        _write(self._job.descriptor, self._to_agent)
 
     def _write_to_person(self) -> None:
-        self._to_person = _written(self._outer.descriptor, self._to_person)
+        _write(self._outer.descriptor, self._to_person)
 
     def _act_on_signals(self) -> None:
         for number in _read(self._woken) or b"":
@@ -141,7 +144,7 @@ class Pump:
         if self._gone_since is None:
             self._gone_since = time.monotonic()
             self._poll.unregister(self._outer.descriptor)
-            self._to_person = b""
+            self._to_person.clear()
             self._job.signal(signal.SIGHUP)
             self._job.signal(signal.SIGCONT)
 
@@ -149,8 +152,8 @@ class Pump:
         """The agent was suspended: so is this job, as a whole. Whoever continues it continues the agent."""
         while self._pass_on():
             continue
-        self._outer.show(self._to_person)
-        self._to_person = b""
+        self._outer.show(bytes(self._to_person))
+        self._to_person.clear()
         self._outer.be_as_before()
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(0, signal.SIGTSTP)
@@ -163,30 +166,31 @@ class Pump:
         while self._pass_on():
             continue
         if self._gone_since is None:
-            self._outer.show(self._to_person + self._modes.undoing)
+            self._outer.show(bytes(self._to_person) + self._modes.undoing)
 
 
 def _read(descriptor: int) -> bytes | None:
     """What is there to be read; None: nothing now, or nothing any more."""
     try:
-        return os.read(descriptor, CHUNK) or None
+        return os.read(descriptor, PIECE) or None
     except OSError:
         return None
 
 
 def _pieces(descriptor: int) -> Iterator[bytes]:
-    """A terminal hands out a few kilobytes at a time, however much there is."""
+    """Several at a time: each is small, however much there is."""
     size = 0
     while size < CHUNK and (piece := _read(descriptor)):
         size += len(piece)
         yield piece
 
 
-def _written(descriptor: int, content: bytes) -> bytes:
-    """What is left after writing as much as is taken now."""
+def _write(descriptor: int, content: bytearray) -> None:
+    """As much as is taken now; the rest stays in it. All is dropped if nobody takes any more."""
     try:
-        return content[os.write(descriptor, content) :] if content else content
+        if content:
+            del content[: os.write(descriptor, content)]
     except BlockingIOError:
-        return content
+        return
     except OSError:
-        return b""
+        content.clear()

@@ -9,7 +9,8 @@ _SEQUENCE = re.compile(
     rb"\x1b(?:\[\?(?P<modes>[0-9;]+)(?P<switch>[hl])|\[(?P<stack>[<>])(?P<depth>[0-9;]*)u|\[>4(?P<keys>;[0-9]*)?m"
     rb"|\[(?P<margins>[0-9;]*)r|(?P<keypad>[=>])|(?P<reset>c|\[!p))"
 )
-"""Colours and moves of the cursor are not among them: most of what a program prints is passed over without a look."""
+_NOTABLE = re.compile(rb"\x1b(?!\[[0-9;]*+[A-Zm])")
+"""Where the first of them may be. Colours and moves of the cursor are none: most of what a program prints is passed over."""
 _PART = re.compile(rb"\x1b(?:\[[?<>!]?[0-9;]*)?\Z")
 LONGEST_PART = 64
 """Bytes of a sequence that may be split over two chunks."""
@@ -59,7 +60,8 @@ class ScreenModes:
             return False
         if len(chunk) - last < LONGEST_PART and _PART.match(chunk, last):
             self._part = chunk[last:]
-        if not sum(1 for found in _SEQUENCE.finditer(chunk) if self._take(found)):
+        notable = _NOTABLE.search(chunk)
+        if notable is None or not sum(1 for found in _SEQUENCE.finditer(chunk, notable.start()) if self._take(found)):
             return False
         before, self.undoing = self.undoing, self._left.undoing()
         return before != self.undoing
