@@ -16,8 +16,8 @@ from untildone.hosts.wrap.terminal import Terminal
 
 PIECE = 1 << 12
 """Bytes that a terminal hands out at once, at most."""
-CHUNK = 1 << 16
-"""Bytes that are looked at and shown together."""
+AT_ONCE = 1 << 16
+"""Bytes that are shown before anything else gets its turn again."""
 MOST_WAITING = 1 << 18
 """Bytes that may wait for a slow reader before the writer is made to wait."""
 GOES_WITHIN = 3.0
@@ -96,16 +96,22 @@ class Pump:
             self._pass_on()
 
     def _pass_on(self) -> bool:
-        """What the agent shows now, or the beginning of it; whether there was something."""
-        chunk = b"".join(_pieces(self._job.descriptor))
-        if not chunk:
-            return False
-        if self._modes.watch(chunk):
+        """What the agent shows now, or the beginning of it; whether there was something.
+
+        Each piece is shown before the next is read: meanwhile the system gets that one ready, and it need not be waited for.
+        """
+        size = 0
+        while size < AT_ONCE and (piece := _read(self._job.descriptor)):
+            size += len(piece)
+            self._show(piece)
+        return size > 0
+
+    def _show(self, piece: bytes) -> None:
+        if self._modes.watch(piece):
             self._job.keep_undoing(self._modes.undoing)
         if self._gone_since is None:
-            self._to_person += chunk
+            self._to_person += piece
             self._write_to_person()
-        return True
 
     def _serve_person(self, what: int) -> None:
         if what & select.POLLOUT:
@@ -175,14 +181,6 @@ def _read(descriptor: int) -> bytes | None:
         return os.read(descriptor, PIECE) or None
     except OSError:
         return None
-
-
-def _pieces(descriptor: int) -> Iterator[bytes]:
-    """Several at a time: each is small, however much there is."""
-    size = 0
-    while size < CHUNK and (piece := _read(descriptor)):
-        size += len(piece)
-        yield piece
 
 
 def _write(descriptor: int, content: bytearray) -> None:
