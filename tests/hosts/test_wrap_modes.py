@@ -47,6 +47,15 @@ def test_what_is_undone(case: str) -> None:
     assert modes.undoing == undoing
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_missed_amid_colours_and_moves(case: str) -> None:
+    shown, undoing = CASES[case]
+    around = b"\x1b[1;31mred\x1b[0m\x1b[K and \x1b[2;3H\x1b[mplain" * 20
+    modes = ScreenModes()
+    modes.watch(around + shown + around)
+    assert modes.undoing == undoing
+
+
 @given(st.lists(st.sampled_from([shown for shown, _ in CASES.values()])), st.lists(st.integers(0, 200)))
 def test_pieces_mean_what_the_whole_means(parts: list[bytes], cuts: list[int]) -> None:
     content = b"".join(parts)
