@@ -1,8 +1,11 @@
-"""What one more loop costs in one server, of 1 to 2,000 that are started at once: time, memory, and the lists of them.
+"""What one more loop costs in a server, of 1 to 2,000 that are started at once: time, memory, and the lists of them.
 
-The agent answers at once, so that what is measured is the server's own. All loops of a size are created by a few clients at
-once and wait for the slots; those of smaller sizes are in the history by then. What a loop costs where there are few is measured
-in new servers, right before and after the largest size: what else the machine does changes in the minutes between two sizes.
+Each number of loops has a server of its own, so that it is what the server has seen. Smaller numbers are driven several times,
+before, between and after the larger ones, in new servers each time: what else the machine does changes in the minutes that those
+take. One server of each number stays, and all of these are asked for their lists in turns.
+
+A loop alone is shown, and many are judged beside it; but the line of growth begins where all slots have work for a while: below, it
+would begin with the dearest size and hide what grows after it.
 """
 
 from __future__ import annotations
@@ -12,14 +15,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import psutil
 from driving import DONE, program
-from figures import Curve, Found, Row, figure, growth, seconds_of, taking_turns
+from figures import FLAT, Curve, Found, Row, figure, grown, growth, seconds_of, taking_turns
 from serving import Clients, Memory, completed, create
 
 from untildone.board import Board
@@ -31,26 +34,32 @@ SLOTS = 8
 WARM_UP = 20
 """Loops that a new server drives before anything is measured; enough for a full page too."""
 PAGE = 10
-NEW_RUNS = 3
-ASKED = 20
-"""So many times as often: an answer takes milliseconds, and differs from the next by more than the sizes do."""
 LOOK_EVERY = 0.05
 """The same at every size: each look costs the server something."""
-GOAL_MEGABYTES = 1.0
+MOST_KILOBYTES = 16.0
+"""For one more loop, where there are many; those of a few are lost in what the server takes for itself."""
+MANY = 1000
 MOST_SECONDS = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    at_once: tuple[int, ...]
-    few: int
-    """So many give all slots work for a while: below, it is the time of a loop alone."""
-    resting: int
-    times: int
+    order: tuple[int, ...]
+    """In which so many are driven at once, each time in a new server."""
+    alone: int
+    """How often one is driven alone."""
+    lists: int
+    """How often each server is asked for its list by the API."""
+    shown: int
+    """And by `untildone list`."""
+
+    @property
+    def judged(self) -> tuple[int, ...]:
+        return tuple(sorted(set(self.order)))
 
 
-FULL = Sizes((1, 10, 100, 1000, 2000), few=100, resting=2000, times=40)
-QUICK = Sizes((1, 10, 40), few=20, resting=20, times=5)
+FULL = Sizes((50, 100, 300, 1000, 300, 50, 100, 2000, 100, 300, 50), alone=15, lists=401, shown=40)
+QUICK = Sizes((10, 20, 40, 10, 20), alone=3, lists=20, shown=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,35 +86,34 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a loop took, in milliseconds."""
+    """What a loop took, in milliseconds and kilobytes."""
 
     clock: float
     processor: float
     """Of the server and all that it started, which depends less on what else runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    loops: int
-    cost: Cost
-    megabytes: float
-    listed: list[float]
-    shown: list[float]
+    kilobytes: float
 
 
 def rows(*, quick: bool) -> Iterator[Found]:
     sizes = QUICK if quick else FULL
-    with tempfile.TemporaryDirectory() as folder, _place(Path(folder) / "bench") as old:
-        points, few = [], _few(Path(folder) / "before", sizes.few)
-        for loops in sizes.at_once:
-            points.append(_measured(old, loops, sizes.times))
-            yield from _rows_of(points[-1])
-        few += _few(Path(folder) / "after", sizes.few)
-        yield from _boards(old.cli.workspace / ".loop", sizes.times)
-        yield from _costs(points[-1], few, sizes.few)
-        with _place(Path(folder) / "new") as new:
-            yield from _lists(new, old, sizes)
-        yield from _curves(points)
+    with tempfile.TemporaryDirectory() as name, ExitStack() as ends:
+        folder = Path(name)
+        with _place(folder / "alone") as place:
+            alone, own_process = [_cost(place, 1) for _ in range(sizes.alone)], _own_process(place)
+        costs: dict[int, list[Cost]] = {size: [] for size in sizes.judged}
+        places: dict[int, Place] = {}
+        for number, size in enumerate(sizes.order):
+            with ExitStack() as end:
+                # The last server of each size stays for its lists.
+                stays = size not in sizes.order[number + 1 :]
+                place = (ends if stays else end).enter_context(_place(folder / str(number)))
+                costs[size].append(_cost(place, size))
+                places |= {size: place} if stays else {}
+        yield from _rows_of(costs, alone, own_process)
+        yield from _costs(costs, alone)
+        ordered = [places[size] for size in sizes.judged]
+        yield from _boards(ordered[-1].cli.workspace / ".loop", sizes.lists)
+        yield from _lists(sizes, ordered)
 
 
 @contextmanager
@@ -118,26 +126,25 @@ def _place(folder: Path) -> Iterator[Place]:
         yield place
 
 
-def _few(folder: Path, loops: int) -> list[Cost]:
-    """In a new server, several times."""
-    with _place(folder) as new:
-        return [_cost(new, loops) for _ in range(NEW_RUNS)]
-
-
-def _measured(place: Place, loops: int, times: int) -> Point:
-    assert place.server.process is not None
-    memory = Memory(place.server.process.pid)
-    memory.start()
-    cost, most = _cost(place, loops), memory.end()
-    listed = [place.listed() for _ in range(times)]
-    shown = [place.shown() for _ in range(max(3, times // 8))]
-    return Point(loops, cost, most / loops, listed, shown)
+def _own_process(place: Place) -> float:
+    """The kilobytes of `untildone run` for one loop, at most: what it takes without a server."""
+    words = ("run", "A job", "--agent", "command", "--command", place.command)
+    process, most = place.cli.start(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), 0
+    while process.poll() is None:
+        with suppress(psutil.Error):
+            most = max(most, psutil.Process(process.pid).memory_info().rss)
+        time.sleep(0.01)
+    return most / 1024
 
 
 def _cost(place: Place, loops: int) -> Cost:
+    assert place.server.process is not None
+    memory = Memory(place.server.process.pid)
+    memory.start()
     before = _processor_seconds(place.server)
     clock = seconds_of(lambda: _driven(place, loops))
-    return Cost(clock / loops * 1000, (_processor_seconds(place.server) - before) / loops * 1000)
+    processor = _processor_seconds(place.server) - before
+    return Cost(clock / loops * 1000, processor / loops * 1000, memory.end() * 1024 / loops)
 
 
 def _processor_seconds(server: Server) -> float:
@@ -156,53 +163,54 @@ def _driven(place: Place, loops: int) -> None:
         time.sleep(LOOK_EVERY)
 
 
-def _rows_of(point: Point) -> Iterator[Row]:
-    what = f"of {point.loops:,} at once"
-    yield Row(f"a loop, {what}", figure([point.cost.clock], "ms"))
-    yield Row(f"time of the processor for a loop, {what}", figure([point.cost.processor], "ms"))
-    yield Row(f"memory for a loop, {what}", figure([point.megabytes], "MB"), goal=GOAL_MEGABYTES)
-    yield Row(f"the API's list of {PAGE}, after them, {what}", figure(point.listed, "ms"))
-    yield Row(f"`untildone list`, after them, {what}", figure(point.shown, "ms"))
+def _rows_of(costs: dict[int, list[Cost]], alone: Sequence[Cost], own_process: float) -> Iterator[Row]:
+    for size, found in ((1, alone), *costs.items()):
+        what = f"of {size:,} at once"
+        yield Row(f"a loop, {what}", figure([each.clock for each in found], "ms"))
+        yield Row(f"time of the processor for a loop, {what}", figure([each.processor for each in found], "ms"))
+        yield Row(
+            f"memory for a loop, {what}",
+            figure([each.kilobytes for each in found], "KB"),
+            "a process of its own, `untildone run`",
+            figure([own_process], "KB"),
+            limit=MOST_KILOBYTES if size >= MANY else None,
+        )
 
 
-def _costs(many: Point, few: Sequence[Cost], loops: int) -> Iterator[Row]:
-    span = f"{many.loops:,} beside {loops:,} loops"
-    note = f"{loops:,} in a new server, {len(few)} times, before and after"
-    yield growth(f"time a loop, {span}", [(each.clock, many.cost.clock) for each in few], note)
-    turns = [(each.processor, many.cost.processor) for each in few]
-    yield growth(f"time of the processor for a loop, {span}", turns, note)
+def _costs(costs: dict[int, list[Cost]], alone: Sequence[Cost]) -> Iterator[Found]:
+    sizes, series = tuple(costs), dict[str, tuple[float, ...]]()
+    for name, what in (("clock", "time of a loop"), ("processor", "time of the processor for a loop")):
+        found = [statistics.median(getattr(each, name) for each in costs[size]) for size in sizes]
+        most = figure([getattr(each, name) for each in costs[sizes[-1]]], "ms")
+        one = figure([getattr(each, name) for each in alone], "ms")
+        yield Row(f"{what}, of {sizes[-1]:,} at once", most, "a loop alone in a server", one, goal=FLAT)
+        yield from growth(f"{what}, by loops at once", sizes, [found], "ms")
+        series[what] = tuple(found)
+    yield Curve("loops", "What one more loop costs in a server", "loops started at once", sizes, series)
 
 
-def _lists(new: Place, old: Place, sizes: Sizes) -> Iterator[Row]:
-    """The two servers are asked in turns."""
-    ended = sum(sizes.at_once) + WARM_UP
-    span = f"{ended:,} beside {WARM_UP} loops"
-    asked = ASKED * sizes.times
-    yield growth(f"the API's list, {span}", _turns(Place.listed, new, old, asked), "all have ended")
-    yield growth(f"untildone list, {span}", _turns(Place.shown, new, old, sizes.times), "all have ended")
-    old.rest(sizes.resting)
-    new.rest(PAGE)
-    span = f"{sizes.resting:,} beside {PAGE} loops"
-    yield growth(f"the API's list, {span}", _turns(Place.listed, new, old, asked), "none of them has ended")
+def _lists(sizes: Sizes, places: Sequence[Place]) -> Iterator[Found]:
+    """All servers are asked in turns."""
+    numbers, series = sizes.judged, dict[str, tuple[float, ...]]()
+    asked = [("the API's list, all ended", Place.listed, sizes.lists), ("`untildone list`", Place.shown, sizes.shown)]
+    for what, ask, times in asked:
+        turns = _turns(ask, places, times)
+        yield from growth(f"{what}, by loops", numbers, turns, "ms", f"besides {WARM_UP} others")
+        series[what] = grown(numbers, turns).levels
+    for number, place in zip(numbers, places, strict=True):
+        place.rest(number)
+    what = "the API's list, none ended"
+    turns = _turns(Place.listed, places, sizes.lists)
+    yield from growth(f"{what}, by loops", numbers, turns, "ms")
+    series[what] = grown(numbers, turns).levels
+    yield Curve("lists", "What a list of loops costs", "loops", tuple(map(float, numbers)), series)
 
 
-def _turns(asked: Callable[[Place], float], new: Place, old: Place, times: int) -> list[tuple[float, float]]:
-    took: dict[str, list[float]] = {new.server.url: [], old.server.url: []}
-    for place in taking_turns((new, old), max(2, times)):
+def _turns(asked: Callable[[Place], float], places: Sequence[Place], times: int) -> list[tuple[float, ...]]:
+    took: dict[str, list[float]] = {place.server.url: [] for place in places}
+    for place in taking_turns(places, times):
         took[place.server.url].append(asked(place))
     return list(zip(*took.values(), strict=True))
-
-
-def _curves(points: list[Point]) -> Iterator[Found]:
-    """From where every list is full."""
-    full = [point for point in points if point.loops >= PAGE]
-    series = {
-        "time of the processor for a loop": tuple(point.cost.processor for point in full),
-        "the API's list": tuple(statistics.median(point.listed) for point in full),
-        "untildone list": tuple(statistics.median(point.shown) for point in full),
-    }
-    sizes = tuple(float(point.loops) for point in full)
-    yield Curve("loops", "What one more loop costs in a server", "loops started at once", sizes, series)
 
 
 def _boards(root: Path, times: int) -> Iterator[Row]:
