@@ -8,7 +8,7 @@ from pathlib import Path
 
 from proof.compare import installing, tools
 from proof.compare.measures import FULL, QUICK, Row, measure
-from proof.compare.report import Report, as_markdown, as_text, circumstances
+from proof.compare.report import Report, as_markdown, as_text, circumstances, load
 from proof.compare.stage import DidNotBegin
 
 
@@ -27,6 +27,7 @@ def main() -> int:
     except DidNotBegin as failure:
         installing.say(str(failure))
         return 1
+    facts = [facts[0] + f", after: {load()}", *facts[1:]]
     report = Report(present, [tool for tool in wanted if tool not in present], rows, plan, facts)
     sys.stdout.write(as_text(report))
     if chosen.report:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from proof.compare import trials
 from proof.compare.stage import CHECK
 from proof.compare.tool import Tool
+from proof.compare.trials import End
 
 CAP = 10
 SMALL_CAP = 5
@@ -88,15 +90,21 @@ def believed(tool: Tool, plan: Plan, check: str | None = CHECK, **how: str | int
     runs = [trials.run(tool, CAP, check=check, **how) for _ in range(plan.runs)]
     if not tool.reads_claims and all(run.calls == CAP for run in runs):
         return "cannot (note)"
-    return f"{sum(run.code == 0 and not run.is_done for run in runs)} of {plan.runs}"
+    return counted(runs)
+
+
+def counted(runs: Sequence[trials.Run]) -> str:
+    """How many took work for done that was not; and apart from them, how many gave up, crashed or never ended."""
+    ends = Counter(run.end for run in runs)
+    others = [f"{end.value}: {ends[end]}" for end in (End.GAVE_UP, End.CRASHED, End.NEVER) if ends[end]]
+    return f"{ends[End.BELIEVED]} of {len(runs)}" + (f" ({', '.join(others)})" if others else "")
 
 
 def false_ends(tool: Tool, plan: Plan) -> Cells:
-    """An agent neither did the work nor claimed it, and the tool ended before the cap."""
+    """An agent neither did the work nor claimed it, and the tool ended before the cap, as if it had."""
     kinds = ("never", "quoting")
     runs = [trials.run(tool, SMALL_CAP, behaviour=kind) for _ in range(plan.runs) for kind in kinds]
-    early = sum(run.calls < SMALL_CAP for run in runs)
-    return {"neither done nor claimed: ended before the cap": f"{early} of {len(runs)}"}
+    return {"neither done nor claimed: believed": counted(runs)}
 
 
 def orphans(tool: Tool, plan: Plan) -> Cells:

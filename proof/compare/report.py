@@ -84,7 +84,8 @@ def meanings(plan: Plan) -> list[str]:
     return [
         f"The agent is the same for all: a stand-in for `claude`. The work is done when the check passes: `{CHECK}`.",
         f"Runs per cell: {plan.runs}, with a cap of {CAP}; for the codes at the cap and for early ends, {SMALL_CAP}.",
-        "Believed: the tool ended with exit code 0, and the work was not done.",
+        "Believed: the tool ended before the cap with exit code 0, and the work was not done.",
+        "Gave up: it ended before the cap and said so with another exit code. Crashed: by a signal, or by an error that it did not catch.",
         f"Claims once: at call 1 with nothing done; works at call 2; has done the work from call {DONE_ON} on.",
         "Neither done nor claimed: one agent works and never claims; another also names the promise that it will make, in backticks.",
         f"Alive after a signal: of {orphans}. The signal goes to the tool's process alone. Runs: {plan.orphan_runs}.",
@@ -94,11 +95,14 @@ def meanings(plan: Plan) -> list[str]:
     ]
 
 
+def load() -> str:
+    return ", ".join(f"{value:.1f}" for value in os.getloadavg())
+
+
 def circumstances() -> list[str]:
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     alone = [name for _, name in socket.if_nameindex()] == ["lo"]
     return [
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load average then {load}",
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load average before: {load()}",
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}",
         "network: none but loopback" if alone else "network: the machine's own",
         AGAIN,

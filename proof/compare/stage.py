@@ -80,7 +80,11 @@ class Stage:
 
     def must_have_begun(self, name: str) -> None:
         if not self.calls:
-            raise DidNotBegin(name, (self.folder / "printed").read_text(errors="replace")[-2000:])
+            raise DidNotBegin(name, self.printed[-2000:])
+
+    @property
+    def printed(self) -> str:
+        return (self.folder / "printed").read_text(errors="replace")
 
     @property
     def calls(self) -> list[Call]:

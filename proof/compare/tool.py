@@ -31,8 +31,8 @@ class Tool:
     resume: tuple[str, ...] = ()
     """The command that goes on after a crash, if it is not the one that starts."""
     package: Package | None = None
-    needs: str | None = None
-    """A program that must be on PATH."""
+    needs: tuple[str, ...] = ()
+    """A program that must be on PATH, in a command that succeeds where it can be used."""
     reads_claims: bool = True
     has_check: bool = False
     """Whether a command can be set that it runs before it believes a claim."""
@@ -41,7 +41,9 @@ class Tool:
         """Why it cannot be compared on this machine; empty if it can."""
         if self.package and not installing.is_installed(self.package):
             return installing.why_not(self.package)
-        return f"{self.needs} is not on PATH" if self.needs and not shutil.which(self.needs) else ""
+        if self.needs and not shutil.which(self.needs[0]):
+            return f"{self.needs[0]} is not on PATH"
+        return f"{self.needs[0]} cannot be used here" if self.needs and not succeeds(self.needs) else ""
 
     def told_version(self) -> str:
         """What it says itself: the last word of it, without folders."""
@@ -52,7 +54,7 @@ class Tool:
         return (asked.stdout.split() or ["says none"])[-1].rpartition("/")[2]
 
     def launch(self, stage: Stage, command: list[str]) -> subprocess.Popen[bytes]:
-        needed = shutil.which(self.needs) if self.needs else None
+        needed = shutil.which(self.needs[0]) if self.needs else None
         return stage.start(command, self.folder, *([Path(needed).parent] if needed else []))
 
     def run(self, stage: Stage, cap: int) -> subprocess.Popen[bytes]:
@@ -61,3 +63,8 @@ class Tool:
 
     def go_on(self, stage: Stage, cap: int) -> subprocess.Popen[bytes]:
         return self.launch(stage, list(self.resume) or self.start(cap))
+
+
+def succeeds(command: tuple[str, ...]) -> bool:
+    tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    return tried.returncode == 0

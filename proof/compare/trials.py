@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import statistics
 import time
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 
 import psutil
@@ -20,13 +22,45 @@ SHORT_LIVED = 0.1
 """Younger processes are not counted as memory: a fork that has not become another program yet looks as large as its parent."""
 
 
+class End(Enum):
+    """How a run ended: of one that says that all is well, and of one that owns up, something else is to be said."""
+
+    DONE = "done"
+    BELIEVED = "believed"
+    """Before the cap, with exit code 0, and the work is not done."""
+    CAP = "reached the cap"
+    GAVE_UP = "gave up"
+    """Before the cap, and said so with another exit code."""
+    CRASHED = "crashed"
+    NEVER = "no end"
+    """It had to be killed."""
+
+
+CRASH = re.compile(r"^Traceback \(most recent call last\):|^\s+at .+:\d+:\d+\)?$", re.MULTILINE)
+"""What Python and JavaScript print of an error that nobody caught."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run to its end: the exit code (None: it had to be killed), the agent's calls, and whether the work is done."""
 
+    cap: int
     code: int | None
     calls: int
     is_done: bool
+    printed: str = ""
+
+    @property
+    def end(self) -> End:
+        if self.code is None:
+            return End.NEVER
+        if self.code < 0 or (self.code and CRASH.search(self.printed)):
+            return End.CRASHED
+        if self.is_done:
+            return End.DONE
+        if self.calls >= self.cap:
+            return End.CAP
+        return End.GAVE_UP if self.code else End.BELIEVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +82,7 @@ def run(tool: Tool, cap: int, *, check: str | None = CHECK, **behaviour: str | i
     with staged(check, **behaviour) as stage:
         code = end_of(tool.run(stage, cap))
         stage.must_have_begun(tool.name)
-        return Run(code, len(stage.calls), stage.is_done)
+        return Run(cap, code, len(stage.calls), stage.is_done, stage.printed)
 
 
 def orphans(tool: Tool, cap: int, how: signal.Signals) -> int:

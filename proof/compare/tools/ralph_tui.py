@@ -56,8 +56,8 @@ TOOL = Tool(
 )
 SANDBOXED = replace(
     TOOL,
-    name=f"{RALPH_TUI.name} in bwrap",
+    name=f"{RALPH_TUI.name}, sandboxed",
     prepare=write_story_and_sandbox,
-    needs="bwrap",
-    notes=("the same with `sandbox` on, which wraps the agent in bubblewrap with --die-with-parent.",),
+    needs=("bwrap", "--die-with-parent", "--dev", "/dev", "--proc", "/proc", "--ro-bind", "/", "/", "true"),
+    notes=("the same with its `sandbox` on: it wraps the agent in bubblewrap with --die-with-parent.",),
 )
