@@ -23,7 +23,7 @@ KINDS = {"plain": 1, "git": 3, "changing": 3, "big": 3}
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
-    rounds, times = (60, 3) if quick else (300, 5)
+    rounds, times = (60, 3) if quick else (300, 7)
     took: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

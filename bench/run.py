@@ -25,7 +25,7 @@ from figures import Found, Row, as_line, from_line, verdict
 
 HERE = Path(__file__).parent
 BENCHES = {
-    "engine": 90,
+    "engine": 120,
     "startup": 60,
     "streams": 120,
     "wrap": 60,

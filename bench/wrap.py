@@ -24,7 +24,7 @@ ECHOES = """stty raw -echo; printf READY; exec cat"""
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
-    megabytes, keys, times = (10, 200, 3) if quick else (100, 1000, 5)
+    megabytes, keys, times = (10, 200, 3) if quick else (100, 1000, 9)
     with tempfile.TemporaryDirectory(prefix="untildone-bench-") as folder:
         place = Path(folder)
         (place / "SUPERVISOR.md").write_text("Look closely.\n")
