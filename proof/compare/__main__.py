@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +18,8 @@ def main() -> int:
     if chosen.install:
         installing.install_all()
         return 0
+    # A job in the background of a shell ignores Ctrl-C, and hands that on to all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = [tool for tool in tools.ALL if not chosen.only or tool.name in chosen.only]
     present = [tool for tool in wanted if not tool.why_absent()]
     plan = QUICK if chosen.quick else FULL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from proof.compare import trials
 from proof.compare.stage import CHECK
 from proof.compare.tool import Tool
-from proof.compare.trials import End
+from proof.compare.trials import Blow, End
 
 CAP = 10
 SMALL_CAP = 5
@@ -108,14 +107,11 @@ def false_ends(tool: Tool, plan: Plan) -> Cells:
 
 
 def orphans(tool: Tool, plan: Plan) -> Cells:
-    return {
-        f"agent processes alive {trials.GRACE:.0f} s after {name}": left(tool, plan, how)
-        for name, how in (("TERM", signal.SIGTERM), ("KILL", signal.SIGKILL))
-    }
+    return {f"agent processes alive {trials.GRACE:.0f} s after {blow.value}": left(tool, plan, blow) for blow in Blow}
 
 
-def left(tool: Tool, plan: Plan, how: signal.Signals) -> str:
-    counts = [trials.orphans(tool, SMALL_CAP, how) for _ in range(plan.orphan_runs)]
+def left(tool: Tool, plan: Plan, blow: Blow) -> str:
+    counts = [trials.orphans(tool, SMALL_CAP, blow) for _ in range(plan.orphan_runs)]
     return f"{span(counts)} of {FAMILY}"
 
 

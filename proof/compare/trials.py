@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import signal
 import statistics
+import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -16,6 +20,7 @@ from proof.compare.tool import Tool
 
 GRACE = 5.0
 """Seconds after which whoever still lives is an orphan."""
+SECOND_THOUGHT = 1.0
 KILLED_CALL_TAKES = 4.0
 LOOK_EVERY = 0.02
 SHORT_LIVED = 0.1
@@ -85,14 +90,50 @@ def run(tool: Tool, cap: int, *, check: str | None = CHECK, **behaviour: str | i
         return Run(cap, code, len(stage.calls), stage.is_done, stage.printed)
 
 
-def orphans(tool: Tool, cap: int, how: signal.Signals) -> int:
-    """How many of an agent and its two children live on, so many seconds after the tool got the signal."""
+class Blow(Enum):
+    """What ends a tool: to its process alone, as a supervisor or a script does; Ctrl-C to its whole group, as a terminal does.
+
+    Ctrl-C a second time, if a second later it has not ended: some tools finish the agent's turn after the first, and say so.
+    """
+
+    CTRL_C = "Ctrl-C, twice"
+    TERM = "TERM"
+    KILL = "KILL"
+
+
+def strike(process: subprocess.Popen[bytes], blow: Blow) -> None:
+    match blow:
+        case Blow.CTRL_C:
+            press_ctrl_c(process)
+            if not until(lambda: process.poll() is not None, SECOND_THOUGHT):
+                press_ctrl_c(process)
+        case Blow.TERM:
+            process.terminate()
+        case Blow.KILL:
+            process.kill()
+
+
+def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+
+
+def settled(family: Sequence[psutil.Process]) -> bool:
+    """Whether the children have become the programs that they are to be: until then, they are signalled as their parent is."""
+    try:
+        return bool(family) and all(child.name() == "sleep" for child in family[1:])
+    except psutil.Error:
+        return False
+
+
+def orphans(tool: Tool, cap: int, blow: Blow) -> int:
+    """How many of an agent and its two children live on, so many seconds after the tool was struck."""
     with staged(behaviour="forks") as stage:
         process = tool.run(stage, cap)
-        until(lambda: stage.family or process.poll() is not None, PATIENCE)
+        until(lambda: settled(stage.family) or process.poll() is not None, PATIENCE)
         stage.must_have_begun(tool.name)
         family = stage.family
-        process.send_signal(how)
+        strike(process, blow)
         time.sleep(GRACE)
         return sum(map(lives, family))
 

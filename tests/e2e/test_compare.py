@@ -44,10 +44,11 @@ def test_table_tells_untildone_from_a_shell_loop(tmp_path: Path) -> None:
     rows = cells(report.read_text())
     assert rows["agent done at call 3: calls until the end"] == ["3", "3"]
     assert rows["exit code at the cap / when done"] == ["3 / 0", "1 / 0"]
-    assert rows["claims at each call, not done: believed"] == ["0 of 1", "1 of 1"]
+    assert rows["claims at each call, not done: believed"] == ["0 of 1 (gave up: 1)", "1 of 1"]
     assert rows["the same with no check set: believed"] == ["1 of 1", "has none"]
     assert rows["claims once, not done: believed"] == ["0 of 1", "1 of 1"]
     assert rows["neither done nor claimed: believed"] == ["0 of 2", "1 of 2"]
+    assert rows["agent processes alive 5 s after Ctrl-C, twice"] == ["0 of 3", "2 of 3"]
     assert rows["agent processes alive 5 s after TERM"] == ["0 of 3", "3 of 3"]
     assert rows["agent processes alive 5 s after KILL"] == ["0 of 3", "3 of 3"]
     assert rows["calls at a cap of 5, with kill -9 and restart"] == ["5", "8"]
