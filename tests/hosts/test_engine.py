@@ -9,7 +9,7 @@ import pytest
 
 from untildone.agents import AgentEvent
 from untildone.core.actions import AwaitPerson
-from untildone.core.events import BudgetChanged, Entry, Event, LoopCreated, MessageSent, ResumeRequested, StartRequested
+from untildone.core.events import BudgetChanged, Entry, Event, LoopCreated, MessageSent, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status
 from untildone.core.secrets import Redactor
