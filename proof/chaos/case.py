@@ -8,7 +8,7 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-from proof.chaos import processes, words
+from proof.chaos import books, processes, words
 from proof.chaos.desk import Desk
 from proof.chaos.ground import Ground
 from proof.chaos.hatchery import Command, Hatchery
@@ -50,6 +50,13 @@ class Case:
         """The whole lines of the journal at the last look."""
         self.killed: set[int] = set()
         self.is_damaged = False
+        """Something was done to its journal."""
+        self.spoilt: list[str] = []
+        """What was done to its other files."""
+        self.untold: list[tuple[str, int]] = []
+        """Damage that the next runner must read, and so tell of: in which file, and after which entry."""
+        self.stopped_at: float | None = None
+        """When a stop was acknowledged for the first time."""
         self.most_iterations = 0
         self._runners: list[tuple[Command, Path]] = []
         self._commands = 0
@@ -68,7 +75,7 @@ class Case:
             self.start_runner("run", self.story.task, *flags, *self._flags(), "--", *self._agent())
 
     def _agent(self) -> list[str]:
-        places = {"script": "script.json", "state": "sessions", "log": "calls.jsonl"}
+        places = {"script": "script.json", "state": "sessions", "log": "calls.jsonl", "book": "book.jsonl"}
         return ["--one-place", *(f"--{name}={self.folder / file}" for name, file in places.items())]
 
     def _settings(self) -> dict[str, object]:
@@ -82,7 +89,7 @@ class Case:
             "mode": self.story.mode,
             "agent": "scripted",
             "args": self._agent(),
-            "checks": list(self.story.checks),
+            "checks": self.checks,
             "max_iterations": self.story.iterations,
             "retry_delay": 0.05,
         }
@@ -91,8 +98,16 @@ class Case:
         """As the command line wants them."""
         chosen = ((f"--{name.replace('_', '-')}", value) for name, value in self.story.settings.items())
         flags = [f"{name}={value}" if value else name for name, value in chosen]
-        checks = [word for check in self.story.checks for word in ("--check", check)]
+        checks = [word for check in self.checks for word in ("--check", check)]
         return ["--agent=scripted", f"--mode={self.story.mode}", f"-r{self.story.iterations}", *flags, *checks]
+
+    @property
+    def checks(self) -> list[str]:
+        """As untildone is told them: each keeps a book of its own."""
+        return [books.kept(check, number, self.folder) for number, check in enumerate(self.story.checks)]
+
+    def calls(self) -> list[books.Call]:
+        return books.calls(self.folder)
 
     def find(self) -> bool:
         """Whether the loop is there: begun by somebody who may have died before telling its name."""
@@ -117,12 +132,12 @@ class Case:
         """The loop as anybody may read it; None if it is not there (yet)."""
         if not self.find():
             return None
-        look = self._look_of_journal()
+        look = self.look_of_journal()
         if self._read is None or look is None or self._read[0] != look:
             self._read = (look or (0, 0), self.ground.store.load(self.loop_id))
         return self._read[1]
 
-    def _look_of_journal(self) -> tuple[int, int] | None:
+    def look_of_journal(self) -> tuple[int, int] | None:
         try:
             found = layout.places(self.ground.store.root, self.loop_id).journal.stat()
         except (UntilDoneError, OSError):
@@ -227,16 +242,23 @@ class Case:
         else:
             acknowledged = self.command(word.verb, self.loop_id, *word.arguments) == 0
         self.ledger.note(word, acknowledged=acknowledged)
+        if word.verb == "stop" and acknowledged and self.stopped_at is None:
+            self.stopped_at = time.time()
         return acknowledged
 
     def go_on(self, *flags: str) -> int | None:
         """What a person does with a loop that rests, or that nobody drives; the process that was started for it."""
         word = words.resume()
+        more = words.more_rounds(int(flags[-1])) if "-r" in flags else None
         if self.desk is not None:
-            self.ledger.note(word, acknowledged=self.desk.go_on(self.loop_id, more="-r" in flags))
+            if more is not None:
+                self.tell(more, by_command=False)
+            self.ledger.note(word, acknowledged=self.desk.go_on(self.loop_id))
             return None
         detach = ["--detach"] if self.story.host is Host.DETACHED else ["--json"]
-        self.ledger.note(word, acknowledged=False)
+        for each in (word, more):
+            if each is not None:
+                self.ledger.note(each, acknowledged=False)
         return self.start_runner("resume", self.loop_id, *detach, *flags)
 
     def tend(self) -> bool:
@@ -258,6 +280,17 @@ class Case:
             self.tally.note("loops begun again, because their beginner died before they were there")
             self.begin()
         return True
+
+    def settle_starters(self, patience: float = LONGEST) -> bool:
+        """Wait until nobody but the runner may still say `resume`; whether that came about."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            self.reap()
+            runner = self.runner()
+            if all(process.pid == runner for process, _ in self._runners):
+                return True
+            time.sleep(0.03)
+        return False
 
     def is_about_to_be_driven(self, loop: Loop) -> bool:
         """Whether a runner was started, or the server sees to it."""

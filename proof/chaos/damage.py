@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from proof.chaos import laws
+from proof.chaos import accounts, laws, processes
 from proof.chaos.case import Case
 
 from untildone.core.errors import UntilDoneError
@@ -35,8 +36,9 @@ def flip(path: Path, draw: float) -> str:
 def cut(path: Path, draw: float) -> str:
     with suppress(OSError):
         size = path.stat().st_size
-        os.truncate(path, int(size * draw))
-        return f"cut to {int(size * draw)} of {size}"
+        if int(size * draw) < size:
+            os.truncate(path, int(size * draw))
+            return f"cut to {int(size * draw)} of {size}"
     return ""
 
 
@@ -44,18 +46,81 @@ def cut_tail(path: Path, draw: float) -> str:
     with suppress(OSError):
         size = path.stat().st_size
         left = max(0, size - 1 - int(draw * FURTHEST_CUT))
-        os.truncate(path, left)
-        return f"cut to {left} of {size}"
+        if left < size:
+            os.truncate(path, left)
+            return f"cut to {left} of {size}"
     return ""
 
 
-def spoil_journal(case: Case, how: Callable[[Path], str]) -> None:
-    """Spoil it, and excuse the loss of what stood there alone: a checkpoint may know it, and nobody else can."""
+def end_all_of(case: Case) -> bool:
+    """Nobody drives the loop any more, and nobody is about to; whether that could be brought about."""
+    if case.desk is not None:
+        return False
+    if (runner := case.runner()) is not None:
+        if processes.kill(runner, case.run):
+            case.tally.kill("runner")
+        case.killed.add(runner)
+    return case.settle_starters() and laws.is_let_go(case, 20.0)
+
+
+def spoil_checkpoint(case: Case, draw: float, name: str) -> bool:
+    """While nobody drives the loop, who would write a new one: so the next runner reads what was spoilt."""
+    alone = end_all_of(case)
+    path = case.ground.store.root / name
+    done = flip(path, draw) if draw < 0.6 else cut(path, draw)
+    case.history.append(f"spoilt {name}: {done}")
+    if not done:
+        return False
+    case.spoilt.append(name)
+    if alone and not name.endswith(".1"):
+        laws.must_be_told(case, f"{case.loop_id}.json")
+    return True
+
+
+def put_back_checkpoint(case: Case, patience: float) -> bool:
+    """An old checkpoint, sound in itself, in the place of a newer one: the journal knows more, and is believed."""
+    path = case.ground.store.root / f"{case.loop_id}.json"
+    files = [each for each in checkpoint.files(path) if each.exists()]
+    with suppress(OSError):
+        old = {each: each.read_bytes() for each in files}
+        known, _ = checkpoint.read(path)
+        time.sleep(patience)
+        if known is None or not end_all_of(case) or not path.exists():
+            return False
+        for each, content in old.items():
+            each.write_bytes(content)
+        lines = accounts.readable(laws.journal(case))
+        case.history.append(f"put back the checkpoint of entry {known.loop.seq}; the journal has {len(lines)}")
+        # A copy of what somebody was just about to replace need not fit together.
+        whole, problems = checkpoint.read(path)
+        if whole is None or problems:
+            case.spoilt.append(path.name)
+        return bool(lines) and lines[-1].seq > known.loop.seq
+    return False
+
+
+def spoil_journal(case: Case, how: Callable[[Path], str], *, alone: bool) -> bool:
+    """Spoil it, and excuse the loss of what stood there alone: a checkpoint may know it, and nobody else can.
+
+    With `alone`, no runner has it open and no checkpoint is left: whoever is next must read all of it.
+    """
     with suppress(UntilDoneError, OSError):
+        is_alone = alone and end_all_of(case)
         places = layout.places(case.ground.store.root, case.loop_id)
         before = laws.whole_lines(places.journal)
         known, _ = checkpoint.read(places.checkpoint)
+        if is_alone:
+            for file in checkpoint.files(places.checkpoint):
+                file.unlink(missing_ok=True)
+            case.spoilt.append(places.checkpoint.name)
         if before and (done := how(places.journal)):
+            after = laws.whole_lines(places.journal)
+            seq = known.loop.seq if known and not is_alone else 0
             case.is_damaged = True
-            case.history.append(f"journal: {done}; the checkpoint knew {known.loop.seq if known else 0} entries")
-            laws.excuse(case, before, laws.whole_lines(places.journal), known.loop.seq if known else 0)
+            case.untold.clear()
+            case.history.append(f"journal: {done}; the checkpoint knew {seq} entries")
+            laws.excuse(case, before, after, seq)
+            if is_alone and accounts.missing(accounts.readable(after)):
+                laws.must_be_told(case, places.journal.name)
+            return after != before
+    return False

@@ -78,13 +78,11 @@ class Desk:
             case "say":
                 answer = self.call("POST", f"/{loop_id}/messages", {"text": word.arguments[0]})
             case "budget":
-                answer = self.call("POST", f"/{loop_id}/budget", {"tokens": word.arguments[-1]})
+                answer = self.call("POST", f"/{loop_id}/budget", {word.arguments[0].removeprefix("--"): word.arguments[-1]})
             case verb:
                 answer = self.call("POST", f"/{loop_id}/{verb}", {"now": "--now" in word.arguments})
         return answer is not None and answer.is_success
 
-    def go_on(self, loop_id: str, *, more: bool) -> bool:
-        if more:
-            self.call("POST", f"/{loop_id}/budget", {"iterations": "+2"})
+    def go_on(self, loop_id: str) -> bool:
         answer = self.call("POST", f"/{loop_id}/resume", {"now": True})
         return answer is not None and answer.is_success

@@ -13,10 +13,12 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 
 APPEARS_WITHIN = 60.0
-MOST_TRIES = 25
-"""So often a person goes on with a loop before they stop it."""
+MOST_TRIES, MOST_STOPS = 25, 5
+"""So often a person goes on with a loop before they stop it, and says that it is to stop."""
 QUIET = 12.0
 """Seconds after which a person who waits for a loop puts it to the test: it may wait for a limit on a clock that was moved."""
+IDLE = 45.0
+"""Seconds for which a runner may do nothing at all on a busy machine. Usually it takes hundredths to do the next thing."""
 
 
 def play(case: Case, hits_until: float, patience_until: float) -> None:
@@ -28,11 +30,11 @@ def play(case: Case, hits_until: float, patience_until: float) -> None:
             break
         time.sleep(hit.after)
         case.history.append(f"{time.strftime('%H:%M:%S')} {hit.kind}")
-        case.tally.hit(hit.kind)
-        hits.KINDS[hit.kind](case, hit.draw)
+        case.tally.blow(hit.kind, effective=hits.KINDS[hit.kind](case, hit.draw))
         laws.after_hit(case)
     case.ground.move_clock(0)
     come_to_rest(case, patience_until)
+    case.tally.law(case.story.number, "no runner waits for nothing", [])
     laws.at_rest(case)
 
 
@@ -47,40 +49,67 @@ def _appear(case: Case) -> None:
 
 
 def come_to_rest(case: Case, patience_until: float) -> None:
-    """As a person would: resume, wait, resume; after many times, or late at night, stop."""
+    """As a person would: resume, wait, resume; late at night, stop. Nothing hits the loop any more: it must come to its end."""
     loop: Loop | None = None
-    for _ in range(MOST_TRIES):
-        loop = _waited_for(case)
-        if loop is not None and loop.status.ended:
+    tries = 0
+    while (loop := _waited_for(case)) is None or not loop.status.ended:
+        tries += 1
+        late = time.monotonic() > patience_until
+        if tries > MOST_TRIES + MOST_STOPS:
             break
-        if time.monotonic() > patience_until:
+        if late or tries > MOST_TRIES:
+            case.tally.note("loops that a person stopped, because it was late" if late else "loops that led nowhere")
             case.tell(words.stop("--now"))
             continue
         out_of_rounds = loop is not None and loop.outcome in (Outcome.BUDGET, Outcome.STALLED)
         case.go_on("--now", *(("-r", "+3") if out_of_rounds else ()))
-    else:
-        case.tally.note("loops that a person stopped, because they led nowhere")
-        case.tell(words.stop("--now"))
-        loop = _waited_for(case)
     case.reap(patience=60.0)
+    problems = [f"gone on with {MOST_TRIES} times, and then had to be stopped"] if tries > MOST_TRIES else []
+    case.tally.law(case.story.number, "a loop that nothing hits comes to its end", problems)
     outcome = loop.outcome.word if loop is not None and loop.outcome is not None else "none"
     case.tally.rest(case.story.mode, case.story.host.value, outcome)
 
 
 def _waited_for(case: Case) -> Loop | None:
-    """The loop, once nobody drives it and nobody is about to; or as it is when that takes too long."""
-    deadline = time.monotonic() + QUIET
-    loop = None
-    while time.monotonic() < deadline:
+    """The loop, once nobody drives it and nobody is about to; or as it is when it waits for something for too long."""
+    began, watch = time.monotonic(), Watch(case)
+    while True:
         case.reap()
+        loop = None
         with suppress(UntilDoneError):
             loop = case.load()
-            if loop is not None and loop.status.ended and case.story.dies_at_end:
+        if loop is not None:
+            if loop.status.ended and case.story.dies_at_end:
                 _kill_at_end(case, loop)
-            if loop is not None and not case.is_driven and not case.is_about_to_be_driven(loop):
+            if not case.is_driven and not case.is_about_to_be_driven(loop):
                 return loop
+        told = laws.waits_for(loop) if loop is not None else ""
+        if told and time.monotonic() > began + QUIET:
+            return loop
+        if watch.is_idle(told):
+            return loop
         time.sleep(0.03)
-    return loop
+
+
+class Watch:
+    """Over a loop that somebody drives, or is to drive: something must happen, or be waited for."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._seen: object = None
+        self._since = time.monotonic()
+
+    def is_idle(self, waits_for: str) -> bool:
+        """Whether nothing has happened for too long: that breaks a promise."""
+        case = self._case
+        seen = (case.look_of_journal(), len(case.calls()), waits_for)
+        if seen != self._seen or waits_for:
+            self._seen, self._since = seen, time.monotonic()
+        idle = time.monotonic() > self._since + IDLE
+        if idle:
+            told = f"runner {case.runner()} does nothing for {IDLE:.0f} s, and waits for nothing; agents {case.agents()}"
+            case.tally.law(case.story.number, "no runner waits for nothing", [told])
+        return idle
 
 
 def _kill_at_end(case: Case, loop: Loop) -> None:

@@ -1,23 +1,27 @@
-"""What must hold of a loop after every blow, and once it has come to rest."""
+"""What must hold of a loop after every blow, and once it has come to rest. What is true of its end: see truth.py."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 
-from proof.chaos import processes, words
+from proof.chaos import accounts, processes, truth, words
+from proof.chaos.accounts import Account
 from proof.chaos.case import LONGEST, Case
+from proof.chaos.stories import Place
 from proof.chaos.temperaments import files
 
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry, Event, SessionOpened, StateRepaired, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome
+from untildone.core.model import Outcome, Status
 from untildone.hosts import orphans
 from untildone.store import layout, locks
 from untildone.store.lines import DamagedLine, entry_of, unsealed
@@ -72,7 +76,80 @@ def excuse(case: Case, before: list[bytes], after: list[bytes], covered: int) ->
         key = words.key_of(entry.event)
         if key is not None and entry.seq > covered:
             case.ledger.excused.add(key)
-    case.told = []
+    case.told = after
+
+
+# --- what blows ask ---
+
+
+def claims(case: Case) -> list[int]:
+    """The runners that have claimed the loop, in order."""
+    lines = accounts.readable(journal(case))
+    return [line.fields["pid"] for line in lines if line.event == "runner_claimed"]
+
+
+def is_off_by(moment: str, seconds: float) -> bool:
+    """Whether a time of the journal is about so far from the true one."""
+    told = datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
+    return abs(told - time.time() - seconds) < 300
+
+
+def is_let_go(case: Case, patience: float) -> bool:
+    """Whether, within the patience, nobody drives the loop and no process in the background is about to."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        started = any(case.loop_id in each.words for each in processes.of_run(case.run) if each.kind == "background")
+        if not case.is_driven and not started:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def waits_for(loop: Loop) -> str:
+    """What the loop says that it waits for; empty if it has nothing to wait for."""
+    now = time.time()
+    found = [f"limit of {name}" for name, limit in loop.limits.items() if limit.until > now]
+    return ", ".join([*found, *(["retry"] if loop.retry and loop.retry.not_before > now else [])])
+
+
+def rests(case: Case, patience: float) -> Loop | None:
+    """The loop, once it does not run and nobody drives it; None if that takes too long."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        case.reap()
+        with suppress(UntilDoneError):
+            loop = case.load()
+            if loop is not None and loop.status is not Status.RUNNING and not case.is_driven:
+                return loop
+        time.sleep(0.03)
+    return None
+
+
+def still_paused(case: Case, calls_before: int) -> None:
+    """Nobody has resumed it: no agent was called since, by the agents' own book."""
+    started = case.calls()[calls_before:]
+    problems = [f"agent {call.pid} of {call.parent} was called while the loop was paused" for call in started]
+    loop = case.load()
+    if loop is None or loop.status is not Status.PAUSED:
+        problems.append(f"it was paused, nobody resumed it, and it is {loop and loop.status.value}")
+    case.tally.law(case.story.number, "a paused loop stays paused", problems)
+
+
+def must_be_told(case: Case, name: str) -> None:
+    """The next runner reads what was damaged, and has to write that down."""
+    lines = accounts.readable(journal(case))
+    case.untold.append((name, lines[-1].seq if lines else 0))
+
+
+def _untold(case: Case, lines: list[accounts.Line]) -> None:
+    for name, seq in list(case.untold):
+        later = [line for line in lines if line.seq > seq]
+        if any(line.event == "runner_claimed" for line in later):
+            repairs = [line.fields["detail"] for line in later if line.event == "state_repaired"]
+            told = any(name in detail for detail in repairs)
+            problems = [] if told else [f"{name} was damaged before entry {seq + 1}, and no runner told: {repairs}"]
+            case.tally.law(case.story.number, "damage is told by whoever reads it", problems)
+            case.untold.remove((name, seq))
 
 
 # --- after every blow ---
@@ -82,12 +159,14 @@ def after_hit(case: Case) -> None:
     if not case.find():
         return
     lines = journal(case)
+    number, old = case.story.number, case.told
+    changed = [] if lines[: len(old)] == old else [f"{len(old)} lines were there, and are not all there any more"]
+    case.tally.law(number, "what was written stays written", changed)
     if not case.is_damaged:
-        number, old = case.story.number, case.told
-        changed = [] if lines[: len(old)] == old else [f"{len(old)} lines were there, and are not all there any more"]
-        case.tally.law(number, "what was written stays written", changed)
         case.tally.law(number, "the sequence has no gap", _gaps(lines))
+        case.tally.law(number, "what is shown is what is written", _shown_wrongly(case, len(lines)))
     case.told = lines
+    _untold(case, accounts.readable(lines))
     case.tally.law(case.story.number, "the loop can be read at any moment", _unreadable(case))
     case.tally.law(case.story.number, "a new runner first ends what the old one left", _left_by_others(case))
 
@@ -101,6 +180,18 @@ def _gaps(lines: list[bytes]) -> list[str]:
         if seq != number:
             return [f"line {number} has the number {seq}"]
     return []
+
+
+def _shown_wrongly(case: Case, least: int) -> list[str]:
+    """The loop as anybody reads it now, against the harness's own reading up to the same entry."""
+    try:
+        loop = case.ground.store.load(case.loop_id)
+    except UntilDoneError as problem:
+        return [str(problem)]
+    standing = Account(accounts.readable(journal(case))).standings.get(loop.seq)
+    shown = accounts.Standing(loop.status.value, loop.spend.iterations, loop.budget.iterations)
+    late = [f"entry {least} is there, and the loop as of entry {loop.seq} is shown"] if loop.seq < least else []
+    return late + ([] if shown == standing else [f"entry {loop.seq}: {shown} is shown, {standing} is written"])
 
 
 def _unreadable(case: Case) -> list[str]:
@@ -148,15 +239,20 @@ def at_rest(case: Case) -> None:
     number, tally = case.story.number, case.tally
     loop, lines = case.load(), journal(case)
     assert loop is not None
-    read = list(entries(lines))
+    read, own = list(entries(lines)), accounts.readable(lines)
     events = [entry.event for entry in read]
     tally.law(number, "every loop ends in a legal outcome", _ended(loop))
     tally.law(number, "no control is lost or doubled", _words(case, loop, events))
     tally.law(number, "no two agents at once", _not_alone(case))
+    tally.law(number, "no two runners at once", _by_turns(case))
     tally.law(number, "no orphan is left", _orphans(case))
-    tally.law(number, "nothing is verified that is not so", _false_claims(case, loop))
+    tally.law(number, "the agent is called no more often than was allowed", _too_often(case))
+    tally.law(number, "after a stop no agent is called", _after_stop(case))
+    tally.law(number, "nothing is verified that is not so", truth.false_claims(case, loop))
     tally.law(number, "nothing outside is touched", case.ground.touched())
     tally.law(number, "no defect is written down", _defects(case))
+    _untold(case, own)
+    tally.law(number, "damage is told, once, and only where there is some", _told_of_damage(case, own))
     tally.law(number, "everything can be read by programs", _programs(case, loop))
     tally.note("repairs written down", sum(isinstance(event, StateRepaired) for event in events))
     if case.is_damaged:
@@ -165,7 +261,11 @@ def at_rest(case: Case) -> None:
     tally.law(number, "the sequence has no gap", _gaps(lines))
     tally.law(number, "the journal obeys its laws", _laws(read, loop))
     tally.law(number, "the agent was called as the journal says", _calls(case, read))
-    tally.law(number, "what a person said was heard", _unheard(case, loop, events))
+    tally.law(number, "what a person said was heard", _unheard(case, loop))
+    problems = Account(own).problems
+    for law in (accounts.BUDGET, accounts.OBEYED, accounts.ORDER):
+        tally.law(number, law, [problem for broken, problem in problems if broken == law])
+    tally.law(number, "what is shown is what is written", _shown_wrongly(case, len(lines)))
 
 
 def _ended(loop: Loop) -> list[str]:
@@ -188,14 +288,49 @@ def _is_known(problem: str, loop: Loop) -> bool:
     )
 
 
-def _calls_made(case: Case) -> list[dict[str, object]]:
-    log = case.folder / "calls.jsonl"
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-
 def _not_alone(case: Case) -> list[str]:
-    crowded = [call["pid"] for call in _calls_made(case) if not call["alone"]]
+    crowded = [call.pid for call in case.calls() if not call.is_alone]
     return [f"agents {crowded} were started while another one of the loop was at work"] if crowded else []
+
+
+def _by_turns(case: Case) -> list[str]:
+    """Once an agent of another runner was started, none of the runner before is. (Of one that died meanwhile, init is the parent.)"""
+    known = set(claims(case))
+    runners = [parent for parent, _ in groupby(call.parent for call in case.calls() if call.parent in known)]
+    again = {parent for parent in runners if runners.count(parent) > 1}
+    return [f"runners {sorted(again)} started agents after others had: {runners}"] if again else []
+
+
+def _too_often(case: Case) -> list[str]:
+    """By the agents' own book, against what the person said: whatever stands in the journal."""
+    answered = sum(call.role == "worker" and call.answered_at is not None for call in case.calls())
+    most = case.ledger.most_rounds(case.story.iterations)
+    if case.spoilt and case.story.mode == "phases":
+        # Its live state file, in which a person may set the rounds, was written to.
+        return []
+    return [f"{answered} rounds were worked through, and {most} allowed"] if answered > most else []
+
+
+def _after_stop(case: Case) -> list[str]:
+    """One may have been on its way: its turn was written down before the stop was."""
+    late = [call for call in case.calls() if case.stopped_at is not None and call.at > case.stopped_at]
+    return [f"{len(late)} agents were called after the stop was acknowledged"] if len(late) > 1 else []
+
+
+def _told_of_damage(case: Case, own: list[accounts.Line]) -> list[str]:
+    repairs = [line.fields["detail"] for line in own if line.event == "state_repaired"]
+    problems = [] if repairs == [] or case.spoilt or case.is_damaged else [f"nothing was damaged, and told: {repairs}"]
+    name = layout.JOURNAL
+    twice = {each for each in repairs if each.startswith(name) and repairs.count(each) > 1}
+    problems += [f"told {repairs.count(each)} times: {each}" for each in twice]
+    process, told = case.start("log", case.loop_id, "--json")
+    process.wait(LONGEST)
+    said, gaps = Path(f"{told}.err").read_text(errors="replace"), accounts.missing(own)
+    if gaps and "cannot be read" not in said:
+        problems.append(f"entries {gaps} cannot be read, and log does not say so: {said[-300:]}")
+    if not gaps and "cannot be read" in said:
+        problems.append(f"every entry is there, and log says: {said[-300:]}")
+    return problems
 
 
 def _orphans(case: Case) -> list[str]:
@@ -209,16 +344,6 @@ def _orphans(case: Case) -> list[str]:
     return [f"{each.kind} {each.pid} {each.words[:4]}" for each in left] + [f"child {pid}" for pid in alive]
 
 
-def _false_claims(case: Case, loop: Loop) -> list[str]:
-    if loop.outcome is not Outcome.VERIFIED:
-        return []
-    codes = {
-        check: subprocess.run(check, shell=True, cwd=case.workspace, check=False).returncode
-        for check in case.story.checks
-    }
-    return [f"verified, and {check} ends with {code}" for check, code in codes.items() if code != 0]
-
-
 def _defects(case: Case) -> list[str]:
     found = [
         path for path in case.ground.store.root.glob("defect-*") if case.loop_id in path.read_text(errors="replace")
@@ -230,7 +355,10 @@ def _programs(case: Case, loop: Loop) -> list[str]:
     wanted = {"show": 0, "log": 0}
     if loop.outcome is Outcome.VERIFIED:
         wanted["verify"] = 0
-    return [problem for verb, code in wanted.items() for problem in _program(case, verb, code)]
+    problems = [problem for verb, code in wanted.items() for problem in _program(case, verb, code)]
+    if case.story.place is Place.OWN and (code := case.command("diff", case.loop_id)) != 0:
+        problems.append(f"diff ends with {code}")
+    return problems
 
 
 def _program(case: Case, verb: str, wanted: int) -> list[str]:
@@ -271,10 +399,11 @@ def _limits(events: list[Event]) -> int:
 def _calls(case: Case, read: list[Entry]) -> list[str]:
     """Every call that the agent noted is a turn that the journal began before, in the same order; and no turn ended without a call."""
     asked, answered = _turns(read)
-    prompts = [str(call["prompt"]) for call in _calls_made(case)]
-    if _fits(asked, answered, prompts):
+    calls = case.calls()
+    prompts = [str(call.heard["prompt"]) for call in calls if call.heard is not None]
+    if _fits(asked, answered, prompts) and len(calls) <= len(asked):
         return []
-    return [f"{len(prompts)} calls were noted, {len(asked)} turns begun, {sum(answered)} of them answered"]
+    return [f"{len(calls)} agents were called, {len(asked)} turns begun, {sum(answered)} of them answered"]
 
 
 def _turns(read: list[Entry]) -> tuple[list[str], list[bool]]:
@@ -307,9 +436,10 @@ def _fits(asked: list[str], answered: list[bool], prompts: list[str]) -> bool:
     return len(prompts) in reached
 
 
-def _unheard(case: Case, loop: Loop, events: list[Event]) -> list[str]:
+def _unheard(case: Case, loop: Loop) -> list[str]:
+    """By the agents' own book: of a loop that is done, every word was heard by an agent that answered."""
     if loop.outcome not in (Outcome.VERIFIED, Outcome.CLAIMED):
         return []
-    prompts = "\n".join(event.prompt for event in events if isinstance(event, TurnStarted))
+    prompts = "\n".join(call.heard["prompt"] for call in case.calls() if call.heard and call.answered_at is not None)
     keys = [key for key, times in case.ledger.acknowledged.items() if times and key.startswith("say ")]
-    return [f"“{key}” is in no prompt" for key in keys if key.removeprefix("say ") not in prompts]
+    return [f"“{key}” was heard by nobody" for key in keys if key.removeprefix("say ") not in prompts]

@@ -104,6 +104,31 @@ def send(pid: int, number: int, run: str) -> bool:
     return True
 
 
+def kill(pid: int, run: str, patience: float = 2.0) -> bool:
+    """kill -9; whether that is what ended it: it was seen to stand still before, alive, and did not move after that."""
+    if not send(pid, signal.SIGSTOP, run):
+        return False
+    stood_still = stands_still(pid, patience)
+    return send(pid, signal.SIGKILL, run) and stood_still
+
+
+def stands_still(pid: int, patience: float = 2.0) -> bool:
+    deadline = time.monotonic() + patience
+    while (state := _state(pid)) not in ("T", "") and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return state == "T"
+
+
+def _state(pid: int) -> str:
+    """One letter; none if it is gone, or as good as that."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0].decode()
+    except OSError:
+        return ""
+    return "" if state in "ZX" else state
+
+
 def gone(pids: list[int], run: str, patience: float) -> list[int]:
     """Those that are still there when the patience is over."""
     deadline = time.monotonic() + patience

@@ -33,6 +33,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _loops(tally.loops)
     yield from _table("promise", tally.laws, counted="looked at")
     yield from _table("exit code of a command", Counter({str(code): times for code, times in tally.exits.items()}))
+    tally.notes["blows that fell on nothing, and are not counted above"] = sum(tally.misses.values())
     if tally.notes:
         yield from _table("also", tally.notes)
     if broken:

@@ -69,10 +69,13 @@ HITS = {
     "freeze_agent": 2,
     "second_runner": 3,
     "contradict": 7,
+    "change_rounds": 3,
+    "hold": 3,
     "stop": 1,
     "move_clock": 4,
     "spoil_checkpoint": 3,
     "spoil_checksum": 2,
+    "put_back_checkpoint": 2,
     "spoil_live_file": 2,
 }
 DAMAGE = {"flip_journal": 6, "cut_journal": 4}

@@ -23,7 +23,9 @@ class Tally:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.hits: Counter[str] = Counter()
-        """Blows that fell, by kind."""
+        """Blows that did something, by kind."""
+        self.misses: Counter[str] = Counter()
+        """Blows that fell on nothing, by kind."""
         self.kills: Counter[str] = Counter()
         """Processes ended with SIGKILL, by kind."""
         self.laws: Counter[str] = Counter()
@@ -40,8 +42,9 @@ class Tally:
         with self._lock:
             counter[name] += times
 
-    def hit(self, name: str) -> None:
-        self.count(self.hits, name)
+    def blow(self, name: str, *, effective: bool) -> None:
+        """A blow fell; whether it did something."""
+        self.count(self.hits if effective else self.misses, name)
 
     def kill(self, name: str) -> None:
         self.count(self.kills, name)

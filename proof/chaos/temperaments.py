@@ -26,6 +26,11 @@ def work(story: int, text: str = "I did step {call}; there is more to do.") -> T
     return {"sleep": 0.5, "append": {files(story)["work"]: "step {call}\n"}, "say": text}
 
 
+def work_said(story: int) -> Turn:
+    """The same, said only: for turns that write something else."""
+    return {name: value for name, value in work(story).items() if name != "append"}
+
+
 def prove(story: int, dice: Random, **told: Any) -> Turn:
     """A turn that does the job."""
     names = files(story)
@@ -60,6 +65,9 @@ def _kinds(story: int, dice: Random) -> list[tuple[int, Turn]]:
         (6, {**work(story), "think": "Slowly.", "sleep": round(dice.uniform(0.2, 1.5), 2)}),
         (4, {"ignore_term": dice.random() < 0.5, **work(story), "sleep": 2.5}),
         (3, {"usage": {"tokens": 1000, "cost_usd": 0.01}, **work(story)}),
+        (4, {"echo": True}),
+        (2, {**work(story), "run": ["git", "gc", "--quiet", "--prune=now"]}),
+        (2, {"append": {".gitignore": f"*.log\n{files(story)['work']}\n{files(story)['proof']}\n"}, **work_said(story)}),
     ]
 
 
@@ -74,7 +82,19 @@ def lane(story: int, dice: Random, condition: Mapping[str, str], *good: Turn, mo
 def _reviewer(story: int, dice: Random, most: int = 2) -> list[Turn]:
     feedback: list[Turn] = [{"say": f"Where is part {number}?"} for number in range(dice.randint(0, most))]
     agreed = {"say": f"Good.\n\n{MARKER}"}
-    return lane(story, dice, {"match_system": "You are the supervisor"}, *feedback, agreed)
+    meddling = dice.choice([[], [], *([each] for each in _meddling(story))])
+    return lane(story, dice, {"match_system": "You are the supervisor"}, *feedback, *meddling, agreed)
+
+
+def _meddling(story: int) -> list[Turn]:
+    """A reviewer is to judge, and changes something instead: what it judges, or what was judged before."""
+    names = files(story)
+    return [
+        {"echo": True},
+        {"append": {names["work"]: "a reviewer's own step\n"}, "say": "I did it myself; do more."},
+        {"delete": [names["proof"]], "say": f"Tidied up.\n\n{MARKER}"},
+        {"write": {names["proof"]: "not yet\n"}, "say": f"Good.\n\n{MARKER}"},
+    ]
 
 
 def _steps(story: int, dice: Random) -> list[Turn]:

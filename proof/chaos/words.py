@@ -19,6 +19,8 @@ from untildone.core.events import (
 from untildone.core.model import Outcome
 
 _numbers = itertools.count(1)
+WATCHED = ("say", "tokens", "iterations", "pause", "stop")
+"""How the keys begin of what only a person says."""
 TOKENS = 1_000_000_000
 """Budgets of tokens that are never used up: each is told once, so it is found again."""
 
@@ -30,16 +32,29 @@ class Word:
     verb: str
     arguments: tuple[str, ...]
     key: str
+    rounds: int = 0
+    """At most so many more rounds are allowed by it."""
+    most: int = 0
+    """It sets the rounds to so many, all in all."""
 
 
 def say(story: int, rounds: str = "") -> Word:
     text = f"word {next(_numbers)} of story {story}"
-    return Word("say", (f"{rounds}{text}",), f"say {text}")
+    added = int("".join(filter(str.isdigit, rounds)) or 0)
+    return Word("say", (f"{rounds}{text}",), f"say {text}", rounds=added)
 
 
 def budget() -> Word:
     tokens = TOKENS + next(_numbers)
     return Word("budget", ("--tokens", f"={tokens}"), f"tokens {tokens}")
+
+
+def more_rounds(number: int) -> Word:
+    return Word("budget", ("--iterations", f"+{number}"), f"iterations +{number}", rounds=number)
+
+
+def rounds_in_all(number: int) -> Word:
+    return Word("budget", ("--iterations", f"={number}"), f"iterations ={number}", most=number)
 
 
 def pause(*flags: str) -> Word:
@@ -60,6 +75,8 @@ def key_of(event: Event) -> str | None:
             return f"say {text.rpartition('] ')[2]}"
         case BudgetChanged(limit="tokens", amount=amount) if amount is not None:
             return f"tokens {amount:.0f}"
+        case BudgetChanged(limit="iterations", amount=amount, add=add) if amount is not None:
+            return f"iterations {'+' if add else '='}{amount:.0f}"
         case PauseRequested(outcome=Outcome.PAUSED):
             return "pause"
         case ResumeRequested():
@@ -79,17 +96,26 @@ class Ledger:
         self.acknowledged: Counter[str] = Counter()
         self.excused: set[str] = set()
         """Words whose line the harness itself cut away."""
+        self._rounds = 0
+        self._most = 0
 
     def note(self, word: Word, *, acknowledged: bool) -> None:
         with self._lock:
             self.sent[word.key] += 1
             self.acknowledged[word.key] += acknowledged
+            self._rounds += word.rounds
+            self._most = max(self._most, word.most)
+
+    def most_rounds(self, at_first: int) -> int:
+        """More than so many were never allowed, whatever became of each word."""
+        with self._lock:
+            return max(at_first, self._most) + self._rounds
 
     def problems(self, events: Iterable[Event], *, told_of_damage: bool) -> list[str]:
         """Words that were acknowledged and are not in the journal exactly once, or were never sent."""
         written = Counter(key for key in map(key_of, events) if key is not None)
         with self._lock:
-            keys = {*self.sent, *(key for key in written if key.startswith(("say", "tokens", "pause", "stop")))}
+            keys = {*self.sent, *(key for key in written if key.startswith(WATCHED))}
             found = [self._problem(key, written[key]) for key in sorted(keys)]
         problems = [problem for problem in found if problem]
         return [problem for problem in problems if "lost" not in problem] if told_of_damage else problems

@@ -49,6 +49,8 @@ class FileJournal:
         self._offset = start.offset if start else 0
         self._line_seq = start.loop.seq if start else 0
         self._repairs_told = 0
+        self._told_before: set[str] = set()
+        """What runners before wrote down as damaged."""
         self._writer: CheckpointWriter | None = None
         if start is not None and not self._goes_on_from(start):
             self._begin_again()
@@ -136,6 +138,8 @@ class FileJournal:
         last, known = self._last_seq, self._folded
         self._folded = apply(known, entry)
         self._line_seq = entry.seq
+        if isinstance(entry.event, StateRepaired):
+            self._told_before.add(entry.event.detail)
         if known is not None and entry.seq <= known.seq:
             return ()
         if entry.seq > last + 1:
@@ -178,8 +182,10 @@ class FileJournal:
         return tuple(Entry(seq, now, event) for seq, event in enumerate(events, self._last_seq + 1))
 
     def _repairs_to_tell(self) -> tuple[Event, ...]:
-        """The runner writes down what was damaged."""
-        return tuple(map(StateRepaired, self.repairs[self._repairs_told :])) if self._writer is not None else ()
+        """The runner writes down what was damaged: of the journal once, as a damaged line stays where it is."""
+        fresh = self.repairs[self._repairs_told :] if self._writer is not None else []
+        known = {detail for detail in self._told_before if detail.startswith(self._path.name)}
+        return tuple(StateRepaired(detail) for detail in fresh if detail not in known)
 
     def _write(self, entries: tuple[Entry, ...], *, sync: bool) -> None:
         """Folded first: an entry that cannot be folded must not get into the file."""

@@ -16,6 +16,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -92,6 +93,7 @@ def take_place(options: argparse.Namespace) -> tuple[str, Place]:
 
 
 def take_turn(options: argparse.Namespace) -> None:
+    note(options, "start", parent=os.getppid(), alone=is_alone(options.book) if options.book else True)
     prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
     stage = Stage(options, prompt)
     turns = load(options)
@@ -105,6 +107,14 @@ def take_turn(options: argparse.Namespace) -> None:
     record(options, session, prompt, index + 1)
     stage.tell("session", session_id=session, model=options.model, version="1")
     play(turns[index], stage, index + 1)
+    note(options, "answered", turn=index + 1)
+
+
+def note(options: argparse.Namespace, event: str, **fields: object) -> None:
+    """A line in the agent's own book: at the very start of a call, before it has heard anything, and when it has answered."""
+    if options.book:
+        with open(options.book, "a", encoding="utf-8") as book:
+            book.write(json.dumps({"event": event, "pid": os.getpid(), "at": time.time(), **fields}) + "\n")
 
 
 def record(options: argparse.Namespace, session: str, prompt: str, turn: int) -> None:
@@ -146,6 +156,7 @@ def options_from(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--log", default="", help="a file to which each call appends what it was asked, and whether it was alone"
     )
+    parser.add_argument("--book", default="", help="a file to which each call appends when it starts and when it has answered")
     parser.add_argument("--state", default="", help="where sessions are kept (or UNTILDONE_SCRIPT_STATE)")
     for name in ("session", "resume", "system-prompt", "model", "permissions"):
         parser.add_argument(f"--{name}", default="", help=argparse.SUPPRESS)

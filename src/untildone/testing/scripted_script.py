@@ -88,6 +88,7 @@ FIELDS: dict[str, tuple[Callable[[Any], bool], str, Callable[[Stage, Any], None]
     "repeat": (lambda n: n == FOREVER or (is_whole(n) and n > 0), 'a whole number from 1 on, or "forever"', None),
     "say": (is_texts, "a text or a list of texts", Stage.say),
     "think": (is_texts, "a text or a list of texts", Stage.think),
+    "echo": (is_flag, "true or false", Stage.echo),
     "claim": (lambda value: is_flag(value) or is_text(value), "true, or the text to claim with", Stage.claim),
     "write": (is_files, "an object of file names and texts", Stage.write),
     "append": (is_files, "an object of file names and texts", Stage.append),

@@ -54,6 +54,11 @@ class Stage:
         for text in each(texts):
             self.tell("think", text=self.text(text))
 
+    def echo(self, wanted: bool) -> None:  # noqa: FBT001 (a field of the script)
+        """Everything that it was told, word for word, as a confused agent does."""
+        if wanted:
+            self.say("\n\n".join(text for text in (self.system_prompt, self.prompt) if text))
+
     def claim(self, wanted: str | bool) -> None:  # noqa: FBT001 (a field of the script)
         """The claim ends the last message, as an agent's final message does."""
         if not wanted:

@@ -60,12 +60,19 @@ def command(name: str, follow: bool, iteration: int | None, role: str, folder: s
 
 
 def _fresh(entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Each entry once, whoever wrote while the journal was being opened."""
+    """Each entry once, whoever wrote while the journal was being opened; those that are damaged are missed aloud."""
     seen = 0
     for entry in entries:
+        if entry.seq > seen + 1:
+            streams.talk().line(_missing(seen + 1, entry.seq - 1))
         if entry.seq > seen:
             seen = entry.seq
             yield entry
+
+
+def _missing(first: int, last: int) -> str:
+    which = f"Entry {first}" if first == last else f"Entries {first} to {last}"
+    return f"{which} of the journal cannot be read: damaged or lost."
 
 
 def _after(loop: Loop | None, entry: Entry, store: Store, loop_id: str) -> Loop:
