@@ -223,7 +223,7 @@ def hold(case: Case, draw: float) -> bool:
         return False
     if not case.tell(words.pause(*(("--now",) if draw * 10 % 1 < 0.3 else ())), by_command=draw < 0.7):
         return False
-    if draw < 0.4 and case.desk is None and (runner := case.runner()) is not None:
+    if draw < 0.6 and case.desk is None and (runner := case.runner()) is not None:
         # It dies before it has obeyed: whoever comes next must.
         kill(case, runner, "runner")
     if case.desk is None:

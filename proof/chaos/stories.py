@@ -70,7 +70,7 @@ HITS = {
     "second_runner": 3,
     "contradict": 7,
     "change_rounds": 3,
-    "hold": 3,
+    "hold": 7,
     "stop": 1,
     "move_clock": 4,
     "spoil_checkpoint": 3,

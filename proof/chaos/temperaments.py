@@ -67,7 +67,7 @@ def _kinds(story: int, dice: Random) -> list[tuple[int, Turn]]:
         (3, {"usage": {"tokens": 1000, "cost_usd": 0.01}, **work(story)}),
         (4, {"echo": True}),
         (2, {**work(story), "run": ["git", "gc", "--quiet", "--prune=now"]}),
-        (2, {"append": {".gitignore": f"*.log\n{files(story)['work']}\n{files(story)['proof']}\n"}, **work_said(story)}),
+        (2, {"append": {".gitignore": f"*.log\n{files(story)['work']}\n"}, **work_said(story)}),
     ]
 
 

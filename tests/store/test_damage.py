@@ -368,3 +368,15 @@ def test_drafts_of_a_writer_that_died_are_cleared_away(kept: Kept) -> None:
     draft.write_bytes(b"half")
     drive(kept.store)
     assert not list(kept.root.glob("*.tmp"))
+
+
+def test_a_damaged_line_is_told_once_however_often_it_is_read_again(kept: Kept) -> None:
+    """A runner that dies before its first checkpoint leaves the next one to read the same line."""
+    files = {path: path.read_bytes() for path in (kept.checkpoint, kept.checksum)}
+    content = kept.journal.read_bytes()
+    kept.journal.write_bytes(flipped(content, content.index(b'"text":"two"'), 0x04))
+    for _ in range(3):
+        drive(kept.store, MessageSent("and on"))
+        for path, old in files.items():
+            path.write_bytes(old)
+    assert len(kept.told_repairs()) == 1
