@@ -55,6 +55,8 @@ class Case:
         """What was done to its other files."""
         self.untold: list[tuple[str, int]] = []
         """Damage that the next runner must read, and so tell of: in which file, and after which entry."""
+        self.rounds_lost = 0
+        """Turns of which the harness destroyed all that was known."""
         self.stopped_at: float | None = None
         """When a stop was acknowledged for the first time."""
         self.most_iterations = 0

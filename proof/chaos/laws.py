@@ -76,6 +76,7 @@ def excuse(case: Case, before: list[bytes], after: list[bytes], covered: int) ->
         key = words.key_of(entry.event)
         if key is not None and entry.seq > covered:
             case.ledger.excused.add(key)
+        case.rounds_lost += isinstance(entry.event, TurnStarted) and entry.seq > covered
     case.told = after
 
 
@@ -304,7 +305,7 @@ def _by_turns(case: Case) -> list[str]:
 def _too_often(case: Case) -> list[str]:
     """By the agents' own book, against what the person said: whatever stands in the journal."""
     answered = sum(call.role == "worker" and call.answered_at is not None for call in case.calls())
-    most = case.ledger.most_rounds(case.story.iterations)
+    most = case.ledger.most_rounds(case.story.iterations) + case.rounds_lost
     if case.spoilt and case.story.mode == "phases":
         # Its live state file, in which a person may set the rounds, was written to.
         return []
