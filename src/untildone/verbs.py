@@ -82,7 +82,11 @@ def pause(store: Store, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION
 
 def resume(store: Store, loop_id: str, *, skip_wait: bool = False, host: str = "terminal") -> Loop:
     """`host` is the kind of host that will go on with it. With `skip_wait`, a usage limit is put to the test at once."""
-    return _request(store, loop_id, "resume", ResumeRequested(skip_wait, _stays(store.load(loop_id), host)))
+    loop = store.load(loop_id)
+    # Whoever resumes at a terminal what a server drives does not get it: it stays the server's, also after a crash.
+    served = loop.host == "server" and loop.status is Status.RUNNING and store.is_driven(loop_id)
+    goes_on_at = "" if served and host == "terminal" else _stays(loop, host)
+    return _request(store, loop_id, "resume", ResumeRequested(skip_wait, goes_on_at))
 
 
 def _stays(loop: Loop, host: str) -> str:

@@ -21,6 +21,9 @@ from untildone.testing.command_line import CommandLine, finish, until
 CLAIM = {"say": "Done.", "claim": True}
 
 
+from untildone.testing.store_conformance import loop_created
+
+
 def ended_loop(cli: CommandLine) -> tuple[str, Path]:
     """A loop that is verified and in the history: its id, and where it lies."""
     assert cli.run("run", "a job", "--agent", "scripted", "--check", "true", "--", "--scenario", "liar").code == 0
@@ -209,3 +212,13 @@ def test_a_damaged_entry_is_missed_aloud(cli: CommandLine) -> None:
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([*lines[:2], lines[2].replace(b'"seq":3', b'"seq":7'), *lines[3:]]))
     assert "Entry 3 of the journal cannot be read: damaged or lost." in cli.run("log", "--json", loop_id).errors
+
+
+def test_a_loop_that_a_server_drives_stays_the_servers_when_a_terminal_resumes_it(tmp_path: Path) -> None:
+    """Seed 2, story 26: after a crash the next server did not take it up, and nobody else did."""
+    store = FileStore(tmp_path / ".loop")
+    store.create(loop_created("loop-1"))
+    verbs.start(store, "loop-1", host="server")
+    with store.claim("loop-1", host="server"):
+        assert verbs.resume(store, "loop-1").host == "server"
+    assert verbs.resume(store, "loop-1").host == "terminal", "nobody has it: whoever resumes it does"

@@ -125,15 +125,27 @@ def checked(kept: Kept, content: bytes, *, with_checkpoint: bool) -> None:
         try:
             with closing(store.open(NAME)) as journal:
                 assert list(journal.entries()) == expected
+                told = [repair for repair in journal.repairs if repair.startswith(journal_of(root).name)]
+                assert with_checkpoint or bool(told) == is_damaged(content), "damage is told, and nothing else"
                 journal.append(MessageSent("and on"), sync=False)
-                told = list(journal.entries())
-                assert told[: len(expected)] == expected
-                assert told[-1].event == MessageSent("and on")
+                after = list(journal.entries())
+                assert after[: len(expected)] == expected
+                assert after[-1].event == MessageSent("and on")
                 assert journal.loop.inbox[-1] == "and on"
             assert store.load(NAME).inbox[-1] == "and on"
         except StoreError as problem:
             assert not with_checkpoint, "a checkpoint alone is enough to go on"
             check_error(problem)
+
+
+def is_damaged(content: bytes) -> bool:
+    """Whether a line cannot be read, a number is left out, or nothing is left; without a checkpoint, all of it is read from the start."""
+    lines, last = [slow_entry(line, NAME) for line in content.split(b"\n")[:-1]], 0
+    for found in lines:
+        if found is None or found.seq > last + 1:
+            return True
+        last = max(last, found.seq)
+    return not lines
 
 
 def in_file(content: bytes) -> list[Entry]:
@@ -183,14 +195,17 @@ def test_a_checkpoint_is_one_that_was_written_or_none(kept: Kept, draws: st.Data
         for number, loop in enumerate(kept.loops):
             checkpoint.write(path, checkpoint.Checkpoint(loop, 100 * number), Redactor({}))
         files = (path, path.with_name(f"{path.name}.sha256"), *checkpoint.backups(path)[:2])
+        sound = {file: file.read_bytes() for file in files}
         for file in files:
             if draws is None:
                 file.write_bytes(sealed(deeply_nested(100_000)))
             elif draws.draw(st.booleans()):
                 file.write_bytes(draws.draw(damaged_bytes(file.read_bytes())))
         found, problems = checkpoint.read(path)
-        assert found is None or any(found == checkpoint.Checkpoint(loop, 100 * n) for n, loop in enumerate(kept.loops))
-        assert found is not None or problems
+        written = [checkpoint.Checkpoint(loop, 100 * number) for number, loop in enumerate(kept.loops)]
+        assert found is None or found in written
+        assert found == written[-1] or problems, "one that is older, or none, is not taken without a word"
+        assert not problems or any(file.read_bytes() != content for file, content in sound.items())
         assert "\n" not in problems
 
 
