@@ -19,7 +19,11 @@ STATUS = {
     **dict.fromkeys(("stopped", "failed", "abandoned"), "failed"),
     **dict.fromkeys(("budget", "stalled", "paused", "interrupted"), "paused"),
 }
-BUDGET, OBEYED, ORDER = "the budget is exactly the person's", "orders are obeyed", "everything happens once, in its order"
+BUDGET, OBEYED, ORDER = (
+    "the budget is exactly the person's",
+    "orders are obeyed",
+    "everything happens once, in its order",
+)
 """The promises that a journal alone can break."""
 
 

@@ -78,7 +78,9 @@ class Desk:
             case "say":
                 answer = self.call("POST", f"/{loop_id}/messages", {"text": word.arguments[0]})
             case "budget":
-                answer = self.call("POST", f"/{loop_id}/budget", {word.arguments[0].removeprefix("--"): word.arguments[-1]})
+                answer = self.call(
+                    "POST", f"/{loop_id}/budget", {word.arguments[0].removeprefix("--"): word.arguments[-1]}
+                )
             case verb:
                 answer = self.call("POST", f"/{loop_id}/{verb}", {"now": "--now" in word.arguments})
         return answer is not None and answer.is_success

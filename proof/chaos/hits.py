@@ -83,10 +83,17 @@ def kill_guard(case: Case, draw: float) -> bool:
 
 
 def kill_guard_then_runner(case: Case, draw: float) -> bool:
-    """Nobody is left to end the agent: the next runner must, before it starts one."""
-    guard = kill_guard(case, draw)
-    runner = case.runner()
-    return guard and (case.desk is not None or (runner is not None and kill(case, runner, "runner")))
+    """Nobody is left to end the agent, which stands still and so does not end by itself: the next runner must, before it starts one."""
+    runner = case.await_runner()
+    if case.desk is not None or runner is None:
+        return kill_guard(case, draw)
+    left = [pid for pid in case.await_agents(3.0) if processes.send(pid, signal.SIGSTOP, case.run)]
+    guards = processes.guards_of(case.run, runner)
+    killed = sum(kill(case, guard.pid, "guard") for guard in guards) > 0
+    killed = kill(case, runner, "runner") and killed
+    for pid in left if not killed else ():
+        processes.send(pid, signal.SIGCONT, case.run)
+    return killed and bool(left)
 
 
 def kill_all_at_once(case: Case, draw: float) -> bool:

@@ -107,7 +107,9 @@ class Watch:
             self._seen, self._since = seen, time.monotonic()
         idle = time.monotonic() > self._since + IDLE
         if idle:
-            told = f"runner {case.runner()} does nothing for {IDLE:.0f} s, and waits for nothing; agents {case.agents()}"
+            told = (
+                f"runner {case.runner()} does nothing for {IDLE:.0f} s, and waits for nothing; agents {case.agents()}"
+            )
             case.tally.law(case.story.number, "no runner waits for nothing", [told])
         return idle
 

@@ -156,7 +156,9 @@ def options_from(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--log", default="", help="a file to which each call appends what it was asked, and whether it was alone"
     )
-    parser.add_argument("--book", default="", help="a file to which each call appends when it starts and when it has answered")
+    parser.add_argument(
+        "--book", default="", help="a file to which each call appends when it starts and when it has answered"
+    )
     parser.add_argument("--state", default="", help="where sessions are kept (or UNTILDONE_SCRIPT_STATE)")
     for name in ("session", "resume", "system-prompt", "model", "permissions"):
         parser.add_argument(f"--{name}", default="", help=argparse.SUPPRESS)
