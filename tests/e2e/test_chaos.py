@@ -39,6 +39,12 @@ def test_half_a_minute_of_chaos_breaks_no_promise(tmp_path: Path) -> None:
         "no control is lost or doubled",
         "no orphan is left",
         "no two agents at once",
+        "no two runners at once",
         "the sequence has no gap",
+        "the budget is exactly the person's",
+        "orders are obeyed",
+        "what is shown is what is written",
+        "a loop that nothing hits comes to its end",
+        "damage is told, once, and only where there is some",
     ):
         assert f"| {promise} |" in report

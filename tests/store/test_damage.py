@@ -380,3 +380,14 @@ def test_a_damaged_line_is_told_once_however_often_it_is_read_again(kept: Kept) 
         for path, old in files.items():
             path.write_bytes(old)
     assert len(kept.told_repairs()) == 1
+
+
+def test_of_a_lost_beginning_only_what_is_damaged_is_told(kept: Kept) -> None:
+    """Found by chaos, seed 3, story 6: every line after it was called damaged as well, and the first one twice."""
+    for path in (kept.checkpoint, kept.checksum, *kept.backups):
+        path.unlink()
+    kept.journal.write_bytes(flipped(kept.journal.read_bytes(), 40, 0x04))
+    _, lost, damaged = kept.repairs()
+    assert "its beginning is lost" in lost
+    assert "the checksum does not match" in damaged
+    assert kept.store.load(NAME).inbox == kept.loop.inbox

@@ -98,6 +98,8 @@ class FileJournal:
 
     def begin_from(self, loop: Loop) -> None:
         """Go on from a loop that was put together from other files; what the journal still has comes on top."""
+        # What was noted of its lines so far is noted again if it is so: without a beginning, none of them fits.
+        self.repairs = [repair for repair in self.repairs if not repair.startswith(self._path.name)]
         self._note(": its beginning is lost; the loop was rebuilt from what is left")
         self._folded, self._offset, self._line_seq = loop, 0, 0
         self.catch_up()
