@@ -17,11 +17,9 @@ from untildone import verbs
 from untildone.hosts import orphans
 from untildone.store.files import FileStore
 from untildone.testing.command_line import CommandLine, finish, until
+from untildone.testing.store_conformance import loop_created
 
 CLAIM = {"say": "Done.", "claim": True}
-
-
-from untildone.testing.store_conformance import loop_created
 
 
 def ended_loop(cli: CommandLine) -> tuple[str, Path]:
