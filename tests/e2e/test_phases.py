@@ -273,6 +273,32 @@ def test_live_file_is_no_change_of_the_workspace(cli: CommandLine) -> None:
 
 # --- menus, at a terminal of their own ---
 
+
+@pytest.mark.parametrize(
+    ("flags", "title", "more", "limit"),
+    [
+        (("-r", "1"), "Iteration limit reached", "[1] +10 iterations", "iterations"),
+        (("--max-minutes", "0.0001"), "Time limit reached", "[1] +30 minutes", "minutes"),
+        (("--max-cost", "1"), "Cost limit reached", "[1] +1 dollars", "cost"),
+    ],
+)
+def test_what_ran_out_is_what_is_offered(
+    cli: CommandLine, flags: tuple[str, ...], title: str, more: str, limit: str
+) -> None:
+    spends = {"say": "A plan.", "usage": {"cost_usd": 2.5, "tokens": 1}}
+    script = cli.script(spends, {"say": "Did it.", "repeat": "forever"})
+    program = [sys.executable, "-m", "untildone.faces.cli", "run", TASK, "--route", "planned", *flags, *script]
+    with Terminal(program, cli.workspace, cli.environment) as terminal:
+        terminal.shows(title)
+        terminal.shows(more)
+        terminal.shows("Choose (1-4): ")
+        terminal.enter("1")
+        assert terminal.ends() == 0
+        assert terminal.text.count("limit reached") == 1
+    changes = [entry for entry in cli.run("log", "last", "--json").records if entry["event"] == "budget_changed"]
+    assert [(entry["limit"], entry["add"]) for entry in changes] == [(limit, True)]
+
+
 MENU = """
 from untildone.faces.cli import menus
 print("chosen:", menus.pick("Iteration limit reached", ("Iteration: 20/20", "Task: 用户模型 " * 9), ("more", "less", "leave")))

@@ -36,9 +36,12 @@ class Gauge:
             return self.used >= warn_from
         return self.share >= WARN_AT
 
+    @property
+    def unit(self) -> str:
+        return "dollars" if self.limit == "cost" else self.limit
+
     def sentence(self) -> str:
-        unit = {"iterations": "iterations", "minutes": "minutes", "cost": "dollars", "tokens": "tokens"}[self.limit]
-        return f"{_number(self.used)} of {_number(self.allowed)} {unit} used"
+        return f"{_number(self.used)} of {_number(self.allowed)} {self.unit} used"
 
 
 def gauges(budget: Budget, spend: Spend) -> Iterator[Gauge]:

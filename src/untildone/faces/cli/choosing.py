@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from untildone import verbs
+from untildone.core import budget as budgets
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import BudgetChanged, LoopCreated
 from untildone.core.loop import Loop
@@ -15,8 +16,9 @@ from untildone.faces.cli.plain import one_line
 from untildone.store import Store
 
 CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
-MORE, SIMPLIFY, LEAVE = "+10 iterations", "simplify the task", "save and leave"
-MORE_ROUNDS = 10
+SIMPLIFY, LEAVE = "simplify the task", "save and leave"
+MORE_ROUNDS, MORE_MINUTES = 10, 30
+_LIMITS = {"iterations": "Iteration", "minutes": "Time", "cost": "Cost", "tokens": "Token"}
 MOST_OFFERED = 20
 
 
@@ -63,7 +65,7 @@ def _started_over(store: Store, loop: Loop) -> str:
 
 
 def drive_on(drives: Driver, store: Store, loop_id: str, *, patience: float = 0.0) -> int:
-    """Drive it; where phases ran out of rounds and a person is there, ask them, and go on as they say."""
+    """Drive it; where phases ran out of rounds, time or money and a person is there, ask them, and go on as they say."""
     exit_code = drives.drive(loop_id, patience=patience)
     while drives.has_person and exit_code == Outcome.BUDGET.exit_code and _wants_more(store, store.load(loop_id)):
         exit_code = drives.drive(loop_id)
@@ -74,13 +76,28 @@ def drive_on(drives: Driver, store: Store, loop_id: str, *, patience: float = 0.
 def _wants_more(store: Store, loop: Loop) -> bool:
     if loop.settings.mode != "phases" or loop.status is not Status.PAUSED:
         return False
-    wish = menus.pick("Iteration limit reached", menus.facts_at_limit(loop), (MORE, SIMPLIFY, LEAVE, GIVE_UP))
+    used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
+    if not used_up:
+        return False
+    title = f"{' and '.join(_LIMITS[gauge.limit] for gauge in used_up)} limit reached"
+    more = ", ".join(f"+{_more(gauge):,.10g} {gauge.unit}" for gauge in used_up)
+    wish = menus.pick(title, menus.facts_at_limit(loop), (more, SIMPLIFY, LEAVE, GIVE_UP))
     if wish == GIVE_UP:
         summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
     if wish == SIMPLIFY and (words := menus.ask("What may it leave out? ")):
         verbs.say(store, loop.loop_id, f"The task is simpler now: {words}")
-    elif wish != MORE:
+    elif wish != more:
         return False
-    verbs.budget(store, loop.loop_id, BudgetChanged("iterations", MORE_ROUNDS, add=True))
+    verbs.budget(store, loop.loop_id, *map(_raise, used_up))
     verbs.resume(store, loop.loop_id)
     return True
+
+
+def _more(gauge: budgets.Gauge) -> float:
+    """Of dollars and tokens, as much again."""
+    return {"iterations": MORE_ROUNDS, "minutes": MORE_MINUTES}.get(gauge.limit, gauge.allowed)
+
+
+def _raise(gauge: budgets.Gauge) -> BudgetChanged:
+    """So that so much is left, although more than was allowed may be used already."""
+    return BudgetChanged(gauge.limit, _more(gauge) + gauge.used - gauge.allowed, add=True)

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from rich.cells import cell_len, set_cell_size
 
 from untildone import modes
+from untildone.core import budget as budgets
 from untildone.core.codec import timestamp
 from untildone.core.loop import Loop
 from untildone.core.model import TaskStatus
@@ -56,8 +57,10 @@ def ask(question: str) -> str | None:
 def facts_at_limit(loop: Loop) -> tuple[str, ...]:
     done = [task.text for task in loop.tasks if task.status is TaskStatus.COMPLETED]
     left = [task.text for task in loop.tasks if task.status is not TaskStatus.COMPLETED]
+    used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
     return (
         f"Iteration: {summaries.rounds(loop)}",
+        *(f"Used up: {gauge.sentence()}" for gauge in used_up if gauge.limit != "iterations"),
         f"Done: {one_line('; '.join(done)) or 'no subtask yet'}",
         f"Not done: {one_line('; '.join(left)) or where_it_stands(loop)}",
     )
