@@ -35,7 +35,7 @@ def played(cli: CommandLine, *turns: dict[str, Any]) -> tuple[str, ...]:
 
 
 def gates_run(cli: CommandLine) -> int:
-    return sum(entry["event"] == "gate_start" for entry in cli.run("log", "last", "--json").records)
+    return sum(entry["event"] == "gate_start" for entry in cli.run("log", "last", "--json", patience=PATIENCE).records)
 
 
 # --- words ---
@@ -75,7 +75,7 @@ def hanging(cli: CommandLine) -> tuple[subprocess.Popen[str], Path]:
 @pytest.mark.parametrize("broken", [True, False])
 def test_what_changed_during_a_pause_is_checked_again(guided: CommandLine, broken: bool) -> None:
     runner, work = hanging(guided)
-    assert guided.run("pause", "--now", "last").code == 0
+    assert guided.run("pause", "--now", "last", patience=PATIENCE).code == 0
     assert finish(runner, patience=PATIENCE).code == 7
     if broken:
         work.unlink()
