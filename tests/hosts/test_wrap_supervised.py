@@ -104,6 +104,17 @@ def test_a_check_and_a_supervisor_must_both_agree(person: Person) -> None:
     assert gates == {"check": True, "review": True}
 
 
+def test_what_changed_after_the_last_check_is_not_called_verified(person: Person) -> None:
+    (person.cli.workspace / "ok").touch()
+    with session(person, "--no-review", "--check", "test -f ok") as terminal:
+        terminal.enter("make ok")
+        terminal.shows("told: untildone: Done, and every gate agrees.", PATIENCE)
+        terminal.shows("your turn", PATIENCE)
+        (person.cli.workspace / "ok").unlink()
+    shown = person.cli.shown()
+    assert (shown["outcome"], "changed since it was checked" in shown["reason"]) == ("interrupted", True)
+
+
 def test_used_up_rounds_let_it_stop_and_more_rounds_go_on_where_it_was(person: Person) -> None:
     person.has_supervisor(MORE, MORE, AGREES)
     with supervised(person, "-r", "1") as terminal:

@@ -37,12 +37,12 @@ from untildone.hosts import checks, limits, orphans, turns
 from untildone.hosts.archiving import archive
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
+from untildone.hosts.rechecking import CHANGED_SINCE, changed_since
 from untildone.hosts.site import Here, Site
 from untildone.hosts.workspace import Workspace
 from untildone.store import Journal, Store
 
 LOOK_EVERY = 0.02
-CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildone resume` checks it again"
 
 
 class Observer(Protocol):
@@ -194,12 +194,10 @@ class _Drive:
 
     def look_again(self) -> bool:
         """Whether the workspace is no longer as the gates judged it: then what they said is void."""
-        loop = self.journal.loop
-        changes = self.workspace.look(loop.changes) if loop.claimed and loop.gates else None
-        if changes is None or changes.fingerprint == loop.last_seen:
-            return False
-        self.write(WorkspaceSeen(changes))
-        return True
+        seen = changed_since(self.journal.loop, self.workspace)
+        if seen is not None:
+            self.write(seen)
+        return seen is not None
 
     def recover(self) -> None:
         """A loop that has worked but has nothing of its mode's state lost it: the documents may still tell."""

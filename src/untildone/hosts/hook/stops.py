@@ -21,7 +21,6 @@ from untildone.core.events import (
     Rested,
     TurnEnded,
     TurnStarted,
-    WorkspaceSeen,
 )
 from untildone.core.loop import HOOK, Loop, Turn
 from untildone.core.model import Answer, Changes, Outcome, Role, SessionUse, Status
@@ -181,9 +180,11 @@ class Stop:
     def _look_again(self) -> None:
         """What the gates said at an earlier stop holds only if the workspace is still the same."""
         if self.loop.claimed and self.loop.gates:
-            changes = self._workspace_now()
-            if changes.fingerprint != self.loop.last_seen:
-                self.write(WorkspaceSeen(changes))
+            from untildone.hosts import rechecking, workspace
+
+            seen = rechecking.changed_since(self.loop, workspace.Workspace(self.loop.settings.workspace))
+            if seen is not None:
+                self.write(seen)
 
     def _workspace_now(self) -> Changes:
         from untildone.hosts import workspace

@@ -16,6 +16,8 @@ from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
 from untildone.hosts.archiving import archive
 from untildone.hosts.hook import runs
+from untildone.hosts.rechecking import CHANGED_SINCE, changed_since
+from untildone.hosts.workspace import Workspace
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
 
@@ -59,11 +61,15 @@ def _rest(journal: FileJournal) -> None:
     if turn is not None:
         seconds = max(0.0, time.time() - turn.started_at)
         journal.append(TurnInterrupted(turn.role, turn.iteration, "control", seconds))
+    seen = changed_since(journal.loop, Workspace(journal.loop.settings.workspace))
+    if seen is not None:
+        journal.append(seen)
     while isinstance(action := _decided(journal), Record):
         journal.append(*action.events)
     if journal.loop.outcome is None:
         done = isinstance(action, AwaitPerson) and action.leave.status.ended
-        journal.append(Rested(action.leave if done and isinstance(action, AwaitPerson) else Outcome.INTERRUPTED))
+        outcome = action.leave if done and isinstance(action, AwaitPerson) else Outcome.INTERRUPTED
+        journal.append(Rested(outcome, CHANGED_SINCE if seen is not None else ""))
 
 
 def _decided(journal: FileJournal) -> Action:
