@@ -111,6 +111,25 @@ def test_a_claim_is_held_until_the_check_passes(session: Session) -> None:
     assert session.stop(CLAIM) == {}, "a loop that has ended holds nobody"
 
 
+def test_what_was_checked_at_an_earlier_stop_is_checked_again_if_it_changed(session: Session) -> None:
+    """The supervisor is at its limit, so the agent may stop meanwhile."""
+    place, script = session.cli.workspace, session.cli.home / "judge.json"
+    script.write_text(json.dumps([{"fail": {"kind": "limit", "message": "usage limit", "reset_in": 3000}}]))
+    (place / "SUPERVISOR.md").write_text("Look at the edges.")
+    (place / "untildone.toml").write_text(
+        f'review = true\nsupervisor = "judge"\n[profiles.judge]\nagent = "scripted"\nargs = ["--script", "{script}"]\n'
+    )
+    (place / "ok").touch()
+    session.say('/until-done "make it" --check "test -f ok"')
+    assert "its next stop goes on with the loop" in session.stop(CLAIM)["systemMessage"]
+    assert "its next stop goes on with the loop" in session.stop(CLAIM)["systemMessage"]
+    assert names(session.cli).count("gate_start") == 1, "what did not change is not checked again"
+    (place / "ok").unlink()
+    again = session.stop(CLAIM)
+    assert again["decision"] == "block"
+    assert "test -f ok" in again["reason"]
+
+
 def test_the_budget_is_exact_and_can_be_raised_in_the_session(session: Session) -> None:
     session.say("/until-done make it --max-iterations 3")
     held = [session.stop(f"try {number}").get("decision") for number in range(4)]
