@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -220,3 +221,53 @@ def test_a_loop_that_a_server_drives_stays_the_servers_when_a_terminal_resumes_i
     with store.claim("loop-1", host="server"):
         assert verbs.resume(store, "loop-1").host == "server"
     assert verbs.resume(store, "loop-1").host == "terminal", "nobody has it: whoever resumes it does"
+
+
+HIT_LATE = """
+import atexit, os, signal, sys
+from untildone.faces.cli.entry import enter
+from untildone.hosts.guard import Guard
+from untildone.store.files import FileStore
+
+number, moment = signal.Signals(int(sys.argv[1])), sys.argv[2]
+close, archive = Guard.close, FileStore.archive
+
+def hit():
+    os.kill(os.getpid(), number)
+
+def closes(guard):
+    hit()
+    close(guard)
+
+def archives(*arguments):
+    archive(*arguments)
+    hit()
+
+if moment == "put away":
+    FileStore.archive = archives
+elif moment == "guard":
+    Guard.close = closes
+else:
+    atexit.register(hit)
+enter(sys.argv[3:])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("moment", ["put away", "guard", "exit"])
+def test_a_signal_after_the_end_of_a_loop_does_not_change_how_it_ended(
+    cli: CommandLine, number: signal.Signals, moment: str
+) -> None:
+    """A loop was verified, its last line of JSON said 0, and its runner ended with 130 or by the signal."""
+    command = [sys.executable, "-c", HIT_LATE, str(int(number)), moment]
+    run = ["run", "a job", "--json", "--check", "true", *cli.script(CLAIM)]
+    late = subprocess.Popen(
+        [*command, *run],
+        cwd=cli.workspace,
+        env=cli.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    ended = finish(late, patience=60)
+    assert (ended.code, ended.records[-1]["exit_code"]) == (0, 0), ended.errors

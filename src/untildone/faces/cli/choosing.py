@@ -67,10 +67,12 @@ def _started_over(store: Store, loop: Loop) -> str:
 def drive_on(drives: Driver, store: Store, loop_id: str, *, patience: float = 0.0) -> int:
     """Drive it; where phases ran out of rounds, time or money and a person is there, ask them, and go on as they say."""
     exit_code = drives.drive(loop_id, patience=patience)
-    while drives.has_person and exit_code == Outcome.BUDGET.exit_code and _wants_more(store, store.load(loop_id)):
+    while drives.has_person and exit_code == Outcome.BUDGET.exit_code:
+        if not _wants_more(store, store.load(loop_id)):
+            left = store.load(loop_id).outcome
+            return left.exit_code if left else exit_code
         exit_code = drives.drive(loop_id)
-    ended = store.load(loop_id)
-    return ended.outcome.exit_code if ended.outcome else exit_code
+    return exit_code
 
 
 def _wants_more(store: Store, loop: Loop) -> bool:

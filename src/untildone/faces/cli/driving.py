@@ -153,9 +153,9 @@ def driver(store: Store, chosen: Settings, show: Show) -> Iterator[Driver]:
     around = verbs.surroundings(os.environ, chosen)
     store.redactor = around.redactor
     drives = Driver(store, around, show)
-    try:
-        with interrupted_by_signals(drives.interrupt):
+    with interrupted_by_signals(drives.interrupt):
+        try:
             yield drives
-    finally:
-        around.guard.close()
+        finally:
+            around.guard.close()
     drives.hand_back()

@@ -13,6 +13,7 @@ import click
 from untildone.core.errors import UntilDoneError
 from untildone.faces.cli import streams
 from untildone.faces.cli.commands import program
+from untildone.faces.cli.interrupting import deaf_to_the_end
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ DEFECT, USAGE, INTERRUPTED = 1, 2, 130
 def enter(arguments: Sequence[str] | None = None) -> NoReturn:
     code = run(sys.argv[1:] if arguments is None else arguments)
     streams.close_quietly()
+    deaf_to_the_end()
     sys.exit(code)
 
 

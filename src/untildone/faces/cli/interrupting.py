@@ -40,14 +40,30 @@ class _Interruption:
 
 @contextmanager
 def interrupted_by_signals(interrupt: Callable[[int], bool]) -> Iterator[None]:
-    """Within it, signals that ask to end call `interrupt` until it says that it is enough. An ignored hangup stays ignored."""
+    """Within it, signals that ask to end call `interrupt` until it says that it is enough. An ignored hangup stays ignored.
+
+    Afterwards too, unless it fails: how the loop came to rest is what the program has to tell, and a signal comes too late.
+    """
     handler = _Interruption(interrupt)
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, handler) for number in numbers}
+    before = {number: signal.signal(number, handler) for number in _numbers() if _is_heard(number)}
     try:
         yield
-    finally:
+    except BaseException:
         for number, old in before.items():
             signal.signal(number, old if old is not None else signal.SIG_DFL)
+        raise
+
+
+def deaf_to_the_end() -> None:
+    """Where a loop has come to rest, not even the last moment of the program lets a signal change its exit code."""
+    for number in _numbers():
+        if isinstance(signal.getsignal(number), _Interruption):
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _numbers() -> tuple[signal.Signals, ...]:
+    return (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
+
+def _is_heard(number: signal.Signals) -> bool:
+    return number in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number) is not signal.SIG_IGN
