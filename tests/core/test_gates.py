@@ -49,10 +49,43 @@ NONE_RAN = {
     "gradle": "> Task :app:test NO-SOURCE\nBUILD SUCCESSFUL in 1s\n",
     "dotnet": "No test is available in /src/bin/a.dll. Make sure that test discoverer is registered.\n",
     "ctest": "No tests were found!!!\n",
+    "dotnet 9": "\nTest summary: total: 0, failed: 0, succeeded: 0, skipped: 0, duration: 0.9s\nBuild succeeded in 2.1s\n",
+    "dotnet 9 only skipped": "Test summary: total: 2, failed: 0, succeeded: 0, skipped: 2, duration: 0.9s\n",
+    "pest": "\n   INFO  No tests found.\n\n",
+    "pest only skipped": "  Tests:    2 skipped (0 assertions)\n  Duration: 0.05s\n",
+    "googletest": "Note: Google Test filter = Nope*\n[==========] Running 0 tests from 0 test suites.\n"
+    "[==========] 0 tests from 0 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.\n",
+    "googletest only skipped": "[==========] Running 1 test from 1 test suite.\n[  SKIPPED ] A.B (0 ms)\n"
+    "[==========] 1 test from 1 test suite ran. (0 ms total)\n[  PASSED  ] 0 tests.\n[  SKIPPED ] 1 test, listed below:\n",
+    "catch2": "===============================================================================\nNo tests ran\n\n",
+    "catch2 with a filter": "Filters: nope\nNo test cases matched 'nope'\n",
+    "catch2 only skipped": "test cases: 1 | 1 skipped\nassertions: - none -\n",
+    "doctest": '[doctest] doctest version is "2.4.11"\n[doctest] test cases: 0 | 0 passed | 0 failed | 0 skipped\n'
+    "[doctest] assertions: 0 | 0 passed | 0 failed |\n[doctest] Status: SUCCESS!\n",
+    "xctest": "Test Suite 'All tests' passed at 2026-01-01 10:00:00.000.\n"
+    "\t Executed 0 tests, with 0 failures (0 unexpected) in 0.000 (0.000) seconds\n",
+    "xctest only skipped": "\t Executed 2 tests, with 2 tests skipped and 0 failures (0 unexpected) in 0.1 (0.1) seconds\n",
+    "swift": "\t Executed 0 tests, with 0 failures (0 unexpected) in 0.000 (0.001) seconds\n"
+    "✔ Test run with 0 tests passed after 0.001 seconds.\n",
     "carriage returns": "collecting ... \rcollected 0 items\r\n",
 }
 
 SOME_RAN = {
+    "dotnet 9": ("Test summary: total: 5, failed: 1, succeeded: 3, skipped: 1, duration: 1.2s\n", 4),
+    "pest": ("  Tests:    1 failed, 1 skipped, 3 passed (7 assertions)\n", 4),
+    "googletest": ("[==========] Running 3 tests from 2 test suites.\n[  PASSED  ] 3 tests.\n", 3),
+    "googletest with a failure": (
+        "[==========] Running 3 tests from 1 test case.\n[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n",
+        3,
+    ),
+    "catch2": ("All tests passed (12 assertions in 3 test cases)\n", 3),
+    "catch2 with a failure": ("test cases:  3 |  2 passed | 1 failed\nassertions: 12 | 11 passed | 1 failed\n", 3),
+    "doctest": ("[doctest] test cases:  2 |  1 passed | 1 failed | 0 skipped\n", 2),
+    "xctest": ("\t Executed 3 tests, with 1 test skipped and 1 failure (0 unexpected) in 0.1 (0.1) seconds\n", 2),
+    "swift": (
+        "\t Executed 0 tests, with 0 failures (0 unexpected) in 0 (0) seconds\n✔ Test run with 2 tests in 1 suite passed after 0.1 s",
+        2,
+    ),
     "pytest": ("collected 3 items\n\n===== 2 passed, 1 skipped in 0.12s =====", 2),
     "pytest long": ("===== 3 failed, 197 passed, 2 warnings in 65.32s (0:01:05) =====", 200),
     "pytest errors": ("collected 0 items / 1 error\n==== 1 error in 0.10s ====", 1),

@@ -40,11 +40,14 @@ _ANNOUNCEMENTS = (
     ("deno", r"error: No test modules found"),
     ("rspec", r"No examples found\.$"),
     ("phpunit", r"No tests executed!$"),
+    ("pest", r" *INFO +No tests found\.$"),
     ("maven", r"\[INFO\] No tests to run\.$"),
     ("gradle", r"> Task \S*:test (?:NO-SOURCE|SKIPPED)$"),
     ("gradle", r"(?P<one>>) Task \S*:test(?: UP-TO-DATE| FROM-CACHE| FAILED)?$"),
     ("dotnet", r"No test (?:is available in|matches the given testcase filter) "),
     ("ctest", r"No tests were found!!!$"),
+    ("googletest", r"\[=+\] Running (?P<run>\d+) tests? from \d+ test (?:suite|case)s?\.$"),
+    ("catch2", r"No (?:tests ran|test cases matched .*)$"),
 )
 _PYTEST_OUTCOMES = (
     r"(?=.*\b\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed)\b)\d+ [a-z ]+(?:, \d+ [a-z ]+)*"
@@ -75,6 +78,14 @@ _SUMMARIES = (
     ("phpunit", r"Tests: (?P<run>\d+), Assertions: \d+(?:.*\bSkipped: (?P<skipped>\d+))?"),
     ("maven", r"(?:\[\w+\] )?Tests run: (?P<run>\d+), Failures: \d+, Errors: \d+, Skipped: (?P<skipped>\d+)"),
     ("dotnet", r"(?:Passed|Failed)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+)"),
+    ("dotnet", r" *Test summary: total: \d+, failed: (?P<failed>\d+), succeeded: (?P<passed>\d+), skipped: \d+"),
+    ("pest", r" *Tests: +(?P<outcomes>\d+ [a-z]+(?:, \d+ [a-z]+)*) \(\d+ assertions?\)$"),
+    ("googletest", r"\[  (?:PASSED|FAILED)  \] (?P<run>\d+) tests?(?:\.|, listed below:)$"),
+    ("catch2", r"All tests passed \((?:\d+|no) assertions? in (?P<run>\d+) test cases?\)$"),
+    ("catch2", r"test cases: +\d+ \|(?P<outcomes>(?: +\d+ [a-z ]+(?:\||$))+)$"),
+    ("doctest", r"\[doctest\] test cases: +\d+ \| +(?P<passed>\d+) passed \| +(?P<failed>\d+) failed"),
+    ("xctest", r"\s*Executed (?P<run>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?\d+ failures? "),
+    ("swift", r"\W{0,3}Test run with (?P<run>\d+) tests?(?: in \d+ suites?)? (?:passed|failed) after "),
     ("ctest", r"\d+% tests passed, \d+ tests? failed out of (?P<run>\d+)"),
 )
 
