@@ -60,6 +60,7 @@ MEDDLING: dict[str, Callable[[Path], object]] = {
     "somebody wrote into it": lambda ready: ready.write_text("not from the agent\n"),
     "somebody else has it too": lambda ready: os.link(ready, ready.with_name("elsewhere")),
     "it leads elsewhere": lambda ready: (ready.unlink(), ready.symlink_to(ready.with_name("elsewhere"))),
+    "it is a pipe": lambda ready: (ready.unlink(), os.mkfifo(ready)),
     "it is a folder": lambda ready: (ready.unlink(), ready.mkdir()),
 }
 

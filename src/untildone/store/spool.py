@@ -39,7 +39,7 @@ class FileSpool:
         """The file of the next one, beside this: to make it takes a worn file system longer than all else."""
         if self._path is not None:
             with suppress(OSError):
-                os.close(_made(self._path.with_name(NEXT)))
+                os.close(_made(self._path.with_name(NEXT), os.O_EXCL))
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -73,8 +73,8 @@ def _take_over(ready: Path, path: Path) -> None:
             os.rename(ready, path)
 
 
-def _made(path: Path) -> int:
-    return os.open(path, _WRITING | os.O_CREAT, 0o600)
+def _made(path: Path, only: int = 0) -> int:
+    return os.open(path, _WRITING | os.O_CREAT | only, 0o600)
 
 
 def _unwritable(path: Path | None, error: OSError) -> StoreError:
