@@ -372,7 +372,8 @@ def test_what_is_ignored_from_now_on_is_in_no_snapshot_unless_git_has_it(
 def added_tree(folder: Path) -> str:
     """All of it, as git itself takes it into a copy of the index."""
     index = folder.parent / "index"
-    shutil.copy(folder / ".git" / "index", index)
+    # With its time, as git needs it to know what to read again.
+    shutil.copy2(folder / ".git" / "index", index)
     env = {**os.environ, "GIT_INDEX_FILE": str(index)}
     for command in (("add", "--all"), ("write-tree",)):
         told = subprocess.run(["git", *command], cwd=folder, env=env, check=True, capture_output=True, timeout=60)
@@ -391,5 +392,5 @@ def test_a_file_that_is_ignored_but_in_the_index_may_go_and_come_back(
     (plain / "kept.log").unlink()
     before = place.look()
     assert before.tree == added_tree(plain)
-    (plain / "kept.log").write_text("back\n")
+    (plain / "kept.log").write_text("back again\n")
     assert place.look(before).tree == added_tree(plain)
