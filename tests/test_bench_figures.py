@@ -48,6 +48,7 @@ def missed(*turns: tuple[float, ...]) -> list[str]:
         pytest.param((7.0, 5.0, 5.0, 5.0, 5.0), ["bump"], id="a dear first size"),
         pytest.param((7.0, 5.0, 5.25, 5.5, 5.75), ["bump"], id="a dear first size that hides growth"),
         pytest.param((4.6, 5.4, 4.6, 5.4, 4.6), [], id="8 percent up and down"),
+        pytest.param((4.78, 5.05, 5.0, 4.95, 5.29), [], id="the two ends off, which all others outweigh"),
         pytest.param((5.0, 4.5, 4.0, 3.5, 3.0), [], id="cheaper"),
         pytest.param((0.0, 0.0, 0.0, 0.0, 0.0), [], id="nothing"),
         pytest.param((0.0, 0.0, 0.0, 0.0, 1.0), ["growth"], id="nothing, and then something"),
@@ -68,6 +69,10 @@ def test_spread_does_not_decide(seed: int, true_growth: float, expected: list[st
     costs = [1 + (true_growth - 1) * place / (len(SIZES) - 1) for place in range(len(SIZES))]
     turns = [tuple((1 + turn % 2) * cost * chance.uniform(0.92, 1.08) for cost in costs) for turn in range(40)]
     assert missed(*turns) == expected
+
+
+def test_one_odd_turn_of_a_machine_that_gets_slower_decides_nothing() -> None:
+    assert missed((1.0, 1.0, 1.0, 1.0, 1.0), (2.0, 2.0, 2.0, 2.0, 2.6), (5.0, 5.0, 5.0, 5.0, 5.0)) == []
 
 
 def test_row_shows_the_cost_at_each_size() -> None:
