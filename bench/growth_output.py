@@ -32,7 +32,7 @@ QUICK = {1: 10, 10: 4, 100: 2, 200: 1}
 FULL = {1: 40, 10: 40, 30: 14, 100: 5, 300: 2, 1000: 1, 3000: 1, 10_000: 1}
 """Megabytes, and how often they are printed in each turn."""
 SILENT_TIMES = 20
-TURNS, MOST_SECONDS = 3, 110
+TURNS, MOST_SECONDS = 3, 80
 BESIDE = "`cat >file`"
 MULTIPLE, USER, PEAK = "time, as a multiple of `cat >file`", "processor time of its own code", "memory at most"
 NOTES = {USER: "without the time of the system, which fills memory for `cat` as well"}
