@@ -29,7 +29,7 @@ BENCHES = {
     "startup": 60,
     "streams": 120,
     "wrap": 60,
-    "hook": 120,
+    "hook": 200,
     "real_claude": 150,
     "growth_iterations": 270,
     "growth_output": 300,

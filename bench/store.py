@@ -19,7 +19,7 @@ from untildone.testing.postgres import Cluster, programs
 from untildone.testing.store_conformance import iteration, loop_created
 
 BESIDE = "files on the same disk"
-LOADS = 101
+LOADS = 801
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
