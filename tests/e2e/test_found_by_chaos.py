@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from untildone import verbs
+from untildone.core.model import Outcome, Status
 from untildone.hosts import orphans
 from untildone.store.files import FileStore
 from untildone.testing.command_line import CommandLine, finish, until
@@ -271,3 +272,17 @@ def test_a_signal_after_the_end_of_a_loop_does_not_change_how_it_ended(
     )
     ended = finish(late, patience=60)
     assert (ended.code, ended.records[-1]["exit_code"]) == (0, 0), ended.errors
+
+
+def test_a_resume_in_the_moment_in_which_the_runner_leaves_is_gone_on_with(cli: CommandLine) -> None:
+    """Seed 4, story 16: in the background it was said to be running already, and then nobody drove it."""
+    words = ("run", "a job", "--agent=scripted", "-r1", "--", "--scenario", "never")
+    assert cli.run(*words).code == Outcome.BUDGET.exit_code
+    store = FileStore(cli.workspace / ".loop")
+    (loop_id,) = store.ids()
+    with store.claim(loop_id):
+        resumed = cli.start("resume", loop_id, "-r", "+1", "--detach")
+        until(lambda: store.load(loop_id).status is Status.RUNNING)
+    assert resumed.wait(60) == 0
+    assert cli.run("wait", loop_id).code == Outcome.BUDGET.exit_code
+    assert store.load(loop_id).spend.iterations == 2

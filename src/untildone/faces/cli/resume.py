@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from untildone.faces.cli.driving import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
 from untildone.store import Store
 
+LOOK_EVERY = 0.02
 LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
 """Seconds in which a runner whose loop rests is gone, and after which one whose loop runs is there to stay."""
 
@@ -60,11 +62,10 @@ def command(
     with driver(store, chosen, Show(as_json=as_json and not detach, plain=plain)) as drives:
         drives.watch(loop_id, from_start=False)
         _request(store, before, rounds, skip_wait=skip_wait)
+        patience = STILL_THERE_AFTER if before.status is Status.RUNNING else LEAVING_WITHIN
         try:
             if detach:
-                return _detached(store, loop_id, as_json=as_json)
-            running = before.status is Status.RUNNING
-            patience = STILL_THERE_AFTER if running else LEAVING_WITHIN
+                return _detached(store, loop_id, patience, as_json=as_json)
             return choosing.drive_on(drives, store, loop_id, patience=patience)
         except LoopBusy as busy:
             return _already_running(store.load(loop_id), busy, as_json=as_json)
@@ -94,11 +95,15 @@ def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
     return (BudgetChanged("iterations", loop.spend.iterations + rounds.amount),)
 
 
-def _detached(store: Store, loop_id: str, *, as_json: bool) -> int:
+def _detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> int:
+    """A runner that is just leaving does not go on with it: it is given the time to be gone."""
     from untildone.faces.cli.background import detached
 
-    if store.is_driven(loop_id) and store.load(loop_id).status is Status.RUNNING:
-        raise LoopBusy(f"Loop {loop_id} is running already.")
+    deadline = time.monotonic() + patience
+    while store.is_driven(loop_id) and store.load(loop_id).status is Status.RUNNING:
+        if time.monotonic() > deadline:
+            raise LoopBusy(f"Loop {loop_id} is running already.")
+        time.sleep(LOOK_EVERY)
     return detached(store, loop_id, as_json=as_json)
 
 
