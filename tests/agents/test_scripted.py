@@ -376,3 +376,18 @@ def test_a_child_leaves_the_group_and_outlives_the_agent(place):
     (pid,) = map(int, (place.workspace / "children.txt").read_text().split())
     assert os.getsid(pid) == pid != os.getsid(0)
     os.kill(pid, signal.SIGKILL)
+
+
+def test_a_book_tells_when_a_call_starts_and_when_it_has_answered(place, tmp_path):
+    book = tmp_path / "book.jsonl"
+    args = (*place.script({"say": "one"}, {"fail": "overloaded"}), "--one-place", "--book", str(book))
+    place.answer(args)
+    place.answer(args)
+    lines = [json.loads(line) for line in book.read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["start", "answered", "start"]
+    assert lines[0]["pid"] == lines[1]["pid"] != lines[2]["pid"]
+    assert [lines[0]["alone"], lines[2]["alone"]] == [True, True]
+
+
+def test_an_echo_is_all_that_it_was_told(place):
+    assert place.answer(place.script({"echo": True}), "do it", system_prompt="Be good.").text == "Be good.\n\ndo it"
