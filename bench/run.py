@@ -28,7 +28,7 @@ BENCHES = {
     "engine": 120,
     "startup": 60,
     "streams": 120,
-    "wrap": 60,
+    "wrap": 120,
     "hook": 200,
     "real_claude": 150,
     "growth_iterations": 270,

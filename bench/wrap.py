@@ -1,10 +1,11 @@
-"""What `untildone wrap` adds to a program at a terminal: to much output, and to a key and its echo."""
+"""What `untildone wrap` adds to a program at a terminal: to much output, and to a key and its echo; beside none, and beside script(1)."""
 
 from __future__ import annotations
 
 import os
 import pty
 import select
+import shutil
 import sys
 import tempfile
 import time
@@ -30,8 +31,10 @@ def rows(*, quick: bool) -> Iterator[Row]:
         (place / "SUPERVISOR.md").write_text("Look closely.\n")
         (place / "file").write_bytes(b"".join(_coloured_line(number) for number in range(100)) * (megabytes * 142))
         size = (place / "file").stat().st_size
-        shown, bare = _in_turn(place, SHOWS, times, lambda terminal: _output(terminal, size))
-        yield Row(f"{size // MEGABYTE} MB shown by cat", shown, "cat without wrap", bare, goal=2.0)
+        what = f"{size // MEGABYTE} MB shown by cat"
+        shown, bare, *others = _in_turn(place, SHOWS, times, lambda terminal: _output(terminal, size))
+        yield Row(what, shown, "cat without wrap", bare, goal=2.0)
+        yield from (Row(what, shown, "script(1), which passes on and no more", other) for other in others)
         echoed, bare = _in_turn(place, ECHOES, 1, lambda terminal: _echoes(terminal, keys))
         note = f"adds {echoed.middle - bare.middle:.3f} ms"
         yield Row("a key and its echo", echoed, "without wrap", bare, note=note)
@@ -41,19 +44,20 @@ def _coloured_line(number: int) -> bytes:
     return f"\x1b[1;3{number % 8}mtest_{number:02d}\x1b[0m {'.' * (number % 60)} \x1b[32mPASSED\x1b[0m in a moment\r\n".encode()
 
 
-def _in_turn(place: Path, lines: str, times: int, measure: object) -> tuple[Figure, Figure]:
-    """With and without, one after the other: whatever else the machine does meets both alike."""
+def _in_turn(place: Path, lines: str, times: int, measure: object) -> list[Figure]:
+    """With wrap, without, and for much output in script(1), one after the other: whatever else the machine does meets all alike."""
     assert callable(measure)
     program = write_program(place / "bin", lines)
     environment = {**os.environ, "FILE": str(place / "file"), "PATH": f"{place / 'bin'}:{os.environ['PATH']}"}
     commands = [[sys.executable, "-m", "untildone.faces.cli", "wrap", "--dir", str(place)], [str(program)]]
-    found: list[list[float]] = [[], []]
+    if lines == SHOWS and shutil.which("script") and sys.platform == "linux":
+        commands.append(["script", "-qfc", str(program), "/dev/null"])
+    found: list[list[float]] = [[] for _ in commands]
     for _ in range(times):
         for command, measured in zip(commands, found, strict=True):
             with _terminal(command, place, environment) as terminal:
                 measured += measure(terminal)
-    ours, theirs = found
-    return figure(ours, "ms"), figure(theirs, "ms")
+    return [figure(each, "ms") for each in found]
 
 
 @contextmanager
