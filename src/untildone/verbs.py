@@ -213,9 +213,12 @@ def _settle(store: Store, loop_id: str) -> Loop:
     from untildone import modes
     from untildone.core.actions import Record
     from untildone.core.decide import decide
+    from untildone.hosts import orphans
 
     try:
         with store.claim(loop_id, host="") as journal:
+            # As every new runner does: the one before may have died, and its guard as well.
+            orphans.end_all(orphans.mark(loop_id)[0])
             mode = modes.find(journal.loop.settings.mode)
             while isinstance(action := decide(journal.loop, time.time(), mode), Record):
                 journal.append(*action.events)

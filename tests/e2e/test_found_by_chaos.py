@@ -286,3 +286,17 @@ def test_a_resume_in_the_moment_in_which_the_runner_leaves_is_gone_on_with(cli: 
     assert resumed.wait(60) == 0
     assert cli.run("wait", loop_id).code == Outcome.BUDGET.exit_code
     assert store.load(loop_id).spend.iterations == 2
+
+
+def test_a_stop_ends_what_a_runner_left_that_died_together_with_its_guard(tmp_path: Path) -> None:
+    """Seed 6, story 39: the loop was stopped, and its agent lived on."""
+    store = FileStore(tmp_path / ".loop")
+    store.create(loop_created("loop-1"))
+    verbs.start(store, "loop-1")
+    name, value = orphans.mark("loop-1")
+    left = subprocess.Popen(["sleep", "600"], env={**os.environ, name: value}, start_new_session=True)
+    try:
+        verbs.stop(store, "loop-1")
+        assert left.wait(60) != 0
+    finally:
+        left.kill()
