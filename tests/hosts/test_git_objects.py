@@ -84,11 +84,14 @@ def test_what_is_written_is_a_commit_to_git(repository: Path) -> None:
 
 def test_of_an_object_that_cannot_be_written_nothing_is_left(repository: Path) -> None:
     objects, head = repository / ".git" / "objects", head_of(str(repository))
-    name = object_name("blob", b"new\n", head)
-    (objects / name[:2]).write_text("in the way of the folder\n")
+    places = {
+        body: objects / object_name("blob", body, head)[:2] for body in (b"%d\n" % number for number in range(100))
+    }
+    body, place = next((body, place) for body, place in places.items() if not place.exists())
+    place.write_text("in the way of the folder\n")
     before = sorted(objects.iterdir())
     with pytest.raises(StoreError, match="Cannot use"):
-        write_object(str(repository / ".git"), "blob", b"new\n", head)
+        write_object(str(repository / ".git"), "blob", body, head)
     assert sorted(objects.iterdir()) == before
 
 
