@@ -51,8 +51,8 @@ def without_circumstances(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kept = {name: without_circumstances(item) for name, item in value.items() if name not in DIFFERENT}
-    if "fingerprint" in kept:
-        kept["fingerprint"] = kept["fingerprint"].partition(":")[2]
+    for name in {"fingerprint", "seen"} & kept.keys():
+        kept[name] = kept[name].partition(":")[2]
     return kept
 
 
