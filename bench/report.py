@@ -46,9 +46,12 @@ def _note(row: Row) -> str:
     return f"  ({row.note})" if row.note else ""
 
 
-def write(page: Path, found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float) -> None:
+def write(
+    page: Path, before: Sequence[str], found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float
+) -> None:
+    """`before`: the facts as they were when the run began."""
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(_page(page, found, quick=quick, seconds=seconds)) + "\n")
+    page.write_text("\n".join(_page(page, before, found, quick=quick, seconds=seconds)) + "\n")
 
 
 def summary(found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float) -> Iterator[str]:
@@ -62,14 +65,16 @@ def summary(found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float
     yield from (f"Missed: {name.replace('_', ' ')}: {line_of(row).strip()}" for name, row in missed)
 
 
-def _page(page: Path, found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float) -> Iterator[str]:
+def _page(
+    page: Path, before: Sequence[str], found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float
+) -> Iterator[str]:
     yield "# Benchmarks\n"
     yield "Every figure stands beside its alternative, measured in the same run on the same machine. A figure is the median; in"
     yield "parentheses, the quartiles. Less is better everywhere.\n"
     yield "Growth is judged twice, over sizes that took turns. A line is fitted to the cost at all sizes, by least squares over the"
     yield f"logarithm of the size: it may rise by {FLAT - 1:.0%} at most from the smallest size to the largest. And no size may cost more"
     yield f"than {BUMP:g} times what the middle one costs, which a line would hide.\n"
-    yield from (f"- {fact}" for fact in facts())
+    yield from (f"- {fact}" for fact in before)
     yield from (f"- {line}" for line in summary(found, quick=quick, seconds=seconds))
     yield f"- Again: `make bench`, or `.venv/bin/python bench/run.py{' --quick' if quick else ''} --report FILE [NAME …]`\n"
     for name, items in found.items():

@@ -48,14 +48,15 @@ def main(arguments: list[str]) -> int:
     if chosen.inside:
         return _inside(chosen.inside, quick=chosen.quick)
     began, found = time.monotonic(), dict[str, list[Found]]()
-    print("\n".join(report.facts()), flush=True)
+    facts = tuple(report.facts())
+    print(*facts, sep="\n", flush=True)
     for name in chosen.names or BENCHES:
         print(f"\n== {name}", flush=True)
         left = ALL_SECONDS - (time.monotonic() - began)
         found[name] = list(_told(_found_by(name, min(left, BENCHES[name]), quick=chosen.quick)))
     took = time.monotonic() - began
     if chosen.report:
-        report.write(chosen.report, found, quick=chosen.quick, seconds=took)
+        report.write(chosen.report, facts, found, quick=chosen.quick, seconds=took)
     print("", *report.summary(found, quick=chosen.quick, seconds=took), sep="\n")
     rows = (row for items in found.values() for row in items if isinstance(row, Row))
     return verdict(rows, judged=not chosen.quick)

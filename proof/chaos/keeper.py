@@ -49,7 +49,7 @@ def _appear(case: Case) -> None:
 
 
 def come_to_rest(case: Case, patience_until: float) -> None:
-    """As a person would: resume, wait, resume; when the time of the run is over, stop. Nothing hits the loop any more: it must come to its end."""
+    """As a person would: resume, wait, resume; when time is up, stop. Nothing hits the loop any more: it must come to its end."""
     loop: Loop | None = None
     tries = 0
     while (loop := _waited_for(case)) is None or not loop.status.ended:

@@ -19,7 +19,7 @@ from proof.chaos.stories import Place
 from proof.chaos.temperaments import files
 
 from untildone.core.errors import UntilDoneError
-from untildone.core.events import Entry, Event, SessionOpened, StateRepaired, TurnEnded, TurnStarted
+from untildone.core.events import Entry, Event, SessionOpened, StateRepaired, StopRequested, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 from untildone.hosts import orphans
@@ -77,6 +77,8 @@ def excuse(case: Case, before: list[bytes], after: list[bytes], covered: int) ->
         if key is not None and entry.seq > covered:
             case.ledger.excused.add(key)
         case.rounds_lost += isinstance(entry.event, TurnStarted) and entry.seq > covered
+        if isinstance(entry.event, StopRequested) and entry.seq > covered:
+            case.stopped_at = None
     case.told = after
 
 

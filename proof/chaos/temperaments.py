@@ -113,7 +113,7 @@ def _supervise(story: int, dice: Random) -> list[Turn]:
 
 def _instruct(story: int, dice: Random) -> list[Turn]:
     orders: list[Turn] = []
-    for number in range(8):
+    for number in range(40):
         orders += [{"say": f"Do step {number}."}] * dice.randint(1, 4) + [{"say": MARKER}]
     leads = lane(story, dice, {"match_system": "You are the instructor"}, *orders)
     works = lane(story, dice, {}, *_steps(story, dice), prove(story, dice, say="Done."), most_bad=5)
@@ -162,6 +162,7 @@ def _phases(story: int, dice: Random) -> list[Turn]:
         *_reviewer(story, dice),
         *phase("Deep analysis", {"say": _told(phase_done=True, summary="Some parts.")}),
         *phase("Planning", {"say": plan}),
+        *phase("Implementation", {**prove(story, dice), **done(*names)}),
         *phase("Subtasks", *steps, {**prove(story, dice), **done(*names)}, most_bad=4),
         *phase("(Comprehensive r|R)eview", {"say": _told(phase_done=True, review_score=95)}),
         *lane(story, dice, {}, {**prove(story, dice), **all_done}, most_bad=2),

@@ -11,14 +11,17 @@ from untildone.agents import AgentEvent
 from untildone.core.actions import AwaitPerson
 from untildone.core.events import BudgetChanged, Entry, Event, LoopCreated, MessageSent, StartRequested
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status
+from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.hosts.engine import Engine, NobodyWatches, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
+from untildone.hosts.rechecking import changed_since
+from untildone.hosts.workspace import Workspace
 from untildone.store.files import FileStore
 from untildone.testing.cluster import git
+from untildone.testing.store_conformance import loop_created
 
 
 def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:
@@ -173,3 +176,15 @@ def test_what_is_made_ready_while_the_agent_works_is_gone_when_the_loop_rests(
     assert (tmp_path / "seen").read_text() == "yes\n" * 3
     assert list((place / ".git" / "objects").glob("tmp_*")) == []
     git(place, "fsck", "--strict")
+
+
+def test_what_has_ended_is_not_judged_anew(tmp_path: Path) -> None:
+    """Seed 1 of chaos, story 175: who came to a loop in the moment of its end wrote something behind it."""
+    (tmp_path / "a.txt").write_text("as it was checked\n")
+    place, created = Workspace(str(tmp_path)), FileStore(tmp_path / ".loop").create(loop_created("loop-1"))
+    passed = GateResult("check", "true", passed=True)
+    loop = replace(created, claimed=True, gates=(passed,), changes=place.look(None))
+    assert changed_since(loop, place) is None
+    (tmp_path / "a.txt").write_text("no longer as it was\n")
+    assert changed_since(loop, place) is not None
+    assert changed_since(replace(loop, status=Status.COMPLETED), place) is None

@@ -66,6 +66,23 @@ def test_what_comes_too_quickly_is_written_once(store: FileStore, tmp_path: Path
     assert checkpoint.read(path) == (third, "")
 
 
+def test_a_writer_that_died_before_the_checksum_did_no_damage(store: FileStore, tmp_path: Path) -> None:
+    """Seed 1 of chaos, story 157: it was told as damage. What is truly damaged still is."""
+    path = tmp_path / "loop.json"
+    first, second = numbered(store.create(loop_created(NAME)), 2)
+    checkpoint.write(path, first, NO_SECRETS)
+    checksum = path.with_name(f"{path.name}.sha256")
+    old = checksum.read_bytes()
+    checkpoint.write(path, second, NO_SECRETS)
+    new = checksum.read_bytes()
+    checksum.write_bytes(old)
+    assert checkpoint.read(path) == (first, "")
+    for content, told in ((path.read_bytes(), new[::-1]), (path.read_bytes()[:-9], new)):
+        path.write_bytes(content)
+        checksum.write_bytes(told)
+        assert checkpoint.read(path) == (first, "loop.json: the checksum file does not match")
+
+
 def wait_for(path: Path) -> None:
     appeared = threading.Event()
     for _ in range(3000):

@@ -11,7 +11,7 @@ CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildon
 
 def changed_since(loop: Loop, workspace: Workspace) -> WorkspaceSeen | None:
     """The workspace as it is now, if that is not what the gates of the present claim have judged."""
-    if not (loop.claimed and loop.gates):
+    if loop.status.ended or not (loop.claimed and loop.gates):
         return None
     changes = workspace.look(loop.changes)
     return None if changes.fingerprint == loop.last_seen else WorkspaceSeen(changes)

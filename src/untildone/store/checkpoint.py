@@ -74,8 +74,17 @@ def read(path: Path) -> tuple[Checkpoint | None, str]:
             if candidate is path:
                 problems.append(f"{path.name}: it is missing")
         except (OSError, DamagedLine) as problem:
-            problems.append(f"{candidate.name}: {problem}")
+            if candidate is not path or not _was_being_replaced(path):
+                problems.append(f"{candidate.name}: {problem}")
     return None, "; ".join(problems)
+
+
+def _was_being_replaced(path: Path) -> bool:
+    """A writer that died between a checkpoint and its checksum left that of the one before: no damage, and the one before is sound."""
+    try:
+        return _checksum_path(path).read_bytes() == _checksum(path, backups(path)[0].read_bytes())
+    except OSError:
+        return False
 
 
 def _candidates(path: Path) -> Iterator[Path]:
