@@ -9,7 +9,19 @@ import pytest
 
 from untildone.agents import AgentEvent
 from untildone.core.actions import AwaitPerson
-from untildone.core.events import BudgetChanged, Entry, Event, LoopCreated, MessageSent, StartRequested
+from untildone.core.events import (
+    AnswerRead,
+    BudgetChanged,
+    Entry,
+    Event,
+    GatesRan,
+    LoopCreated,
+    MessageSent,
+    Rested,
+    RunnerClaimed,
+    StartRequested,
+    WorkspaceSeen,
+)
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status
 from untildone.core.secrets import Redactor
@@ -17,11 +29,9 @@ from untildone.core.value import replace
 from untildone.hosts.engine import Engine, NobodyWatches, Surroundings
 from untildone.hosts.guard import Guard
 from untildone.hosts.limits import SharedLimits
-from untildone.hosts.rechecking import changed_since
 from untildone.hosts.workspace import Workspace
 from untildone.store.files import FileStore
 from untildone.testing.cluster import git
-from untildone.testing.store_conformance import loop_created
 
 
 def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:
@@ -178,13 +188,26 @@ def test_what_is_made_ready_while_the_agent_works_is_gone_when_the_loop_rests(
     git(place, "fsck", "--strict")
 
 
-def test_what_has_ended_is_not_judged_anew(tmp_path: Path) -> None:
-    """Seed 1 of chaos, story 175: who came to a loop in the moment of its end wrote something behind it."""
-    (tmp_path / "a.txt").write_text("as it was checked\n")
-    place, created = Workspace(str(tmp_path)), FileStore(tmp_path / ".loop").create(loop_created("loop-1"))
-    passed = GateResult("check", "true", passed=True)
-    loop = replace(created, claimed=True, gates=(passed,), changes=place.look(None))
-    assert changed_since(loop, place) is None
-    (tmp_path / "a.txt").write_text("no longer as it was\n")
-    assert changed_since(loop, place) is not None
-    assert changed_since(replace(loop, status=Status.COMPLETED), place) is None
+@pytest.mark.parametrize("begun", [False, True])
+def test_nothing_is_written_behind_the_end(tmp_path: Path, begun: bool) -> None:
+    """Seed 1 of chaos, stories 49 and 175: who came to a loop in the moment of its end looked at the workspace, and wrote that down."""
+    (tmp_path / "workspace").mkdir()
+    place, store = Workspace(str(tmp_path / "workspace")), FileStore(tmp_path / ".loop")
+    settings = LoopSettings("ralph", agent(tmp_path, "Built."), place.path, checks=("true",))
+    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=5)))
+    judged = (
+        WorkspaceSeen(place.look(None)),
+        AnswerRead(claimed=True),
+        GatesRan((GateResult("check", "true", passed=True),), seen="as it was"),
+    )
+    journal = store.open("loop-1")
+    journal.append(StartRequested(), *(judged if begun else ()), Rested(Outcome.STOPPED))
+    before = tuple(entry.event for entry in journal.entries())
+    journal.close()
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    try:
+        Engine(store, around).drive("loop-1")
+    finally:
+        around.guard.close()
+    *after, claimed = (entry.event for entry in store.open("loop-1").entries())
+    assert (tuple(after), type(claimed)) == (before, RunnerClaimed)

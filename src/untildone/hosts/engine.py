@@ -181,16 +181,21 @@ class _Drive:
         self.live = engine.store.live_file(journal.loop.loop_id, self.place)
 
     def until_rest(self) -> Loop:
-        if not self.journal.loop.start.fingerprint:
-            self.write(WorkspaceSeen(self.workspace.look(None)))
-        self.look_again()
-        self.recover()
-        self.note_edit()
+        if not self.journal.loop.status.ended:
+            self.take_up()
         while not (isinstance(action := self.next_action(), Rest) or self.engine.leaves_before(action)):
             self.carry_out(action)
         self.journal.append()
         self.show_live_state()
         return self.journal.loop
+
+    def take_up(self) -> None:
+        """What happened since anybody drove it. Of a loop that has ended, nothing matters any more."""
+        if not self.journal.loop.start.fingerprint:
+            self.write(WorkspaceSeen(self.workspace.look(None)))
+        self.look_again()
+        self.recover()
+        self.note_edit()
 
     def look_again(self) -> bool:
         """Whether the workspace is no longer as the gates judged it: then what they said is void."""
