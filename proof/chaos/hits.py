@@ -149,10 +149,14 @@ def ask_runner_to_end(case: Case, draw: float) -> bool:
     return not left
 
 
-def _frozen(case: Case, pids: list[int], meanwhile: Callable[[], None]) -> bool:
-    """Whether at least one of them stood still all the while."""
+def _frozen(
+    case: Case, pids: list[int], meanwhile: Callable[[], None], busy: Callable[[], bool] = lambda: False
+) -> bool:
+    """Whether at least one of them stood still all the while. Not in the midst of a line: this very harness would wait for its end."""
     frozen = [pid for pid in pids if processes.send(pid, signal.SIGSTOP, case.run) and processes.stands_still(pid)]
     try:
+        if frozen and busy():
+            return False
         if frozen:
             meanwhile()
         return any(processes.stands_still(pid, 0.0) for pid in frozen)
@@ -176,7 +180,7 @@ def freeze_runner(case: Case, draw: float) -> bool:
             told = [f"runner {runner} stands still, and {news} claimed its loop"] if news else []
             case.tally.law(case.story.number, "no two runners at once", told)
 
-    return _frozen(case, [runner], others_try)
+    return _frozen(case, [runner], others_try, busy=lambda: laws.is_writing(case))
 
 
 def freeze_agent(case: Case, draw: float) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -89,6 +90,11 @@ def claims(case: Case) -> list[int]:
     """The runners that have claimed the loop, in order."""
     lines = accounts.readable(journal(case))
     return [line.fields["pid"] for line in lines if line.event == "runner_claimed"]
+
+
+def is_writing(case: Case) -> bool:
+    """Whether somebody is in the midst of a line of the journal."""
+    return locks.is_locked(layout.places(case.ground.store.root, case.loop_id).journal)
 
 
 def is_off_by(moment: str, seconds: float) -> bool:
@@ -297,10 +303,14 @@ def _not_alone(case: Case) -> list[str]:
 
 
 def _by_turns(case: Case) -> list[str]:
-    """Once an agent of another runner was started, none of the runner before is. (Of one that died meanwhile, init is the parent.)"""
-    known = set(claims(case))
-    runners = [parent for parent, _ in groupby(call.parent for call in case.calls() if call.parent in known)]
-    again = {parent for parent in runners if runners.count(parent) > 1}
+    """Once an agent of another runner was started, none of the runner before is, unless it claimed the loop once more, as a server
+    may. (Of one that died meanwhile, init is the parent.)"""
+    claimed = Counter(pid for pid, _ in groupby(claims(case)))
+    if case.is_damaged:
+        # Which claims there were may be lost.
+        claimed = Counter({pid: times for pid, times in claimed.items() if case.desk is None})
+    runners = [parent for parent, _ in groupby(call.parent for call in case.calls() if call.parent in claimed)]
+    again = {parent for parent in runners if runners.count(parent) > claimed[parent]}
     return [f"runners {sorted(again)} started agents after others had: {runners}"] if again else []
 
 
