@@ -34,6 +34,8 @@ CLAIMS = {
     "an arrow is no quotation": f"-> {PROMISE}",
     "talked about, then made": f"I shall say `{PROMISE}` now.\n\n{PROMISE}",
     "announced, then made": f"When it is done I will say {PROMISE}. It is done.\n\n{PROMISE}",
+    "announced on the line above, for now": f"All checks pass. I'll output the promise:\n\n{PROMISE}",
+    "announced on the line above, as asked": f"The tests do not fail any more, so I will print:\n{PROMISE}",
     "denied, then made": f"At first it was not yet {PROMISE}.\nNow it is:\n{PROMISE}",
     "said just now": f"All is done, so I will now say it: {PROMISE}",
     "after a sentence that denies something else": f"The build does not fail any more. {PROMISE}",

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from untildone.core.mentions import is_mention
+from untildone.core.mentions import holds_back, is_mention
 from untildone.core.value import dataclass
 
 Span = tuple[int, int]
@@ -108,7 +108,8 @@ def _sentence_around(text: str, position: int, length: int) -> tuple[str, str]:
     if not _WORD.search(before + after):
         start = position - len(before)
         above = text[max(0, start - _CHARACTERS_LOOKED_AT) : start].rstrip()
-        return (above.rpartition("\n")[2] if above.endswith((":", "：")) else "", "")
+        announces = above.rpartition("\n")[2] if above.endswith((":", "：")) else ""
+        return (announces if holds_back(announces) else "", "")
     ends = [stop.end() for stop in _SENTENCE_END.finditer(before)]
     stop_after = _SENTENCE_END.search(after)
     return before[ends[-1] if ends else 0 :], after[: stop_after.end()] if stop_after else after

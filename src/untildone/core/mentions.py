@@ -1,7 +1,7 @@
 """Mentions: a sentence that speaks of the promise without making it.
 
 Who will say it, would say it, was told to say it or cannot say it yet has not said it. English, and the shortest Chinese
-ways to deny. What stands alone on its line is no mention, unless the line above announces it as one.
+ways to deny. What stands alone on its line is no mention, unless the line above makes it depend on something, or denies it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ _BE = r"is|was|will be|would be|can be"
 _TAKEN_BACK = (
     r"\W{0,6}(?:not yet|yet|later|once|until|unless|when|as soon as|only (?:when|once|if|after))\b|"
     rf"\W{{0,6}}(?:(?:{_BE})\W+(?:\w+\W+)?(?:not|later|premature|wrong)\b|\w+n['’]t\b|(?:comes|follows)\b)"
+)
+_HELD_BACK = (
+    r"\b(?:when|once|if|until|unless|as soon as)\b|"
+    rf"(?:\b(?:cannot|not|never)\b|n['’]t\b)(?:\W+\w+){{0,2}}?\W+(?:{_SAY})\b"
 )
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "『": "』"}
 
@@ -45,3 +49,8 @@ def is_mention(before: str, after: str) -> bool:
         or _pattern(_TAKEN_BACK).match(after)
         or after.lstrip().startswith("?")
     )
+
+
+def holds_back(above: str) -> bool:
+    """Whether a line that announces the promise below it does so for another time: "I will print:" by itself is followed by it now."""
+    return bool(_pattern(_HELD_BACK).search(above))
