@@ -12,6 +12,7 @@ import pytest
 from untildone.core.errors import DamagedState
 from untildone.core.events import Event, MessageSent, StartRequested, StateRepaired
 from untildone.core.loop import Loop
+from untildone.store import checkpoint
 from untildone.store.files import FileStore
 from untildone.testing.store_conformance import folded, iteration, loop_created
 
@@ -391,3 +392,22 @@ def test_of_a_lost_beginning_only_what_is_damaged_is_told(kept: Kept) -> None:
     assert "its beginning is lost" in lost
     assert "the checksum does not match" in damaged
     assert kept.store.load(NAME).inbox == kept.loop.inbox
+
+
+def test_an_entry_that_ends_where_the_checkpoint_does_is_not_taken_for_known(kept: Kept) -> None:
+    """Found by fuzzing: entries were cut off, and what was said then filled just their place."""
+    known, _ = checkpoint.read(kept.checkpoint)
+    assert known is not None
+    whole = b"".join(kept.journal.read_bytes()[: known.offset].splitlines(keepends=True)[:-3])
+
+    def said(text: str) -> int:
+        kept.journal.write_bytes(whole)
+        journal = kept.store.open(NAME)
+        journal.append(MessageSent(text))
+        journal.close()
+        return kept.journal.stat().st_size
+
+    room = known.offset - said("x")
+    assert room > 0
+    assert said("x" + "y" * room) == known.offset
+    assert kept.store.load(NAME).inbox[-1] == "x" + "y" * room

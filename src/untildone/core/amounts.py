@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from untildone.core.budget import MOST_ITERATIONS
+from untildone.core.budget import MOST, MOST_ITERATIONS
 from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
 
 LIMITS = ("iterations", "minutes", "cost", "tokens", "iteration_timeout")
-LARGEST = 10**15
+LARGEST = int(MOST)
 _LONGEST = 20
 
 

@@ -19,6 +19,8 @@ from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 
 _CHUNK = 1 << 20
+_TAIL = 1 << 12
+"""Bytes that are read at first of what may be a long line."""
 _MOST_NOTES = 20
 _OPEN = os.O_APPEND | getattr(os, "O_BINARY", 0)
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
@@ -65,13 +67,16 @@ class FileJournal:
         return self._folded
 
     def _goes_on_from(self, start: Checkpoint) -> bool:
-        """Whether the line at the checkpoint's place is the entry after it: else the file was cut or exchanged."""
+        """Whether the line at the checkpoint's place is the entry after it or, where none is yet, the line before is its own: else the
+        file was cut or exchanged."""
         size = os.fstat(self._descriptor).st_size
         if size < start.offset:
             return False
         _, line = next(_whole_lines(self._descriptor, start.offset, size), (0, None))
         try:
-            return line is None or self._entry(line).seq == start.loop.seq + 1
+            if line is not None:
+                return self._entry(line).seq == start.loop.seq + 1
+            return not start.offset or self._entry(_line_before(self._descriptor, start.offset)).seq == start.loop.seq
         except DamagedLine:
             return False
 
@@ -290,3 +295,13 @@ def _whole_lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, b
         for line in lines:
             at += len(line) + 1
             yield at, line
+
+
+def _line_before(descriptor: int, end: int) -> bytes:
+    """The line that ends there; if none does, something that is no line."""
+    begin, content = end, b""
+    while begin and b"\n" not in content[:-1]:
+        step = min(begin, _TAIL + len(content))
+        begin -= step
+        content = disk.read_at(descriptor, begin, step) + content
+    return content[:-1].rpartition(b"\n")[2]

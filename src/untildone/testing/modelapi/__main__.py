@@ -17,8 +17,10 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         with _server(given.script, given.port, given.log) as api:
+            # Whoever reads the address may ask for the end at once.
+            ended = _told_to_end()
             print(api.url, flush=True)
-            _wait_for_the_end()
+            ended.wait()
     except UntilDoneError as problem:
         print(problem.sentence, *([f"hint: {problem.hint}"] if problem.hint else []), sep="\n", file=sys.stderr)
         return problem.exit_code
@@ -43,11 +45,11 @@ def _server(script: Path, port: int, log: Path | None) -> ModelAPI:
         raise UsageError(f"Port {port} cannot be used: {problem}.", "leave --port out to get a free one") from problem
 
 
-def _wait_for_the_end() -> None:
+def _told_to_end() -> threading.Event:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    ended.wait()
+    return ended
 
 
 if __name__ == "__main__":
