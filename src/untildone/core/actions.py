@@ -52,7 +52,6 @@ class AskAgent:
     session: SessionUse
     session_id: str | None
     messages: int
-    timeout: float | None
     max_cost_usd: float | None
 
 

@@ -250,7 +250,6 @@ def _turn(loop: Loop, wish: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         session=session,
         session_id=session_id,
         messages=len(loop.inbox) if wish.hears_person else 0,
-        timeout=budgets.turn_timeout(loop.budget, loop.spend),
         max_cost_usd=left,
     )
 
