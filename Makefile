@@ -75,7 +75,7 @@ imports: setup
 
 # BENCH="--quick", or the names of some, or "--report FILE" for a page with plots.
 bench: setup ## the benchmarks, side by side with the alternatives
-	$(PYTHON) bench/run.py $(BENCH)
+	PYTHONPATH=. $(PYTHON) bench/run.py $(BENCH)
 
 # What happens follows from the seed; where nobody may mount, no disk is filled.
 SEED ?= 1

@@ -21,9 +21,8 @@ from pathlib import Path
 
 import psutil
 from figures import Row, figure
-
-from untildone.testing import postgres, temporal
-from untildone.testing.cluster import Parts, TestCluster, git, new_remote
+from tests.support import postgres, temporal
+from tests.support.cluster import Parts, TestCluster, git, new_remote
 
 SIZES = (100,)
 SLOTS = 4

@@ -20,10 +20,11 @@ from typing import Any
 
 from figures import seconds_of
 
-from untildone import settings, verbs
+from untildone import settings
 from untildone.core.events import BudgetChanged, Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
-from untildone.hosts.engine import NobodyWatches
+from untildone.engine.engine import NobodyWatches
+from untildone.operations import verbs
 from untildone.store.files import FileStore
 
 INSTANT = '#!/bin/sh\ncat > /dev/null\necho "working on it, call $$"\n'

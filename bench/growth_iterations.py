@@ -22,7 +22,7 @@ from figures import Curve, Found, Row, figure, grown, growth, taking_turns
 from untildone.core.events import Event, TurnEnded, TurnStarted
 from untildone.core.model import Role
 from untildone.core.value import replace
-from untildone.hosts.turns import output_name
+from untildone.engine.turns import output_name
 from untildone.store import checkpoint
 
 FIRST = 10

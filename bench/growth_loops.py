@@ -24,11 +24,11 @@ import psutil
 from driving import DONE, program
 from figures import FLAT, Curve, Found, Row, figure, grown, growth, seconds_of, taking_turns
 from serving import Clients, Memory, completed, create
+from tests.support.command_line import CommandLine
+from tests.support.serving import Server
 
-from untildone.board import Board
+from untildone.operations.board import Board
 from untildone.store.files import FileStore
-from untildone.testing.command_line import CommandLine
-from untildone.testing.serving import Server
 
 SLOTS = 8
 WARM_UP = 20

@@ -60,9 +60,7 @@ def transcript(path: Path, size: int, text: str) -> Path:
 def prepared(folder: Path) -> Stage:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "HOME": str(folder)}
     begin = ("hook", "start", "--session", SESSION, "--max-iterations", "100000", "--dir", str(folder), TASK)
-    subprocess.run(
-        [sys.executable, "-m", "untildone.faces.cli", *begin], env=environment, check=True, capture_output=True
-    )
+    subprocess.run([sys.executable, "-m", "untildone", *begin], env=environment, check=True, capture_output=True)
     (folder / ".bash-loop").mkdir()
     state = {"status": "running", "iteration": 1, "max_iterations": 100_000, "promise": "<promise>COMPLETE</promise>"}
     (folder / ".bash-loop" / f"{SESSION}.json").write_text(json.dumps({**state, "task": TASK}))

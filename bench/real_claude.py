@@ -17,12 +17,13 @@ from uuid import uuid4
 
 from figures import Figure, Row, figure
 
-from untildone import agents, settings, verbs
+from untildone import agents, settings
 from untildone.agents import Request
 from untildone.core.events import Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import SessionUse
-from untildone.hosts.engine import NobodyWatches
+from untildone.engine.engine import NobodyWatches
+from untildone.operations import verbs
 from untildone.testing.modelapi import ModelAPI, Step, environment
 
 INSTALL_AGENTS = Path(__file__).parents[1] / "scripts" / "install-agents"

@@ -16,10 +16,10 @@ import report
 from driving import DONE, program
 from figures import Row, figure, seconds_of
 from serving import CLIENTS, Clients, completed, create
+from tests.support.command_line import CommandLine
+from tests.support.serving import Server
 
 from untildone.core.codec import epoch
-from untildone.testing.command_line import CommandLine
-from untildone.testing.serving import Server
 
 ENDLESS = "#!/bin/sh\ncat > /dev/null\nexec sleep 600\n"
 ON_THE_COMMAND_LINE = 5

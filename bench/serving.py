@@ -10,8 +10,7 @@ from typing import Any
 
 import httpx
 import psutil
-
-from untildone.testing.serving import Server
+from tests.support.serving import Server
 
 CLIENTS = 8
 

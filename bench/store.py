@@ -10,13 +10,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from figures import Row, figure, growth, seconds_of, taking_turns
+from tests.support.postgres import Cluster, programs
+from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.events import MessageSent
 from untildone.store import Journal, Store
 from untildone.store.files import FileStore
 from untildone.store.postgres import PostgresStore
-from untildone.testing.postgres import Cluster, programs
-from untildone.testing.store_conformance import iteration, loop_created
 
 BESIDE = "files on the same disk"
 LOADS = 801

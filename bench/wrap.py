@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from figures import Figure, Row, figure
-
-from untildone.testing.terminal_agent import write_program
+from tests.support.terminal_agent import write_program
 
 READY = b"READY"
 MEGABYTE = 10**6
@@ -49,7 +48,7 @@ def _in_turn(place: Path, lines: str, times: int, measure: object) -> list[Figur
     assert callable(measure)
     program = write_program(place / "bin", lines)
     environment = {**os.environ, "FILE": str(place / "file"), "PATH": f"{place / 'bin'}:{os.environ['PATH']}"}
-    commands = [[sys.executable, "-m", "untildone.faces.cli", "wrap", "--dir", str(place)], [str(program)]]
+    commands = [[sys.executable, "-m", "untildone", "wrap", "--dir", str(place)], [str(program)]]
     if lines == SHOWS and shutil.which("script") and sys.platform == "linux":
         commands.append(["script", "-qfc", str(program), "/dev/null"])
     found: list[list[float]] = [[] for _ in commands]

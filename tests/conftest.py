@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from untildone.testing.postgres import database, postgres
+from tests.support.postgres import database, postgres
 
 __all__ = ["database", "postgres"]
 
 # Before any test imports them: their assertions then say what they compared.
-pytest.register_assert_rewrite("untildone.testing.store_conformance", "untildone.testing.store_records")
+pytest.register_assert_rewrite("tests.support.store_conformance", "tests.support.store_records")
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
 INSTALL_AGENTS = Path(__file__).parent.parent / "scripts" / "install-agents"

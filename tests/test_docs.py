@@ -19,7 +19,7 @@ from proof.newcomer.acting import NotAsTold, act
 from proof.newcomer.belongings import PROGRAMS, VENV, environment, play_agents, write_program
 from proof.newcomer.documents import FENCED, HEADING, Story, Undeclared, blocks_of, pages, stories
 
-from untildone.hosts import orphans
+from untildone.system import orphans
 
 ROOT = Path(__file__).parent.parent
 WITHIN = 240
@@ -37,7 +37,7 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
     home, temporary, programs = (tmp_path / name for name in ("home", "tmp", "bin"))
     for folder in (home, temporary, programs):
         folder.mkdir()
-    write_program(home / PROGRAMS / "untildone", f'"{sys.executable}" -P -m untildone.faces.cli')
+    write_program(home / PROGRAMS / "untildone", f'"{sys.executable}" -P -m untildone')
     write_program(home / VENV / "bin" / "python", f'"{sys.executable}"')
     write_program(programs / "python3", f'"{sys.executable}"')
     write_program(programs / "pytest", f'"{sys.executable}" -m pytest -p no:cacheprovider')

@@ -20,8 +20,8 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerClaimed
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
-from untildone.hosts import orphans
 from untildone.store import layout
+from untildone.system import orphans
 
 LONGEST = 90.0
 """Seconds that any command may take on a busy machine."""

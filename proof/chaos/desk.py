@@ -11,8 +11,7 @@ import httpx
 from proof.chaos.ground import Ground
 from proof.chaos.tally import Tally
 from proof.chaos.words import Word
-
-from untildone.testing.serving import Server
+from tests.support.serving import Server
 
 PATIENCE = 60.0
 

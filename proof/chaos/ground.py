@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.support.command_line import CommandLine
+
 from untildone.store.files import FileStore
-from untildone.testing.command_line import CommandLine
 
 CLOCK = Path(__file__).parent / "clock"
 RUN = "CHAOS_RUN"

@@ -23,9 +23,9 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry, Event, SessionOpened, StateRepaired, StopRequested, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
-from untildone.hosts import orphans
-from untildone.store import layout, locks
+from untildone.store import layout
 from untildone.store.lines import DamagedLine, entry_of, unsealed
+from untildone.system import locks, orphans
 from untildone.testing.journal_laws import Laws
 
 GONE_WITHIN = 20.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from proof.chaos.ground import RUN
 
-from untildone.hosts import orphans
+from untildone.system import orphans
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Process:
             return "guard"
         if any("multiprocessing" in word for word in self.words):
             return "command"
-        return "background" if "untildone.faces.cli" in self.words else "child"
+        return "background" if "_drive" in self.words else "child"
 
 
 def of_run(run: str) -> list[Process]:

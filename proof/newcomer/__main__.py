@@ -18,7 +18,7 @@ from proof.newcomer.acting import NotAsTold, act
 from proof.newcomer.belongings import PROGRAMS, VENV, environment
 from proof.newcomer.documents import Block, Story, Undeclared, blocks_of, pages, stories
 
-from untildone.hosts import orphans
+from untildone.system import orphans
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SETTING_UP_WITHIN, STORY_WITHIN = 600.0, 240.0

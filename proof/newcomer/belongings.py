@@ -37,7 +37,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 
 def play_agents(folder: Path) -> None:
     """Put the stand-ins into a folder. It needs untildone installed, which brings them."""
-    from untildone.testing.stand_ins import AlwaysClaims, write_stand_in
+    from tests.support.stand_ins import AlwaysClaims, write_stand_in
 
     answers = write_stand_in(folder / "answers", AlwaysClaims(_DONE_IN_EVERY_MODE))
     write_program(folder / "claude", f'"{answers}"', before="date >> what-claude-did.txt")

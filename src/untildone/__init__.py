@@ -5,7 +5,7 @@ Nothing is imported before it is used: the stop hook pays for whatever is import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.aio import (
+    from untildone.faces.python import (
         Entry,
         Heard,
         Loop,
@@ -55,6 +55,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'untildone' has no attribute '{name}'")
-    from untildone import aio
+    from untildone.faces import python as aio
 
     return getattr(aio, name)

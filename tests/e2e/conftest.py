@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from untildone.testing.cluster import Parts, TestCluster
-from untildone.testing.command_line import CommandLine
-from untildone.testing.temporal import Temporal, temporal
+from tests.support.cluster import Parts, TestCluster
+from tests.support.command_line import CommandLine
+from tests.support.temporal import Temporal, temporal
 
 __all__ = ["temporal"]
 

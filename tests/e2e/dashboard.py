@@ -13,9 +13,8 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-
-from untildone.testing.command_line import CommandLine, until
-from untildone.testing.serving import Server
+from tests.support.command_line import CommandLine, until
+from tests.support.serving import Server
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from untildone.hosts import orphans
+from untildone.system import orphans
 from untildone.testing.modelapi import Fault, ModelAPI, Step, ToolCall, environment
 
 ROOT = Path(__file__).parents[2]
@@ -118,7 +118,7 @@ class Desk:
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "untildone.faces.cli", *arguments],
+            [sys.executable, "-m", "untildone", *arguments],
             cwd=self.workspace,
             env={**self.env, **variables},
             stdin=subprocess.DEVNULL,

@@ -14,10 +14,10 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.support.command_line import CommandLine, until
+from tests.support.serving import Server
 
 from untildone.core.codec import epoch
-from untildone.testing.command_line import CommandLine, until
-from untildone.testing.serving import Server
 
 SLOW = ["--scenario", "slow", "--seconds", "60"]
 HANGS = ["--scenario", "hang"]

@@ -18,12 +18,12 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.support.command_line import CommandLine, until
+from tests.support.serving import TOKEN, Server
 
 from untildone.core.apply import apply
 from untildone.store import checkpoint
 from untildone.store.files import FileStore
-from untildone.testing.command_line import CommandLine, until
-from untildone.testing.serving import TOKEN, Server
 
 CLIENTS, LOOPS, KILLS = 20, 20, 10
 CALLS = 10_000

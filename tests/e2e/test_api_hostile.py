@@ -12,9 +12,8 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
-
-from untildone.testing.command_line import CommandLine
-from untildone.testing.serving import TOKEN, Server
+from tests.support.command_line import CommandLine
+from tests.support.serving import TOKEN, Server
 
 KEY = {"Authorization": f"Bearer {TOKEN}"}
 BODY = json.dumps({"task": "x", "text": "x", "order": [], "max_iterations": 3})

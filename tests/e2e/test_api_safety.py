@@ -13,9 +13,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-
-from untildone.testing.command_line import CommandLine, until
-from untildone.testing.serving import TOKEN, Server
+from tests.support.command_line import CommandLine, until
+from tests.support.serving import TOKEN, Server
 
 KEY = {"Authorization": f"Bearer {TOKEN}"}
 

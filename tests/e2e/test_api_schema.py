@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from untildone.testing.command_line import CommandLine
-from untildone.testing.serving import TOKEN, Server
+from tests.support.command_line import CommandLine
+from tests.support.serving import TOKEN, Server
 
 SECONDS = 40
 CHECKS = (

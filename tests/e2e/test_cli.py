@@ -12,9 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-
-from untildone.testing import stand_ins
-from untildone.testing.command_line import CommandLine, finish, until
+from tests.support import stand_ins
+from tests.support.command_line import CommandLine, finish, until
 
 CLAIM = "<promise>COMPLETE</promise>"
 CLAIMS = ("--command", f"echo '{CLAIM}'")
@@ -178,7 +177,7 @@ def test_the_agent_and_limits_come_from_the_settings_file_and_flags_win(cli: Com
 
 
 def test_a_reader_who_leaves_breaks_nothing(cli: CommandLine) -> None:
-    command = f"{sys.executable} -m untildone.faces.cli"
+    command = f"{sys.executable} -m untildone"
     for line in (
         f"{command} run x --json -r 30 --promise '' --command 'echo working' | head -1",
         f"{command} log | head -1",
@@ -198,7 +197,7 @@ def test_a_reader_who_leaves_breaks_nothing(cli: CommandLine) -> None:
 
 
 def test_closed_streams_break_nothing(cli: CommandLine) -> None:
-    line = f'{sys.executable} -m untildone.faces.cli run x {CLAIMS[0]} "{CLAIMS[1]}" <&- >&- 2>&-'
+    line = f'{sys.executable} -m untildone run x {CLAIMS[0]} "{CLAIMS[1]}" <&- >&- 2>&-'
     ended = subprocess.run(["bash", "-c", line], cwd=cli.workspace, env=cli.environment, timeout=60)
     assert ended.returncode == 0
     assert cli.shown()["outcome"] == "claimed"
@@ -372,7 +371,7 @@ def test_completion_knows_commands_without_loading_them(cli: CommandLine, shell:
 def test_help_loads_nothing_heavy(cli: CommandLine) -> None:
     code = (
         "import sys\nfrom untildone.faces.cli.entry import run\nrun(['--help'])\n"
-        "heavy = {'pydantic', 'rich', 'questionary', 'psutil', 'untildone.verbs', 'untildone.hosts.engine'}\n"
+        "heavy = {'pydantic', 'rich', 'questionary', 'psutil', 'untildone.operations.verbs', 'untildone.engine.engine'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     ended = subprocess.run(

@@ -9,15 +9,15 @@ from itertools import pairwise
 from typing import TypeVar
 
 import pytest
+from tests.support import command_line
+from tests.support.cluster import HEARTBEAT_TIMEOUT, PATIENCE, TestCluster, Worker, git
+from tests.support.postgres import Cluster as Postgres
+from tests.support.temporal import Temporal
 
-from untildone import verbs
 from untildone.core.events import Entry, RunnerClaimed, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.loop import CLUSTER
 from untildone.core.model import Outcome, SessionUse, Status, Urgency
-from untildone.testing import command_line
-from untildone.testing.cluster import HEARTBEAT_TIMEOUT, PATIENCE, TestCluster, Worker, git
-from untildone.testing.postgres import Cluster as Postgres
-from untildone.testing.temporal import Temporal
+from untildone.operations import verbs
 
 Found = TypeVar("Found")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

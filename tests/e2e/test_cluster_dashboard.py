@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.e2e.dashboard import PATIENCE as PAGE_PATIENCE
 from tests.e2e.dashboard import PICTURES, DashboardServer, chromium, visit
+from tests.support.cluster import PATIENCE, TestCluster, git
+from tests.support.command_line import CommandLine, until
 
 from untildone.core.model import Outcome
-from untildone.testing.cluster import PATIENCE, TestCluster, git
-from untildone.testing.command_line import CommandLine, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 expect.set_options(timeout=PAGE_PATIENCE)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.cluster import PATIENCE, TestCluster, git
+from tests.support.command_line import CommandLine, finish, until
+from tests.support.serving import Server
 
 from untildone.core.events import TurnEnded, TurnStarted
 from untildone.core.model import Outcome
-from untildone.testing.cluster import PATIENCE, TestCluster, git
-from untildone.testing.command_line import CommandLine, finish, until
-from untildone.testing.serving import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 DONE = {"say": "Done.", "write": {"ok.txt": "there\n"}, "claim": True}

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.cluster import TestCluster, git
+from tests.support.command_line import CommandLine
+from tests.support.serving import Server
 
 from untildone.core.codec import to_json
 from untildone.core.events import Entry, name_of
 from untildone.store.files import FileStore
-from untildone.testing.cluster import TestCluster, git
-from untildone.testing.command_line import CommandLine
-from untildone.testing.serving import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

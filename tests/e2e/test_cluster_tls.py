@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from untildone.testing import postgres
-from untildone.testing.cluster import PATIENCE, Parts, TestCluster, Worker, git
-from untildone.testing.command_line import CommandLine, Ended
-from untildone.testing.papers import Authority, can_be_made
-from untildone.testing.temporal import Temporal
-from untildone.testing.tls_door import TlsDoor
+from tests.support import postgres
+from tests.support.cluster import PATIENCE, Parts, TestCluster, Worker, git
+from tests.support.command_line import CommandLine, Ended
+from tests.support.papers import Authority, can_be_made
+from tests.support.temporal import Temporal
+from tests.support.tls_door import TlsDoor
 
 pytestmark = [
     pytest.mark.slow,

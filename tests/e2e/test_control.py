@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-from untildone.testing.command_line import CommandLine, finish, until
+from tests.support.command_line import CommandLine, finish, until
 
 CLAIM = "<promise>COMPLETE</promise>"
 
@@ -475,7 +474,7 @@ def test_phases_that_ran_out_of_rounds_ask_at_a_terminal(cli: CommandLine) -> No
 
 
 def test_a_terminal_that_closes_is_an_interruption(cli: CommandLine, stage: Stage) -> None:
-    program = [sys.executable, "-m", "untildone.faces.cli", "run", "x", *stage.arguments]
+    program = [sys.executable, "-m", "untildone", "run", "x", *stage.arguments]
     pid, leader = pty.fork()
     if pid == 0:
         os.chdir(cli.workspace)

@@ -13,8 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium, visit, waits_for
-
-from untildone.testing.command_line import CommandLine, until
+from tests.support.command_line import CommandLine, until
 
 expect.set_options(timeout=PATIENCE)
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from untildone import modes, settings
-from untildone.board import Board
 from untildone.core.budget import Gauge
 from untildone.core.errors import UsageError
 from untildone.core.events import (
@@ -56,6 +55,7 @@ from untildone.faces.web.policy import policy
 from untildone.faces.web.reading import Output, Window
 from untildone.faces.web.texts import Language, Texts, texts_for
 from untildone.faces.web.timeline import Timeline, extended
+from untildone.operations.board import Board
 from untildone.store.files import FileStore
 from untildone.store.spool import FileSpool
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.dashboard import PATIENCE, DashboardServer, chromium, visit
+from tests.support.command_line import CommandLine
 
 from untildone.core.events import LoopCreated
 from untildone.core.model import AgentChoice, Budget, LoopSettings
 from untildone.store.files import FileStore
 from untildone.store.layout import JOURNAL
 from untildone.store.lines import compact, sealed, unsealed
-from untildone.testing.command_line import CommandLine
 
 expect.set_options(timeout=PATIENCE)
 LOOPS = 1000

@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import CommandLine, finish, until
+from tests.support.store_conformance import loop_created
 
-from untildone import verbs
 from untildone.core.model import Outcome, Status
-from untildone.hosts import orphans
+from untildone.operations import verbs
 from untildone.store.files import FileStore
-from untildone.testing.command_line import CommandLine, finish, until
-from untildone.testing.store_conformance import loop_created
+from untildone.system import orphans
 
 CLAIM = {"say": "Done.", "claim": True}
 
@@ -227,7 +227,7 @@ def test_a_loop_that_a_server_drives_stays_the_servers_when_a_terminal_resumes_i
 HIT_LATE = """
 import atexit, os, signal, sys
 from untildone.faces.cli.entry import enter
-from untildone.hosts.guard import Guard
+from untildone.system.guard import Guard
 from untildone.store.files import FileStore
 
 number, moment = signal.Signals(int(sys.argv[1])), sys.argv[2]

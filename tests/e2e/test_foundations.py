@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support import stand_ins
 
-from untildone.hosts import orphans
-from untildone.testing import stand_ins
+from untildone.system import orphans
 
 PATIENCE = 30.0
 
@@ -37,7 +37,7 @@ class Desk:
 
     def start(self, *arguments: str, talk: int = subprocess.PIPE) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "untildone.faces.cli", *arguments],
+            [sys.executable, "-m", "untildone", *arguments],
             cwd=self.workspace,
             env=self.environment,
             stdin=subprocess.DEVNULL,

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from tests.e2e.real_agents import CLAIM, ROOT, Desk, claims, open_desk, trust_workspace, until, writes
+from tests.support.terminal import Terminal
 
 from untildone.testing.modelapi import Step
-from untildone.testing.terminal import Terminal
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(180)]
 Json = dict[str, Any]
@@ -69,7 +69,7 @@ def run(desk: Desk, prompt: str, *flags: str) -> str:
 
 def loops(desk: Desk) -> list[Json]:
     ended = subprocess.run(
-        [sys.executable, "-m", "untildone.faces.cli", "list", "--json", "--all"],
+        [sys.executable, "-m", "untildone", "list", "--json", "--all"],
         cwd=desk.workspace,
         env=dict(desk.env),
         capture_output=True,
@@ -174,9 +174,7 @@ def test_the_plugin_does_the_same(tmp_path: Path) -> None:
     with open_desk("claude", tmp_path) as desk:
         program = tmp_path / "home" / "bin" / "untildone"
         program.parent.mkdir()
-        program.write_text(
-            f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m untildone.faces.cli "$@"\n'
-        )
+        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m untildone "$@"\n')
         program.chmod(0o755)
         with_it = Desk(desk.agent, desk.api, desk.folder, {**desk.env, "PATH": f"{program.parent}:{desk.env['PATH']}"})
         early_claim_then_work(with_it)

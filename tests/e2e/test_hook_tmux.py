@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.real_agents import CLAIM, Desk, claims, open_desk, trust_workspace, until
+from tests.support.tmux import Tmux
 
 from untildone.testing.modelapi import Step
-from untildone.testing.tmux import Tmux
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(400)]
 PATIENCE = 200.0

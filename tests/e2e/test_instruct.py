@@ -7,9 +7,8 @@ import sys
 from typing import Any
 
 import pytest
-
-from untildone.testing.command_line import CommandLine, until
-from untildone.testing.terminal import Terminal
+from tests.support.command_line import CommandLine, until
+from tests.support.terminal import Terminal
 
 LEADS: dict[str, Any] = {"match_system": "You are the instructor"}
 TASK = "Implement the login feature"
@@ -26,7 +25,7 @@ DONE = "[TASK_COMPLETED]"
 
 def at_terminal(cli: CommandLine, script: list[dict[str, Any]], *arguments: str, task: str = TASK) -> Terminal:
     flags = cli.script(*script)
-    program = [sys.executable, "-m", "untildone.faces.cli", "run", task, "--mode", "instruct", *arguments, *flags]
+    program = [sys.executable, "-m", "untildone", "run", task, "--mode", "instruct", *arguments, *flags]
     return Terminal(program, cli.workspace, cli.environment)
 
 

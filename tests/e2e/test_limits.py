@@ -11,8 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-
-from untildone.testing.command_line import CommandLine, Ended, finish, until
+from tests.support.command_line import CommandLine, Ended, finish, until
 
 LATER = 600
 SOON = 2

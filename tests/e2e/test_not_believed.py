@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command_line import CommandLine, finish, until
+from tests.support.terminal import Terminal
 
 from untildone import modes
-from untildone.testing.command_line import CommandLine, finish, until
-from untildone.testing.terminal import Terminal
 
 PATIENCE = 120.0
 JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
@@ -94,7 +94,7 @@ def test_what_changed_after_a_crash_is_checked_again(guided: CommandLine) -> Non
 
 def test_what_changed_before_the_person_leaves_is_not_called_verified(guided: CommandLine) -> None:
     script = played(guided, {**JUDGES, "say": AGREED, "repeat": "forever"}, WORK)
-    program = [sys.executable, "-m", "untildone.faces.cli", *SUPERVISED, "--interactive", *script]
+    program = [sys.executable, "-m", "untildone", *SUPERVISED, "--interactive", *script]
     with Terminal(program, guided.workspace, guided.environment) as terminal:
         terminal.shows("What next?")
         (guided.workspace / "parser.py").unlink()

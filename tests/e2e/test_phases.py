@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from tests.support.command_line import CommandLine, Ended, finish, until
+from tests.support.terminal import Terminal
 
-from untildone import verbs
-from untildone.faces.cli import menus
-from untildone.testing.command_line import CommandLine, Ended, finish, until
-from untildone.testing.terminal import Terminal
+from untildone.faces.cli.views import menus
+from untildone.operations import verbs
 
 LIVE = ".claude/ralph-delta.local.md"
 TASK = "Build the login"
@@ -287,7 +287,7 @@ def test_what_ran_out_is_what_is_offered(
 ) -> None:
     spends = {"say": "A plan.", "usage": {"cost_usd": 2.5, "tokens": 1}}
     script = cli.script(spends, {"say": "Did it.", "repeat": "forever"})
-    program = [sys.executable, "-m", "untildone.faces.cli", "run", TASK, "--route", "planned", *flags, *script]
+    program = [sys.executable, "-m", "untildone", "run", TASK, "--route", "planned", *flags, *script]
     with Terminal(program, cli.workspace, cli.environment) as terminal:
         terminal.shows(title)
         terminal.shows(more)
@@ -300,7 +300,7 @@ def test_what_ran_out_is_what_is_offered(
 
 
 MENU = """
-from untildone.faces.cli import menus
+from untildone.faces.cli.views import menus
 print("chosen:", menus.pick("Iteration limit reached", ("Iteration: 20/20", "Task: 用户模型 " * 9), ("more", "less", "leave")))
 print("said:", menus.ask("What may it leave out? "))
 """

@@ -13,13 +13,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.support.command_line import CommandLine, Ended, until
+from tests.support.postgres import PASSWORD, Cluster
+from tests.support.serving import Server
 
-from untildone import verbs
 from untildone.core.model import Outcome
+from untildone.operations import verbs
 from untildone.store.postgres import PostgresStore
-from untildone.testing.command_line import CommandLine, Ended, until
-from untildone.testing.postgres import PASSWORD, Cluster
-from untildone.testing.serving import Server
 
 PATIENCE = 120.0
 pytestmark = pytest.mark.timeout(400)

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from untildone.testing import stand_ins
-from untildone.testing.command_line import CommandLine, Ended
-from untildone.testing.terminal import Terminal
+from tests.support import stand_ins
+from tests.support.command_line import CommandLine, Ended
+from tests.support.terminal import Terminal
 
 JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
 AGREED = "[TASK_COMPLETED]"
@@ -176,7 +175,7 @@ def with_claude(cli: CommandLine) -> Path:
 
 def test_at_a_terminal_the_person_goes_on_in_the_session(guided: CommandLine) -> None:
     programs = with_claude(guided)
-    program = [sys.executable, "-m", "untildone.faces.cli", "run", TASK, "--mode", "supervise"]
+    program = [sys.executable, "-m", "untildone", "run", TASK, "--mode", "supervise"]
     with Terminal(program, guided.workspace, guided.environment) as terminal:
         terminal.shows("Done, and every gate agrees.")
         assert terminal.ends() == 0

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from untildone.testing.command_line import CommandLine, Ended
-from untildone.testing.terminal import Terminal
+from tests.support.command_line import CommandLine, Ended
+from tests.support.terminal import Terminal
 
 TASK = "Write a parser"
 PAUSES: dict[str, Any] = {"continue": False}
@@ -180,7 +179,7 @@ def test_a_program_that_is_gone_pauses_for_work_by_hand(cli: CommandLine) -> Non
 
 def at_terminal(cli: CommandLine, script: list[dict[str, Any]], *arguments: str) -> Terminal:
     flags = ("--mode", "workflow", "--interactive", "--plain", *arguments, *cli.script(*script))
-    return Terminal([sys.executable, "-m", "untildone.faces.cli", "run", TASK, *flags], cli.workspace, cli.environment)
+    return Terminal([sys.executable, "-m", "untildone", "run", TASK, *flags], cli.workspace, cli.environment)
 
 
 def menu(terminal: Terminal) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.real_agents import Desk, bin_folder, open_desk, running, until
+from tests.support.tmux import Tmux
 
 from untildone.testing.modelapi import Step
-from untildone.testing.tmux import Tmux
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(600)]
 ASKED = "What the person asked"
@@ -72,7 +72,7 @@ def desk_for(agent: str, folder: Path) -> Iterator[Desk]:
 
 
 def wrapped(desk: Desk, *words: str) -> Tmux:
-    wrap = (sys.executable, "-m", "untildone.faces.cli", "wrap", desk.agent, *words)
+    wrap = (sys.executable, "-m", "untildone", "wrap", desk.agent, *words)
     return Tmux(["/bin/sh", "-c", SHELL, "sh", *wrap], desk.workspace, desk.env, columns=160)
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.real_agents import Desk, open_desk, running, shell, trust_workspace, until
+from tests.support.tmux import Tmux
 
 from untildone.testing.modelapi import Step
-from untildone.testing.tmux import Tmux
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(400)]
-WRAP = (sys.executable, "-m", "untildone.faces.cli", "wrap")
+WRAP = (sys.executable, "-m", "untildone", "wrap")
 ASKED = "What the person asked"
 READY = "shift+tab"
 PATIENCE = 200.0

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import check_sentence, damaged_bytes, deeply_nested, misshapen, tried
-
-from untildone.testing.command_line import CommandLine
-from untildone.testing.serving import Server
+from tests.support.command_line import CommandLine
+from tests.support.serving import Server
 
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/messages"): {"text": "[r+1] mind the tests"},

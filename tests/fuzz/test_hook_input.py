@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import check_sentence, damaged_bytes, deeply_nested, misshapen, sound_json, tried
 
-from untildone.hosts import json_text
 from untildone.hosts.hook import plain_json
+from untildone.system import json_text
 
 TOLD = {"hook_event_name": "Stop", "session_id": "s", "cwd": "/w", "stop_hook_active": False, "n": [1.5, {"a": None}]}
 objects = st.dictionaries(st.text(max_size=6), sound_json, max_size=5)

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import check_error, damaged_bytes, deeply_nested, shuffled_lines, sound_json, tried
+from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import Entry, MessageSent, StartRequested
@@ -28,7 +29,6 @@ from untildone.store import checkpoint
 from untildone.store.files import FileStore
 from untildone.store.journal import entries_after
 from untildone.store.lines import DamagedLine, entry_of
-from untildone.testing.store_conformance import iteration, loop_created
 
 NAME, OTHER = "loop-1", "loop-2"
 

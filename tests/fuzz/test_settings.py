@@ -16,9 +16,7 @@ from tests.fuzz.mutations import any_json, check_error, damaged_bytes, misshapen
 from untildone import settings
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UsageError
-from untildone.hosts import guidance
-from untildone.settings import Settings
-from untildone.store import toml
+from untildone.settings import Settings, guidance, toml
 
 TOML = b"""\
 mode = "phases"

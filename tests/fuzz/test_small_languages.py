@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import check_error, tried
+from tests.support.store_conformance import loop_created
 
 from untildone.core import amounts, rounds
 from untildone.core.apply import apply
@@ -19,7 +20,6 @@ from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.rounds import Add, Set
 from untildone.store import layout, names
-from untildone.testing.store_conformance import loop_created
 
 NOW = 1794765000.0
 

@@ -19,7 +19,7 @@ from tests.fuzz.mutations import chunks_of, damaged_bytes, deeply_nested, missha
 from untildone.agents import AgentEvent, Notice, Request, SessionKnown, ToolEnded, ToolStarted, find
 from untildone.core.codec import from_json, to_json
 from untildone.core.model import Answer, Usage
-from untildone.hosts.lines import LineFramer
+from untildone.system.lines import LineFramer
 
 STREAMS = sorted((Path(__file__).parent.parent / "agents" / "streams").glob("*/*.jsonl"))
 RECORDED = ("claude", "codex", "copilot", "gemini", "opencode")

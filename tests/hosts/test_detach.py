@@ -7,15 +7,17 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import until
 
-from untildone import settings, verbs
+from untildone import settings
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.model import Outcome
-from untildone.hosts import detach, orphans
+from untildone.hosts import detach
+from untildone.operations import verbs
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
-from untildone.testing.command_line import until
+from untildone.system import orphans
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 

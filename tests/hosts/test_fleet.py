@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command_line import until
 
-from untildone import settings, verbs
+from untildone import settings
 from untildone.core.errors import LoopBusy, StoreError
 from untildone.core.events import Entry, Rested, RunnerClaimed, TurnInterrupted, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.hosts.fleet import HOST, Fleet, Served
-from untildone.hosts.guard import Guard
+from untildone.operations import verbs
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
-from untildone.testing.command_line import until
+from untildone.system.guard import Guard
 
 Fleets = Callable[..., Fleet]
 

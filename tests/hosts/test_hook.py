@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.command_line import CommandLine
 
 from untildone.hosts.hook import program
 from untildone.hosts.hook.prompts import Wanted, understood
 from untildone.hosts.hook.transcripts import MOST_READ, TAIL, last_message
-from untildone.testing.command_line import CommandLine
 
 PROMISE = "<promise>COMPLETE</promise>"
 CLAIM = f"Done.\n{PROMISE}"

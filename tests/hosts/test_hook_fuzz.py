@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.support.command_line import CommandLine
 
 from untildone.hosts.hook import program
-from untildone.testing.command_line import CommandLine
 
 SESSION = "fuzzed-session"
 WITHIN = 30.0

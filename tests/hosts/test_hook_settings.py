@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.command_line import CommandLine
 
 from untildone.core.errors import UsageError
-from untildone.hosts import agent_settings, json_text
-from untildone.hosts.agent_settings import Installation
-from untildone.testing.command_line import CommandLine
+from untildone.hosts.hook import agent_settings
+from untildone.hosts.hook.agent_settings import Installation
+from untildone.system import json_text
 
 AGENTS = ("claude", "codex", "gemini", "copilot")
 FILES = {

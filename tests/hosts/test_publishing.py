@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.cluster import git, new_remote
 
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
@@ -16,7 +17,6 @@ from untildone.core.model import AgentChoice, Budget, Changes, LoopSettings
 from untildone.core.value import replace
 from untildone.hosts.cluster.ownership import checked_branch, checked_remote
 from untildone.hosts.cluster.publishing import Published
-from untildone.testing.cluster import git, new_remote
 
 FIRST, SECOND, THIRD = (f"2026-01-01T00:00:0{second}.000000Z" for second in (1, 2, 3))
 

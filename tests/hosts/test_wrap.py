@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.hosts.wrapping import PATIENCE, Person
+from tests.support.command_line import CommandLine, until
 
-from untildone.hosts import orphans
-from untildone.testing.command_line import CommandLine, until
+from untildone.system import orphans
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -10,12 +10,12 @@ from typing import Any
 import psutil
 import pytest
 from tests.hosts.wrapping import PATIENCE, Person
+from tests.support.command_line import CommandLine, until
+from tests.support.terminal import Terminal
 
-from untildone import verbs
 from untildone.core.model import Outcome, Status
 from untildone.hosts.hook import presence, sessions
-from untildone.testing.command_line import CommandLine, until
-from untildone.testing.terminal import Terminal
+from untildone.operations import verbs
 
 pytestmark = pytest.mark.timeout(400)
 AGREES = "[TASK_COMPLETED]"

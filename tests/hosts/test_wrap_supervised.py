@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from tests.hosts.wrapping import PATIENCE, Person
-
-from untildone.testing.command_line import CommandLine, until
-from untildone.testing.terminal import Terminal
+from tests.support.command_line import CommandLine, until
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.timeout(400)
 AGREES = "[TASK_COMPLETED]"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from untildone.testing.command_line import CommandLine
-from untildone.testing.terminal import Terminal
-from untildone.testing.terminal_agent import write_program, write_terminal_agent
+from tests.support.command_line import CommandLine
+from tests.support.terminal import Terminal
+from tests.support.terminal_agent import write_program, write_terminal_agent
 
 PATIENCE = 120.0
 
@@ -57,7 +57,7 @@ class Person:
         return [place.read_text() for place in places]
 
     def wraps(self, *words: str) -> Terminal:
-        return self.at_terminal(sys.executable, "-m", "untildone.faces.cli", "wrap", *words)
+        return self.at_terminal(sys.executable, "-m", "untildone", "wrap", *words)
 
     def at_terminal(self, *argv: str) -> Terminal:
         supervisor = self.cli.workspace / "SUPERVISOR.md"
@@ -68,7 +68,7 @@ class Person:
     @property
     def shell_words(self) -> str:
         """What a person types in a shell."""
-        return f"{sys.executable} -m untildone.faces.cli wrap"
+        return f"{sys.executable} -m untildone wrap"
 
     @property
     def folders_of_runs(self) -> list[Path]:

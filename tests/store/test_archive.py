@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.codec import timestamp
 from untildone.core.errors import UsageError
@@ -17,7 +18,6 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.store import Seen
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import iteration, loop_created
 
 NAME = "loop-1"
 RECEIPT, REPORT = '{"outcome": "claimed"}\n', "# Mend it.\n"

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.codec import epoch
 from untildone.core.events import StartRequested
@@ -17,7 +18,6 @@ from untildone.core.secrets import Redactor
 from untildone.store import checkpoint
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import iteration, loop_created
 
 NAME = "loop-1"
 NO_SECRETS = Redactor({})

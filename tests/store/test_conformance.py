@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import StoreConformance, StoreFactory
+from tests.support.store_records import RecordsConformance
 
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import StoreConformance, StoreFactory
-from untildone.testing.store_records import RecordsConformance
 
 
 class TestFileStore(StoreConformance):

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import folded, iteration, loop_created
 
 from untildone.core.errors import DamagedState
 from untildone.core.events import Event, MessageSent, StartRequested, StateRepaired
 from untildone.core.loop import Loop
 from untildone.store import checkpoint
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import folded, iteration, loop_created
 
 NAME = "loop-1"
 ITERATIONS = 8

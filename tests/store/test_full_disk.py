@@ -11,11 +11,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import folded, heard, iteration, loop_created, process
 
 from untildone.core.errors import StoreError
 from untildone.core.events import MessageSent, StartRequested
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import folded, heard, iteration, loop_created, process
 
 NAME = "loop-1"
 MAY_MOUNT_BIT = 21

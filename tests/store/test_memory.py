@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import StoreConformance, StoreFactory, iteration, loop_created
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.events import MessageSent
 from untildone.store.files import FileStore
 from untildone.store.journal import entries_after
 from untildone.store.memory import Memory
-from untildone.testing.store_conformance import StoreConformance, StoreFactory, iteration, loop_created
 
 
 def remembering(root: Path) -> FileStore:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import StoreConformance, StoreFactory
+from tests.support.store_records import RecordsConformance
 
 from untildone.store.postgres import PostgresStore
-from untildone.testing.store_conformance import StoreConformance, StoreFactory
-from untildone.testing.store_records import RecordsConformance
 
 # A busy machine takes its time to start a database.
 pytestmark = pytest.mark.timeout(400)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.postgres import Cluster
+from tests.support.store_conformance import loop_created
 
-from untildone import verbs
 from untildone.core.codec import timestamp
 from untildone.core.events import Entry, MessageSent, Rested, StartRequested
 from untildone.core.model import Outcome
+from untildone.operations import verbs
 from untildone.store.postgres import PostgresStore
 from untildone.store.postgres.journal import line_of
-from untildone.testing.postgres import Cluster
-from untildone.testing.store_conformance import loop_created
 
 # A busy machine takes its time to start a database.
 pytestmark = pytest.mark.timeout(400)

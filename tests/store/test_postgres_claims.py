@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.command_line import until
+from tests.support.store_conformance import iteration, loop_created
 
-from untildone import verbs
 from untildone.core.errors import LoopBusy, Superseded
 from untildone.core.events import MessageSent, PauseRequested, ResumeRequested, RunnerClaimed, StartRequested
 from untildone.core.model import Outcome, Status, Urgency
+from untildone.operations import verbs
 from untildone.store.postgres import PostgresStore
-from untildone.testing.command_line import until
-from untildone.testing.store_conformance import iteration, loop_created
 
 # A busy machine takes its time to start a database.
 pytestmark = pytest.mark.timeout(400)

@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.lossy_proxy import LossyProxy
+from tests.support.store_conformance import loop_created
 
 from untildone.core.events import MessageSent, RunnerClaimed
 from untildone.store.postgres import PostgresStore
-from untildone.testing.lossy_proxy import LossyProxy
-from untildone.testing.store_conformance import loop_created
 
 # A busy machine takes its time to start a database.
 pytestmark = pytest.mark.timeout(400)

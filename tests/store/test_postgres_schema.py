@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.store_conformance import heard, loop_created, process
 
 from untildone.core.errors import StoreError
 from untildone.store.postgres import PostgresStore, schema
-from untildone.testing.store_conformance import heard, loop_created, process
 
 # A busy machine takes its time to start a database.
 pytestmark = pytest.mark.timeout(400)

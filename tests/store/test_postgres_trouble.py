@@ -13,13 +13,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.command_line import until
+from tests.support.postgres import Cluster
+from tests.support.store_conformance import heard, iteration, loop_created, process
 
 from untildone.core.errors import StoreError
 from untildone.core.events import Entry, MessageSent, StartRequested
 from untildone.store.postgres import PostgresStore
-from untildone.testing.command_line import until
-from untildone.testing.postgres import Cluster
-from untildone.testing.store_conformance import heard, iteration, loop_created, process
 
 # A busy machine takes its time to start a database.
 pytestmark = pytest.mark.timeout(400)

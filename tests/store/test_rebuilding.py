@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.errors import DamagedState
 from untildone.core.model import Outcome, Status
 from untildone.modes.workflow import MODE
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import iteration, loop_created
 
 
 def a_loop_that_worked(root: Path) -> FileStore:

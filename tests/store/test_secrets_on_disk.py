@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import iteration, loop_created
 
-from untildone import settings, verbs
+from untildone import settings
 from untildone.core.events import (
     AnswerRead,
     GatesRan,
@@ -23,8 +24,8 @@ from untildone.core.events import (
 )
 from untildone.core.model import Answer, GateResult, Outcome, Role, SessionUse
 from untildone.core.secrets import Redactor
+from untildone.operations import verbs
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import iteration, loop_created
 
 NAME = "loop-1"
 SECRETS = ("s3cret-0123456789abcdef", 'quo"ted\\back\\slash-1234', "two\nlines\tof-secret", "ключ-от-всего-мира-42")

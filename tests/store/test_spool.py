@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.events import Rested, StartRequested
 from untildone.core.model import Outcome
 from untildone.store.files import FileStore
-from untildone.testing.store_conformance import iteration, loop_created
 
 NAME = "loop-1"
 

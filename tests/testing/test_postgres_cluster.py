@@ -12,9 +12,8 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-
-from untildone.testing.command_line import until
-from untildone.testing.postgres import Cluster
+from tests.support.command_line import until
+from tests.support.postgres import Cluster
 
 # A busy machine takes its time to start a database.
 pytestmark = pytest.mark.timeout(400)
@@ -22,7 +21,7 @@ PATIENCE = 90.0
 STARTS_ONE = """
 import json, sys, tempfile
 from pathlib import Path
-from untildone.testing.postgres import Cluster, programs
+from tests.support.postgres import Cluster, programs
 
 cluster = Cluster(Path(tempfile.mkdtemp(prefix="pg-")), programs())
 cluster.start()

@@ -7,11 +7,7 @@ import signal
 import subprocess
 
 import pytest
-
-from untildone.agents import Request, find
-from untildone.core.claims import has_promise
-from untildone.core.model import FailureKind, SessionUse
-from untildone.testing.stand_ins import (
+from tests.support.stand_ins import (
     PROMISE,
     AlwaysClaims,
     ClaimsOn,
@@ -24,6 +20,10 @@ from untildone.testing.stand_ins import (
     calls,
     write_stand_in,
 )
+
+from untildone.agents import Request, find
+from untildone.core.claims import has_promise
+from untildone.core.model import FailureKind, SessionUse
 
 CLAUDE = find("claude")
 

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-from untildone.testing.command_line import until
-from untildone.testing.temporal import program
+from tests.support.command_line import until
+from tests.support.temporal import program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 STARTS_ONE = """
 import json, sys, tempfile
 from pathlib import Path
-from untildone.testing.temporal import Temporal, program
+from tests.support.temporal import Temporal, program
 
 server = Temporal(Path(tempfile.mkdtemp(prefix="temporal-")), program())
 server.start()

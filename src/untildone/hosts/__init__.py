@@ -1,1 +1,1 @@
-"""Hosts carry out what the core decides: processes, checks, the workspace, the engine."""
+"""Hosts: what drives a loop: the fleet of a server, a detached runner, the stop hook, a wrapped session, a cluster."""

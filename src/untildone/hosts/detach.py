@@ -12,10 +12,11 @@ from typing import Any
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerClaimed
 from untildone.core.loop import Loop
-from untildone.store import Journal, Store, disk
+from untildone.store import Journal, Store
+from untildone.system import disk
 
 LOG = "runner.log"
-PROGRAM = ("-P", "-m", "untildone.faces.cli", "_drive")
+PROGRAM = ("-P", "-m", "untildone", "_drive")
 """-P: nothing that lies in the workspace is imported in place of ours."""
 WITHIN = 30.0
 LOOK_EVERY = 0.02

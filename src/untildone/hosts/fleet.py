@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.hosts.archiving import archive
-from untildone.hosts.engine import Engine, Surroundings
-from untildone.hosts.guard import Guard
+from untildone.engine.archiving import archive
+from untildone.engine.engine import Engine, Surroundings
 from untildone.hosts.patience import Patience
 from untildone.store import Seen, Store
+from untildone.system.guard import Guard
 
 HOST = "server"
 SLOTS = 4

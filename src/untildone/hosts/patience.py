@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from untildone.core.loop import Loop
-from untildone.hosts.engine import Engine, NobodyWatches
+from untildone.engine.engine import Engine, NobodyWatches
 
 LONG_WAIT = 5.0
 """In seconds."""

@@ -15,8 +15,8 @@ from untildone.core.errors import StoreError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import disk
 from untildone.store.lines import DamagedLine, compact, sealed, unsealed
+from untildone.system import disk
 
 BACKUPS = 3
 VERSION = 1

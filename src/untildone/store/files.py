@@ -13,12 +13,23 @@ from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneE
 from untildone.core.events import Entry, LoopCreated
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.store import Clock, Group, News, Seen, Standing, checkpoint, disk, layout, locks, nobody_asks, rebuilding
+from untildone.store import (
+    Clock,
+    Group,
+    News,
+    Seen,
+    Standing,
+    checkpoint,
+    layout,
+    nobody_asks,
+    rebuilding,
+)
 from untildone.store.journal import FileJournal, Writing, entries_after
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_id, meant
 from untildone.store.spool import NEXT, FileSpool
+from untildone.system import disk, locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import Clock, News, checkpoint, disk, layout, locks, runners
+from untildone.store import Clock, News, checkpoint, layout
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
+from untildone.system import disk, locks, runners
 
 _CHUNK = 1 << 20
 _TAIL = 1 << 12

@@ -10,8 +10,9 @@ from time import time_ns
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.value import dataclass
-from untildone.store import Seen, disk
+from untildone.store import Seen
 from untildone.store.names import checked_id, is_id
+from untildone.system import disk
 
 FOLDER = ".loop"
 JOURNAL = "execution.log.jsonl"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import disk
+from untildone.system import disk
 
 FOLDER = ".claude"
 NAME = "ralph-delta.local.md"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from untildone.core.errors import StoreError
-from untildone.store import disk
+from untildone.system import disk
 
 NEXT = ".next"
 """The file of the next output, while it has no name of its own: empty, and no output yet."""

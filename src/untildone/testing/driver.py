@@ -46,7 +46,7 @@ from untildone.core.model import (
     Role,
 )
 from untildone.core.value import replace
-from untildone.hosts.checks import require_change
+from untildone.engine.checks import require_change
 
 NOON = 1_767_268_800.0
 MANY_STEPS = 2_000

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from untildone import verbs
 from untildone.core import amounts, moves
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
@@ -26,6 +25,7 @@ from untildone.faces.api.models import (
     Resumption,
 )
 from untildone.faces.api.service import END_WITHIN
+from untildone.operations import verbs
 from untildone.store import checkpoint
 
 MOST_ON_A_PAGE = 200

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from untildone.board import Row
 from untildone.core.codec import timestamp, to_json
 from untildone.core.model import Status, Task, TaskStatus
+from untildone.operations.board import Row
 from untildone.settings import Settings
 
 LONGEST_TEXT = 500_000

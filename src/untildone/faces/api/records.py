@@ -13,16 +13,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from untildone import verbs
 from untildone.core.codec import timestamp, to_json
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import Role
+from untildone.engine.turns import output_name
 from untildone.faces.api.answers import beside_text, may_answer
 from untildone.faces.api.common import LoopId, Serving
 from untildone.faces.api.following import Following
 from untildone.faces.api.models import Receipt
-from untildone.hosts.turns import output_name
+from untildone.operations import verbs
 from untildone.store.lines import as_fields
 
 HEARTBEAT = 15

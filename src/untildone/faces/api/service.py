@@ -9,21 +9,22 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from untildone import planning, settings, verbs
-from untildone.board import Board, Row, row_of
+from untildone import settings
 from untildone.core.errors import LoopBusy, UsageError, WrongMove
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.value import replace
+from untildone.engine.engine import Surroundings
+from untildone.engine.notify import Notifier
 from untildone.faces.api.following import Following
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import LoopLine, loop_line
-from untildone.hosts.engine import Surroundings
 from untildone.hosts.fleet import HOST, SLOTS, Fleet, Served
-from untildone.hosts.guard import Guard
-from untildone.hosts.notify import Notifier
+from untildone.operations import planning, verbs
+from untildone.operations.board import Board, Row, row_of
 from untildone.store import Store
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
+from untildone.system.guard import Guard
 
 FRESH_FOR = 1.0
 """Seconds after which what another process wrote is in every list, at the latest; the fleet looks twice as often."""

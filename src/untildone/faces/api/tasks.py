@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
-from untildone import verbs
 from untildone.core import moves, tasks
 from untildone.core.errors import UsageError, WrongMove
 from untildone.core.loop import Loop
@@ -17,6 +16,7 @@ from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import LoopId, Serving, TaskName
 from untildone.faces.api.models import NewTask, TaskLine, TaskList, TaskOrder, TaskPatch, task_line
 from untildone.faces.api.service import Service
+from untildone.operations import verbs
 
 router = APIRouter(prefix="/api/loops/{loop_id}/tasks", tags=["tasks"])
 MOST_TASKS = 10_000

@@ -1,4 +1,4 @@
-"""The command line: a file a command, or a small group of them. `commands` lists them all."""
+"""The command line: a file a command, or a small group of them. `table` lists them all."""
 
 from __future__ import annotations
 

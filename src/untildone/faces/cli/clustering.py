@@ -6,13 +6,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from untildone import planning, settings, verbs
+from untildone import settings
 from untildone.core.codec import timestamp
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Outcome
-from untildone.faces.cli import ending, streams, watch
+from untildone.faces.cli import streams
+from untildone.faces.cli.commands import watch
+from untildone.faces.cli.commands.run import created
 from untildone.faces.cli.driving import Show
-from untildone.faces.cli.run import created
+from untildone.faces.cli.views import ending
+from untildone.operations import planning, verbs
 from untildone.store import Store
 from untildone.store.lines import as_fields, compact
 

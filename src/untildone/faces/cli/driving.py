@@ -11,20 +11,21 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from untildone import verbs
 from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.faces.cli import ending, handing_back, streams, telling
+from untildone.engine.engine import Engine, Surroundings
+from untildone.faces.cli import streams
 from untildone.faces.cli.interrupting import interrupted_by_signals
-from untildone.faces.cli.recording import JsonLines, RecordingView
-from untildone.faces.cli.watching import PlainView
-from untildone.hosts.engine import Engine, Surroundings
+from untildone.faces.cli.views import ending, handing_back, telling
+from untildone.faces.cli.views.recording import JsonLines, RecordingView
+from untildone.faces.cli.views.watching import PlainView
+from untildone.operations import verbs
 from untildone.settings import Settings
 from untildone.store import Store
 
 if TYPE_CHECKING:
-    from untildone.faces.cli.person import TerminalPerson
+    from untildone.faces.cli.views.person import TerminalPerson
 
 TRY_AGAIN = 0.05
 
@@ -133,7 +134,7 @@ class Driver:
             return None
         if not streams.talk().is_terminal:
             return None
-        from untildone.faces.cli.person import TerminalPerson
+        from untildone.faces.cli.views.person import TerminalPerson
 
         return TerminalPerson(self.view, lambda: self._engine.interrupt(), lambda: self._engine.speaks.set())
 
@@ -143,7 +144,7 @@ def view_of(redactor: Redactor, show: Show, environment: Mapping[str, str]) -> P
     talk = streams.talk()
     if show.plain or show.as_json or not talk.is_terminal or environment.get("TERM", "dumb") == "dumb":
         return PlainView(talk, redactor)
-    from untildone.faces.cli.live import LiveView
+    from untildone.faces.cli.views.live import LiveView
 
     return LiveView(talk, redactor)
 

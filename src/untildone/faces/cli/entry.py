@@ -12,8 +12,8 @@ import click
 
 from untildone.core.errors import UntilDoneError
 from untildone.faces.cli import streams
-from untildone.faces.cli.commands import program
 from untildone.faces.cli.interrupting import deaf_to_the_end
+from untildone.faces.cli.table import program
 
 if TYPE_CHECKING:
     from pathlib import Path

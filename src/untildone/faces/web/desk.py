@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from untildone.board import Row
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop, RunningGate
 from untildone.core.model import TaskChange, Urgency
 from untildone.faces.web.reading import Output
 from untildone.faces.web.timeline import Round, Timeline
+from untildone.operations.board import Row
+from untildone.operations.verbs import Heard, Verification
 from untildone.settings import Settings
-from untildone.verbs import Heard, Verification
 
 PAGE_SIZE = 25
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from untildone import verbs
-from untildone.board import Board, Row
 from untildone.core.errors import UntilDoneError
 from untildone.core.loop import HOOK
 from untildone.core.model import Status
 from untildone.faces.web.desk import Listing, Wanted
+from untildone.operations import verbs
+from untildone.operations.board import Board, Row
 
 DAMAGED = "damaged"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from untildone import settings, verbs
+from untildone import settings
 from untildone.core.events import BudgetChanged
 from untildone.core.model import Role, TaskChange, Urgency
 from untildone.faces.api.service import Service
@@ -16,9 +16,10 @@ from untildone.faces.web.listing import BoardPages
 from untildone.faces.web.reading import Output
 from untildone.faces.web.sights import Sights
 from untildone.faces.web.timeline import Round
+from untildone.operations import verbs
+from untildone.operations.verbs import Heard, Verification
 from untildone.settings import Settings
 from untildone.store import Store
-from untildone.verbs import Heard, Verification
 
 
 class LocalDesk:

@@ -6,12 +6,12 @@ import time
 
 from nicegui.element import Element
 
-from untildone.board import Row
 from untildone.core.loop import CLUSTER
 from untildone.core.receipt import duration
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
 from untildone.faces.web.standing import chip_classes, standing
 from untildone.faces.web.texts import Texts
+from untildone.operations.board import Row
 
 
 class RowView:

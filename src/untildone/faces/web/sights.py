@@ -6,14 +6,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from untildone import verbs
 from untildone.core.apply import apply
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.faces.cli import telling
+from untildone.faces.cli.views import telling
 from untildone.faces.web.desk import LogLine, Sight
 from untildone.faces.web.timeline import Timeline, extended
+from untildone.operations import verbs
 from untildone.store import Store
 
 MOST_LOOPS = 32

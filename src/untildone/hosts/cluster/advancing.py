@@ -15,10 +15,10 @@ from temporalio.exceptions import ApplicationError
 from untildone.core.codec import timestamp
 from untildone.core.errors import UntilDoneError
 from untildone.core.model import Urgency
+from untildone.engine.engine import Surroundings
 from untildone.hosts.cluster.attempts import Attempt
 from untildone.hosts.cluster.connecting import ADVANCE
 from untildone.hosts.cluster.workflow import Step
-from untildone.hosts.engine import Surroundings
 from untildone.store import Store
 
 BEAT_EVERY = 1.0

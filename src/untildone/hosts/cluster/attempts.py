@@ -18,10 +18,10 @@ from untildone.core.events import Rested
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.core.value import replace
-from untildone.hosts.archiving import archive
+from untildone.engine.archiving import archive
+from untildone.engine.engine import Engine, Surroundings
 from untildone.hosts.cluster.publishing import Published
 from untildone.hosts.cluster.workflow import Step, Then
-from untildone.hosts.engine import Engine, Surroundings
 from untildone.hosts.patience import Patience
 from untildone.store import Store
 

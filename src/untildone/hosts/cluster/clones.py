@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from untildone.hosts.cluster import ownership
-from untildone.hosts.git import git, line_of
+from untildone.workspace.git import git, line_of
 
 HEAD = "HEAD"
 _KEPT_HEAD = f"+{HEAD}:refs/fetched/head"

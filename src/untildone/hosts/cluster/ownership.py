@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from untildone.core.errors import UsageError
-from untildone.hosts.git import git, line_of
-from untildone.hosts.git_objects import write_object
+from untildone.workspace.git import git, line_of
+from untildone.workspace.git_objects import write_object
 
 _MARK = """tree {tree}
 author {who}

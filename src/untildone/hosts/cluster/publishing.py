@@ -14,11 +14,11 @@ from pathlib import Path
 
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
-from untildone.hosts import commits
 from untildone.hosts.cluster import ownership
 from untildone.hosts.cluster.clones import HEAD, Mirror, mirror_of
 from untildone.hosts.cluster.ownership import Address, Move
-from untildone.hosts.git import GitFailed, git, git_folder, root_of
+from untildone.workspace import commits
+from untildone.workspace.git import GitFailed, git, git_folder, root_of
 
 CLAIMS_TRIED = 20
 """How often a claim is tried again that another one came before."""

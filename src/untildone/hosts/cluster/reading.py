@@ -10,7 +10,7 @@ from untildone.core.errors import UsageError
 from untildone.core.loop import Loop
 from untildone.hosts.cluster import ownership
 from untildone.hosts.cluster.publishing import address_of
-from untildone.hosts.git import GitFailed, git
+from untildone.workspace.git import GitFailed, git
 
 WORK = "refs/fetched/work"
 

@@ -18,10 +18,10 @@ from untildone.core.value import dataclass
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.standings import at_rest
-from untildone.hosts.workspace import Workspace
-from untildone.store import locks
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
+from untildone.system import locks
+from untildone.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import os
 
 from untildone.core.loop import HOOK_SESSION
 from untildone.hosts.hook import sessions
-from untildone.store import runners
+from untildone.system import runners
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _is(pid: int, start: str) -> bool:
 
 
 def _start_of(pid: int) -> float | None:
-    from untildone.hosts import orphans
+    from untildone.system import orphans
 
     try:
         return orphans.start_of(pid)

@@ -88,7 +88,7 @@ def ask(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[st
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "untildone.faces.cli", *arguments],
+        [sys.executable, "-P", "-m", "untildone", *arguments],
         env=environment,
         input=given.encode("utf-8", "replace"),
         capture_output=True,

@@ -13,13 +13,14 @@ from untildone.core.events import Event, GateStarted, SessionRead
 from untildone.core.loop import HOOK
 from untildone.core.model import GateResult, Role
 from untildone.core.value import replace
-from untildone.hosts import checks, orphans, turns
-from untildone.hosts.engine import Engine, Surroundings
-from untildone.hosts.guard import Guard
+from untildone.engine import checks, turns
+from untildone.engine.engine import Engine, Surroundings
+from untildone.engine.usage_limits import SharedLimits, default_folder
 from untildone.hosts.hook import presence
-from untildone.hosts.limits import SharedLimits, default_folder
-from untildone.hosts.workspace import Workspace
 from untildone.store import Journal
+from untildone.system import orphans
+from untildone.system.guard import Guard
+from untildone.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from untildone.hosts.hook.stops import Stop

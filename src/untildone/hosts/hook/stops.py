@@ -83,7 +83,7 @@ def open_store(root: str, hidden: Mapping[str, str] | None = None) -> FileStore:
 
 def _archived(store: FileStore, loop: Loop) -> str:
     """The job is done, archived or not; whoever looks at the loops next archives what could not be."""
-    from untildone.hosts import archiving
+    from untildone.engine import archiving
 
     try:
         archiving.archive(store, loop)
@@ -180,14 +180,15 @@ class Stop:
     def _look_again(self) -> None:
         """What the gates said at an earlier stop holds only if the workspace is still the same."""
         if self.loop.claimed and self.loop.gates:
-            from untildone.hosts import rechecking, workspace
+            from untildone.engine import rechecking
+            from untildone.workspace import workspace
 
             seen = rechecking.changed_since(self.loop, workspace.Workspace(self.loop.settings.workspace))
             if seen is not None:
                 self.write(seen)
 
     def _workspace_now(self) -> Changes:
-        from untildone.hosts import workspace
+        from untildone.workspace import workspace
 
         return workspace.Workspace(self.loop.settings.workspace).look(self.loop.changes)
 
@@ -198,7 +199,7 @@ class Stop:
         if not self._matters(ended, now):
             return ended
         if self.loop.settings.commit:
-            from untildone.hosts import commits
+            from untildone.workspace import commits
 
             commits.commit(self.loop.settings.workspace, f"Round {turn.iteration}: {self.loop.title}")
         return replace(ended, changes=self._workspace_now())

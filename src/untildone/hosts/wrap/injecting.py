@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from untildone.core.errors import UsageError
-from untildone.hosts import agent_settings, json_text
-from untildone.hosts.json_text import Broken
+from untildone.hosts.hook import agent_settings
+from untildone.system import json_text
+from untildone.system.json_text import Broken
 
 SETTINGS = "settings.json"
 _WITHOUT_HOOKS = ("--bare", "--safe-mode")

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from untildone.core.errors import UsageError
-from untildone.hosts import orphans
 from untildone.hosts.wrap import terminal
 from untildone.hosts.wrap.terminal import Terminal
+from untildone.system import orphans
 
 STARTED, STOPPED, ENDED, REFUSED = b"P", b"S", b"E", b"X"
 """What the leader reports, each with a number: the agent's pid, how it stands, or why it cannot be started."""

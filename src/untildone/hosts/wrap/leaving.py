@@ -14,12 +14,12 @@ from untildone.core.events import Rested, TurnInterrupted
 from untildone.core.loop import HOOK, Loop
 from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
-from untildone.hosts.archiving import archive
+from untildone.engine.archiving import archive
+from untildone.engine.rechecking import CHANGED_SINCE, changed_since
 from untildone.hosts.hook import runs
-from untildone.hosts.rechecking import CHANGED_SINCE, changed_since
-from untildone.hosts.workspace import Workspace
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
+from untildone.workspace.workspace import Workspace
 
 PATIENCE = 5.0
 """Seconds that a hook which is still at work may take to let go of its loop."""

@@ -7,12 +7,12 @@ import resource
 import signal
 
 from untildone.core.errors import AgentMissing
-from untildone.hosts import orphans
-from untildone.hosts.guard import Guard
 from untildone.hosts.wrap import job
 from untildone.hosts.wrap.job import Program
 from untildone.hosts.wrap.pump import Pump
 from untildone.hosts.wrap.terminal import Terminal
+from untildone.system import orphans
+from untildone.system.guard import Guard
 
 
 def run(program: Program, outer: Terminal) -> int:

@@ -20,12 +20,13 @@ from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import Clock, News, checkpoint, runners
+from untildone.store import Clock, News, checkpoint
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 from untildone.store.postgres.announcing import Announcing
 from untildone.store.postgres.connections import Database
 from untildone.store.postgres.listening import CHANNEL, Listening
+from untildone.system import runners
 
 if TYPE_CHECKING:
     from untildone.store.postgres.connections import Connection

@@ -18,7 +18,7 @@ from untildone.core.events import Entry, LoopCreated
 from untildone.core.loop import CLUSTER, Loop
 from untildone.core.model import Status
 from untildone.core.secrets import Redactor
-from untildone.store import Clock, Group, News, Seen, Standing, checkpoint, disk, nobody_asks
+from untildone.store import Clock, Group, News, Seen, Standing, checkpoint, nobody_asks
 from untildone.store.lines import DamagedLine, entry_of, unsealed
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_group, checked_id, meant
@@ -29,6 +29,7 @@ from untildone.store.postgres.journal import PostgresJournal, Writing, line_of
 from untildone.store.postgres.listening import Listening
 from untildone.store.postgres.locks import HELD, Lock, Locks
 from untildone.store.postgres.output import PostgresSpool, Turn
+from untildone.system import disk
 
 KEPT_CHECKPOINTS = 10
 _AT_ONCE = 500

@@ -6,7 +6,6 @@ from fastapi import Request
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from untildone.board import Row
 from untildone.core.model import Status, Urgency
 from untildone.core.value import replace
 from untildone.faces.web import pieces
@@ -15,6 +14,7 @@ from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.pieces import apart, attempt, box, set_classes, set_text, text
 from untildone.faces.web.rows import RowView
 from untildone.faces.web.texts import Texts
+from untildone.operations.board import Row
 
 _ALL = ("", "running", "paused", "created", "completed", "failed", "damaged")
 _ENDED = ("", "completed", "failed")

@@ -6,13 +6,13 @@ from nicegui import ui
 
 from untildone.core.loop import Loop
 from untildone.core.model import Role
+from untildone.engine.turns import output_name
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk
 from untildone.faces.web.panels.blocks import BlockView
 from untildone.faces.web.pieces import apart, box, card, set_text, text
 from untildone.faces.web.reading import Block, Output, Window
 from untildone.faces.web.texts import Texts
-from untildone.hosts.turns import output_name
 
 
 class OutputView:

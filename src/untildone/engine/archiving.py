@@ -1,0 +1,37 @@
+"""The end of a loop: its receipt, its report, its place in the history."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from untildone import modes
+from untildone.core import receipt
+from untildone.core.loop import Loop
+from untildone.core.value import replace
+from untildone.engine import programs
+from untildone.store import Store
+from untildone.workspace import workspace
+
+
+def archive(store: Store, loop: Loop, place: str = "") -> None:
+    """Write receipt and report, and move the loop to the history. Doing it again changes nothing.
+
+    `place` is where it worked, if not in the folder that its settings name.
+    """
+    place = place or loop.settings.workspace
+    files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
+    told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
+    store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
+    changes = replace(loop.changes, tree=None) if files is None else replace(loop.changes, files=len(files))
+    live_state = modes.find(loop.settings.mode).live_state(replace(loop, changes=changes))
+    if live_state is not None:
+        keep = partial(store.put_document, loop.loop_id, "ralph-delta.state.md")
+        store.live_file(loop.loop_id, place).retire(keep, live_state)
+
+
+def tidy(store: Store) -> None:
+    """Archive what ended while its runner died."""
+    for found in store.survey(store.live_ids()):
+        if found.loop is not None and found.loop.status.ended and not store.is_driven(found.loop_id):
+            archive(store, found.loop)

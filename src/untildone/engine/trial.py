@@ -1,0 +1,59 @@
+"""One tiny real call of an agent, to see whether it works here: the way of every turn, without a loop."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from untildone import agents
+from untildone.agents import Notice, Request
+from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Permissions
+from untildone.core.secrets import Redactor
+from untildone.system import process
+from untildone.system.guard import guarded
+from untildone.system.process import Cause, Spawn
+
+PROMPT = "Say OK."
+PATIENCE = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    answer: Answer
+    seconds: float
+    notices: tuple[str, ...]
+
+
+def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: float = PATIENCE) -> Trial:
+    """Ask it to say OK, in an empty folder, with leave to look only. AgentMissing if it cannot be started."""
+    agent = agents.find(choice.agent)
+    request = Request(
+        prompt=PROMPT,
+        fresh_id=str(uuid.uuid4()),
+        model=choice.model,
+        args=choice.args,
+        permissions=Permissions.READ,
+        command=choice.command,
+    )
+    invocation, reader, notices = agent.invocation(request), agent.reader(request), list[str]()
+
+    def take(line: bytes) -> None:
+        notices.extend(event.text for event in reader.feed(line) if isinstance(event, Notice))
+
+    with tempfile.TemporaryDirectory(prefix="untildone-trial-") as folder, guarded("trial") as watched:
+        spawn = Spawn(
+            argv=invocation.argv,
+            env={**environment, **invocation.env, **watched.mark},
+            cwd=folder,
+            stdin=invocation.stdin,
+            timeout=timeout,
+            redactor=Redactor.from_environment(environment),
+        )
+        ended = process.run(spawn, take, lambda: False)
+    answer = reader.finish(ended.exit_code, ended.stderr_tail, time.time())
+    if ended.cause is Cause.TIMED_OUT:
+        answer = Answer(failure=Failure(FailureKind.TIMEOUT, f"no answer within {timeout:g} s"))
+    return Trial(answer, ended.seconds, tuple(notices))

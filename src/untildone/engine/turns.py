@@ -1,0 +1,224 @@
+"""One turn of an agent: write that it starts, run the program, read what it prints, write what came of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from untildone import agents
+from untildone.agents import AgentEvent, Reader, Request, SessionKnown
+from untildone.core import budget as budgets
+from untildone.core.actions import AskAgent
+from untildone.core.errors import AgentMissing, LoopNotFound, UsageError
+from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.model import Answer, Changes, Failure, FailureKind, Role, Usage
+from untildone.core.value import replace
+from untildone.engine import usage_limits as limits
+from untildone.store import Journal
+from untildone.system import orphans, process
+from untildone.system.process import Cause, Ended, Spawn
+from untildone.workspace import workspace
+from untildone.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from untildone.engine.engine import Engine, Surroundings
+
+KEPT_ANSWER = 200_000
+SHOWN_DIFF = 60_000
+PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET", "UNTILDONE_STORE")
+"""Variables that are untildone's own business, not the agent's."""
+
+
+class Drive(Protocol):
+    """The drive that a turn is part of."""
+
+    engine: Engine
+    journal: Journal
+    place: str
+    workspace: Workspace
+    groups: set[int]
+
+    def write(self, *events: Event, sync: bool = True) -> None: ...
+
+    def write_if_still_so(self, *events: Event, sync: bool = True) -> bool: ...
+
+    def wants_out(self) -> bool: ...
+
+    def note_edit(self) -> bool: ...
+
+    def show_live_state(self) -> None: ...
+
+
+class Turn:
+    def __init__(self, drive: Drive, at_most: float | None = None) -> None:
+        """`at_most`: seconds that it may take, whatever the budget says."""
+        self.drive = drive
+        self._at_most = at_most
+        self.engine = drive.engine
+        self.journal = drive.journal
+        self.write = drive.write
+        self.allowed: float | None = None
+        """Seconds that it may take, as far as is known by now."""
+
+    def take(self, action: AskAgent) -> None:
+        request = self._request(action)
+        agent = agents.find(action.agent.agent)
+        reader = agent.reader(request)
+        if not self.drive.write_if_still_so(_started(action, request)):
+            return
+        self.drive.show_live_state()
+        try:
+            ended = self._run(action, agent.invocation(request), reader)
+        except LoopNotFound:
+            raise
+        except (AgentMissing, UsageError) as problem:
+            failure = Failure(FailureKind.UNAVAILABLE, f"{problem.sentence} {problem.hint}".strip())
+            self._finish(action, Answer(failure=failure), 0.0)
+            return
+        self._conclude(action, reader, ended)
+
+    def _request(self, action: AskAgent) -> Request:
+        return Request(
+            prompt=action.ask.prompt + (self._diff() if action.ask.show_diff else ""),
+            session=action.session,
+            session_id=action.session_id,
+            fresh_id=str(uuid.uuid4()),
+            model=action.agent.model,
+            args=action.agent.args,
+            system_prompt=action.ask.system_prompt,
+            permissions=action.agent.permissions,
+            max_cost_usd=action.max_cost_usd,
+            command=action.agent.command,
+        )
+
+    def _diff(self) -> str:
+        try:
+            diff = workspace.diff(self.drive.place, self.journal.loop.start.tree or "")
+        except UsageError:
+            return ""
+        return f"\n\nWhat changed in the workspace:\n```diff\n{diff[:SHOWN_DIFF]}\n```"
+
+    def _run(self, action: AskAgent, invocation: agents.Invocation, reader: Reader) -> Ended:
+        loop = self.journal.loop
+        profile_env = self.engine.around.profile_environment(action.agent.profile)
+        spawn = Spawn(
+            argv=invocation.argv,
+            env={**environment(self.engine.around, loop.loop_id), **profile_env, **invocation.env},
+            cwd=self.drive.place,
+            stdin=invocation.stdin,
+            lines_together=invocation.prints_text,
+            spool=self.engine.store.spool(loop.loop_id, output_name(action.ask.role, action.iteration)),
+            timeout=self.timeout(),
+            timeout_now=self.timeout,
+            redactor=self.engine.around.redactor,
+            meanwhile=self.drive.workspace.make_ready,
+        )
+        self.engine.around.guard.ensure()
+        ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.drive.wants_out)
+        if ended.leftover_group is not None:
+            self.drive.groups.add(ended.leftover_group)
+        return ended
+
+    def timeout(self) -> float | None:
+        """As the budget is now: it may change while the agent works."""
+        loop = self.journal.loop
+        limits = (budgets.turn_timeout(loop.budget, loop.spend), self._at_most)
+        self.allowed = min((limit for limit in limits if limit is not None), default=None)
+        return self.allowed
+
+    def _take_line(self, action: AskAgent, reader: Reader, line: bytes) -> None:
+        for event in reader.feed(line):
+            self._note(action, event)
+
+    def _note(self, action: AskAgent, event: AgentEvent) -> None:
+        role, profile = action.ask.role, action.agent.profile
+        if isinstance(event, SessionKnown):
+            known = self.journal.loop.session_of(role, profile)
+            if known is None or known.session_id != event.session_id:
+                self.write(SessionOpened(role, profile, event.session_id), sync=False)
+        self.engine.observer.agent(event, self.journal.loop)
+
+    def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
+        now = self.engine.around.clock()
+        answer = limits.in_local_time(reader.finish(ended.exit_code, ended.stderr_tail, now), now)
+        reason = self._cut_short(ended, answer)
+        self.drive.note_edit()
+        if reason == "timeout" and action.ask.role is not Role.WORKER:
+            # No iteration is counted for it: unlike a worker's turn, it may not be taken again without end.
+            failure = Failure(FailureKind.TIMEOUT, f"no answer within {self.allowed or 0:g} s")
+            self._finish(action, replace(answer, failure=failure), ended.seconds)
+        elif reason:
+            usage = answer.usage if answer.session_total is None else Usage()
+            self.engine.around.site.secure(self.journal.loop, self._title(action))
+            self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage), sync=False)
+        else:
+            self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
+
+    def _cut_short(self, ended: Ended, answer: Answer) -> str:
+        """Why the turn was ended from outside; empty if it was not, or had said everything."""
+        match ended.cause:
+            case Cause.INTERRUPTED:
+                return self._why_interrupted()
+            case Cause.TIMED_OUT if answer.failure is not None:
+                return self._why_timed_out()
+            case _:
+                return ""
+
+    def _why_interrupted(self) -> str:
+        person = self.engine.speaks.is_set() and not self.journal.loop.interrupts_now
+        self.engine.speaks.clear()
+        return "person" if person else "control"
+
+    def _why_timed_out(self) -> str:
+        own = self.journal.loop.budget.iteration_timeout
+        return "timeout" if own is not None and self.allowed is not None and self.allowed >= own else "budget"
+
+    def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
+        changes = self._look(action) if action.ask.role is Role.WORKER else self._changed_by_others()
+        self.write(TurnEnded(action.ask.role, action.iteration, answer, seconds, changes), sync=False)
+
+    def _look(self, action: AskAgent) -> Changes:
+        loop = self.journal.loop
+        commit = self.engine.around.site.keep(loop, self._title(action), self.drive.wants_out)
+        return self.drive.workspace.look(loop.changes, commit)
+
+    def _changed_by_others(self) -> Changes | None:
+        """A supervisor is to change nothing; if the workspace is another all the same, what was checked is no longer there."""
+        if not self.journal.loop.claimed:
+            return None
+        changes = self.drive.workspace.look(self.journal.loop.changes)
+        return None if changes.fingerprint == self.journal.loop.last_seen else changes
+
+    def _title(self, action: AskAgent) -> str:
+        return f"Round {action.iteration}: {self.journal.loop.title}"
+
+
+def _started(action: AskAgent, request: Request) -> TurnStarted:
+    return TurnStarted(
+        role=action.ask.role,
+        iteration=action.iteration,
+        attempt=action.attempt,
+        profile=action.agent.profile,
+        session=action.session,
+        prompt=request.prompt,
+        messages=action.messages,
+        session_id=action.session_id,
+        label=action.ask.label,
+    )
+
+
+def output_name(role: Role, iteration: int) -> str:
+    """What a turn printed, by round: `0003`, or `0003-supervisor`."""
+    return f"{iteration:04d}" if role is Role.WORKER else f"{iteration:04d}-{role.value}"
+
+
+def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
+    """What agents and checks inherit, with the mark by which their whole tree is found again."""
+    name, value = orphans.mark(loop_id)
+    return {**inherited(around.environment, loop_id), name: value}
+
+
+def inherited(environment: Mapping[str, str], loop_id: str) -> Mapping[str, str]:
+    kept = {key: entry for key, entry in environment.items() if key not in PRIVATE}
+    return {**kept, "UNTILDONE_LOOP_ID": loop_id}

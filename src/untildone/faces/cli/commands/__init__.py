@@ -1,0 +1,1 @@
+"""The commands, a file each, or a small group of them. `faces.cli.table` lists them all."""

@@ -1,0 +1,43 @@
+"""Runners in the background: starting one for a loop, and `_drive`, which is what it runs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from untildone import settings
+from untildone.core.codec import timestamp
+from untildone.core.model import Status
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.driving import Show, driver
+from untildone.hosts import detach
+from untildone.operations import verbs
+from untildone.store import Store
+
+
+def detached(store: Store, loop_id: str, *, as_json: bool) -> int:
+    """Start a runner and tell its loop's id."""
+    pid = detach.start_runner(store, loop_id)
+    data = streams.data()
+    if as_json:
+        data.record({"event": "loop_detached", "ts": timestamp(time.time()), "loop_id": loop_id, "pid": pid})
+    else:
+        data.line(loop_id)
+    streams.talk().line(f"Loop {loop_id} goes on in the background (process {pid}).")
+    return 0
+
+
+@click.command(hidden=True)
+@click.argument("name", metavar="LOOP")
+@parameters.place
+def command(name: str, folder: str) -> int:
+    """Drive a loop until it rests."""
+    store = verbs.store_of(Path(folder))
+    loop_id = store.find(name)
+    chosen = settings.load(store.home, {})
+    with driver(store, chosen, Show(plain=True, ask=False)) as drives:
+        if store.load(loop_id).status is Status.CREATED:
+            verbs.start(store, loop_id)
+        return drives.drive(loop_id)

@@ -1,0 +1,54 @@
+"""`untildone config`: the settings in effect, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import click
+
+from untildone import settings
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.commands.run import existing_folder
+from untildone.settings import PREFIX, Settings
+
+
+@click.command()
+@click.option("--schema", is_flag=True, help="The JSON Schema of the settings.")
+@click.option("--path", "paths", is_flag=True, help="The files that settings are read from.")
+@parameters.folder
+@parameters.as_json
+def command(schema: bool, paths: bool, folder: str, as_json: bool) -> int:
+    """The settings in effect in this folder, and where each comes from."""
+    place, data = existing_folder(folder), streams.data()
+    if schema:
+        data.json(json.dumps(settings.schema(), indent=None if as_json else 2))
+    elif paths:
+        for path in settings.files(place):
+            data.record({"path": str(path), "exists": path.exists()}) if as_json else data.line(str(path))
+    else:
+        _tell(settings.load(place, {}), origins(place), as_json=as_json)
+    return 0
+
+
+def origins(place: Path) -> dict[str, str]:
+    """For each setting that somebody set, who did: later words win."""
+    found: dict[str, str] = {}
+    for path in settings.files(place):
+        if path.exists():
+            found.update(dict.fromkeys(tomllib.loads(path.read_text()), str(path)))
+    variables = {name: f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    found.update({name: variable for name, variable in variables.items() if variable in os.environ})
+    return found
+
+
+def _tell(chosen: Settings, sources: dict[str, str], *, as_json: bool) -> None:
+    values = settings.hidden(chosen.model_dump(mode="json"))
+    for name, value in values.items():
+        source = sources.get(name, "default")
+        if as_json:
+            streams.data().record({"setting": name, "value": value, "source": source})
+        else:
+            streams.data().line(f"{name} = {json.dumps(value, ensure_ascii=False)}  # {source}")

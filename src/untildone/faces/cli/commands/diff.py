@@ -1,0 +1,36 @@
+"""`untildone diff`: what a loop changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from untildone.faces.cli import parameters, streams
+from untildone.operations import verbs
+
+
+@click.command()
+@parameters.loop_or_last
+@click.option("--stat", is_flag=True, help="Only the files, and how much.")
+@parameters.place
+@parameters.as_json
+def command(name: str, stat: bool, folder: str, as_json: bool) -> int:
+    """What a loop changed in its workspace, from its start to its end, or until now."""
+    store = verbs.store_of(Path(folder))
+    loop_id = store.find(name)
+    data = streams.data()
+    colour = data.is_terminal and not as_json and "NO_COLOR" not in os.environ
+    text = verbs.diff(store, loop_id, stat=stat, colour=colour)
+    if as_json:
+        data.record({"loop_id": loop_id, "diff": text})
+    elif text.strip():
+        data.raw(
+            text.encode("utf-8", "surrogateescape")
+            if text.endswith("\n")
+            else f"{text}\n".encode("utf-8", "surrogateescape")
+        )
+    else:
+        streams.talk().line(f"Loop {loop_id} changed nothing.")
+    return 0

@@ -1,0 +1,265 @@
+"""`untildone hook`: the loop inside a person's own agent session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from untildone.core import rounds
+from untildone.core.errors import AgentMissing, UsageError
+from untildone.core.loop import HOOK, HOOK_SESSION, Loop
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.parameters import Amount
+from untildone.faces.cli.views import summaries
+from untildone.hosts.hook import agent_settings, program
+from untildone.hosts.hook.agent_settings import Installation
+from untildone.hosts.hook.beginnings import Begun
+from untildone.hosts.hook.occasions import AGENTS
+from untildone.store.files import FileStore
+
+SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+
+for_agent = click.option("--agent", type=click.Choice(AGENTS), default="claude", help="Whose settings (claude).")
+for_person = click.option("--user", is_flag=True, help="For all your projects, not this one alone.")
+of_session = click.option(
+    "--session", metavar="ID", envvar=SESSION_VARIABLE, default="", help="The agent's session; inside one, its own."
+)
+
+
+@click.group()
+def command() -> None:
+    """The loop inside your own agent session: when the agent wants to stop, it is asked whether it is done.
+
+    `untildone hook install`, then in the agent: /until-done "make the tests pass" --check "pytest -q"
+    """
+
+
+@command.command()
+@for_agent
+@for_person
+@parameters.folder
+def install(agent: str, user: bool, folder: str) -> int:
+    """Add the hook to the agent's settings. Everything else in them stays as it is."""
+    place = _installation(agent, folder, user=user)
+    for sentence in agent_settings.install(place):
+        streams.talk().line(sentence)
+    streams.data().line(str(place.file))
+    streams.talk().line(f'In {agent}: /until-done "make the tests pass" --check "pytest -q" --max-iterations 20')
+    if agent == "codex":
+        streams.talk().line(
+            "hint: Codex asks once whether it may run new hooks; without a terminal, it must be told so."
+        )
+    return 0
+
+
+@command.command()
+@for_agent
+@for_person
+@parameters.folder
+def uninstall(agent: str, user: bool, folder: str) -> int:
+    """Take exactly that out again."""
+    place = _installation(agent, folder, user=user)
+    for sentence in agent_settings.uninstall(place):
+        streams.talk().line(sentence)
+    streams.data().line(str(place.file))
+    return 0
+
+
+def _installation(agent: str, folder: str, *, user: bool) -> Installation:
+    from untildone.faces.cli.commands.run import existing_folder
+
+    return agent_settings.installation(agent, existing_folder(folder), os.environ, for_person=user)
+
+
+@command.command(hidden=True)
+def where() -> int:
+    """The interpreter and the program of the hook, each on a line."""
+    streams.data().line(sys.executable)
+    streams.data().line(os.path.abspath(program.__file__))
+    return 0
+
+
+@command.command()
+@of_session
+@parameters.folder
+@parameters.as_json
+def status(session: str, folder: str, as_json: bool) -> int:
+    """Where the hook is installed, and which loops sessions have here."""
+    from untildone.hosts.hook import beginnings
+    from untildone.operations import verbs
+
+    store = verbs.files_of(Path(folder))
+    loop = beginnings.loop_of(store, session) if session else None
+    if as_json:
+        streams.data().record({"message": _standing(loop), **(_fields(loop) if loop else {})})
+        return 0
+    places = (_installation(agent, folder, user=for_all) for agent in AGENTS for for_all in (False, True))
+    for place in dict.fromkeys(places):
+        if agent_settings.is_installed(place):
+            streams.data().line(f"{place.agent}: {place.file}")
+    for each in beginnings.loops_of_sessions(store):
+        streams.data().line(f"{each.loop_id} {summaries.rounds(each)} {each.status.value} {each.title}")
+    return 0
+
+
+def _standing(loop: Loop | None) -> str:
+    if loop is None:
+        return "This session has no loop."
+    checks = "; ".join(loop.settings.checks) or "no checks"
+    return f"Loop {loop.loop_id} is {loop.status.value}, round {summaries.rounds(loop)}, {checks}: {loop.title}"
+
+
+def _fields(loop: Loop) -> dict[str, Any]:
+    return summaries.fields(loop, driven=False)
+
+
+@command.command()
+@of_session
+@parameters.folder
+@parameters.as_json
+def cancel(session: str, folder: str, as_json: bool) -> int:
+    """End the session's loop: the agent may stop."""
+    from untildone.core.model import Outcome, Urgency
+    from untildone.hosts.hook import beginnings
+    from untildone.operations import verbs
+
+    store = verbs.files_of(Path(folder))
+    loop = beginnings.loop_of(store, beginnings.checked_session(session))
+    if loop is None:
+        raise UsageError("This session has no loop.", "`untildone list` shows the loops there are")
+    loop = verbs.stop(store, loop.loop_id, Urgency.NOW, Outcome.STOPPED)
+    beginnings.forget(store, session)
+    message = f"Loop {loop.loop_id} is {loop.outcome.word if loop.outcome else loop.status.value}."
+    if as_json:
+        streams.data().record({"message": message, **_fields(loop)})
+    else:
+        streams.data().line(message)
+    return 0
+
+
+@command.command(short_help="Begin a loop in a session.")
+@click.argument("task", nargs=-1)
+@of_session
+@click.option("--agent", type=click.Choice(AGENTS), default="claude", help="Whose session it is (claude).")
+@click.option("--mode", type=click.Choice(["ralph", "supervise", "phases"]), help="ralph (default).")
+@click.option("--route", metavar="ROUTE", help="For the mode phases.")
+@click.option("--quick", "route", flag_value="direct", type=str, help="Short for --mode phases --route direct.")
+@click.option("--deep", "route", flag_value="ralph", type=str, help="Short for --mode phases --route ralph.")
+@click.option("--check", "checks", metavar="CMD", multiple=True, help="Must pass before a claim is believed.")
+@click.option("--check-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a check may take (600).")
+@click.option("--review/--no-review", default=None, help="A supervisor must agree as well.")
+@click.option("--require-change/--no-require-change", default=None, help="Something must have changed.")
+@click.option("--supervisor", metavar="NAME", help="Another agent as supervisor.")
+@click.option("--model", metavar="M", help="The supervisor's model, if the agent is its own supervisor.")
+@click.option(
+    "-r",
+    "--max-iterations",
+    "--max-rounds",
+    "max_iterations",
+    metavar="N",
+    type=Amount("rounds", whole=True, unlimited=True),
+    help="Rounds at most; none: no limit.",
+)
+@click.option("--max-minutes", metavar="M", type=Amount("minutes"), help="Minutes of work, all rounds together.")
+@click.option("--promise", metavar="TEXT", help='What claims the end; "": nothing does, all rounds are used.')
+@click.option("--marker", metavar="TEXT", help="What the supervisor ends with.")
+@click.option("--commit/--no-commit", default=None, help="A commit after each round that is looked at.")
+@click.option("--prompted-at", type=float, default=0.0, hidden=True)
+@parameters.folder
+@parameters.as_json
+def start(
+    task: Sequence[str],
+    session: str,
+    prompted_at: float,
+    folder: str,
+    as_json: bool,
+    checks: Sequence[str],
+    **flags: Any,
+) -> int:
+    """Begin a loop in an agent's session, whose running turn is the first round. Without a task, a paused loop goes on.
+
+    /until-done in the agent does this for you. Prints what the agent should be told.
+    """
+    from untildone.faces.cli.commands.run import existing_folder
+
+    place = existing_folder(folder)
+    chosen = {name: value for name, value in flags.items() if value is not None}
+    if checks:
+        chosen["checks"] = tuple(checks)
+    if "route" in chosen:
+        chosen.setdefault("mode", "phases")
+    begun, new = _begin(place, " ".join(task), session, chosen, prompted_at)
+    loop = begun.loop
+    message = f"Loop {loop.loop_id} has begun, round {summaries.rounds(loop)}, {'; '.join(loop.settings.checks) or 'no checks'}."
+    if as_json:
+        told = {
+            "loop_id": loop.loop_id,
+            "task": loop.description,
+            "prompt": begun.prompt,
+            "message": message,
+            "new": new,
+        }
+        streams.data().record(told)
+    else:
+        streams.talk().line(message)
+        streams.data().line(begun.prompt)
+    return 0
+
+
+def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at: float) -> tuple[Begun, bool]:
+    """A new loop in the session, or the paused one that it has; and whether it did not go on already."""
+    from untildone.hosts.hook import beginnings, presence
+    from untildone.operations import verbs
+
+    store = verbs.files_of(place, create=True)
+    beginnings.checked_session(session)
+    with beginnings.one_at_a_time(store):
+        present = beginnings.loop_of(store, session)
+        if present is not None and present.works_in_session:
+            return _again(present, asked_at), False
+        words = rounds.parse(task, None).rest.strip()
+        if present is not None and not words:
+            return _go_on(store, present, task, session), True
+        new = created(store, task, place, session, {**flags, "interactive": False})
+        return beginnings.take_up(store, new, session, presence.of_agent(os.environ)), True
+
+
+def _again(present: Loop, asked_at: float) -> Begun:
+    """Two hooks may have heard the same prompt: what the first one began is what the second one was asked for."""
+    if present.turn is not None and present.turn.started_at > asked_at > 0:
+        return Begun(present, "")
+    raise UsageError(
+        f"This session has a loop already: {present.loop_id}, round {summaries.rounds(present)}: {present.title}",
+        "/until-done-cancel ends it",
+    )
+
+
+def _go_on(store: FileStore, present: Loop, task: str, session: str) -> Begun:
+    from untildone.hosts.hook import beginnings, presence
+    from untildone.operations import verbs
+
+    if task.strip():
+        verbs.say(store, present.loop_id, task)
+    verbs.resume(store, present.loop_id, host=HOOK)
+    return beginnings.take_up(store, present.loop_id, session, presence.of_agent(os.environ))
+
+
+def created(
+    store: FileStore, task: str, place: Path, session: str, flags: dict[str, Any], *, reviewed: bool | None = None
+) -> str:
+    """A new loop in a session, started; its id."""
+    from untildone import settings
+    from untildone.operations import verbs
+
+    fixed = {"context": "continue", "worktree": False, "loop_enabled": True}
+    chosen = settings.load(place, {**flags, **fixed})
+    try:
+        loop = verbs.create(store, task, chosen, place, options={HOOK_SESSION: session}, reviewed=reviewed)
+    except AgentMissing as problem:
+        raise UsageError(problem.sentence, problem.hint) from None
+    return verbs.start(store, loop.loop_id, HOOK).loop_id

@@ -1,0 +1,108 @@
+"""`untildone list`: the loops of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+from untildone.core.value import dataclass
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.views import summaries
+from untildone.faces.cli.views.plain import one_line
+from untildone.operations import verbs
+from untildone.store import Store
+
+ENDED_SHOWN = 10
+COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A loop of the list; one whose state cannot be read has a problem instead."""
+
+    loop_id: str
+    loop: Loop | None = None
+    driven: bool = False
+    problem: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        if self.loop is None:
+            return (self.loop_id, "damaged", "", "", "", "", one_line(self.problem))
+        loop = self.loop
+        return (
+            loop.loop_id,
+            summaries.status(loop, driven=self.driven),
+            loop.settings.mode,
+            summaries.rounds(loop),
+            loop.outcome.word if loop.outcome else "",
+            summaries.age(loop.created_at),
+            one_line(loop.title),
+        )
+
+
+@click.command()
+@click.option(
+    "--status", "wanted", type=click.Choice([status.value for status in Status]), help="Only those of this status."
+)
+@click.option("--all", "everything", is_flag=True, help=f"All that ended as well, not only the last {ENDED_SHOWN}.")
+@parameters.place
+@parameters.as_json
+def command(wanted: str | None, everything: bool, folder: str, as_json: bool) -> int:
+    """The loops of this folder, newest first: those that can go on, and the last that ended."""
+    store = verbs.store_of(Path(folder))
+    rows = [row for row in _rows(store, _ids(store, everything=everything or wanted is not None)) if _fits(row, wanted)]
+    data = streams.data()
+    if as_json:
+        for row in rows:
+            data.record(_fields(row))
+    elif data.is_terminal:
+        _table(rows)
+    else:
+        for row in rows:
+            data.line("\t".join(row.cells()))
+    if not rows:
+        streams.talk().line(f"There are no loops in {store.name}{' with that status' if wanted else ''}.")
+    return 0
+
+
+def _ids(store: Store, *, everything: bool) -> list[str]:
+    """Newest first. Those that ended long ago are not even read, unless everything is wanted."""
+    known, live = store.ids(), set(store.live_ids())
+    ended = [name for name in known if name not in live]
+    shown = live | set(ended if everything else ended[-ENDED_SHOWN:])
+    return [name for name in reversed(known) if name in shown]
+
+
+def _fits(row: Row, wanted: str | None) -> bool:
+    return wanted is None or (row.loop is not None and row.loop.status.value == wanted)
+
+
+def _rows(store: Store, loop_ids: list[str]) -> Iterator[Row]:
+    for found in store.survey(loop_ids):
+        loop = None if found.loop is None else verbs.seen(store, found.loop)
+        yield Row(found.loop_id, loop, found.driven, found.problem)
+
+
+def _fields(row: Row) -> dict[str, object]:
+    if row.loop is None:
+        return {"loop_id": row.loop_id, "status": "damaged", "problem": row.problem}
+    return summaries.fields(row.loop, driven=row.driven)
+
+
+def _table(rows: list[Row]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, no_wrap=column == "LOOP", overflow="ellipsis" if column == "TITLE" else "fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row.cells()))
+    if rows:
+        Console().print(table)

@@ -1,0 +1,125 @@
+"""`untildone resume`: go on with a loop, here or in the background."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from untildone import settings
+from untildone.core import moves
+from untildone.core.errors import LoopBusy
+from untildone.core.events import BudgetChanged
+from untildone.core.loop import CLUSTER, Loop
+from untildone.core.model import Status
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.driving import Show, driver
+from untildone.faces.cli.parameters import AmountChange, Change
+from untildone.faces.cli.views import choosing, summaries
+from untildone.operations import verbs
+from untildone.store import Store
+
+LOOK_EVERY = 0.02
+LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
+"""Seconds in which a runner whose loop rests is gone, and after which one whose loop runs is there to stay."""
+
+
+@click.command()
+@parameters.loop_or_unfinished
+@click.option(
+    "-r",
+    "--rounds",
+    "--max-iterations",
+    "--max-rounds",
+    "rounds",
+    metavar="+5|10",
+    type=AmountChange("rounds", whole=True, unlimited=True),
+    help="+5: five rounds more; 10: ten are left; none: no limit.",
+)
+@click.option("--now", "skip_wait", is_flag=True, help="Do not wait for a usage limit or a retry.")
+@click.option("--detach", is_flag=True, help="Go on in the background.")
+@click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
+@parameters.place
+@parameters.as_json
+def command(
+    name: str | None, rounds: Change | None, skip_wait: bool, detach: bool, plain: bool, folder: str, as_json: bool
+) -> int:
+    """Go on with a loop where it was, in this terminal.
+
+    Without a name: the newest that is unfinished. At a terminal you are asked what to do with it.
+    """
+    store = verbs.store_of(Path(folder))
+    asking = not (rounds or skip_wait or detach or as_json)
+    loop_id = store.find(name) if name is not None else _unfinished(store, asking=asking)
+    if loop_id is None:
+        return 0
+    before = store.load(loop_id)
+    moves.check(before, "resume")
+    if before.host == CLUSTER:
+        _request(store, before, rounds, skip_wait=skip_wait)
+        return _in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
+    chosen = settings.load(store.home, {})
+    with driver(store, chosen, Show(as_json=as_json and not detach, plain=plain)) as drives:
+        drives.watch(loop_id, from_start=False)
+        _request(store, before, rounds, skip_wait=skip_wait)
+        patience = STILL_THERE_AFTER if before.status is Status.RUNNING else LEAVING_WITHIN
+        try:
+            if detach:
+                return _detached(store, loop_id, patience, as_json=as_json)
+            return choosing.drive_on(drives, store, loop_id, patience=patience)
+        except LoopBusy as busy:
+            return _already_running(store.load(loop_id), busy, as_json=as_json)
+
+
+def _unfinished(store: Store, *, asking: bool) -> str | None:
+    """The loop that is meant when none is named; None: the person has chosen otherwise."""
+    if asking and sys.stdin and sys.stdin.isatty() and streams.talk().is_terminal:
+        return choosing.what_to_resume(store)
+    found = choosing.unfinished(store)
+    return found[0].loop_id if found else store.find("last")
+
+
+def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bool) -> None:
+    if rounds is not None:
+        verbs.budget(store, before.loop_id, *_budget(before, rounds))
+    verbs.resume(store, before.loop_id, skip_wait=skip_wait)
+
+
+def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
+    """`+5` adds to the limit; `10` makes it so that ten are left."""
+    if rounds.add and loop.budget.iterations is None:
+        streams.talk().line(f"No limit of rounds is set, so +{rounds.amount:g} changes nothing.")
+        return ()
+    if rounds.add or rounds.amount is None:
+        return (BudgetChanged("iterations", rounds.amount, add=rounds.add),)
+    return (BudgetChanged("iterations", loop.spend.iterations + rounds.amount),)
+
+
+def _detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> int:
+    """A runner that is just leaving does not go on with it: it is given the time to be gone."""
+    from untildone.faces.cli.commands.background import detached
+
+    deadline = time.monotonic() + patience
+    while store.is_driven(loop_id) and store.load(loop_id).status is Status.RUNNING:
+        if time.monotonic() > deadline:
+            raise LoopBusy(f"Loop {loop_id} is running already.")
+        time.sleep(LOOK_EVERY)
+    return detached(store, loop_id, as_json=as_json)
+
+
+def _in_cluster(store: Store, before: Loop, show: Show, *, detach: bool) -> int:
+    from untildone.faces.cli import clustering
+
+    if detach:
+        return clustering.detached(before.loop_id, as_json=show.as_json)
+    return clustering.watched(store, before.loop_id, show, after=before.seq)
+
+
+def _already_running(loop: Loop, busy: LoopBusy, *, as_json: bool) -> int:
+    summaries.answer(loop, driven=True, as_json=as_json)
+    streams.talk().line(f"{busy.sentence} It goes on there.")
+    if busy.hint:
+        streams.talk().line(f"hint: {busy.hint}")
+    return 0

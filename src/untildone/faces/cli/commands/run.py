@@ -1,0 +1,231 @@
+"""`untildone run`: a new loop, driven here until it rests, or in the background."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from untildone.core.errors import AgentMissing, UsageError
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.parameters import Amount
+
+if TYPE_CHECKING:
+    from untildone.settings import Settings
+    from untildone.store import Store
+
+EXTRA = "untildone.extra_arguments"
+LONGEST_TASK = 10_000_000
+
+
+class TakesExtraArguments(click.Command):
+    """What follows `--` belongs to the agent."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own, extra = args, []
+        if "--" in args:
+            place = args.index("--")
+            own, extra = args[:place], args[place + 1 :]
+        ctx.meta[EXTRA] = tuple(extra)
+        return super().parse_args(ctx, own)
+
+
+@click.command(cls=TakesExtraArguments, short_help="Keep an agent at work on a task.", no_args_is_help=True)
+@click.argument("task", metavar="TASK | --file F | -", nargs=-1)
+@click.option("--file", "task_file", metavar="F", help="Read the task from a file.")
+@click.option("--mode", metavar="MODE", help="ralph (default), supervise, instruct, workflow or phases.")
+@click.option(
+    "--route",
+    type=click.Choice(["direct", "planned", "ralph", "architect", "ui_flow", "auto"]),
+    help="For the mode phases.",
+)
+@click.option("--quick", "route", flag_value="direct", type=str, help="Short for --mode phases --route direct.")
+@click.option("--deep", "route", flag_value="ralph", type=str, help="Short for --mode phases --route ralph.")
+@click.option(
+    "--agent", metavar="NAME", help="claude, codex, copilot, gemini, opencode, command, scripted, or a profile."
+)
+@click.option("--command", "program", metavar="WORDS", help="For --agent command: prompt on stdin, answer on stdout.")
+@click.option("--instructor", metavar="NAME", help="Another agent as instructor.")
+@click.option("--supervisor", metavar="NAME", help="Another agent as supervisor.")
+@click.option("--fallback-agent", metavar="NAME", help="Carries on while the agent is at its usage limit.")
+@click.option("--model", metavar="M", help="Handed to the agent as it is, like everything after --.")
+@click.option("--permissions", type=click.Choice(["work", "edit", "read"]), help="How freely the agent may act.")
+@click.option(
+    "--check", "checks", metavar="CMD", multiple=True, help="Must pass before a claim is believed; repeatable."
+)
+@click.option("--check-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a check may take (600).")
+@click.option("--review/--no-review", default=None, help="A supervisor must agree as well.")
+@click.option(
+    "--require-change/--no-require-change", default=None, help="A claim with nothing changed is not believed."
+)
+@click.option(
+    "-r",
+    "--max-iterations",
+    "--max-rounds",
+    "max_iterations",
+    metavar="N",
+    type=Amount("rounds", whole=True, unlimited=True),
+    help="Rounds at most; none: no limit.",
+)
+@click.option("--max-minutes", metavar="M", type=Amount("minutes"), help="Minutes of work, all rounds together.")
+@click.option("--max-cost", metavar="USD", type=Amount("dollars"), help="Dollars, as far as the agent tells them.")
+@click.option(
+    "--max-tokens", metavar="N", type=Amount("tokens", whole=True), help="Tokens, as far as the agent tells them."
+)
+@click.option("--iteration-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a round may take.")
+@click.option("--promise", metavar="TEXT", help='What claims the end; "": nothing does, all rounds are used.')
+@click.option("--marker", metavar="TEXT", help="What the supervisor or instructor ends with.")
+@click.option(
+    "--context",
+    type=click.Choice(["continue", "fresh"]),
+    help="Go on in the agent's session, or in a new one each round.",
+)
+@click.option("--interactive/--auto", default=None, help="Ask the person between steps, or never.")
+@click.option("--once", is_flag=True, help="One ordinary run, no loop.")
+@parameters.place
+@click.option("--worktree/--no-worktree", default=None, help="Work in a git worktree of its own.")
+@click.option("--commit/--no-commit", default=None, help="A commit after each round.")
+@click.option("--detach", is_flag=True, help="Start in the background and print the id.")
+@click.option("--cluster", "in_cluster", is_flag=True, help="Have a cluster of machines do it; needs --store.")
+@click.option("--remote", metavar="URL", help="For a cluster: the git remote of the work (origin of the folder).")
+@click.option("--branch", metavar="B", help="For a cluster: where the work is published (a branch of its own).")
+@click.option("--group", metavar="NAME", help="Share a total with the other loops of a group; needs --store.")
+@click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
+@parameters.as_json
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    task: Sequence[str],
+    task_file: str | None,
+    folder: str,
+    detach: bool,
+    in_cluster: bool,
+    plain: bool,
+    as_json: bool,
+    **flags: Any,
+) -> int:
+    """Keep an agent at work on a task, round after round, until it is verified done.
+
+    TASK is in your words, in a file (--file), or on standard input (-). What follows -- goes to the agent as it is.
+    """
+    words = _task(task, task_file)
+    place = existing_folder(folder)
+    settings_flags = _as_settings(flags, ctx.meta[EXTRA])
+    if in_cluster:
+        from untildone.faces.cli.clustering import begin
+
+        return begin(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
+    return _start(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
+
+
+def existing_folder(name: str) -> Path:
+    try:
+        place = Path(name).resolve()
+        if place.is_dir():
+            return place
+    except (OSError, RuntimeError, ValueError):
+        pass
+    raise UsageError(f"There is no folder {streams.printable(name)}.", "give an existing one with --dir")
+
+
+def _task(words: Sequence[str], file: str | None) -> str:
+    if words and file is not None:
+        raise UsageError("There are two tasks: one in words and one in a file.", "give one of them")
+    if file is not None:
+        return _decoded(_content(file), f"The file {streams.printable(file)}")
+    if list(words) == ["-"]:
+        return _decoded(sys.stdin.buffer.read() if sys.stdin else b"", "Standard input")
+    if not words:
+        raise UsageError("There is no task.", 'say what is to be done: untildone run "make the tests pass"')
+    return _sound(" ".join(words), "The task")
+
+
+def _content(file: str) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(LONGEST_TASK + 1)
+    except (OSError, ValueError) as problem:
+        told = getattr(problem, "strerror", None) or problem
+        raise UsageError(
+            f"Cannot read the task from {streams.printable(file)}: {told}.", "give a readable file with --file"
+        ) from None
+
+
+def _decoded(content: bytes, what: str) -> str:
+    try:
+        return _sound(content.decode("utf-8-sig"), what)
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"{what} is not UTF-8 text (byte {problem.start + 1}).", "save it as UTF-8") from None
+
+
+def _sound(task: str, what: str) -> str:
+    if not task.strip():
+        raise UsageError(f"{what} is empty.", "say what is to be done")
+    if "\0" in task:
+        raise UsageError(f"{what} has a NUL character.", "remove it: agents take text")
+    if len(task) > LONGEST_TASK:
+        raise UsageError(
+            f"{what} is longer than {LONGEST_TASK:,} characters.", "put the details into files that it names"
+        )
+    return task.encode("utf-8", "replace").decode()
+
+
+def _as_settings(flags: dict[str, Any], extra: tuple[str, ...]) -> dict[str, Any]:
+    """Flags under the names of the settings; what was not said is left out."""
+    flags = {name: value for name, value in flags.items() if value is not None}
+    if flags.pop("once", False):
+        flags["loop_enabled"] = False
+    if "program" in flags:
+        flags["command"] = flags.pop("program")
+        flags.setdefault("agent", "command")
+    if "route" in flags:
+        flags.setdefault("mode", "phases")
+    checks = {"checks": flags.pop("checks")} if flags["checks"] else {}
+    flags.pop("checks", None)
+    return {**flags, **checks, **({"args": extra} if extra else {})}
+
+
+def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
+    from untildone import settings
+    from untildone.faces.cli.driving import Show, driver
+    from untildone.faces.cli.views.choosing import drive_on
+    from untildone.operations import verbs
+
+    chosen = for_terminal(settings.load(place, flags), asking=not (detach or as_json))
+    store = verbs.store_of(place, create=True)
+    if detach:
+        from untildone.faces.cli.commands.background import detached
+
+        return detached(store, created(store, task, chosen, place), as_json=as_json)
+    with driver(store, chosen, Show(as_json=as_json, plain=plain)) as drives:
+        loop_id = created(store, task, chosen, place)
+        drives.watch(loop_id, from_start=True)
+        drives.introduce(loop_id)
+        return drive_on(drives, store, loop_id)
+
+
+def created(store: Store, task: str, chosen: Settings, place: Path, host: str = "") -> str:
+    """A new loop, and what is to be said of its task; its id."""
+    from untildone.operations import verbs
+
+    try:
+        loop = verbs.create(store, task, chosen, place, host=host)
+    except AgentMissing as problem:
+        raise UsageError(problem.sentence, problem.hint) from None
+    for notice in verbs.opening(task, chosen, place).notices:
+        streams.talk().line(notice)
+    return verbs.start(store, loop.loop_id, host).loop_id
+
+
+def for_terminal(chosen: Settings, *, asking: bool) -> Settings:
+    """An instructor at a terminal works with a person: no limit of rounds, and a question when it is done."""
+    if chosen.mode != "instruct" or not asking or not (sys.stdin and sys.stdin.isatty()):
+        return chosen
+    usual = {"max_iterations": "none", "interactive": True}
+    return chosen.model_copy(
+        update={name: value for name, value in usual.items() if name not in chosen.model_fields_set}
+    )

@@ -1,0 +1,145 @@
+"""`untildone serve`: many loops in one process, behind an API and a dashboard."""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import logging
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from untildone.core.codec import timestamp
+from untildone.core.errors import UsageError
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.commands.run import existing_folder
+
+if TYPE_CHECKING:
+    import socket
+
+    from fastapi import FastAPI
+
+    from untildone.faces.api.service import Service
+
+PORT = 8321
+NEEDED = ("fastapi", "uvicorn", "sse_starlette")
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free.")
+@click.option("--allow-remote", is_flag=True, help="Needed for an address that others can reach; they need the token.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="A name by which others call it; repeatable.")
+@click.option("--slots", type=click.IntRange(1, 256), default=4, show_default=True, help="Loops driven at once.")
+@click.option("--dir", "folders", metavar="D", multiple=True, help="A workspace; repeatable (this folder).")
+@parameters.store
+@click.option(
+    "--cluster", "in_cluster", is_flag=True, help="New loops are driven by a cluster, not here; needs --store."
+)
+@click.option("--no-dashboard", is_flag=True, help="The API alone.")
+@click.option("--quiet", is_flag=True, help="No line for each request.")
+@parameters.as_json
+def command(
+    host: str,
+    port: int,
+    allow_remote: bool,
+    names: Sequence[str],
+    slots: int,
+    folders: Sequence[str],
+    in_cluster: bool,
+    no_dashboard: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Drive many loops in this process, behind an API and a dashboard.
+
+    Loops go on where they were when the server was ended or killed. Prints a link that logs a browser in, once.
+    """
+    _check_packages()
+    _check_reach(host, allow_remote=allow_remote)
+    from untildone.faces.api import keys, serving
+    from untildone.faces.api.service import Service
+    from untildone.hosts.fleet import HOST
+
+    serving.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
+    places = list(dict.fromkeys(existing_folder(folder) for folder in folders or (".",)))
+    driven_by = _cluster(places) if in_cluster else HOST
+    doorkeeper = keys.Keys(keys.find_token(os.environ))
+    listening = serving.listen(host, port)
+    with Service(places, doorkeeper, slots, host=driven_by) as service:
+        app = _app(service, names, host, remote=allow_remote, dashboard=not no_dashboard)
+        _announce(service, listening, as_json=as_json)
+        serving.serve(app, listening)
+    return 0
+
+
+def _cluster(folders: Sequence[Path]) -> str:
+    """What cannot work is said before anything is served."""
+    from untildone.core.loop import CLUSTER
+    from untildone.operations import planning
+    from untildone.store import places
+
+    for folder in folders:
+        if not places.named(folder, os.environ):
+            raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
+        planning.cluster(folder)
+    return CLUSTER
+
+
+def _check_packages() -> None:
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"The server needs packages that are not installed: {', '.join(missing)}.", "pip install 'untildone[serve]'"
+        )
+
+
+def _check_reach(host: str, *, allow_remote: bool) -> None:
+    try:
+        near = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        near = host == "localhost"
+    if not near and not allow_remote:
+        raise UsageError(
+            f"Others could reach {host}.", "say --allow-remote if they may; whoever has the token can run programs here"
+        )
+
+
+def _app(service: Service, names: Sequence[str], host: str, *, remote: bool, dashboard: bool) -> FastAPI:
+    from untildone.faces.api.app import LOOPBACK_NAMES, create_app, greet
+
+    app = create_app(service, (*LOOPBACK_NAMES, host, *names), remote=remote)
+    if not (dashboard and _mount_dashboard(app, service)):
+        greet(app)
+    return app
+
+
+def _mount_dashboard(app: FastAPI, service: Service) -> bool:
+    """Whether there is one."""
+    if importlib.util.find_spec("untildone.faces.web") is None or importlib.util.find_spec("nicegui") is None:
+        return False
+    importlib.import_module("untildone.faces.web").mount(app, service)
+    return True
+
+
+def _announce(service: Service, listening: socket.socket, *, as_json: bool) -> None:
+    host, port = listening.getsockname()[:2]
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    url = f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+    link = f"{url}/login?code={service.keys.new_code()}"
+    if as_json:
+        told = {"event": "server_start", "ts": timestamp(time.time()), "url": url, "login": link, "pid": os.getpid()}
+        streams.data().record(told)
+    else:
+        streams.data().line(link)
+    talk = streams.talk()
+    talk.line(
+        f"Serving {', '.join(str(Path(folder)) for folder in service.stores)} at {url}; the link above logs in, once."
+    )
+    taken_up = service.fleet.load()
+    if taken_up.queued or taken_up.driving:
+        talk.line(f"{len(taken_up.queued) + len(taken_up.driving)} loops go on.")

@@ -1,0 +1,149 @@
+"""`untildone watch`: the view of a running loop from another terminal."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import click
+
+from untildone import agents
+from untildone.agents import Reader, Request
+from untildone.core.apply import apply
+from untildone.core.events import Entry, GatesRan, GateStarted, LimitReached, TurnRetried, TurnStarted
+from untildone.core.loop import Loop
+from untildone.core.model import Status
+from untildone.engine.turns import output_name
+from untildone.faces.cli import parameters, streams
+from untildone.faces.cli.driving import Show, view_of
+from untildone.faces.cli.views import ending, telling
+from untildone.faces.cli.views.watching import PlainView
+from untildone.operations import verbs
+from untildone.store import Spool, Store
+
+LOOK_EVERY, LOOK_AT_OUTPUT_EVERY = 0.05, 0.1
+AT_ONCE = 1 << 20
+
+
+class AgentOutput:
+    """Reads along what the agent of the running turn prints."""
+
+    def __init__(self, store: Store, loop_id: str) -> None:
+        self._store = store
+        self._loop_id = loop_id
+        self._name = ""
+        self._reader: Reader | None = None
+        self._spool: Spool | None = None
+        self._read = 0
+        self._next_look = 0.0
+        self._rest = b""
+
+    def turn(self, event: TurnStarted, loop: Loop) -> None:
+        choice = loop.settings.agent_for(event.role)
+        name = output_name(event.role, event.iteration)
+        self._reader = agents.find(choice.agent).reader(Request(prompt="", command=choice.command))
+        if name != self._name:
+            self._name, self._read, self._rest = name, 0, b""
+            self._spool = self._store.spool(self._loop_id, name)
+
+    def show(self, view: PlainView, loop: Loop) -> bool:
+        """Show what is new; whether there was something."""
+        content = self._fresh()
+        *lines, self._rest = (self._rest + content).split(b"\n")
+        for line in lines:
+            for event in self._reader.feed(line) if self._reader else ():
+                view.agent(event, loop)
+        return bool(content)
+
+    def look_now(self) -> None:
+        """Something happened: what was printed before it comes first."""
+        self._next_look = 0.0
+
+    def _fresh(self) -> bytes:
+        if self._spool is None or time.monotonic() < self._next_look:
+            return b""
+        content = self._spool.read(self._read, AT_ONCE)
+        self._read += len(content)
+        self._next_look = 0.0 if content else time.monotonic() + LOOK_AT_OUTPUT_EVERY
+        return content
+
+
+class Watch:
+    def __init__(self, store: Store, loop_id: str, view: PlainView) -> None:
+        self._store = store
+        self._loop_id = loop_id
+        self._view = view
+        self._output = AgentOutput(store, loop_id)
+        self._loop: Loop | None = None
+
+    def until_rest(self) -> Loop:
+        """Show what happens until the loop rests."""
+        journal = self._store.open(self._loop_id)
+        try:
+            self._begin(tuple(journal.entries()), journal.loop)
+            while journal.loop.status in (Status.CREATED, Status.RUNNING) or self._store.is_driven(self._loop_id):
+                fresh = journal.catch_up()
+                if not self._step(fresh) and not fresh:
+                    time.sleep(LOOK_EVERY)
+            self._step(journal.catch_up())
+            return journal.loop
+        finally:
+            journal.close()
+
+    def _begin(self, entries: tuple[Entry, ...], loop: Loop) -> None:
+        """What was before: only the running turn is shown again."""
+        self._loop = loop
+        turns = [number for number, entry in enumerate(entries) if isinstance(entry.event, TurnStarted)]
+        for line in telling.introduction(loop):
+            self._view.line(line)
+        for entry in entries[turns[-1] if turns else 0 :] if loop.turn is not None else entries[-1:]:
+            self._tell(entry, loop)
+
+    def _step(self, fresh: tuple[Entry, ...]) -> bool:
+        assert self._loop is not None
+        if fresh:
+            self._output.look_now()
+        printed = self._output.show(self._view, self._loop)
+        for entry in fresh:
+            self._loop = apply(self._loop, entry)
+            self._tell(entry, self._loop)
+        return printed
+
+    def _tell(self, entry: Entry, loop: Loop) -> None:
+        self._view.entry(entry, loop)
+        match entry.event:
+            case TurnStarted():
+                self._output.turn(entry.event, loop)
+            case GateStarted(command=command):
+                self._view.gate(command, None)
+            case GatesRan(results=results):
+                for result in results:
+                    if result.gate == "check":
+                        self._view.gate(result.command, result)
+            case LimitReached(until=until, message=message):
+                self._view.waiting(until, f"limit: {message}", loop)
+            case TurnRetried(not_before=until, failure=failure):
+                self._view.waiting(until, f"{failure.kind.value}: {failure.message}", loop)
+
+
+@click.command()
+@parameters.loop_or_last
+@click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
+@parameters.place
+def command(name: str, plain: bool, folder: str) -> int:
+    """Watch a running loop from another terminal, until it rests. Ctrl-C leaves it alone."""
+    store = verbs.store_of(Path(folder))
+    watched(store, store.find(name), Show(plain=plain))
+    return 0
+
+
+def watched(store: Store, loop_id: str, show: Show) -> Loop:
+    """Show a loop until it rests, and how it does."""
+    view = view_of(store.redactor, show, os.environ)
+    with view:
+        loop = Watch(store, loop_id, view).until_rest()
+    for line in ending.lines(loop, store):
+        view.line(line)
+    streams.data().line(f"{loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
+    return loop

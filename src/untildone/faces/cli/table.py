@@ -1,0 +1,101 @@
+"""The table of commands. A command's module is imported only when the command is run: a new one is one more line here."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from untildone.core.value import dataclass
+
+ROOM = "untildone.faces.cli.commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command is written (`module:attribute`), and its line in the list."""
+
+    where: str
+    line: str
+    hidden: bool = False
+
+
+COMMANDS = {
+    "run": Place("run:command", "Keep an agent at work on a task until it is verified done."),
+    "list": Place("list:command", "The loops of this folder, newest first."),
+    "show": Place("show:command", "One loop: where it stands, what it used, what its gates say."),
+    "log": Place("log:command", "What happened in a loop, or what its agent printed."),
+    "watch": Place("watch:command", "The live view of a running loop, from another terminal."),
+    "pause": Place("control:pause", "Pause a loop after its round, or now."),
+    "resume": Place("resume:command", "Go on with a loop in this terminal."),
+    "stop": Place("control:stop", "End a loop for good after its round, or now."),
+    "say": Place("say:command", "Tell a loop something; [r+5] at the start adds rounds."),
+    "budget": Place("budget:command", "Change what a loop may use, while it runs or rests."),
+    "group": Place("group:command", "What all loops of a group may use together."),
+    "wait": Place("wait:command", "Wait until a loop rests, and exit as it did."),
+    "verify": Place("verify:command", "Run the gates of an ended loop again, and compare."),
+    "diff": Place("diff:command", "What a loop changed in its workspace."),
+    "agents": Place("agents:command", "The agents: which are installed, and what they can do."),
+    "config": Place("config:command", "The settings in effect, and where each comes from."),
+    "supervisor": Place("supervisor:command", "`supervisor init` writes a starter SUPERVISOR.md."),
+    "demo": Place("demo:command", "Watch a loop catch an agent that lies."),
+    "wrap": Place("wrap:command", "Your agent at its own terminal, with a supervisor at every stop."),
+    "hook": Place("hook:command", "The loop inside your own agent session."),
+    "serve": Place("serve:command", "Many loops behind an API and a dashboard."),
+    "worker": Place("worker:command", "This machine's share of a cluster that drives loops on many machines."),
+    "completion": Place("completion:command", "Print the completion script of a shell."),
+    "_wrapped": Place("wrap:begin", "Begin a loop in a wrapped session; its hook starts this.", hidden=True),
+    "_drive": Place("background:command", "Drive a loop; --detach starts this.", hidden=True),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by the table alone."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, place in COMMANDS.items() if not place.hidden]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, attribute = place.where.partition(":")
+        command: click.Command = getattr(importlib.import_module(f"{ROOM}.{module}"), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].line) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        fitting = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=COMMANDS[name].line) for name in fitting]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"untildone {version('untildone')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="`untildone COMMAND --help` says more. LOOP is an id, a unique part of one, or `last`.",
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+def program() -> None:
+    """Your coding agent says that it is done. untildone makes sure."""

@@ -1,0 +1,107 @@
+"""Questions to the person at the terminal about a whole loop: which to go on with, and what to do when its rounds are used up."""
+
+from __future__ import annotations
+
+import time
+
+from untildone.core import budget as budgets
+from untildone.core.errors import UntilDoneError
+from untildone.core.events import BudgetChanged, LoopCreated
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome, Status
+from untildone.faces.cli import streams
+from untildone.faces.cli.commands import show
+from untildone.faces.cli.driving import Driver
+from untildone.faces.cli.views import menus, summaries
+from untildone.faces.cli.views.plain import one_line
+from untildone.operations import verbs
+from untildone.store import Store
+
+CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
+SIMPLIFY, LEAVE = "simplify the task", "save and leave"
+MORE_ROUNDS, MORE_MINUTES = 10, 30
+_LIMITS = {"iterations": "Iteration", "minutes": "Time", "cost": "Cost", "tokens": "Token"}
+MOST_OFFERED = 20
+
+
+def unfinished(store: Store) -> list[Loop]:
+    """The loops that can go on and that nobody drives, newest first."""
+    loops = [_readable(store, loop_id) for loop_id in reversed(store.live_ids()) if not store.is_driven(loop_id)]
+    return [loop for loop in loops if loop is not None and not loop.status.ended]
+
+
+def _readable(store: Store, loop_id: str) -> Loop | None:
+    try:
+        return store.load(loop_id)
+    except UntilDoneError:
+        return None
+
+
+def what_to_resume(store: Store) -> str | None:
+    """The loop that the person wants to go on with; None: they want nothing more."""
+    loops = unfinished(store)[:MOST_OFFERED]
+    if not loops:
+        return store.find("last")
+    named = {f"{loop.loop_id}  {summaries.rounds(loop)}  {one_line(loop.title, 60)}": loop for loop in loops}
+    picked = next(iter(named)) if len(named) == 1 else menus.pick("Unfinished loops", (), tuple(named))
+    return None if picked is None else _what_with(store, named[picked])
+
+
+def _what_with(store: Store, loop: Loop) -> str | None:
+    title, choices = f"Found an unfinished loop: {loop.loop_id}", (CONTINUE, START_OVER, SHOW, GIVE_UP)
+    while (wish := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
+        for line in show.page(store, loop, driven=False, now=time.time()):
+            streams.talk().line(line)
+    if wish == START_OVER:
+        return _started_over(store, loop)
+    if wish == GIVE_UP:
+        summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
+    return loop.loop_id if wish == CONTINUE else None
+
+
+def _started_over(store: Store, loop: Loop) -> str:
+    """The same task, settings and budget from the beginning; the old loop is given up."""
+    verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED)
+    new = verbs.new_id(time.time())
+    return store.create(LoopCreated(new, loop.title, loop.description, loop.settings, loop.budget)).loop_id
+
+
+def drive_on(drives: Driver, store: Store, loop_id: str, *, patience: float = 0.0) -> int:
+    """Drive it; where phases ran out of rounds, time or money and a person is there, ask them, and go on as they say."""
+    exit_code = drives.drive(loop_id, patience=patience)
+    while drives.has_person and exit_code == Outcome.BUDGET.exit_code:
+        if not _wants_more(store, store.load(loop_id)):
+            left = store.load(loop_id).outcome
+            return left.exit_code if left else exit_code
+        exit_code = drives.drive(loop_id)
+    return exit_code
+
+
+def _wants_more(store: Store, loop: Loop) -> bool:
+    if loop.settings.mode != "phases" or loop.status is not Status.PAUSED:
+        return False
+    used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
+    if not used_up:
+        return False
+    title = f"{' and '.join(_LIMITS[gauge.limit] for gauge in used_up)} limit reached"
+    more = ", ".join(f"+{_more(gauge):,.10g} {gauge.unit}" for gauge in used_up)
+    wish = menus.pick(title, menus.facts_at_limit(loop), (more, SIMPLIFY, LEAVE, GIVE_UP))
+    if wish == GIVE_UP:
+        summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
+    if wish == SIMPLIFY and (words := menus.ask("What may it leave out? ")):
+        verbs.say(store, loop.loop_id, f"The task is simpler now: {words}")
+    elif wish != more:
+        return False
+    verbs.budget(store, loop.loop_id, *map(_raise, used_up))
+    verbs.resume(store, loop.loop_id)
+    return True
+
+
+def _more(gauge: budgets.Gauge) -> float:
+    """Of dollars and tokens, as much again."""
+    return {"iterations": MORE_ROUNDS, "minutes": MORE_MINUTES}.get(gauge.limit, gauge.allowed)
+
+
+def _raise(gauge: budgets.Gauge) -> BudgetChanged:
+    """So that so much is left, although more than was allowed may be used already."""
+    return BudgetChanged(gauge.limit, _more(gauge) + gauge.used - gauge.allowed, add=True)

@@ -1,0 +1,98 @@
+"""How a loop came to rest, for people (sentence, reason, what to do next) and for programs (the last line of JSON)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, assert_never
+
+from untildone.core import budget as budgets
+from untildone.core.codec import timestamp
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome
+from untildone.core.receipt import duration
+from untildone.faces.cli import parameters
+from untildone.faces.cli.views.plain import one_line
+from untildone.faces.cli.views.telling import Kind, Line
+from untildone.store import Store, layout
+from untildone.store.files import FileStore
+
+LONGEST_REASON = 1000
+
+
+def fields(loop: Loop, exit_code: int, at: float) -> dict[str, Any]:
+    spend = loop.spend
+    return {
+        "event": "loop_end",
+        "ts": timestamp(at),
+        "loop_id": loop.loop_id,
+        "status": loop.status.value,
+        "outcome": loop.outcome.word if loop.outcome else None,
+        "iterations": spend.iterations,
+        "spend": {"cost_usd": spend.cost_usd, "tokens": spend.tokens, "seconds": round(spend.seconds, 3)},
+        "exit_code": exit_code,
+    }
+
+
+def lines(loop: Loop, store: Store) -> tuple[Line, ...]:
+    outcome = loop.outcome
+    if outcome is None:
+        return (Line(f"Loop {loop.loop_id} is {loop.status.value}."),)
+    reason, _, advice = loop.reason.partition(" hint: ")
+    told = f"{outcome.word}: {outcome.sentence} {one_line(reason, LONGEST_REASON)}".rstrip()
+    hints = [hint for hint in (one_line(advice, LONGEST_REASON), next_step(loop, outcome, store)) if hint]
+    return (
+        Line(told, Kind.GOOD if outcome.exit_code == 0 else Kind.BAD),
+        Line(f"{_used(loop)}", Kind.QUIET),
+        *(Line(f"hint: {hint}") for hint in hints),
+    )
+
+
+def _used(loop: Loop) -> str:
+    spend = loop.spend
+    parts = [
+        f"{spend.iterations} {'round' if spend.iterations == 1 else 'rounds'}",
+        f"{duration(spend.seconds)} at work",
+    ]
+    parts += [f"${spend.cost_usd:.4f}"] if spend.cost_usd else []
+    parts += [f"{spend.tokens:,} tokens"] if spend.tokens else []
+    return ", ".join(parts)
+
+
+def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
+    """The command that a person most likely wants next."""
+    name = loop.loop_id + _where(store)
+    match outcome:
+        case Outcome.VERIFIED:
+            return f"`untildone diff {name}` shows what changed"
+        case Outcome.CLAIMED:
+            return 'nothing verified it: next time name a check, such as --check "pytest -q"'
+        case Outcome.BUDGET:
+            return _more_budget(loop, name)
+        case Outcome.STALLED:
+            return f'tell it what to do otherwise: `untildone say {name} "…"`, then `untildone resume {name}`'
+        case Outcome.PAUSED | Outcome.INTERRUPTED:
+            return f"`untildone resume {name}` goes on"
+        case Outcome.FAILED:
+            return f"`untildone log {name}` shows what happened"
+        case Outcome.STOPPED | Outcome.ABANDONED:
+            return ""
+        case _:
+            assert_never(outcome)
+
+
+def _more_budget(loop: Loop, name: str) -> str:
+    gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=True)
+    if gauge is None or gauge.limit == "iterations":
+        return f"`untildone resume {name} -r +5` goes on with five more rounds"
+    more = {"minutes": "+30", "cost": "+5", "tokens": "+1000000"}[gauge.limit]
+    return f"`untildone budget {name} --{gauge.limit} {more}`, then `untildone resume {name}` goes on"
+
+
+def _where(store: Store) -> str:
+    """What to add so that the loop is found from this folder."""
+    if not isinstance(store, FileStore):
+        return parameters.store_again()
+    try:
+        return "" if layout.find_root(Path.cwd()) == store.root.resolve() else f" --dir {store.home}"
+    except OSError:
+        return f" --dir {store.home}"

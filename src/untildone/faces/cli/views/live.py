@@ -1,0 +1,234 @@
+"""The live view at a terminal: lines scroll by, and below them a panel shows what goes on now. Rich draws it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.rule import Rule
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from untildone.agents import AgentEvent, Said, SessionKnown, ToolEnded
+from untildone.core import budget as budgets
+from untildone.core import rounds
+from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.loop import Loop
+from untildone.core.model import GateResult, Spend
+from untildone.core.receipt import duration
+from untildone.core.secrets import Redactor
+from untildone.core.value import replace
+from untildone.faces.cli.streams import Output
+from untildone.faces.cli.views import telling
+from untildone.faces.cli.views.plain import one_line
+from untildone.faces.cli.views.telling import Kind, Line
+from untildone.faces.cli.views.watching import PlainView
+
+FRAMES_A_SECOND = 6
+RECENT = 4
+BAR_WIDTH = 24
+STYLES = {
+    Kind.HEADER: "bold cyan",
+    Kind.SAID: "",
+    Kind.DONE: "cyan",
+    Kind.QUIET: "dim",
+    Kind.GOOD: "bold green",
+    Kind.BAD: "bold red",
+    Kind.WARNING: "yellow",
+    Kind.PLAIN: "",
+}
+UNITS = {"iterations": "rounds", "minutes": "minutes", "cost": "dollars", "tokens": "tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    until: float
+    reason: str
+    seq: int
+    """The wait is over once the loop has moved on from here."""
+
+
+class LiveView(PlainView):
+    def __init__(self, talk: Output, redactor: Redactor) -> None:
+        super().__init__(talk, redactor)
+        self._console = Console(stderr=True, highlight=False)
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._ticker: threading.Thread | None = None
+        self._started = time.monotonic()
+        self._loop: Loop | None = None
+        self._now: deque[AgentEvent] = deque(maxlen=RECENT)
+        self._gates: dict[str, GateResult | None] = {}
+        self._waiting: Waiting | None = None
+        self._spinner = Spinner("dots")
+        self._live = self._new_live()
+
+    def __enter__(self) -> LiveView:
+        self._resume()
+        return self
+
+    def _new_live(self) -> Live:
+        return Live(
+            console=self._console,
+            get_renderable=self._panel,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def _resume(self) -> None:
+        # One that is started again would draw over as many lines as it had when it was stopped.
+        self._live = self._new_live()
+        self._over.clear()
+        self._draw(self._live.start)
+        self._ticker = threading.Thread(target=self._tick, name="live view", daemon=True)
+        self._ticker.start()
+
+    def _suspend(self) -> None:
+        self._over.set()
+        if self._ticker is not None:
+            self._ticker.join()
+        self._draw(self._live.stop)
+
+    def _tick(self) -> None:
+        while not self._over.wait(1 / FRAMES_A_SECOND):
+            self._draw(self._live.refresh)
+
+    def _draw(self, step: Callable[[], None]) -> None:
+        """One at a time: two threads that move the cursor would overwrite each other's lines."""
+        with self._lock:
+            if self._talk.gone:
+                return
+            try:
+                step()
+            except (OSError, ValueError):
+                self._talk.gone = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._suspend()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        self._suspend()
+        try:
+            yield
+        finally:
+            self._resume()
+
+    def line(self, line: Line) -> None:
+        text = _text(Line(self._redactor.text(line.text), line.kind))
+        self._draw(lambda: self._console.print(text, overflow="fold"))
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        self._loop = loop
+        if isinstance(entry.event, TurnStarted | TurnEnded | TurnInterrupted):
+            self._now.clear()
+        if isinstance(entry.event, TurnStarted):
+            self._gates = {}
+        super().entry(entry, loop)
+
+    def agent(self, event: AgentEvent, loop: Loop) -> None:
+        """What it says scrolls by; what it does is seen while it does it."""
+        self._loop = loop
+        if not isinstance(event, ToolEnded | SessionKnown) or (isinstance(event, ToolEnded) and not event.ok):
+            self._now.append(event)
+        if isinstance(event, Said):
+            super().agent(event, loop)
+
+    def gate(self, command: str, result: GateResult | None) -> None:
+        self._gates[command] = result
+        if result is not None:
+            super().gate(command, result)
+
+    def waiting(self, until: float, reason: str, loop: Loop) -> None:
+        self._waiting = Waiting(until, reason, loop.seq)
+
+    def _panel(self) -> RenderableType:
+        loop = self._loop
+        if loop is None:
+            return Text("starting …", style="dim")
+        room = max(4, self._console.height - 2)
+        rows = [Rule(style="dim"), self._head(loop), *self._doing(loop), *self._gate_rows(loop), *self._bars(loop)]
+        return Group(*rows[:room])
+
+    def _head(self, loop: Loop) -> RenderableType:
+        left = budgets.rounds_left(loop.budget, loop.spend)
+        spend = loop.spend
+        told = [duration(time.monotonic() - self._started)]
+        told += [f"${spend.cost_usd:.2f}"] if spend.cost_usd else []
+        told += [f"{spend.tokens:,} tokens"] if spend.tokens else []
+        head = Text(
+            rounds.header(spend.iterations, left) if spend.iterations else "starting", style=STYLES[Kind.HEADER]
+        )
+        head.append(f"  {' · '.join(told)}", style="dim")
+        return _one_row(head)
+
+    def _doing(self, loop: Loop) -> list[RenderableType]:
+        waiting = self._waiting
+        if waiting is not None and waiting.seq == loop.seq and (left := waiting.until - time.time()) > 0:
+            told = f"waiting {duration(left)}, until {telling.clock(waiting.until)}: {one_line(waiting.reason)}"
+            return [_one_row(Text(f"⏳ {told}", style=STYLES[Kind.WARNING]))]
+        lines: list[RenderableType] = [
+            _one_row(_text(line)) for event in tuple(self._now) if (line := telling.of_agent(event)) is not None
+        ]
+        if loop.turn is not None:
+            who = f"{loop.turn.role.value} {loop.turn.profile} at work {duration(time.time() - loop.turn.started_at)}"
+            self._spinner.update(text=Text(who, style="dim"))
+            lines.append(self._spinner)
+        return lines
+
+    def _gate_rows(self, loop: Loop) -> list[RenderableType]:
+        return [_one_row(_gate(command, self._gates, loop)) for command in loop.settings.checks]
+
+    def _bars(self, loop: Loop) -> list[RenderableType]:
+        table = Table.grid(padding=(0, 1))
+        width = max(6, min(BAR_WIDTH, self._console.width - 36))
+        for gauge in budgets.gauges(loop.budget, _spend_now(loop)):
+            style = "red" if gauge.used_up else "yellow" if gauge.share >= budgets.WARN_AT else "green"
+            bar = ProgressBar(total=1.0, completed=gauge.share, width=width, complete_style=style, finished_style=style)
+            used = gauge.sentence().split(" of ")[0]
+            table.add_row(
+                Text(UNITS[gauge.limit], style="dim"), bar, Text(f"{used} of {gauge.allowed:,.10g}", style="dim")
+            )
+        return [table] if table.row_count else []
+
+
+def _spend_now(loop: Loop) -> Spend:
+    """With the time of the turn that is being taken."""
+    running = max(0.0, time.time() - loop.turn.started_at) if loop.turn is not None and loop.answer is None else 0.0
+    return replace(loop.spend, seconds=loop.spend.seconds + running)
+
+
+def _gate(command: str, gates: dict[str, GateResult | None], loop: Loop) -> Text:
+    name = one_line(command)
+    if command in gates:
+        result = gates[command]
+        if result is None:
+            return Text(f"◌ {name} runs", style="yellow")
+    else:
+        result = next((old for old in loop.gates if old.command == command), None)
+    if result is None:
+        return Text(f"○ {name}", style="dim")
+    return Text(f"{'✓' if result.passed else '✗'} {name}", style="green" if result.passed else "red")
+
+
+def _text(line: Line) -> Text:
+    return Text(line.text, style=STYLES[line.kind])
+
+
+def _one_row(text: Text) -> Text:
+    text.no_wrap = True
+    text.overflow = "ellipsis"
+    return text

@@ -1,0 +1,122 @@
+"""Menus for the person at the terminal: a box with facts and numbered choices, answered with a number on a line.
+
+Nonsense is asked for again, a few times. Then, as at the end of the input and on Ctrl-C, nothing is chosen.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from rich.cells import cell_len, set_cell_size
+
+from untildone import modes
+from untildone.core import budget as budgets
+from untildone.core.codec import timestamp
+from untildone.core.loop import Loop
+from untildone.core.model import TaskStatus
+from untildone.faces.cli import streams
+from untildone.faces.cli.views import summaries
+from untildone.faces.cli.views.plain import one_line
+
+WIDTH = 76
+ASKED_AT_MOST = 3
+
+
+def pick(title: str, facts: Sequence[str], choices: Sequence[str]) -> str | None:
+    """What they choose; None if they choose nothing."""
+    for line in box(title, facts, choices):
+        streams.talk().line(line)
+    _forget_typed_ahead()
+    for _ in range(ASKED_AT_MOST):
+        answer = ask(f"Choose (1-{len(choices)}): ")
+        if answer is None:
+            return None
+        if answer.isdecimal() and len(answer) < 4 and 1 <= int(answer) <= len(choices):
+            return choices[int(answer) - 1]
+        streams.talk().line(f"'{streams.printable(answer)}' is none of 1 to {len(choices)}.")
+    return None
+
+
+def ask(question: str) -> str | None:
+    """A line from them, without blanks around; None at the end of the input or on Ctrl-C."""
+    with _interruptible():
+        try:
+            streams.talk().raw(question.encode("utf-8", "replace"))
+            text = sys.stdin.readline()
+        except (KeyboardInterrupt, OSError, ValueError):
+            text = ""
+    if text.endswith("\n"):
+        return text.strip()
+    streams.talk().line("")
+    return None
+
+
+def facts_at_limit(loop: Loop) -> tuple[str, ...]:
+    done = [task.text for task in loop.tasks if task.status is TaskStatus.COMPLETED]
+    left = [task.text for task in loop.tasks if task.status is not TaskStatus.COMPLETED]
+    used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
+    return (
+        f"Iteration: {summaries.rounds(loop)}",
+        *(f"Used up: {gauge.sentence()}" for gauge in used_up if gauge.limit != "iterations"),
+        f"Done: {one_line('; '.join(done)) or 'no subtask yet'}",
+        f"Not done: {one_line('; '.join(left)) or where_it_stands(loop)}",
+    )
+
+
+def facts_of_unfinished(loop: Loop) -> tuple[str, ...]:
+    route = (loop.skill_state or {}).get("route")
+    return (
+        f"Task: {one_line(loop.title)}",
+        f"Mode: {loop.settings.mode}" + (f", route {route}" if route else ""),
+        f"Progress: {where_it_stands(loop)}, iteration {summaries.rounds(loop)}",
+        f"Last active: {timestamp(loop.updated_at)[:19].replace('T', ' ')} UTC",
+    )
+
+
+def where_it_stands(loop: Loop) -> str:
+    """In a few words: the first of what the live state file calls pending, or the loop's status."""
+    text = modes.find(loop.settings.mode).live_state(loop) or ""
+    pending = text.partition("\n## Pending Work\n1. ")[2].partition("\n")[0]
+    return pending or (loop.outcome.word if loop.outcome else loop.status.value)
+
+
+def box(title: str, facts: Sequence[str], choices: Sequence[str]) -> Iterator[str]:
+    rule = "═" * WIDTH
+    yield f"╔{rule}╗"
+    yield _row(title)
+    yield f"╠{rule}╣"
+    yield from map(_row, facts)
+    yield f"╠{rule}╣"
+    yield from (_row(f"  [{number}] {choice}") for number, choice in enumerate(choices, 1))
+    yield f"╚{rule}╝"
+
+
+def _row(text: str) -> str:
+    room = WIDTH - 2
+    cut = text if cell_len(text) <= room else f"{set_cell_size(text, room - 1)}…"
+    return f"║ {set_cell_size(cut, room)} ║"
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Within it, Ctrl-C ends the question, not the loop that it is about."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+
+
+def _forget_typed_ahead() -> None:
+    """What was typed before the question was asked is no answer to it."""
+    with suppress(ImportError, OSError, ValueError):
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -1,0 +1,139 @@
+"""The person at the terminal: asked for an answer or a choice, and heard while an agent is at work."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from untildone.core import rounds
+from untildone.core.actions import AwaitPerson
+from untildone.core.loop import Loop
+from untildone.faces.cli.views.keys import KeyWatch
+from untildone.faces.cli.views.plain import one_line
+from untildone.faces.cli.views.telling import Kind, Line
+from untildone.faces.cli.views.watching import PlainView
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.application import Application
+    from prompt_toolkit.output import Output
+
+LEAVE = frozenset({"exit", "quit"})
+PROMPT = "> "
+LOOK_EVERY = 0.1
+
+MovedOn = Callable[[], bool]
+
+
+class TerminalPerson:
+    """Somebody who is asked between two steps. `interrupt` is called when they press Ctrl-C at the prompt."""
+
+    def __init__(self, view: PlainView, interrupt: Callable[[], None], speak: Callable[[], None]) -> None:
+        self._view = view
+        self._interrupt = interrupt
+        self._session: PromptSession[str] | None = None
+        self.keys = KeyWatch(speak)
+        """Entered while a loop is driven with them, so that Esc is heard."""
+
+    def ask(self, question: AwaitPerson, loop: Loop, moved_on: MovedOn) -> str | None:
+        """Their answer; None if they leave: `exit`, `quit`, Ctrl-D. Empty if it is not wanted any more."""
+        with self.keys.aside(), self._view.aside():
+            for line in question.question.splitlines():
+                self._view.line(Line(line, Kind.HEADER))
+            try:
+                answer = self._chosen(question.choices, moved_on) if question.choices else self._written(moved_on)
+            except _Interrupted:
+                self._interrupt()
+                return ""
+            except EOFError:
+                return None
+        return None if answer.strip().lower() in LEAVE else answer
+
+    def tell(self, notice: str) -> None:
+        self._view.line(Line(notice, Kind.WARNING))
+
+    def _written(self, moved_on: MovedOn) -> str:
+        """What they write, or wrote before they were asked; an empty line is asked for again."""
+        while (line := self.keys.typed_line()) is not None:
+            if line:
+                self._view.line(Line(f"{PROMPT}{line}"))
+                return line
+        if self._session is None:
+            from prompt_toolkit import PromptSession
+
+            self._session = PromptSession(output=_on_stderr())
+        answer: str | None = ""
+        while answer is not None and not answer.strip():
+            prompting = self._session.prompt_async(PROMPT, default=self.keys.typed_ahead())
+            answer = self._answered(self._session.app, prompting, moved_on)
+        return answer or ""
+
+    def _chosen(self, choices: tuple[str, ...], moved_on: MovedOn) -> str:
+        """One of the choices, by its word or its number; anything else is asked for again."""
+        for number, choice in enumerate(choices, 1):
+            self._view.line(Line(f"  {number}. {choice}"))
+        while answer := self._written(moved_on):
+            if (picked := _picked(choices, answer)) is not None:
+                return picked
+            self.tell(f"'{one_line(answer)}' is none of them: choose by word, or by a number from 1 to {len(choices)}.")
+        return ""
+
+    def _answered(
+        self, application: Application[Any], asking: Coroutine[Any, Any, Any], moved_on: MovedOn
+    ) -> str | None:
+        """What the prompt brings. None: `moved_on` said that nobody waits for it any more, and it was taken away."""
+
+        async def ask() -> str | None:
+            answer, news = asyncio.ensure_future(_caught(asking)), asyncio.ensure_future(self._watch(moved_on))
+            await asyncio.wait((answer, news), return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                application.exit(result=None)
+                await asyncio.wait((answer,))
+                news.result()
+            news.cancel()
+            return answer.result()
+
+        with self._view.holding():
+            return asyncio.run(ask())
+
+    async def _watch(self, moved_on: MovedOn) -> None:
+        """Returns once they have moved on; shows above the prompt what happens meanwhile."""
+        from prompt_toolkit.application import run_in_terminal
+
+        while not moved_on():
+            if self._view.holds_lines:
+                await run_in_terminal(self._view.release)
+            await asyncio.sleep(LOOK_EVERY)
+
+
+def _picked(choices: tuple[str, ...], answer: str) -> str | None:
+    """What was chosen; round control may stand before it, or alone."""
+    rest = rounds.parse(answer, None).rest.strip().lower()
+    numbered = {str(number): choice for number, choice in enumerate(choices, 1)}
+    if not rest:
+        return answer
+    word = numbered.get(rest, rest)
+    if word not in choices:
+        return None
+    return word if rest == answer.strip().lower() else answer
+
+
+class _Interrupted(Exception):
+    """Ctrl-C at the prompt."""
+
+
+async def _caught(asking: Coroutine[Any, Any, str | None]) -> str | None:
+    """A KeyboardInterrupt that leaves a task would tear down the whole event loop: another exception will do."""
+    try:
+        return await asking
+    except KeyboardInterrupt:
+        raise _Interrupted from None
+
+
+def _on_stderr() -> Output:
+    """Standard output is data."""
+    from prompt_toolkit.output import create_output
+
+    return create_output(stdout=sys.stderr)

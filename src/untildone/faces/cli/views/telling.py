@@ -1,0 +1,276 @@
+"""What people read about a loop: journal entries, agent events and gates as lines of text."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import assert_never
+
+from untildone.agents import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core import budget as budgets
+from untildone.core import rounds
+from untildone.core.events import (
+    AnswerRead,
+    BudgetChanged,
+    BudgetWarned,
+    Entry,
+    GatesRan,
+    GateStarted,
+    HookTriggered,
+    LimitReached,
+    LiveStateSeen,
+    LoopCreated,
+    LoopRenamed,
+    MessageSent,
+    PauseRequested,
+    PromptReinjected,
+    Rested,
+    ResumeRequested,
+    RunnerClaimed,
+    SessionOpened,
+    SessionRead,
+    StartRequested,
+    StateRepaired,
+    StopRequested,
+    TasksChanged,
+    TurnEnded,
+    TurnInterrupted,
+    TurnRetried,
+    TurnStarted,
+    WorkspaceSeen,
+)
+from untildone.core.loop import Loop
+from untildone.core.model import FailureKind, GateResult, Outcome, Role, Urgency
+from untildone.core.receipt import duration
+from untildone.core.value import dataclass
+from untildone.faces.cli.views.plain import one_line
+
+SHOWN_TAIL = 5
+
+
+class Kind(StrEnum):
+    """What a line is, for those who colour it."""
+
+    HEADER = "header"
+    SAID = "said"
+    DONE = "done"
+    QUIET = "quiet"
+    GOOD = "good"
+    BAD = "bad"
+    WARNING = "warning"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    kind: Kind = Kind.PLAIN
+
+
+def clock(at: float, now: float | None = None) -> str:
+    """A time of day; with its date if it is not today's."""
+    then, today = time.localtime(at), time.localtime(now)
+    return time.strftime("%H:%M:%S" if then[:3] == today[:3] else "%Y-%m-%d %H:%M:%S", then)
+
+
+def of_agent(event: AgentEvent) -> Line | None:
+    match event:
+        case Said(text, lines):
+            shown = text.strip().partition("\n")[0] if lines > 1 else text
+            return Line(f"  {one_line(shown)}", Kind.SAID) if text.strip() else None
+        case Thought(text):
+            return Line(f"  … {one_line(text)}", Kind.QUIET) if text.strip() else None
+        case ToolStarted(tool, summary):
+            return Line(f"  ▸ {one_line(f'{tool} {summary}')}", Kind.DONE)
+        case ToolEnded(tool, ok, summary):
+            return None if ok else Line(f"  ✗ {one_line(f'{tool} {summary}')}", Kind.WARNING)
+        case Notice(text):
+            return Line(f"  ! {one_line(text)}", Kind.WARNING)
+        case SessionKnown():
+            return None
+        case _:
+            assert_never(event)
+
+
+def of_gate_start(command: str) -> Line:
+    return Line(f"gate: {one_line(command)} …", Kind.QUIET)
+
+
+def of_gate(result: GateResult) -> tuple[Line, ...]:
+    name = one_line(result.command or result.gate.replace("_", " "))
+    took = f" ({duration(result.seconds)})" if result.seconds >= 1 else ""
+    if result.passed:
+        return (Line(f"gate: {name}: passed{took}", Kind.GOOD),)
+    tail = [line for line in result.tail.splitlines() if line.strip()][-SHOWN_TAIL:]
+    shown = tuple(Line(f"  | {one_line(line)}", Kind.QUIET) for line in tail)
+    return (Line(f"gate: {name}: failed: {one_line(result.reason or 'no reason given')}{took}", Kind.BAD), *shown)
+
+
+def of_waiting(until: float, reason: str, now: float) -> Line:
+    left = duration(max(0.0, until - now))
+    return Line(f"waiting until {clock(until, now)} (in {left}): {one_line(reason)}", Kind.WARNING)
+
+
+def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
+    """An entry, and the loop as it is after it. `live`: whoever watches has seen the gates and asked for the start."""
+    match entry.event:
+        case LoopCreated():
+            return introduction(loop)
+        case StartRequested() | ResumeRequested() | PauseRequested() | StopRequested():
+            return _controlled(entry.event, live=live)
+        case MessageSent(source="terminal") if live:
+            return ()
+        case MessageSent() | BudgetChanged() | BudgetWarned():
+            return _told(entry.event)
+        case TurnStarted():
+            return _started(entry.event, loop)
+        case TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
+            return _ended(entry.event, entry.at)
+        case AnswerRead(claimed=claimed, note=note):
+            claim = (Line("The agent says that it is done."),) if claimed and not loop.settings.once else ()
+            return (*claim, *((Line(one_line(note), Kind.QUIET),) if note else ()))
+        case GateStarted():
+            return ()
+        case GatesRan(results=results):
+            shown = [result for result in results if not (live and result.gate == "check")]
+            return tuple(line for result in shown for line in of_gate(result))
+        case Rested(outcome=outcome, reason=reason):
+            return () if live else (_rested(outcome, reason),)
+        case _:
+            return _beside(entry.event, live=live)
+
+
+def _beside(
+    event: StateRepaired
+    | RunnerClaimed
+    | TasksChanged
+    | LoopRenamed
+    | LiveStateSeen
+    | WorkspaceSeen
+    | SessionOpened
+    | HookTriggered
+    | SessionRead
+    | PromptReinjected,
+    *,
+    live: bool,
+) -> tuple[Line, ...]:
+    match event:
+        case StateRepaired(detail=detail):
+            return (Line(f"repaired: {one_line(detail)}", Kind.WARNING),)
+        case RunnerClaimed(pid=pid, machine=machine):
+            return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
+        case TasksChanged(changes=changes):
+            return (Line(f"tasks: {len(changes)} changed by a person"),)
+        case LoopRenamed(title=title):
+            return (Line(f"title: {one_line(title)}"),)
+        case LiveStateSeen():
+            return (Line("the live state file was edited", Kind.QUIET),)
+        case HookTriggered():
+            return (Line("the agent of the session wants to stop", Kind.QUIET),)
+        case SessionRead(asked=asked):
+            return (Line(f"asked in the session so far: {one_line(' · '.join(asked))}", Kind.QUIET),)
+        case WorkspaceSeen() | SessionOpened() | PromptReinjected():
+            return ()
+        case _:
+            assert_never(event)
+
+
+def introduction(loop: Loop) -> tuple[Line, ...]:
+    settings = loop.settings
+    most = "no limit of rounds" if loop.budget.iterations is None else f"at most {_rounds(loop.budget.iterations)}"
+    return (
+        Line(f"{loop.loop_id}: {one_line(loop.title)}", Kind.HEADER),
+        Line(f"mode {settings.mode}, agent {settings.worker.profile}, {most}, in {settings.workspace}", Kind.QUIET),
+    )
+
+
+def _rounds(number: int) -> str:
+    return "1 round" if number == 1 else f"{number} rounds"
+
+
+def _controlled(
+    event: StartRequested | ResumeRequested | PauseRequested | StopRequested, *, live: bool
+) -> tuple[Line, ...]:
+    match event:
+        case StartRequested():
+            return () if live else (Line("started", Kind.QUIET),)
+        case ResumeRequested():
+            return () if live else (Line("resumed", Kind.QUIET),)
+        case PauseRequested(outcome=Outcome.INTERRUPTED):
+            return (Line("Interrupted: ending the round and saving.", Kind.WARNING),)
+        case PauseRequested(urgency=urgency):
+            return (Line(f"A person wants a pause {_when(urgency)}.", Kind.WARNING),)
+        case StopRequested(urgency=urgency):
+            return (Line(f"A person wants the end {_when(urgency)}.", Kind.WARNING),)
+
+
+def _when(urgency: Urgency) -> str:
+    return "now" if urgency is Urgency.NOW else "after this round"
+
+
+def _told(event: MessageSent | BudgetChanged | BudgetWarned) -> tuple[Line, ...]:
+    match event:
+        case MessageSent(text=text, source=source):
+            return (Line(f"message ({source}): {one_line(text)}"),)
+        case BudgetChanged(limit=limit, amount=amount, add=add):
+            change = "no limit" if amount is None else f"{'+' if add else ''}{amount:g}"
+            return (Line(f"budget: {limit.replace('_', ' ')} {change}"),)
+        case BudgetWarned(limit=limit, used=used, allowed=allowed):
+            return (Line(f"warning: {budgets.Gauge(limit, used, allowed).sentence()}", Kind.WARNING),)
+
+
+def _started(event: TurnStarted, loop: Loop) -> tuple[Line, ...]:
+    who = Line(f"── {event.role.value} ({event.profile})", Kind.HEADER)
+    led = loop.settings.mode == "instruct"
+    most = loop.budget.iterations
+    left = None if most is None else max(0, most - event.iteration)
+    if led and event.role is Role.INSTRUCTOR and event.attempt == 1:
+        return (Line(rounds.header(event.iteration + 1, left), Kind.HEADER), who)
+    if led or event.role is not Role.WORKER:
+        return (who,)
+    if event.attempt > 1:
+        return (Line(f"Round {event.iteration}, attempt {event.attempt} ({event.profile})", Kind.QUIET),)
+    return (Line(rounds.header(event.iteration, left), Kind.HEADER),)
+
+
+def _ended(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float) -> tuple[Line, ...]:
+    match event:
+        case TurnEnded(answer=answer) if answer.failure is not None and answer.failure.kind is FailureKind.LIMIT:
+            return ()
+        case TurnEnded(answer=answer) if answer.failure is not None:
+            kind = answer.failure.kind.value.replace("_", " ")
+            return (Line(f"{_turn(event)} failed ({kind}): {one_line(answer.failure.message)}", Kind.BAD),)
+        case TurnEnded():
+            return (Line(_summary(event), Kind.QUIET), *_denials(event))
+        case TurnInterrupted(reason=reason):
+            return (Line(f"{_turn(event)} was interrupted ({reason})", Kind.WARNING),)
+        case TurnRetried(not_before=not_before, fresh_session=fresh):
+            how = " in a new session" if fresh else ""
+            after = f" in {duration(not_before - at)}" if not_before - at >= 1 else ""
+            return (Line(f"{_turn(event)} is tried again{how}{after}", Kind.WARNING),)
+        case LimitReached(profile=profile, until=until, message=message):
+            return (Line(f"limit of {profile} until {clock(until, at)}: {one_line(message)}", Kind.WARNING),)
+
+
+def _turn(event: TurnEnded | TurnInterrupted | TurnRetried) -> str:
+    return f"Round {event.iteration}" if event.role is Role.WORKER else f"The {event.role.value}"
+
+
+def _summary(event: TurnEnded) -> str:
+    usage, changes = event.answer.usage, event.changes
+    parts = [duration(event.seconds)]
+    parts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd else []
+    parts += [f"{usage.tokens:,} tokens"] if usage.tokens is not None else []
+    if changes is not None and changes.files:
+        files = "1 file" if changes.files == 1 else f"{changes.files} files"
+        parts.append(f"{files} changed (+{changes.insertions} −{changes.deletions})")
+    return f"{_turn(event)}: {', '.join(parts)}"
+
+
+def _denials(event: TurnEnded) -> tuple[Line, ...]:
+    return tuple(Line(f"  denied: {one_line(denial)}", Kind.WARNING) for denial in event.answer.denials[:SHOWN_TAIL])
+
+
+def _rested(outcome: Outcome, reason: str) -> Line:
+    told = f"{outcome.word}: {outcome.sentence} {one_line(reason)}".rstrip()
+    return Line(told, Kind.GOOD if outcome.exit_code == 0 else Kind.WARNING)

@@ -1,0 +1,199 @@
+"""The verbs for asynchronous programs: `import untildone`, then `await untildone.create(…)` and so on.
+
+Loops are those of a folder, as on the command line. A started loop is driven by a process of its own, in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from untildone import settings
+from untildone.core import amounts
+from untildone.core.errors import UntilDoneError
+from untildone.core.events import Entry
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome, Status, Urgency
+from untildone.hosts import detach
+from untildone.operations import planning, verbs
+from untildone.operations.verbs import Heard, Verification
+from untildone.store import Journal, Store, places
+
+__all__ = [
+    "Entry",
+    "Heard",
+    "Loop",
+    "Outcome",
+    "Status",
+    "UntilDoneError",
+    "Verification",
+    "budget",
+    "create",
+    "diff",
+    "follow",
+    "list",
+    "pause",
+    "resume",
+    "say",
+    "show",
+    "start",
+    "stop",
+    "verify",
+    "wait",
+]
+
+LOOK_EVERY = 0.1
+Folder = str | os.PathLike[str]
+
+
+async def create(task: str, *, folder: Folder = ".", **chosen: Any) -> Loop:
+    """A new loop, not started yet. `chosen` are settings: `agent="codex"`, `checks=["pytest -q"]`, `max_iterations=10`, …"""
+
+    def make() -> Loop:
+        place = Path(folder).resolve()
+        store = verbs.store_of(place, create=True) if places.named(place, os.environ) is None else _store_of(place)
+        return planning.create(store, task, settings.load(place, chosen), place)
+
+    return await asyncio.to_thread(make)
+
+
+async def start(loop: Loop | str, *, folder: Folder = ".") -> Loop:
+    """Drive a loop in the background. One that is running already goes on as it is."""
+
+    def begin() -> Loop:
+        store, loop_id = _found(loop, folder)
+        started = verbs.start(store, loop_id)
+        _drive(store, loop_id)
+        return started
+
+    return await asyncio.to_thread(begin)
+
+
+async def pause(loop: Loop | str, *, now: bool = False, folder: Folder = ".") -> Loop:
+    return await asyncio.to_thread(lambda: verbs.pause(*_found(loop, folder), _urgency(now=now)))
+
+
+async def resume(loop: Loop | str, *, skip_wait: bool = False, folder: Folder = ".") -> Loop:
+    """Go on with a loop, in the background. `skip_wait`: do not wait for a usage limit or a retry."""
+
+    def go_on() -> Loop:
+        store, loop_id = _found(loop, folder)
+        resumed = verbs.resume(store, loop_id, skip_wait=skip_wait)
+        _drive(store, loop_id)
+        return resumed
+
+    return await asyncio.to_thread(go_on)
+
+
+async def stop(loop: Loop | str, *, now: bool = False, folder: Folder = ".") -> Loop:
+    return await asyncio.to_thread(lambda: verbs.stop(*_found(loop, folder), _urgency(now=now)))
+
+
+async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
+    """Tell a loop something. One that was out of rounds and gets some by `[r+5]` at the start goes on."""
+
+    def speak() -> Heard:
+        store, loop_id = _found(loop, folder)
+        heard = verbs.say(store, loop_id, text)
+        if heard.goes_on and not heard.cared_for:
+            detach.start_runner(store, loop_id)
+        return heard
+
+    return await asyncio.to_thread(speak)
+
+
+async def budget(loop: Loop | str, *, folder: Folder = ".", **limits: float | str) -> Loop:
+    """Other limits: `iterations`, `minutes`, `cost`, `tokens`, `iteration_timeout`; "+5" is more, 5 is in all, "none" no limit."""
+    changes = [amounts.change(limit, amount) for limit, amount in limits.items()]
+    return await asyncio.to_thread(lambda: verbs.budget(*_found(loop, folder), *changes))
+
+
+async def show(loop: Loop | str = "last", *, folder: Folder = ".") -> Loop:
+    def look() -> Loop:
+        store, loop_id = _found(loop, folder)
+        return store.load(loop_id)
+
+    return await asyncio.to_thread(look)
+
+
+async def list(*, folder: Folder = ".") -> tuple[Loop, ...]:
+    """Every loop of the folder, oldest first."""
+    return await asyncio.to_thread(lambda: tuple(verbs.load_all(_store_of(folder))))
+
+
+async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Entry]:
+    """Every entry of the journal, then each new one, until the loop rests."""
+    store, loop_id = await asyncio.to_thread(_found, loop, folder)
+    journal = await asyncio.to_thread(store.open, loop_id)
+    try:
+        for entry in await asyncio.to_thread(lambda: tuple(journal.entries())):
+            yield entry
+        async for _ in _until_rest(store, journal):
+            for entry in await asyncio.to_thread(journal.catch_up):
+                yield entry
+    finally:
+        journal.close()
+
+
+async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
+    """Until the loop rests. `asyncio.timeout` bounds it."""
+    store, loop_id = await asyncio.to_thread(_found, loop, folder)
+    journal = await asyncio.to_thread(store.open, loop_id)
+    try:
+        async for _ in _until_rest(store, journal):
+            await asyncio.to_thread(journal.catch_up)
+        return journal.loop
+    finally:
+        journal.close()
+
+
+async def verify(loop: Loop | str, *, folder: Folder = ".") -> tuple[Verification, ...]:
+    """Run the checks of an ended loop again, and compare."""
+    return await asyncio.to_thread(lambda: verbs.verify(*_found(loop, folder), os.environ))
+
+
+async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
+    """What the loop changed in its workspace."""
+    return await asyncio.to_thread(lambda: verbs.diff(*_found(loop, folder)))
+
+
+def _store_of(folder: Folder) -> Store:
+    address = places.named(Path(folder), os.environ)
+    return verbs.store_of(Path(folder)) if address is None else _connected(Path(folder).resolve(), address)
+
+
+@cache
+def _connected(folder: Path, _address: str) -> Store:
+    """One for all calls: each has connections of its own."""
+    return verbs.store_of(folder)
+
+
+def _found(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
+    store = _store_of(folder)
+    return store, loop.loop_id if isinstance(loop, Loop) else store.find(loop)
+
+
+def _urgency(*, now: bool) -> Urgency:
+    return Urgency.NOW if now else Urgency.AFTER_ITERATION
+
+
+async def _until_rest(store: Store, journal: Journal) -> AsyncIterator[None]:
+    """A moment to catch up, again and again, and once more when the loop has come to rest."""
+    while not await asyncio.to_thread(_rested, store, journal):
+        yield
+        await asyncio.sleep(LOOK_EVERY)
+    yield
+
+
+def _rested(store: Store, journal: Journal) -> bool:
+    loop = journal.loop
+    return loop.status not in (Status.CREATED, Status.RUNNING) and not store.is_driven(loop.loop_id)
+
+
+def _drive(store: Store, loop_id: str) -> None:
+    if not store.is_driven(loop_id):
+        detach.start_runner(store, loop_id)

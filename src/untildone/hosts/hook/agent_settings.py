@@ -1,0 +1,302 @@
+"""The hook in an agent's settings: put in and taken out as a careful person would, everything else left byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from untildone.core.errors import UsageError
+from untildone.hosts.hook import program
+from untildone.system import json_text
+from untildone.system.json_text import Broken
+
+STOP_SECONDS = 1800
+"""How long a stop may take: the checks run meanwhile, and are bounded by it."""
+PROMPT_SECONDS = 60
+BLOCK_CAP = ("env", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
+"""Claude Code overrides a stop hook that blocks more often in a row than this says; 0: as often as it wants."""
+BACKUP = ".before-untildone"
+NO_FILE = "There was no file.\n"
+"""What the backup of a file says that was not there."""
+_OURS = re.compile(r"hosts[/\\]+hook[/\\]+program\.py")
+_EVENTS = {
+    "claude": {"Stop": "stop", "UserPromptSubmit": "prompt"},
+    "codex": {"Stop": "stop", "UserPromptSubmit": "prompt"},
+    "gemini": {"AfterAgent": "stop", "BeforeAgent": "prompt"},
+    "copilot": {"agentStop": "stop", "userPromptSubmitted": "prompt"},
+}
+_BEGIN = """\
+Work on this task, until it is done:
+
+$ARGUMENTS
+
+untildone has noted it, and says beside this prompt how to claim that it is done. Words that begin with -- are meant for untildone.
+If it said nothing, its hook is not installed: say so (`untildone hook install`), and do the task all the same."""
+_COMMANDS = {
+    "until-done": (
+        "Keep at work on a task until it is verified done",
+        '"TASK" [--check CMD] [--max-iterations N] [--promise TEXT] [--mode ralph|supervise|phases]',
+        _BEGIN,
+    ),
+    "until-done-status": (
+        "Where this session's loop stands",
+        "",
+        "untildone answers this itself, if its hook is installed.",
+    ),
+    "until-done-cancel": ("End this session's loop", "", "untildone answers this itself, if its hook is installed."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where the hook of an agent belongs, and what is put there."""
+
+    agent: str
+    file: Path
+    commands: Path | None
+    """The folder for slash commands, where the agent has such a thing."""
+
+
+def installation(agent: str, folder: Path, environment: Mapping[str, str], *, for_person: bool) -> Installation:
+    home = Path(environment.get("HOME") or Path.home())
+    base = home if for_person else folder
+    match agent:
+        case "claude":
+            own = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude") if for_person else folder / ".claude"
+            return Installation(agent, own / "settings.json", own / "commands")
+        case "codex":
+            return Installation(agent, Path(environment.get("CODEX_HOME") or home / ".codex") / "hooks.json", None)
+        case "gemini":
+            return Installation(agent, base / ".gemini" / "settings.json", None)
+        case _:
+            own = Path(environment.get("COPILOT_HOME") or home / ".copilot")
+            return Installation(agent, own / "settings.json", None)
+
+
+def is_installed(place: Installation) -> bool:
+    text = _read(place.file)
+    return text is not None and _OURS.search(text) is not None
+
+
+def install(place: Installation) -> tuple[str, ...]:
+    """Put the hook in; twice is once. Sentences for the person."""
+    before = _read(place.file)
+    after = _with_hook(place, before)
+    told = list(_write_commands(place))
+    if after == before:
+        return (f"The hook is in {place.file} already.", *told)
+    _keep(place, before)
+    _write(place.file, after)
+    if before is not None and BLOCK_CAP[1] in before and place.agent == "claude" and not is_uncapped(before):
+        told.append(
+            f"{BLOCK_CAP[1]} is set in {place.file}: after so many rounds without a tool call, the agent stops."
+        )
+    return (f"The hook is in {place.file}.", *told)
+
+
+def uninstall(place: Installation) -> tuple[str, ...]:
+    _remove_commands(place)
+    now = _read(place.file)
+    if now is None or not _OURS.search(now):
+        _drop_backup(place)
+        return (f"The hook is not in {place.file}.",)
+    known, before = _backup(place)
+    if known and _with_hook(place, before) == now:
+        _put_back(place, before)
+    else:
+        _write(place.file, _without_hook(place, now, before if known else None))
+    _drop_backup(place)
+    return (f"The hook is out of {place.file}.",)
+
+
+def is_uncapped(text: str) -> bool:
+    return bool(json_text.value_at(text, BLOCK_CAP) == "0")
+
+
+def hook_command(agent: str, kind: str, seconds: int, *more: str) -> str:
+    """By absolute paths, isolated: no shim, no virtual environment, no PYTHONPATH matters."""
+    words = (_quoted(sys.executable), "-I", "-S", _quoted(os.path.abspath(program.__file__)), agent, kind, str(seconds))
+    return " ".join((*words, *(f'"{word}"' if word.startswith("$") else _quoted(word) for word in more)))
+
+
+def hooks_of_run(agent: str, folder: str) -> dict[str, list[dict[str, Any]]]:
+    """The hook for one run of an agent, which is told the folder of that run, or `$` and the variable that holds it."""
+    return {event: [_entry(agent, kind, folder)] for event, kind in _EVENTS[agent].items()}
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if os.name == "nt" or not set(path) & set('"$`\\!') else shlex.quote(path)
+
+
+def _entry(agent: str, kind: str, *more: str) -> dict[str, Any]:
+    seconds = STOP_SECONDS if kind == "stop" else PROMPT_SECONDS
+    command = hook_command(agent, kind, seconds, *more)
+    match agent:
+        case "copilot":
+            return {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": seconds}
+        case "gemini":
+            named = {"name": f"untildone-{kind}", "type": "command", "command": command, "timeout": seconds * 1000}
+            return {"hooks": [named]}
+        case _:
+            return {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
+
+
+def _with_hook(place: Installation, text: str | None) -> str:
+    """The settings with the hook in them. What is there of an older installation is replaced where it stands."""
+    text = "{}\n" if text is None or not text.strip() else text
+    with _told_as_sentence(place.file):
+        for event, kind in _EVENTS[place.agent].items():
+            present = _ours(text, event)
+            entry = _entry(place.agent, kind)
+            if present is None:
+                text = json_text.with_item(text, ("hooks", event), entry)
+            elif json_text.value_at(text, present) != entry:
+                text = json_text.with_value(text, present, entry)
+        if place.agent == "claude" and json_text.value_at(text, BLOCK_CAP) is None:
+            text = json_text.with_member(text, BLOCK_CAP, "0")
+        if place.agent == "copilot" and json_text.value_at(text, ("version",)) is None and text.strip() == "{}":
+            text = json_text.with_member(text, ("version",), 1)
+    return text
+
+
+def _ours(text: str, event: str) -> json_text.Path | None:
+    """Where our entry of an event stands."""
+    entries = json_text.value_at(text, ("hooks", event))
+    if not isinstance(entries, list):
+        return None
+    found = (number for number, entry in enumerate(entries) if _OURS.search(json.dumps(entry)))
+    return next((("hooks", event, number) for number in found), None)
+
+
+def _without_hook(place: Installation, text: str, before: str | None) -> str:
+    """The settings have been changed since: only what is ours goes, and what it leaves empty that was not there before."""
+    with _told_as_sentence(place.file):
+        kept = json_text.parse(before).plain if before and before.strip() else {}
+        for event in _EVENTS[place.agent]:
+            while (present := _ours(text, event)) is not None:
+                text = json_text.without(text, present)
+            text = _without_empty(text, ("hooks", event), kept)
+        text = _without_empty(text, ("hooks",), kept)
+        if place.agent == "claude" and json_text.value_at(text, BLOCK_CAP) == "0" and _value(kept, BLOCK_CAP) is None:
+            text = _without_empty(json_text.without(text, BLOCK_CAP), BLOCK_CAP[:1], kept)
+    return text
+
+
+def _without_empty(text: str, path: json_text.Path, kept: Mapping[str, Any]) -> str:
+    empty = json_text.value_at(text, path) in ({}, [])
+    return json_text.without(text, path) if empty and _value(kept, path) is None else text
+
+
+def _value(value: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+class _told_as_sentence:
+    """A file that is not what it should be, as a sentence; nothing has been written by then."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, problem: BaseException | None, where: object) -> None:
+        if isinstance(problem, Broken):
+            raise UsageError(
+                f"{self._file} cannot be understood: {problem}.", "mend it first; it was left as it is"
+            ) from None
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_bytes().decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not UTF-8 text.", "mend it first; it was left as it is") from None
+    except OSError as problem:
+        raise UsageError(f"Cannot read {file}: {problem.strerror}.", "make it readable") from None
+
+
+def _write(file: Path, text: str) -> None:
+    """Through a link to where it leads, all of it or nothing, with the permissions it had."""
+    target = Path(os.path.realpath(file))
+    draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(text.encode("utf-8"))
+        if target.exists():
+            draft.chmod(target.stat().st_mode & 0o7777)
+        os.replace(draft, target)
+    except OSError as problem:
+        draft.unlink(missing_ok=True)
+        raise UsageError(f"Cannot write {file}: {problem.strerror}.", "make it writable") from None
+
+
+def _backup_file(place: Installation) -> Path:
+    return place.file.with_name(place.file.name + BACKUP)
+
+
+def _keep(place: Installation, before: str | None) -> None:
+    """What was there before the first installation."""
+    if before is None or not _OURS.search(before):
+        _write(_backup_file(place), NO_FILE if before is None else before)
+
+
+def _backup(place: Installation) -> tuple[bool, str | None]:
+    """Whether there is one, and what it holds; None: there had been no file."""
+    kept = _read(_backup_file(place))
+    return kept is not None, None if kept == NO_FILE else kept
+
+
+def _drop_backup(place: Installation) -> None:
+    _backup_file(place).unlink(missing_ok=True)
+    _remove_if_empty(place.file.parent)
+
+
+def _put_back(place: Installation, before: str | None) -> None:
+    if before is not None:
+        _write(place.file, before)
+        return
+    place.file.unlink(missing_ok=True)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return
+
+
+def _command_files(place: Installation) -> Iterator[tuple[Path, str]]:
+    if place.commands is None:
+        return
+    for name, (description, arguments, body) in _COMMANDS.items():
+        hint = f"argument-hint: {json.dumps(arguments)}\n" if arguments else ""
+        yield place.commands / f"{name}.md", f"---\ndescription: {description}\n{hint}---\n{body}\n"
+
+
+def _write_commands(place: Installation) -> Iterator[str]:
+    for file, text in _command_files(place):
+        present = _read(file)
+        if present is None:
+            _write(file, text)
+        elif present != text:
+            yield f"{file} is not ours, and stays as it is."
+
+
+def _remove_commands(place: Installation) -> None:
+    for file, text in _command_files(place):
+        if _read(file) == text:
+            file.unlink(missing_ok=True)
+    if place.commands is not None:
+        _remove_if_empty(place.commands)

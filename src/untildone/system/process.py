@@ -1,0 +1,301 @@
+"""Running one program to its end: start it in a session of its own, frame its output, end its whole tree if told to."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from untildone.core.errors import AgentMissing, UntilDoneError, UsageError
+from untildone.core.secrets import Redactor
+from untildone.system import orphans
+from untildone.system.lines import LineFramer
+from untildone.system.pipes import Pipes, Stream, connect
+
+LOOK_EVERY = 0.02
+"""How often, in seconds, a waiting run asks whether it is interrupted."""
+LOOK_FOR_THE_END_EVERY = 0.004
+"""And how often, once it is, whether its tree is gone: a person waits for it."""
+LINGER = 0.2
+"""How long, in seconds, the output is still read after the program ended while others hold its pipe open."""
+TERM_GRACE = 1.5
+"""How long, in seconds, a tree may take to end by itself before it is killed."""
+STDERR_TAIL = 16 * 1024
+
+
+class Spool(Protocol):
+    """Where the output of a program is kept as it comes."""
+
+    def write(self, content: bytes) -> None: ...
+
+    def make_ready(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Cause(StrEnum):
+    EXITED = "exited"
+    TIMED_OUT = "timed_out"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """What to run. `env` is complete: nothing is inherited beside it."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    stdin: bytes | None = None
+    """None: standard input is empty."""
+    spool: Spool | None = None
+    """Where the output is appended, redacted."""
+    timeout: float | None = None
+    timeout_now: Callable[[], float | None] | None = None
+    """What the timeout has become meanwhile; None: it stays as it is."""
+    merge_stderr: bool = False
+    lines_together: bool = False
+    """Many lines that come at once may be handed on as one piece."""
+    redactor: Redactor | None = None
+    meanwhile: Callable[[], None] | None = None
+    """To be done once, while the program works."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    exit_code: int
+    """Negative: the signal that ended it."""
+    cause: Cause
+    stderr_tail: str
+    seconds: float
+    output_bytes: int
+    leftover_group: int | None = None
+    """The process group of the program, if some of its children outlived it."""
+
+
+def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[], bool]) -> Ended:
+    """Run it, hand each line of its output to `on_line`; it ends by itself, at its timeout, or when interrupted."""
+    started = time.monotonic()
+    output, errors = _Output(spawn, on_line), _Tail(spawn.redactor)
+    try:
+        child = _start(spawn)
+        listener = _Listener(spawn, child, connect(child, spawn.stdin), {Stream.OUTPUT: output, Stream.ERRORS: errors})
+        cause = listener.listen(started, interrupted)
+        output.finish()
+    finally:
+        output.close()
+    exit_code = _reap(child)
+    seconds = time.monotonic() - started
+    leftover = _leftover_group(child.pid) if cause is Cause.EXITED else None
+    return Ended(exit_code, cause, errors.text(), seconds, output.size, leftover)
+
+
+class _Output:
+    """Standard output on its way: redacted, spooled, framed into lines."""
+
+    def __init__(self, spawn: Spawn, on_line: Callable[[bytes], None]) -> None:
+        self.size = 0
+        self._spool = spawn.spool
+        if self._spool is not None:
+            # Before the program starts: an output that cannot be kept is no output.
+            self._spool.write(b"")
+        self._redacting = None if spawn.redactor is None else spawn.redactor.stream()
+        self._framer = LineFramer(on_line, together=spawn.lines_together)
+
+    def take(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        self._pass_on(self._redacting.feed(chunk) if self._redacting else chunk)
+
+    def finish(self) -> None:
+        if self._redacting:
+            self._pass_on(self._redacting.flush())
+        self._framer.finish()
+
+    def close(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
+
+    def _pass_on(self, chunk: bytes) -> None:
+        if not chunk:
+            return
+        if self._spool is not None:
+            self._spool.write(chunk)
+        self._framer.feed(chunk)
+
+
+class _Tail:
+    """The last of standard error, redacted."""
+
+    def __init__(self, redactor: Redactor | None) -> None:
+        self._redacting = None if redactor is None else redactor.stream()
+        self._kept = b""
+
+    def take(self, chunk: bytes) -> None:
+        self._keep(self._redacting.feed(chunk) if self._redacting else chunk)
+
+    def text(self) -> str:
+        if self._redacting:
+            self._keep(self._redacting.flush())
+        return self._kept.decode(errors="replace")
+
+    def _keep(self, chunk: bytes) -> None:
+        self._kept = (self._kept + chunk)[-STDERR_TAIL:]
+
+
+@dataclass(slots=True)
+class _Listener:
+    """Listens to one child until it is over, and ends it when it must be ended."""
+
+    spawn: Spawn
+    child: subprocess.Popen[bytes]
+    pipes: Pipes
+    sinks: Mapping[Stream, _Output | _Tail]
+    cause: Cause = Cause.EXITED
+    ending: threading.Thread | None = None
+    over_since: float | None = field(default=None, init=False)
+
+    def listen(self, started: float, interrupted: Callable[[], bool]) -> Cause:
+        try:
+            self._use_the_time()
+            self._listen(started, interrupted)
+        except BaseException:
+            self._end_now()
+            raise
+        finally:
+            self.pipes.close()
+        return self.cause
+
+    def _use_the_time(self) -> None:
+        if self.spawn.spool is not None:
+            self.spawn.spool.make_ready()
+        if self.spawn.meanwhile is not None:
+            self.spawn.meanwhile()
+
+    def _listen(self, started: float, interrupted: Callable[[], bool]) -> None:
+        deadline = _deadline(started, self.spawn.timeout)
+        now, next_look = started, started + LOOK_EVERY
+        while not self._is_over(now):
+            for stream, chunk in self.pipes.wait(max(0.0, min(next_look, deadline) - now)):
+                self.sinks[stream].take(chunk)
+            now = time.monotonic()
+            if now >= min(next_look, deadline):
+                next_look = now + (LOOK_EVERY if self.ending is None else LOOK_FOR_THE_END_EVERY)
+                if self.ending is None and not self.pipes.exited:
+                    deadline = self._look(interrupted, started, deadline)
+                deadline = deadline if now < deadline else float("inf")
+
+    def _look(self, interrupted: Callable[[], bool], started: float, deadline: float) -> float:
+        """Whether it must end: at the deadline, as that is after what `interrupted` heard. It is told."""
+        if interrupted():
+            self._end(Cause.INTERRUPTED)
+            return deadline
+        if self.spawn.timeout_now is not None:
+            deadline = _deadline(started, self.spawn.timeout_now())
+        if time.monotonic() >= deadline:
+            self._end(Cause.TIMED_OUT)
+        return deadline
+
+    def _end(self, cause: Cause) -> None:
+        self.cause = cause
+        self.pipes.close_input()
+        self.ending = threading.Thread(target=_end_tree, args=(self.spawn, self.child), daemon=True)
+        self.ending.start()
+
+    def _is_over(self, now: float) -> bool:
+        """The child (and, if it is being ended, its tree) is gone, and its output is read or has had its time."""
+        still_there = self.ending.is_alive() if self.ending else not self.pipes.exited
+        if still_there:
+            return False
+        self.over_since = self.over_since or now
+        return self.pipes.all_read or now - self.over_since >= LINGER
+
+    def _end_now(self) -> None:
+        self.pipes.close_input()
+        if self.ending is None:
+            _end_tree(self.spawn, self.child)
+        else:
+            self.ending.join()
+        _reap(self.child)
+
+
+def _deadline(started: float, timeout: float | None) -> float:
+    return float("inf") if timeout is None else started + timeout
+
+
+def _end_tree(spawn: Spawn, child: subprocess.Popen[bytes]) -> None:
+    marks = orphans.marks_in(spawn.env) - orphans.marks_in(os.environ)
+    orphans.end_marked(marks, groups=frozenset({child.pid}), grace=TERM_GRACE)
+
+
+def _reap(child: subprocess.Popen[bytes]) -> int:
+    try:
+        return child.wait(timeout=LINGER)
+    except subprocess.TimeoutExpired:
+        return -9
+
+
+def _leftover_group(group: int) -> int | None:
+    if sys.platform == "win32":
+        return None
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return group
+    return group
+
+
+def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
+    session: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        session = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    try:
+        return subprocess.Popen(
+            spawn.argv,
+            bufsize=0,
+            stdin=subprocess.DEVNULL if spawn.stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if spawn.merge_stderr else subprocess.PIPE,
+            env=spawn.env,
+            cwd=spawn.cwd,
+            **session,
+        )
+    except (OSError, ValueError) as error:
+        raise _start_error(spawn, error) from error
+
+
+def _start_error(spawn: Spawn, error: OSError | ValueError) -> UntilDoneError:
+    program = spawn.argv[0]
+    if not os.path.isdir(spawn.cwd):
+        return UsageError(f"The folder {spawn.cwd} is not there.", "name an existing folder with --dir")
+    if isinstance(error, ValueError):
+        return UsageError(f"'{program}' cannot be given a NUL character.", "remove the NUL character from the task")
+    match error.errno:
+        case errno.ENOENT if os.path.exists(os.path.join(spawn.cwd, program)):
+            return AgentMissing(
+                f"'{program}' names an interpreter that is not there.", "look at its first line, or install it again"
+            )
+        case errno.ENOENT | errno.ENOTDIR:
+            return AgentMissing(f"The program '{program}' was not found.", "install it, or put its folder on PATH")
+        case errno.EACCES | errno.EPERM:
+            return AgentMissing(f"The program '{program}' may not be run.", f"allow it: chmod +x {program}")
+        case errno.ENOEXEC:
+            return AgentMissing(
+                f"'{program}' is not a program for this machine.", "a script starts with a line such as #!/bin/sh"
+            )
+        case errno.E2BIG:
+            return AgentMissing(
+                f"The command line or the environment for '{program}' is too long.",
+                "shorten the task, put it in a file that the task names, or use an agent that reads standard input",
+            )
+    return AgentMissing(
+        f"The program '{program}' cannot be started: {error.strerror}.", "free some memory or processes"
+    )

@@ -1,0 +1,1 @@
+"""The workspace: what changed in it, diffs, commits, worktrees; everything that asks git."""

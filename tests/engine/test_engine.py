@@ -1,0 +1,213 @@
+"""The engine and somebody who speaks at the worst moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.cluster import git
+
+from untildone.agents import AgentEvent
+from untildone.core.actions import AwaitPerson
+from untildone.core.events import (
+    AnswerRead,
+    BudgetChanged,
+    Entry,
+    Event,
+    GatesRan,
+    LoopCreated,
+    MessageSent,
+    Rested,
+    RunnerClaimed,
+    StartRequested,
+    WorkspaceSeen,
+)
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status
+from untildone.core.secrets import Redactor
+from untildone.core.value import replace
+from untildone.engine.engine import Engine, NobodyWatches, Surroundings
+from untildone.engine.usage_limits import SharedLimits
+from untildone.store.files import FileStore
+from untildone.system.guard import Guard
+from untildone.workspace.workspace import Workspace
+
+
+def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:
+    program = folder / "agent.sh"
+    program.write_text(f'#!/bin/sh\ncat > /dev/null\necho call >> "{folder}/calls"\n{works}\necho "$$ {answer}"\n')
+    program.chmod(0o755)
+    return AgentChoice("worker", "command", command=str(program))
+
+
+NO_LIMITS = Budget()
+
+
+class SpeaksAt(NobodyWatches):
+    """Appends an event the first time that an entry, or a word of the agent, of some kind is seen: before the engine's next write."""
+
+    def __init__(self, store: FileStore, when: str, event: Event) -> None:
+        self.store, self.when, self.event = store, when, event
+        self.spoken = False
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        self.seen(entry.event, loop)
+
+    def agent(self, event: AgentEvent, loop: Loop) -> None:
+        self.seen(event, loop)
+
+    def seen(self, event: Event | AgentEvent, loop: Loop) -> None:
+        if not self.spoken and type(event).__name__ == self.when:
+            self.spoken = True
+            journal = self.store.open(loop.loop_id)
+            journal.append(self.event)
+            journal.close()
+
+
+class LeavesWhileAnotherSpeaks:
+    """At the terminal, a person leaves; in the same moment somebody else says something."""
+
+    def __init__(self, store: FileStore) -> None:
+        self.store, self.asked = store, 0
+
+    def ask(self, _question: AwaitPerson, loop: Loop, _moved_on: Callable[[], bool]) -> str | None:
+        self.asked += 1
+        if self.asked == 1:
+            journal = self.store.open(loop.loop_id)
+            journal.append(MessageSent("and the docs"))
+            journal.close()
+        return None
+
+    def tell(self, notice: str) -> None:
+        return
+
+
+def test_who_leaves_does_not_end_what_another_just_asked_for(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    store = FileStore(tmp_path / ".loop")
+    settings = LoopSettings(
+        "supervise", agent(tmp_path, "Built."), str(workspace), checks=("true",), interactive=True, review=False
+    )
+    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=5)))
+    journal = store.open("loop-1")
+    journal.append(StartRequested())
+    journal.close()
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    person = LeavesWhileAnotherSpeaks(store)
+    try:
+        loop = Engine(store, around, None, person).drive("loop-1")
+    finally:
+        around.guard.close()
+    assert (loop.outcome, loop.spend.iterations, person.asked) == (Outcome.VERIFIED, 2, 2)
+
+
+def drive(
+    tmp_path: Path, answer: str, when: str, event: Event, rounds: int, *, works: str = "", budget: Budget = NO_LIMITS
+) -> Loop:
+    (tmp_path / "workspace").mkdir()
+    store = FileStore(tmp_path / ".loop")
+    choice, observer = agent(tmp_path, answer, works), SpeaksAt(store, when, event)
+    return driven(tmp_path, store, choice, observer, replace(budget, iterations=rounds))
+
+
+def driven(tmp_path: Path, store: FileStore, choice: AgentChoice, observer: NobodyWatches, budget: Budget) -> Loop:
+    settings = LoopSettings("ralph", choice, str(tmp_path / "workspace"))
+    store.create(LoopCreated("loop-1", "t", "do it", settings, budget))
+    journal = store.open("loop-1")
+    journal.append(StartRequested())
+    journal.close()
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    try:
+        return Engine(store, around, observer).drive("loop-1")
+    finally:
+        around.guard.close()
+
+
+def test_rounds_given_while_the_budget_ends_are_used(tmp_path: Path) -> None:
+    """The message lands after the engine decided to rest and before it wrote so."""
+    loop = drive(tmp_path, "not yet", "AnswerRead", MessageSent("[r+2] go on"), rounds=1)
+    assert (loop.status, loop.outcome, loop.spend.iterations) == (Status.PAUSED, Outcome.BUDGET, 3)
+    assert len((tmp_path / "calls").read_text().splitlines()) == 3
+
+
+def test_a_message_that_lands_on_a_claim_is_not_lost(tmp_path: Path) -> None:
+    loop = drive(tmp_path, "<promise>COMPLETE</promise>", "AnswerRead", MessageSent("and the docs"), rounds=5)
+    assert (loop.status, loop.outcome, loop.spend.iterations) == (Status.COMPLETED, Outcome.CLAIMED, 2)
+    assert loop.asked == ("do it", "and the docs")
+
+
+@pytest.mark.parametrize("limit", ["minutes", "iteration_timeout"])
+def test_less_time_given_while_the_agent_works_ends_the_turn(tmp_path: Path, limit: str) -> None:
+    change = BudgetChanged(limit, 0.0)
+    budget = Budget(minutes=60, iteration_timeout=3600)
+    works = "echo at work; sleep 20"
+    loop = drive(tmp_path, "<promise>COMPLETE</promise>", "Said", change, rounds=1, works=works, budget=budget)
+    assert (loop.outcome, loop.spend.iterations) == (Outcome.BUDGET, 1)
+
+
+@pytest.mark.parametrize("limit", ["minutes", "iteration_timeout"])
+def test_more_time_given_while_the_agent_works_is_used(tmp_path: Path, limit: str) -> None:
+    budget = Budget(minutes=0.005) if limit == "minutes" else Budget(iteration_timeout=0.3)
+    change = BudgetChanged(limit, 600.0, add=True)
+    loop = drive(
+        tmp_path, "<promise>COMPLETE</promise>", "TurnStarted", change, rounds=1, works="sleep 2", budget=budget
+    )
+    assert (loop.outcome, loop.spend.iterations) == (Outcome.CLAIMED, 1)
+
+
+# The first rounds last until nothing of git's own is so new that only git tells.
+WAITS_FOR_DRAFTS = """#!/bin/sh
+cat > /dev/null
+echo "call $$" >> ../all
+test $(wc -l < ../all) -lt 5 && cp ../all a.txt
+test $(wc -l < ../all) -lt 3 && sleep 0.3 && exit
+for turn in $(seq 600); do
+    ls .git/objects | grep -q tmp_obj && echo yes >> ../seen && exit
+    sleep 0.1
+done
+"""
+
+
+def test_what_is_made_ready_while_the_agent_works_is_gone_when_the_loop_rests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    place, program = tmp_path / "workspace", tmp_path / "agent.sh"
+    git(tmp_path, "init", "--quiet", str(place))
+    git(place, "commit", "--quiet", "--allow-empty", "--message=first")
+    program.write_text(WAITS_FOR_DRAFTS)
+    program.chmod(0o755)
+    choice = AgentChoice("worker", "command", command=str(program))
+    loop = driven(tmp_path, FileStore(tmp_path / ".loop"), choice, NobodyWatches(), Budget(iterations=5))
+    assert loop.spend.iterations == 5
+    assert (place / "a.txt").read_text().count("call") == 4
+    assert (tmp_path / "seen").read_text() == "yes\n" * 3
+    assert list((place / ".git" / "objects").glob("tmp_*")) == []
+    git(place, "fsck", "--strict")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_nothing_is_written_behind_the_end(tmp_path: Path, begun: bool) -> None:
+    """Seed 1 of chaos, stories 49 and 175: who came to a loop in the moment of its end looked at the workspace, and wrote that down."""
+    (tmp_path / "workspace").mkdir()
+    place, store = Workspace(str(tmp_path / "workspace")), FileStore(tmp_path / ".loop")
+    settings = LoopSettings("ralph", agent(tmp_path, "Built."), place.path, checks=("true",))
+    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=5)))
+    judged = (
+        WorkspaceSeen(place.look(None)),
+        AnswerRead(claimed=True),
+        GatesRan((GateResult("check", "true", passed=True),), seen="as it was"),
+    )
+    journal = store.open("loop-1")
+    journal.append(StartRequested(), *(judged if begun else ()), Rested(Outcome.STOPPED))
+    before = tuple(entry.event for entry in journal.entries())
+    journal.close()
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    try:
+        Engine(store, around).drive("loop-1")
+    finally:
+        around.guard.close()
+    *after, claimed = (entry.event for entry in store.open("loop-1").entries())
+    assert (tuple(after), type(claimed)) == (before, RunnerClaimed)

@@ -1,0 +1,92 @@
+"""From settings to a loop: flags and variables overrule the agent's profile, and the profile overrules the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untildone import settings
+from untildone.operations import planning
+
+FILE = """
+promise = "of the file"
+max_iterations = 12
+model = "of-the-file"
+command = "cat file"
+permissions = "read"
+
+[profiles.mine]
+agent = "command"
+completion_promise = "of the profile"
+max_iterations = 3
+model = "of-the-profile"
+command = "cat profile"
+permissions = "edit"
+
+[profiles.bare]
+agent = "command"
+"""
+OF_FILE = {
+    "promise": "of the file",
+    "max_iterations": 12,
+    "model": "of-the-file",
+    "command": "cat file",
+    "permissions": "read",
+}
+OF_PROFILE = {
+    "promise": "of the profile",
+    "max_iterations": 3,
+    "model": "of-the-profile",
+    "command": "cat profile",
+    "permissions": "edit",
+}
+OF_RUN = {"promise": "said", "max_iterations": 7, "model": "said", "command": "cat said", "permissions": "work"}
+
+
+def planned(folder: Path, flags: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
+    (folder / settings.PROJECT_FILE).write_text(FILE)
+    environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", **variables}
+    chosen = settings.load(folder, flags, environment)
+    loop = planning.loop_settings(chosen, str(folder), environment)
+    return {
+        "promise": loop.promise,
+        "max_iterations": planning.loop_budget(chosen, folder).iterations,
+        "model": loop.worker.model,
+        "command": loop.worker.command,
+        "permissions": loop.worker.permissions.value,
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "variables", "wanted"),
+    [
+        ({"agent": "bare"}, {}, OF_FILE),
+        ({"agent": "mine"}, {}, OF_PROFILE),
+        ({"agent": "mine", **OF_RUN}, {}, OF_RUN),
+        ({"agent": "bare", **OF_RUN}, {}, OF_RUN),
+        ({}, {"UNTILDONE_AGENT": "mine"}, OF_PROFILE),
+        ({"agent": "mine"}, {f"UNTILDONE_{name.upper()}": str(value) for name, value in OF_RUN.items()}, OF_RUN),
+        (
+            {"agent": "mine", "promise": "said", "max_iterations": "none"},
+            {"UNTILDONE_PROMISE": "a variable", "UNTILDONE_MODEL": "variable"},
+            {**OF_PROFILE, "promise": "said", "max_iterations": None, "model": "variable"},
+        ),
+        ({"agent": "mine", "promise": ""}, {}, {**OF_PROFILE, "promise": None}),
+    ],
+)
+def test_who_overrules_whom(
+    tmp_path: Path, flags: dict[str, Any], variables: dict[str, str], wanted: dict[str, Any]
+) -> None:
+    assert planned(tmp_path, flags, variables) == wanted
+
+
+@pytest.mark.parametrize(
+    ("flags", "once"), [({}, True), ({"loop_enabled": True}, False), ({"loop_enabled": False}, True)]
+)
+def test_whether_it_loops(tmp_path: Path, flags: dict[str, Any], once: bool) -> None:
+    (tmp_path / settings.PROJECT_FILE).write_text('[profiles.mine]\nagent = "scripted"\nloop_enabled = false\n')
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    chosen = settings.load(tmp_path, {"agent": "mine", **flags}, environment)
+    assert planning.loop_settings(chosen, str(tmp_path), environment).once is once

@@ -1,0 +1,90 @@
+"""Controls that come in the very moment in which something else happens to the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untildone.core.errors import WrongMove
+from untildone.core.events import BudgetChanged, Event, LoopCreated, Rested, StartRequested, StopRequested
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status, Urgency
+from untildone.operations import verbs
+from untildone.store.files import FileStore
+
+
+class JustBefore(FileStore):
+    """Whoever opens a journal has read it just before something else is written to it."""
+
+    happens: tuple[Event, ...] = ()
+
+    def load(self, loop_id: str) -> Loop:
+        happens, self.happens = self.happens, ()
+        loop = super().load(loop_id)
+        self.happens = happens
+        return loop
+
+    def open(self, loop_id: str) -> Any:
+        journal = super().open(loop_id)
+        happens, self.happens = self.happens, ()
+        if happens:
+            other = super().open(loop_id)
+            other.append(*happens)
+            other.close()
+        return journal
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> JustBefore:
+    made = JustBefore(tmp_path / ".loop")
+    settings = LoopSettings("ralph", AgentChoice("worker", "scripted"), str(tmp_path))
+    made.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=1)))
+    journal = made.open("loop-1")
+    journal.append(StartRequested())
+    journal.close()
+    return made
+
+
+CONTROLS: dict[str, Callable[[JustBefore], object]] = {
+    "say": lambda store: verbs.say(store, "loop-1", "[r+5] and the docs"),
+    "pause": lambda store: verbs.pause(store, "loop-1"),
+    "resume": lambda store: verbs.resume(store, "loop-1"),
+    "budget": lambda store: verbs.rename(store, "loop-1", "another title"),
+}
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_what_comes_too_late_is_refused_and_not_swallowed(store: JustBefore, control: str) -> None:
+    store.happens = (Rested(Outcome.VERIFIED),)
+    with pytest.raises(WrongMove, match="loop-1 is completed"):
+        CONTROLS[control](store)
+    assert store.load("loop-1").asked == ("do it",)
+
+
+@pytest.mark.parametrize("control", ["say", "pause", "resume"])
+def test_what_a_loop_that_is_to_stop_would_never_hear_is_refused(store: JustBefore, control: str) -> None:
+    store.happens = (StopRequested(),)
+    with pytest.raises(WrongMove, match="loop-1 is being stopped"):
+        CONTROLS[control](store)
+
+
+def test_rounds_that_come_just_after_they_ran_out_let_it_go_on(store: JustBefore) -> None:
+    store.happens = (BudgetChanged("iterations", 0), Rested(Outcome.BUDGET))
+    heard = verbs.say(store, "loop-1", "[r+5] and the docs")
+    assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (True, Status.RUNNING, ("and the docs",))
+
+
+def test_a_message_without_rounds_waits_where_they_ran_out(store: JustBefore) -> None:
+    store.happens = (BudgetChanged("iterations", 0), Rested(Outcome.BUDGET))
+    heard = verbs.say(store, "loop-1", "and the docs")
+    assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (False, Status.PAUSED, ("and the docs",))
+
+
+@pytest.mark.parametrize("first", [Outcome.STOPPED, Outcome.ABANDONED])
+@pytest.mark.parametrize("second", [Outcome.STOPPED, Outcome.ABANDONED])
+def test_a_loop_that_obeyed_may_be_told_to_stop_again(store: JustBefore, first: Outcome, second: Outcome) -> None:
+    assert verbs.stop(store, "loop-1", outcome=first).outcome is first
+    assert verbs.stop(store, "loop-1", Urgency.NOW, second).outcome is first

@@ -1,0 +1,1 @@
+"""Test infrastructure: servers, terminals, stand-ins for agents, suites that several test files share."""

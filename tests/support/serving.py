@@ -1,0 +1,122 @@
+"""A real server as a test uses it: a process of its own on a port of its own, which can be killed and started again.
+
+It needs the packages of the extra `serve`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from tests.support.command_line import PATIENCE, CommandLine, until
+
+TOKEN = "a-token-of-the-tests-0123456789"
+
+
+class Server:
+    """`with Server(cli) as server: server.client.get("/api/loops")`. A second `start` takes the same port again."""
+
+    def __init__(self, cli: CommandLine, *arguments: str) -> None:
+        self.cli = cli
+        self.port = 0
+        self.process: subprocess.Popen[str] | None = None
+        self.announced: dict[str, Any] = {}
+        self._arguments = arguments
+        cli.environment["UNTILDONE_TOKEN"] = TOKEN
+        self.log = cli.workspace.parent / "server.log"
+        self._client: httpx.Client | None = None
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._client is not None:
+            self._client.close()
+        if self.process is not None:
+            self.kill()
+
+    def start(self) -> None:
+        words = ("serve", "--no-dashboard", "--json", "--port", str(self.port), *self._arguments)
+        with self.log.open("a") as log:
+            self.process = self.cli.start(*words, stderr=log)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.log.read_text()
+        self.announced = json.loads(line)
+        self.port = httpx.URL(self.url).port or 0
+        until(self.is_well)
+
+    def is_well(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/api/health", timeout=5, trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    @property
+    def url(self) -> str:
+        return str(self.announced["url"])
+
+    @property
+    def client(self) -> httpx.Client:
+        """One that has the token."""
+        if self._client is None:
+            self._client = self.new_client()
+        return self._client
+
+    def new_client(self, **options: Any) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        return httpx.Client(
+            **{"base_url": self.url, "headers": headers, "timeout": 30.0, "trust_env": False, **options}
+        )
+
+    def kill(self) -> None:
+        """As a crash would."""
+        self._end(signal.SIGKILL)
+
+    def end(self) -> int:
+        """Politely; its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, number: int) -> int:
+        assert self.process is not None
+        os.kill(self.process.pid, number)
+        code = self.process.wait(PATIENCE)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.process = None
+        return code
+
+    def create(self, task: str = "A job", *, start: bool = True, **chosen: Any) -> str:
+        """A new loop; its id."""
+        body = {"task": task, "settings": {"agent": "scripted", **chosen}, "start": start}
+        answer = self.client.post("/api/loops", json=body)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["loop_id"])
+
+    def show(self, loop_id: str) -> dict[str, Any]:
+        answer = self.client.get(f"/api/loops/{loop_id}")
+        assert answer.status_code == 200, answer.text
+        shown: dict[str, Any] = answer.json()
+        return shown
+
+    def until(
+        self, loop_id: str, holds: Callable[[dict[str, Any]], bool], patience: float = PATIENCE
+    ) -> dict[str, Any]:
+        """The loop, once something holds."""
+
+        def look() -> dict[str, Any] | None:
+            shown = self.show(loop_id)
+            return shown if holds(shown) else None
+
+        found = until(look, patience)
+        assert found is not None
+        return found
+
+    def until_status(self, loop_id: str, *statuses: str, patience: float = PATIENCE) -> dict[str, Any]:
+        return self.until(loop_id, lambda shown: shown["status"] in statuses and not shown["driven"], patience)

@@ -1,0 +1,389 @@
+"""What every store must do, as tests: a subclass names a factory, and pytest runs them against it.
+
+    class TestFileStore(StoreConformance):
+        @pytest.fixture
+        def factory(self, tmp_path: Path) -> StoreFactory:
+            return partial(FileStore, tmp_path / ".loop")
+
+A factory can be pickled, as other processes open the same store with it; it needs pytest.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import pytest
+from tests.support.command_line import until
+
+from untildone.core.apply import apply
+from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError, UsageError
+from untildone.core.events import (
+    AnswerRead,
+    BudgetChanged,
+    Entry,
+    Event,
+    LoopCreated,
+    MessageSent,
+    PauseRequested,
+    Rested,
+    RunnerClaimed,
+    StartRequested,
+    TurnEnded,
+    TurnStarted,
+)
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Answer, Budget, Changes, LoopSettings, Outcome, Role, SessionUse
+from untildone.store import Journal, Store
+
+StoreFactory = Callable[[], Store]
+
+PATIENCE = 60.0
+WRITERS, APPENDS = 4, 200
+BAD_IDS = ("../x", "a/b", "", "x" * 200, "löop", "-x", ".", "..", "a\0b", "a b", "x\n")
+
+
+def loop_created(loop_id: str, task: str = "Mend it.") -> LoopCreated:
+    settings = LoopSettings("ralph", AgentChoice("claude", "claude"), "/somewhere")
+    return LoopCreated(loop_id, task, task, settings, Budget(iterations=10_000))
+
+
+def iteration(number: int, answer: str = "") -> tuple[Event, ...]:
+    """One turn of the worker, from its start to what the mode made of it."""
+    said = Answer(answer or f"Step {number:06d} is done.", session_id="session")
+    return (
+        TurnStarted(Role.WORKER, number, 1, "claude", SessionUse.RESUME, f"Go on ({number:06d})."),
+        TurnEnded(Role.WORKER, number, said, 1.5, Changes(f"{number:06d}")),
+        AnswerRead(claimed=False),
+    )
+
+
+def folded(entries: Iterator[Entry]) -> Loop | None:
+    loop = None
+    for entry in entries:
+        loop = apply(loop, entry)
+    return loop
+
+
+@contextmanager
+def process(target: Callable[..., None], *arguments: object) -> Iterator[tuple[BaseProcess, Connection]]:
+    """A process of its own, which gets one end of a pipe as first argument, and the other end of that pipe."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=target, args=(theirs, *arguments), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        yield child, ours
+    finally:
+        child.kill()
+        child.join(PATIENCE)
+        ours.close()
+
+
+def heard(connection: Connection) -> Any:
+    assert connection.poll(PATIENCE), "the other process says nothing"
+    return connection.recv()
+
+
+def write_messages(connection: Connection, factory: StoreFactory, loop_id: str, writer: int) -> None:
+    store = factory()
+    connection.send("ready")
+    connection.recv()
+    with closing(store.open(loop_id)) as journal:
+        for number in range(APPENDS):
+            journal.append(MessageSent(f"{writer} {number}"), sync=number % 20 == 0)
+    connection.send("done")
+
+
+def hold_claim(connection: Connection, factory: StoreFactory, loop_id: str) -> None:
+    with factory().claim(loop_id):
+        connection.send("claimed")
+        connection.recv()
+
+
+def try_claim(connection: Connection, factory: StoreFactory, loop_id: str) -> None:
+    try:
+        with factory().claim(loop_id):
+            connection.send("claimed")
+    except LoopBusy as problem:
+        connection.send(problem.sentence)
+
+
+class StoreConformance:
+    @pytest.fixture
+    def factory(self) -> StoreFactory:
+        raise NotImplementedError("a subclass names its store")
+
+    @pytest.fixture
+    def store(self, factory: StoreFactory) -> Store:
+        return factory()
+
+    def test_a_created_loop_is_there_for_everybody(self, factory: StoreFactory) -> None:
+        made = factory().create(loop_created("loop-1", "Mend the roof."))
+        assert (made.loop_id, made.description, made.seq) == ("loop-1", "Mend the roof.", 1)
+        assert factory().load("loop-1") == made
+        assert factory().ids() == ("loop-1",)
+
+    def test_an_id_is_given_once(self, store: Store) -> None:
+        made = store.create(loop_created("loop-1", "Mend the roof."))
+        with pytest.raises(UsageError, match="already a loop"):
+            store.create(loop_created("loop-1", "Something else."))
+        assert store.load("loop-1") == made
+
+    def test_ids_are_in_order_of_age(self, store: Store) -> None:
+        names = tuple(f"loop-20260101-{number:09d}-abc" for number in range(5))
+        for name in names:
+            store.create(loop_created(name))
+        assert store.ids() == names
+
+    @pytest.mark.parametrize("bad", BAD_IDS)
+    def test_ids_that_could_leave_their_place_are_refused(self, store: Store, bad: str) -> None:
+        store.create(loop_created("loop-1"))
+        with pytest.raises(UsageError, match="is not a loop id"):
+            store.create(loop_created(bad))
+        for use in (store.load, store.open, store.is_driven, store.find):
+            with pytest.raises(UsageError) as caught:
+                use(bad)
+            assert caught.value.hint
+        with pytest.raises(UsageError), store.claim(bad):
+            pass
+
+    def test_a_loop_that_is_not_there_is_said_to_be(self, store: Store) -> None:
+        with pytest.raises(LoopNotFound, match="There is no loop 'nothing'"):
+            store.load("nothing")
+        with pytest.raises(LoopNotFound), store.claim("nothing"):
+            pass
+        assert store.ids() == ()
+
+    def test_what_was_appended_is_there(self, factory: StoreFactory) -> None:
+        store = factory()
+        store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as journal:
+            entries = journal.append(StartRequested(), MessageSent("hello"))
+            assert [entry.seq for entry in entries] == [2, 3]
+            assert journal.append() == ()
+            loop = journal.loop
+        assert (loop.inbox, loop.seq) == (("hello",), 3)
+        assert factory().load("loop-1") == loop
+
+    def test_an_entry_that_makes_no_sense_is_not_written(self, store: Store) -> None:
+        before = store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as journal:
+            with pytest.raises((LookupError, ValueError, TypeError)):
+                journal.append(MessageSent("hello"), BudgetChanged("wishes", 3.0, add=True))
+            assert journal.loop == before
+        assert store.load("loop-1") == before
+
+    def test_append_returns_what_others_wrote_first(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as one, closing(store.open("loop-1")) as other:
+            (theirs,) = other.append(MessageSent("from the other"))
+            assert one.append(MessageSent("from one"))[0] == theirs
+            assert one.catch_up() == ()
+            assert [entry.seq for entry in other.catch_up()] == [3]
+            assert one.loop == other.loop
+
+    def test_catch_up_shows_each_entry_once(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as reader, closing(store.open("loop-1")) as writer:
+            seen: list[Entry] = []
+            for number in range(20):
+                writer.append(*(MessageSent(f"{number} {part}") for part in range(number % 3)))
+                seen += reader.catch_up()
+            assert [entry.seq for entry in seen] == list(range(2, 2 + len(seen)))
+            assert reader.loop == writer.loop
+
+    def test_entries_and_then_catch_up_show_each_entry_once(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as reader, closing(store.open("loop-1")) as writer:
+            writer.append(MessageSent("before"))
+            seen = list(reader.entries())
+            writer.append(MessageSent("after"))
+            seen += reader.catch_up()
+            assert [entry.seq for entry in seen] == [1, 2, 3]
+
+    def test_a_loaded_loop_is_the_fold_of_its_entries(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with store.claim("loop-1") as journal:
+            journal.append(StartRequested())
+            for number in range(1, 30):
+                journal.append(*iteration(number), sync=False)
+            live = journal.loop
+        with closing(store.open("loop-1")) as journal:
+            entries = list(journal.entries())
+            assert [entry.seq for entry in entries] == list(range(1, live.seq + 1))
+            assert folded(iter(entries)) == journal.loop == store.load("loop-1") == live
+        assert live.spend.iterations == 29
+
+    def test_writers_beside_a_runner_lose_and_repeat_nothing(self, factory: StoreFactory) -> None:
+        store = factory()
+        store.create(loop_created("loop-1"))
+        writers = [process(write_messages, factory, "loop-1", writer) for writer in range(WRITERS)]
+        with writers[0] as one, writers[1] as two, writers[2] as three, writers[3] as four:
+            connections = [connection for _, connection in (one, two, three, four)]
+            with store.claim("loop-1") as journal:
+                seen = [*journal.append(StartRequested())]
+                assert [heard(connection) for connection in connections] == ["ready"] * WRITERS
+                for connection in connections:
+                    connection.send("go")
+                seen += run_beside(journal, connections)
+                seen += heard_of(journal, WRITERS * APPENDS, seen)
+                loop = journal.loop
+        assert [entry.seq for entry in seen] == list(range(3, loop.seq + 1))
+        said = [entry.event.text for entry in seen if isinstance(entry.event, MessageSent)]
+        for writer in range(WRITERS):
+            own = [text for text in said if text.startswith(f"{writer} ")]
+            assert own == [f"{writer} {number}" for number in range(APPENDS)]
+        assert store.load("loop-1") == loop
+
+    def test_a_claim_is_exclusive(self, factory: StoreFactory) -> None:
+        store = factory()
+        store.create(loop_created("loop-1"))
+        assert not store.is_driven("loop-1")
+        with store.claim("loop-1") as journal:
+            assert factory().is_driven("loop-1")
+            assert journal.loop.runner is not None
+            with pytest.raises(LoopBusy, match="already being driven"), factory().claim("loop-1"):
+                pass
+            with process(try_claim, factory, "loop-1") as (_, connection):
+                assert "already being driven" in str(heard(connection))
+        assert not store.is_driven("loop-1")
+        with process(try_claim, factory, "loop-1") as (_, connection):
+            assert heard(connection) == "claimed"
+
+    def test_a_claim_is_in_the_journal(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with store.claim("loop-1"), closing(store.open("loop-1")) as journal:
+            assert [type(entry.event) for entry in journal.entries()] == [LoopCreated, RunnerClaimed]
+
+    def test_a_claim_ends_with_the_death_of_its_holder(self, factory: StoreFactory) -> None:
+        store = factory()
+        store.create(loop_created("loop-1"))
+        with process(hold_claim, factory, "loop-1") as (child, connection):
+            assert heard(connection) == "claimed"
+            assert store.is_driven("loop-1")
+            child.kill()
+            child.join(PATIENCE)
+            # A server hears of it when the connection breaks, a moment later.
+            until(lambda: not store.is_driven("loop-1"), PATIENCE)
+            with store.claim("loop-1") as journal:
+                assert journal.loop.runner is not None
+                assert journal.loop.runner.pid != child.pid
+
+    def test_looking_is_not_in_the_way_of_claiming(self, factory: StoreFactory) -> None:
+        store = factory()
+        store.create(loop_created("loop-1"))
+        finished = threading.Event()
+        with ThreadPoolExecutor(2) as pool:
+            for _ in range(2):
+                pool.submit(look_until, finished, factory())
+            try:
+                for _ in range(30):
+                    with store.claim("loop-1"):
+                        assert store.is_driven("loop-1")
+            finally:
+                finished.set()
+
+    def test_control_reaches_the_runner(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with store.claim("loop-1") as runner, closing(store.open("loop-1")) as control:
+            runner.append(StartRequested())
+            control.append(PauseRequested())
+            assert [entry.event for entry in runner.catch_up()] == [PauseRequested()]
+            assert runner.loop.pause is not None
+
+    def test_loops_that_a_kind_of_host_is_to_drive_are_found(self, factory: StoreFactory) -> None:
+        store = factory()
+        for name in ("loop-1", "loop-2", "loop-3", "loop-4"):
+            store.create(loop_created(name))
+            if name != "loop-4":
+                with closing(store.open(name)) as journal:
+                    journal.append(StartRequested("server" if name == "loop-3" else "cluster"))
+        assert factory().running_ids("cluster") == ("loop-1", "loop-2")
+        assert factory().running_ids("server") == ("loop-3",)
+        with store.claim("loop-1", "cluster", "2026") as journal:
+            assert factory().running_ids("cluster") == ("loop-1", "loop-2")
+            journal.append(*iteration(1), Rested(Outcome.CLAIMED))
+        assert factory().running_ids("cluster") == ("loop-2",)
+        store.archive("loop-1", "{}", "")
+        assert factory().running_ids("cluster") == ("loop-2",)
+
+    def test_an_archived_loop_is_still_there(self, factory: StoreFactory) -> None:
+        store = factory()
+        for name in ("loop-1", "loop-2"):
+            store.create(loop_created(name))
+        with store.claim("loop-1") as journal:
+            journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
+            ended = journal.loop
+        for _ in range(2):
+            store.archive("loop-1", '{"outcome": "claimed"}\n', "# Done\n")
+            assert factory().ids() == ("loop-1", "loop-2")
+            assert factory().load("loop-1") == ended
+            assert factory().find("loop-1") == "loop-1"
+            assert not factory().is_driven("loop-1")
+            with closing(factory().open("loop-1")) as journal:
+                assert folded(journal.entries()) == ended
+        with pytest.raises(UsageError, match="already a loop"):
+            store.create(loop_created("loop-1"))
+
+    def test_a_word_said_while_a_loop_is_archived_is_kept(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as journal:
+            journal.append(StartRequested(), Rested(Outcome.CLAIMED))
+            store.archive("loop-1", "{}", "")
+            journal.append(MessageSent("thank you"))
+        with closing(store.open("loop-1")) as journal:
+            assert [entry.event for entry in journal.entries()][-1] == MessageSent("thank you")
+
+    def test_a_loop_is_found_by_what_a_person_calls_it(self, store: Store) -> None:
+        for name in ("loop-a1", "loop-a12", "loop-b3"):
+            store.create(loop_created(name))
+        assert store.find("loop-a1") == "loop-a1"
+        assert store.find("b3") == "loop-b3"
+        assert store.find("last") == "loop-b3"
+        with pytest.raises(LoopNotFound, match="'a1' fits 2 loops") as caught:
+            store.find("a1")
+        assert "loop-a1, loop-a12" in caught.value.hint
+        with pytest.raises(LoopNotFound, match="no loop 'c'"):
+            store.find("c")
+
+    def test_nothing_is_found_where_nothing_is(self, store: Store) -> None:
+        assert store.ids() == ()
+        for name in ("last", "", "x"):
+            with pytest.raises(UntilDoneError, match="There is no loop"):
+                store.find(name)
+
+
+def look_until(finished: threading.Event, store: Store) -> None:
+    while not finished.is_set():
+        store.is_driven("loop-1")
+
+
+def heard_of(journal: Journal, messages: int, seen: list[Entry]) -> list[Entry]:
+    """What a runner reads until it has so many messages: it hears of them at once, but not before they are written."""
+    fresh: list[Entry] = []
+    deadline = time.monotonic() + PATIENCE
+    while sum(isinstance(entry.event, MessageSent) for entry in (*seen, *fresh)) < messages:
+        assert time.monotonic() < deadline, "some messages are never heard"
+        fresh += journal.catch_up()
+    return fresh
+
+
+def run_beside(journal: Journal, connections: list[Connection]) -> list[Entry]:
+    """A runner's work while others write: all that it saw and wrote until they are done."""
+    seen: list[Entry] = []
+    number = 0
+    while connections:
+        number += 1
+        seen += journal.catch_up()
+        seen += journal.append(*iteration(number))
+        connections = [connection for connection in connections if not connection.poll() or not heard(connection)]
+    return [*seen, *journal.catch_up()]

@@ -1,0 +1,199 @@
+"""What every store must do beside the journal: lists, output, documents, the end of a loop, and who serves.
+
+class TestRecordsInFiles(RecordsConformance):
+    @pytest.fixture
+    def factory(self, tmp_path):
+        return partial(FileStore, tmp_path / ".loop")
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.store_conformance import StoreFactory, folded, iteration, loop_created
+
+from untildone.core.errors import LoopBusy, LoopNotFound
+from untildone.core.events import Entry, LoopRenamed, MessageSent, Rested, StartRequested
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome
+from untildone.core.secrets import Redactor
+from untildone.store import Seen, Store
+
+SECRET = "sesame-0123456789"
+
+
+def all_after(store: Store, loop_id: str, place: int = 0) -> tuple[list[Entry], int]:
+    """Every entry behind a place, however many looks it takes, and the place after the last."""
+    found: list[Entry] = []
+    while True:
+        fresh, end = store.entries_after(loop_id, place)
+        if end == place:
+            return found, place
+        found += fresh
+        place = end
+
+
+class RecordsConformance:
+    @pytest.fixture
+    def factory(self) -> StoreFactory:
+        raise NotImplementedError("a subclass names its store")
+
+    @pytest.fixture
+    def store(self, factory: StoreFactory) -> Store:
+        store = factory()
+        store.redactor = Redactor({"KEY": SECRET})
+        return store
+
+    def test_a_survey_tells_how_loops_stand(self, store: Store) -> None:
+        for name in ("loop-1", "loop-2", "loop-3"):
+            store.create(loop_created(name, f"The task of {name}."))
+        with store.claim("loop-2"):
+            found = list(store.survey(("loop-3", "loop-2", "gone", "loop-1")))
+        assert [each.loop_id for each in found] == ["loop-3", "loop-2", "loop-1"]
+        assert [each.driven for each in found] == [False, True, False]
+        assert next(each.loop and each.loop.description for each in found) == "The task of loop-3."
+        assert list(store.survey(())) == []
+
+    def test_a_signature_changes_with_the_journal(self, factory: StoreFactory, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        store.create(loop_created("loop-2"))
+        before, other = store.signature("loop-1"), store.signature("loop-2")
+        assert before is not None
+        assert store.signature("loop-1") == before
+        assert store.signature("loop-3") is None
+        with closing(store.open("loop-1")) as journal:
+            journal.append(LoopRenamed("Another title"))
+        assert store.signature("loop-1") != before
+        assert store.signature("loop-2") == other
+        assert store.signatures() == Seen({name: store.signature(name) for name in ("loop-1", "loop-2")}, {})
+
+    def test_news_of_a_loop_is_told_at_once(self, factory: StoreFactory, store: Store) -> None:
+        told: list[Loop | None] = []
+        store.on_news = lambda _loop_id, loop: told.append(loop)
+        assert store.create(loop_created("loop-1")) == told[-1]
+        with closing(store.open("loop-1")) as journal:
+            journal.append(LoopRenamed("By a person"))
+            assert journal.loop == told[-1]
+        with store.claim("loop-1") as runner:
+            runner.append(LoopRenamed("By its runner"), sync=False)
+            assert runner.loop == told[-1]
+            with closing(factory().open("loop-1")) as journal:
+                journal.append(LoopRenamed("By somebody else"))
+            assert store.load("loop-1") == told[-1]
+        last = told[-1]
+        assert last is not None
+        assert last.title == "By somebody else"
+        store.delete("loop-1")
+        assert told[-1] is None
+
+    def test_what_is_in_the_history_is_seen_apart(self, store: Store) -> None:
+        for name in ("loop-1", "loop-2"):
+            store.create(loop_created(name))
+        with closing(store.open("loop-1")) as journal:
+            journal.append(StartRequested(), Rested(Outcome.CLAIMED))
+        store.archive("loop-1", "{}", "# Done\n")
+        seen = store.signatures()
+        assert (seen.live, seen.ended) == ({"loop-2": store.signature("loop-2")}, {"loop-1": store.signature("loop-1")})
+
+    def test_entries_behind_a_place(self, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as journal:
+            for number in range(700):
+                journal.append(MessageSent(f"message {number}"), sync=False)
+            found, place = all_after(store, "loop-1")
+            assert folded(iter(found)) == journal.loop
+            assert all_after(store, "loop-1", place) == ([], place)
+            journal.append(MessageSent("one more"))
+            more, _ = all_after(store, "loop-1", place)
+        assert [entry.event for entry in more] == [MessageSent("one more")]
+
+    def test_output_is_there_while_and_after_it_is_printed(self, factory: StoreFactory, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        with store.claim("loop-1"):
+            printed = factory().spool("loop-1", "0001")
+            assert (printed.size(), printed.read(0, 10)) == (None, b"")
+            spool = store.spool("loop-1", "0001")
+            spool.write(b"")
+            assert printed.size() == 0
+            spool.write(b"one\ntwo\n")
+            spool.close()
+            spool = store.spool("loop-1", "0001")
+            spool.write(b"three\n")
+            spool.close()
+        assert (printed.size(), printed.read(0, 100), printed.read(4, 3)) == (14, b"one\ntwo\nthree\n", b"two")
+        assert (printed.read(14, 5), printed.read(100, 5)) == (b"", b"")
+        store.spool("loop-1", "0001-supervisor").write(b"")
+        assert store.output_names("loop-1") == ("0001", "0001-supervisor")
+
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
+    @given(
+        sizes=st.lists(st.integers(0, 400_000), max_size=5),
+        start=st.integers(0, 600_000),
+        count=st.integers(1, 600_000),
+    )
+    def test_any_part_of_the_output_can_be_read(
+        self, factory: StoreFactory, sizes: list[int], start: int, count: int
+    ) -> None:
+        store, whole = factory(), b"".join(bytes([65 + place]) * size for place, size in enumerate(sizes))
+        loop_id = f"loop-{threading.get_ident()}-{len(store.ids())}"
+        store.create(loop_created(loop_id))
+        spool = store.spool(loop_id, "0001")
+        for place, size in enumerate(sizes):
+            spool.write(bytes([65 + place]) * size)
+        spool.write(b"")
+        spool.close()
+        assert spool.size() == len(whole)
+        assert spool.read(start, count) == whole[start : start + count]
+        store.close()
+
+    def test_documents(self, factory: StoreFactory, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        store.add_to_document("loop-1", "progress.md", "- one\n")
+        store.add_to_document("loop-1", "progress.md", f"- two {SECRET} ä\n")
+        store.put_document("loop-1", "validation.md", "old")
+        store.put_document("loop-1", "validation.md", "new")
+        told = factory().documents("loop-1")
+        assert told == {"progress.md": "- one\n- two [redacted KEY] ä\n", "validation.md": "new"}
+        assert (store.progress("loop-1") / "progress.md").read_text() == told["progress.md"]
+
+    def test_a_full_copy_of_the_state_is_no_document(self, store: Store) -> None:
+        loop = store.create(loop_created("loop-1"))
+        for _ in range(2):
+            store.keep_checkpoint(loop, "the live state")
+        store.keep_checkpoint(loop, None)
+        assert store.documents("loop-1") == {}
+
+    def test_the_end_of_a_loop(self, factory: StoreFactory, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        store.create(loop_created("loop-2"))
+        with store.claim("loop-1") as journal:
+            journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
+        store.spool("loop-1", "0001").write(b"printed\n")
+        assert store.receipt("loop-1") is None
+        store.archive("loop-1", f'{{"task": "{SECRET}"}}', "# Done\n")
+        store.archive("loop-1", "{}", "# Once more\n")
+        assert factory().receipt("loop-1") == '{"task": "[redacted KEY]"}'
+        assert factory().documents("loop-1")["report.md"] == "# Done\n"
+        assert (store.live_ids(), store.ids()) == (("loop-2",), ("loop-1", "loop-2"))
+        store.put_document("loop-1", "late.md", "afterwards")
+        assert store.documents("loop-1")["late.md"] == "afterwards"
+
+    def test_a_deleted_loop_is_gone(self, factory: StoreFactory, store: Store) -> None:
+        store.create(loop_created("loop-1"))
+        store.add_to_document("loop-1", "progress.md", "- one\n")
+        store.delete("loop-1")
+        assert (factory().ids(), factory().signature("loop-1"), store.signatures()) == ((), None, Seen({}, {}))
+        with pytest.raises(LoopNotFound):
+            factory().load("loop-1")
+
+    def test_one_server_at_a_time(self, factory: StoreFactory, store: Store) -> None:
+        assert not store.is_served()
+        with store.serving():
+            assert factory().is_served()
+            with pytest.raises(LoopBusy, match="Another server serves"), factory().serving():
+                pass
+        assert not factory().is_served()

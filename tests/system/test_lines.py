@@ -1,0 +1,59 @@
+"""Lines that come in a flood are handed on together: nothing is lost, moved or changed by it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from untildone.agents import Request, Said, find
+from untildone.system.lines import FLOOD, LineFramer
+
+ENDINGS = st.sampled_from((b"\n", b"\r\n"))
+FEW = st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"").rstrip(b"\r")), max_size=20)
+MANY = st.integers(FLOOD, FLOOD * 4).map(lambda number: [b"%d" % line for line in range(number)])
+OUTPUTS = st.builds(
+    lambda lines, ending, last: ending.join((*lines, last)),
+    st.lists(st.one_of(FEW, MANY), max_size=6).map(lambda parts: [line for part in parts for line in part]),
+    ENDINGS,
+    st.sampled_from((b"", b"no line end")),
+)
+
+
+def handed_on(output: bytes, cuts: list[int], *, together: bool) -> list[bytes]:
+    pieces: list[bytes] = []
+    framer = LineFramer(pieces.append, together=together)
+    places = [0, *sorted(cut % (len(output) + 1) for cut in cuts), len(output)]
+    for start, end in pairwise(places):
+        framer.feed(output[start:end])
+    framer.finish()
+    return pieces
+
+
+@given(OUTPUTS, st.lists(st.integers(0, 10_000), max_size=5))
+def test_together_or_one_by_one_it_is_the_same_text(output: bytes, cuts: list[int]) -> None:
+    lines = handed_on(output, cuts, together=False)
+    pieces = handed_on(output, cuts, together=True)
+    assert b"\n".join(pieces) == b"\n".join(lines)
+    assert all(b"\n" not in line for line in lines)
+
+
+@given(OUTPUTS)
+def test_a_program_has_said_the_same_either_way(output: bytes) -> None:
+    told = []
+    for together in (False, True):
+        reader = find("command").reader(Request("go", command="program"))
+        events = [event for piece in handed_on(output, [], together=together) for event in reader.feed(piece)]
+        said = [event for event in events if isinstance(event, Said)]
+        told.append(
+            (reader.finish(0, "", 0.0), sum(each.lines for each in said), "\n".join(each.text for each in said))
+        )
+    assert told[0] == told[1]
+
+
+def test_a_flood_is_few_pieces_and_a_trickle_is_lines() -> None:
+    flood, trickle = b"a line\n" * 5000, b"a line\n" * 5
+    assert len(handed_on(flood, [], together=True)) == 2
+    assert len(handed_on(flood, [], together=False)) == 5000
+    assert len(handed_on(trickle, [], together=True)) == 5

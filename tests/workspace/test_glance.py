@@ -1,0 +1,179 @@
+"""A small repository that nobody touched is not asked about again; whatever touches it is seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.command_line import until
+
+from untildone.core.model import Changes
+from untildone.workspace import glance
+from untildone.workspace.workspace import Workspace
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+class CountedGit:
+    """The real git behind a program that writes down each call."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder.mkdir()
+        self._log = folder / "calls"
+        program = folder / "git"
+        program.write_text(f'#!/bin/sh\necho "$@" >> {self._log}\nexec {shutil.which("git")} "$@"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    @property
+    def calls(self) -> int:
+        return len(self._log.read_text().splitlines()) if self._log.exists() else 0
+
+    def is_spared_by(self, place: Workspace, since: Changes | None = None) -> bool:
+        """Whether a look does without git."""
+        before = self.calls
+        place.look(since)
+        return self.calls == before
+
+
+@pytest.fixture
+def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CountedGit:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    return CountedGit(tmp_path / "bin", monkeypatch)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    (folder / ".github" / "logs").mkdir(parents=True)
+    (folder / ".github" / "logs" / "kept.txt").write_text("one\n")
+    (folder / "a.txt").write_text("one\n")
+    (folder / "b.txt").write_text("two\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=start")
+    git(folder, "branch", "other")
+    return folder
+
+
+def settled(counted: CountedGit, folder: Path) -> Workspace:
+    """Looked at until nothing in it is so new that it must be looked at twice."""
+    place = Workspace(str(folder))
+    until(lambda: counted.is_spared_by(place))
+    return place
+
+
+def in_place(path: Path) -> None:
+    """As many bytes as before, and the times of before: as a careful program may write."""
+    before = path.stat()
+    path.write_text("eno\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "an edit": lambda folder: (folder / "a.txt").write_text("more\n"),
+    "an edit that hides itself": lambda folder: in_place(folder / "a.txt"),
+    "a new file": lambda folder: (folder / "new.txt").write_text("new\n"),
+    "a file that is gone": lambda folder: (folder / "a.txt").unlink(),
+    "another name": lambda folder: (folder / "a.txt").rename(folder / "c.txt"),
+    "a file made a program": lambda folder: (folder / "a.txt").chmod(0o755),
+    "a link instead of a file": lambda folder: ((folder / "a.txt").unlink(), (folder / "a.txt").symlink_to("b.txt")),
+    "an edit in a folder that is named like git's own": lambda folder: in_place(folder / ".github/logs/kept.txt"),
+    "a commit": lambda folder: git(folder, "commit", "--allow-empty", "--quiet", "--message=next"),
+    "a commit, packed away": lambda folder: (
+        git(folder, "commit", "--allow-empty", "--quiet", "--message=next"),
+        git(folder, "pack-refs", "--all"),
+    ),
+    "a file that is no longer ignored": lambda folder: (
+        (folder / "kept.log").write_text("log\n"),
+        (folder / ".gitignore").write_text("*.tmp\n"),
+    ),
+    "a repository inside": lambda folder: (
+        (folder / "inner").mkdir(),
+        git(folder / "inner", "init", "--quiet"),
+        (folder / "inner" / "x.txt").write_text("x\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_every_change_is_seen(counted: CountedGit, repository: Path, change: Callable[[Path], object]) -> None:
+    place = settled(counted, repository)
+    before = place.look().fingerprint
+    change(repository)
+    assert place.look().fingerprint == Workspace(str(repository)).look().fingerprint != before
+
+
+def test_a_worktree_of_its_own_is_looked_at_in_the_same_way(
+    counted: CountedGit, repository: Path, tmp_path: Path
+) -> None:
+    git(repository, "worktree", "add", "--quiet", str(tmp_path / "tree"), "other")
+    place = settled(counted, tmp_path / "tree")
+    before = place.look().fingerprint
+    git(repository, "branch", "third")
+    assert place.look().fingerprint == before
+    git(tmp_path / "tree", "commit", "--allow-empty", "--quiet", "--message=next")
+    assert place.look().fingerprint == Workspace(str(tmp_path / "tree")).look().fingerprint != before
+
+
+@pytest.mark.parametrize("name", ["hooks", "logs", "objects"])
+def test_a_branch_may_be_named_like_a_folder_of_git(counted: CountedGit, repository: Path, name: str) -> None:
+    git(repository, "checkout", "--quiet", "-b", f"{name}/mine")
+    git(repository, "commit", "--allow-empty", "--quiet", "--message=next")
+    place = settled(counted, repository)
+    before = place.look().fingerprint
+    git(repository, "update-ref", f"refs/heads/{name}/mine", "main")
+    assert place.look().fingerprint == Workspace(str(repository)).look().fingerprint != before
+
+
+def test_what_untildone_writes_is_no_reason_to_ask(counted: CountedGit, repository: Path) -> None:
+    (repository / ".loop").mkdir()
+    (repository / ".claude").mkdir()
+    place = settled(counted, repository)
+    (repository / ".loop" / "loop-1.json").write_text("{}")
+    (repository / ".claude" / "ralph-delta.local.md").write_text("# state\n")
+    assert counted.is_spared_by(place)
+
+
+SECOND = 1_000_000_000
+NOW = 1_800_000_001 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("changed_at", "sure"),
+    [
+        (NOW - 10 * SECOND, True),
+        (NOW - 10 * SECOND + 7, True),
+        (NOW - SECOND // 10 + 7, True),
+        (NOW - SECOND // 100 + 7, False),
+        (NOW - SECOND, False),
+        (NOW - 2 * SECOND, False),
+        (NOW - 3 * SECOND, True),
+        (NOW + SECOND, False),
+    ],
+)
+def test_what_is_no_older_than_the_look_may_have_changed_unseen(changed_at: int, *, sure: bool) -> None:
+    """Times in whole seconds are those of a file system that keeps no others, or only every second one."""
+    for times in ((changed_at, changed_at), (changed_at, 7), (7, changed_at)):
+        seen = {b"/it/a.txt": (4, times[0], 0o100644, times[1], 1)}
+        assert glance.touched(seen, NOW, seen) == (set() if sure else {b"/it/a.txt"})
+
+
+def test_a_large_repository_is_left_to_git(counted: CountedGit, repository: Path) -> None:
+    for number in range(glance.MOST_ENTRIES):
+        (repository / f"{number}.log").write_text("")
+    assert glance.look(str(repository)) is None
+    place = Workspace(str(repository))
+    assert not any(counted.is_spared_by(place) for _ in range(3))
+    (repository / "a.txt").write_text("more\n")
+    assert place.look().fingerprint == Workspace(str(repository)).look().fingerprint

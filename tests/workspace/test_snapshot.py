@@ -1,0 +1,396 @@
+"""What changed is told as git tells it, without git where only plain files changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.command_line import until
+from tests.workspace.test_glance import CountedGit, git, settled
+
+from untildone.core.model import Changes
+from untildone.workspace import snapshot
+from untildone.workspace.snapshot import lines_between
+from untildone.workspace.workspace import Workspace
+
+NAMES = ("a.txt", "b.bin", "deep/er/c.txt", "deep/d.txt", "new.txt", "deep/new/e.txt", "x.log", "ig/f.txt", ":(x) é\n")
+LINES = st.lists(st.sampled_from([b"one\n", b"two\n", b"three\r\n", b"\n", b"end", b"\0"]), max_size=8).map(b"".join)
+
+
+def repository_in(folder: Path, *options: str) -> Path:
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "a.txt").write_text("one\ntwo\n")
+    (folder / "b.bin").write_bytes(b"\0one\n")
+    (folder / "deep" / "er" / "c.txt").write_text("one\ntwo\nthree")
+    (folder / "deep" / "d.txt").write_text("")
+    (folder / "deep.txt").write_text("sorted before the folder `deep/`\n")
+    (folder / ".gitignore").write_text("*.log\nig/\n")
+    git(folder, "init", "--quiet", "--initial-branch=main", *options)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=start")
+    return folder
+
+
+@pytest.fixture
+def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CountedGit:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return CountedGit(tmp_path / "bin", monkeypatch)
+
+
+@pytest.fixture(params=["sha1", "sha256", "worktree"])
+def repository(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    if request.param != "worktree":
+        return repository_in(tmp_path / "repository", f"--object-format={request.param}")
+    git(repository_in(tmp_path / "main"), "worktree", "add", "--quiet", str(tmp_path / "repository"), "-b", "other")
+    return tmp_path / "repository"
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    return repository_in(tmp_path / "repository")
+
+
+def as_git_tells(folder: Path, before: Changes) -> Changes:
+    """By one who has never looked before."""
+    return Workspace(str(folder)).look(before)
+
+
+PLAIN: dict[str, Callable[[Path], object]] = {
+    "an edit": lambda it: (it / "a.txt").write_text("one\nzwei\n"),
+    "more of it": lambda it: (it / "a.txt").open("a").write("three\n"),
+    "an edit far below": lambda it: (it / "deep/er/c.txt").write_text("one\ntwo\nthree\n"),
+    "a file that becomes empty": lambda it: (it / "a.txt").write_text(""),
+    "a file that is gone, and its folder with it": lambda it: (it / "deep/er/c.txt").unlink(),
+    "a program": lambda it: (it / "a.txt").chmod(0o755),
+    "an edit of what is no text": lambda it: (it / "b.bin").write_bytes(b"\0two\n"),
+}
+
+
+def test_plain_changes_do_without_git(counted: CountedGit, repository: Path) -> None:
+    place = settled(counted, repository)
+    (repository / "a.txt").write_text("the first change\nthat is read from git\n")
+    before = place.look()
+    for what, change in PLAIN.items():
+        calls = counted.calls
+        change(repository)
+        after = place.look(before)
+        assert counted.calls == calls, what
+        assert after == as_git_tells(repository, before) != before, what
+        before = after
+    git(repository, "fsck", "--strict")
+
+
+def test_what_is_new_costs_one_question_and_what_is_ignored_is_asked_for_once(counted: CountedGit, plain: Path) -> None:
+    place = settled(counted, plain)
+    (plain / "a.txt").write_text("more\n")
+    before = place.look()
+    (plain / "new.txt").write_text("new\n")
+    (plain / "new.log").write_text("new\n")
+    calls = counted.calls
+    after = place.look(before)
+    assert counted.calls == calls + 1
+    assert after == as_git_tells(plain, before)
+    assert after.files == 1
+    (plain / "new.log").write_text("newer\n")
+    calls = counted.calls
+    assert place.look(after).fingerprint == after.fingerprint
+    assert counted.calls == calls
+
+
+ONLY_GIT: dict[str, Callable[[Path], object]] = {
+    "attributes": lambda it: (it / ".gitattributes").write_text("*.txt text eol=crlf\n"),
+    "attributes below": lambda it: (it / "deep/.gitattributes").write_text("*.txt text=auto\n"),
+    "attributes that are ignored": lambda it: (it / "ig").mkdir() or (it / "ig/.gitattributes").write_text("* text\n"),
+    "attributes of the repository": lambda it: (it / ".git/info/attributes").write_text("*.txt text=auto\n"),
+    "attributes of the person": lambda it: (
+        (it.parent / ".config/git").mkdir(parents=True),
+        (it.parent / ".config/git/attributes").write_text("*.txt text=auto\n"),
+    ),
+    "line ends": lambda it: git(it, "config", "core.autocrlf", "input"),
+    "line ends, as the person has them": lambda it: (it.parent / ".gitconfig").write_text("[core]\nautocrlf = true\n"),
+    "line ends, included": lambda it: (
+        (it.parent / "more").write_text("[core]\nautocrlf = true\n"),
+        (it.parent / ".gitconfig").write_text("[include]\npath = more\n"),
+    ),
+    "no modes": lambda it: git(it, "config", "core.fileMode", "false"),
+    "a file that is taken for unchanged": lambda it: git(it, "update-index", "--assume-unchanged", "a.txt"),
+    "a file that is not to be looked at": lambda it: git(it, "update-index", "--skip-worktree", "a.txt"),
+    "another repository inside": lambda it: git(it, "init", "--quiet", "inner"),
+    "a submodule": lambda it: (
+        git(repository_in(it.parent / "sub"), "status"),
+        git(it, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(it.parent / "sub"), "sub"),
+    ),
+}
+
+
+@pytest.mark.parametrize("prepare", ONLY_GIT.values(), ids=ONLY_GIT.keys())
+def test_where_more_is_in_play_git_is_asked(
+    counted: CountedGit, plain: Path, prepare: Callable[[Path], object]
+) -> None:
+    prepare(plain)
+    place = Workspace(str(plain))
+    before = place.look()
+    for number in range(3):
+        (plain / "a.txt").write_bytes(b"one\r\n%d\r\n" % number)
+        (plain / "a.txt").chmod(0o755 if number else 0o644)
+        after = place.look(before)
+        assert after == as_git_tells(plain, before)
+        before = after
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda it: (it / ".gitignore").write_text("*.tmp\n"),
+        lambda it: (it / "deep" / ".gitattributes").write_text("*.txt text eol=crlf\n"),
+        lambda it: ((it / "a.txt").unlink(), (it / "a.txt").symlink_to("b.bin")),
+        lambda it: ((it / "a.txt").unlink(), (it / "a.txt").mkdir(), (it / "a.txt/b").write_text("b\n")),
+        lambda it: (it / "a.txt").write_bytes(b"much\n" * snapshot.MOST_BYTES),
+        lambda it: [(it / f"{number}.txt").write_text("x\n") for number in range(snapshot.MOST_FILES + 1)],
+        lambda it: (it / "git~1").write_text("refused by git\n"),
+        lambda it: git(it, "add", "--all"),
+        lambda it: git(it, "commit", "--quiet", "--all", "--message=next"),
+        lambda it: (git(it, "init", "--quiet", "inner"), (it / "inner/x.txt").write_text("x\n")),
+        lambda it: (it.joinpath(*["d"] * 120).mkdir(parents=True), it.joinpath(*["d"] * 120, "x").write_text("x\n")),
+    ],
+)
+def test_what_is_not_plain_any_more_is_told_by_git(
+    counted: CountedGit, plain: Path, change: Callable[[Path], object]
+) -> None:
+    place = settled(counted, plain)
+    (plain / "x.log").write_text("ignored\n")
+    (plain / "a.txt").write_text("one\r\ntwo\r\n")
+    before = place.look()
+    (plain / "a.txt").write_text("one\r\ntwo\r\nthree\r\n")
+    before = place.look(before)
+    change(plain)
+    after = place.look(before)
+    assert after == as_git_tells(plain, before)
+    (plain / "deep" / "d.txt").write_text("one\r\n")
+    assert place.look(after) == as_git_tells(plain, after)
+
+
+def test_a_setting_of_the_person_counts_from_when_it_is_there(counted: CountedGit, plain: Path) -> None:
+    place = settled(counted, plain)
+    (plain / "a.txt").write_text("more\n")
+    before = place.look()
+    (plain.parent / ".gitconfig").write_text("[core]\nautocrlf = input\n")
+    (plain / "a.txt").write_bytes(b"and more\r\n")
+    after = place.look(before)
+    assert after == as_git_tells(plain, before)
+    assert after.tree is not None
+    shown = subprocess.run(["git", "show", f"{after.tree}:a.txt"], cwd=plain, capture_output=True, timeout=60)
+    assert shown.stdout == b"and more\n"
+
+
+def test_a_file_that_becomes_a_pipe_is_not_read(counted: CountedGit, plain: Path) -> None:
+    place = settled(counted, plain)
+    (plain / "a.txt").write_text("more\n")
+    before = place.look()
+    (plain / "a.txt").unlink()
+    os.mkfifo(plain / "a.txt")
+    assert place.look(before).fingerprint != before.fingerprint
+
+
+def test_where_git_can_write_nothing_more_it_still_tells(counted: CountedGit, plain: Path) -> None:
+    place = settled(counted, plain)
+    (plain / "a.txt").write_text("more\n")
+    before = place.look()
+    (plain / ".git" / "objects").rename(plain / ".git" / "elsewhere")
+    (plain / "a.txt").write_text("and more\n")
+    assert place.look(before).fingerprint != before.fingerprint
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(NAMES), st.none() | LINES, st.booleans()), min_size=1, max_size=3),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_round_after_round_it_is_as_git_tells(rounds: list[list[tuple[str, bytes | None, bool]]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        place = repository_in(Path(folder, "repository"))
+        looker = Workspace(str(place))
+        before = looker.look()
+        for changes in rounds:
+            for name, content, program in changes:
+                path = place / name
+                path.unlink(missing_ok=True)
+                if content is not None:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+                    path.chmod(0o755 if program else 0o644)
+            after = looker.look(before)
+            assert after == as_git_tells(place, before)
+            before = after
+
+
+@settings(max_examples=60, deadline=None)
+@given(LINES, LINES)
+def test_lines_are_counted_as_git_does_or_not_at_all(old: bytes, new: bytes) -> None:
+    told = lines_between(old, new)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "old").write_bytes(old)
+        Path(folder, "new").write_bytes(new)
+        command = ("git", "diff", "--no-index", "--numstat", "old", "new")
+        counted = subprocess.run(command, cwd=folder, capture_output=True, timeout=60).stdout.split()
+    added, removed = (int(word) if word.isdigit() else 0 for word in (counted or [b"0", b"0"])[:2])
+    assert told in {(added, removed), None}
+
+
+def test_lines_that_nothing_else_could_mean_are_counted() -> None:
+    assert lines_between(b"a\nb\n", b"a\nc\nd\nb\n") == (2, 0)
+    assert lines_between(b"a\nb\nc\n", b"a\n") == (0, 2)
+    assert lines_between(b"a\nb\nc\n", b"a\nx\nc\n") == (1, 1)
+    assert lines_between(b"a", b"a\n") == (1, 1)
+    assert lines_between(b"a\nb\nc\nd\n", b"b\na\nd\nc\n") is None
+
+
+CLEANING = {
+    "prune": ("prune", "--expire=now"),
+    "gc": ("gc", "--quiet", "--prune=now"),
+    "gc, packed by itself": ("-c", "gc.cruftPacks=true", "gc", "--quiet", "--prune=1.hour.ago"),
+    "repack": ("repack", "-q", "-a", "-d"),
+}
+NEXT: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda it: it.stat(),
+    "an edit": lambda it: (it / "a.txt").write_text("again\n"),
+    "an edit elsewhere": lambda it: (it / "deep/er/c.txt").write_text("elsewhere\n"),
+    "a new file": lambda it: (it / "deep/new.txt").write_text("new\n"),
+    "a file that is gone": lambda it: (it / "b.bin").unlink(),
+}
+
+
+def prepare_for(told_by: str, folder: Path) -> None:
+    """Where files have attributes, only git can tell."""
+    if told_by == "git":
+        (folder / ".gitattributes").write_text("*.none text\n")
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message=attributes")
+
+
+def is_whole(folder: Path, tree: str | None) -> bool:
+    """Whether git has everything that is in a snapshot."""
+    command = ("git", "archive", "--format=tar", "--output=/dev/null", str(tree))
+    return subprocess.run(command, cwd=folder, capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+@pytest.mark.parametrize("cleaning", CLEANING.values(), ids=CLEANING.keys())
+def test_a_snapshot_is_whole_whatever_git_removed_since_the_last(
+    counted: CountedGit, plain: Path, cleaning: tuple[str, ...], told_by: str
+) -> None:
+    prepare_for(told_by, plain)
+    place = settled(counted, plain)
+    before = place.look()
+    (plain / "deep/er/c.txt").write_text("changed\n")
+    (plain / "deep/d.txt").write_text("changed too\n")
+    before = place.look(before)
+    (plain / "deep/d.txt").write_text("changed again\n")
+    before = place.look(before)
+    assert is_whole(plain, before.tree)
+    for what, change in NEXT.items():
+        git(plain, *cleaning)
+        change(plain)
+        after = place.look(before)
+        assert is_whole(plain, after.tree), what
+        assert after == as_git_tells(plain, before), what
+        before = after
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+def test_a_snapshot_that_lost_one_object_is_written_again(counted: CountedGit, plain: Path, told_by: str) -> None:
+    """As when git was ended while it removed some."""
+    prepare_for(told_by, plain)
+    place = settled(counted, plain)
+    (plain / "deep/er/c.txt").write_text("changed\n")
+    before = place.look()
+    (plain / "deep/er/c.txt").write_text("changed again\n")
+    before = place.look(before)
+    listed = subprocess.run(["git", "ls-tree", "-rt", str(before.tree)], cwd=plain, capture_output=True, timeout=60)
+    names = [row.split()[2] for row in listed.stdout.decode().splitlines() if row.endswith(("deep", "er", "c.txt"))]
+    for name in [*names, str(before.tree)]:
+        (plain / ".git" / "objects" / name[:2] / name[2:]).unlink()
+        (plain / "a.txt").write_text(f"after {name}\n")
+        before = place.look(before)
+        assert is_whole(plain, before.tree)
+
+
+RULES: dict[str, Callable[[Path], object]] = {
+    "the rules at the top": lambda it: (it / ".gitignore").write_text("*.log\nig/\nnew*\nb.bin\n"),
+    "rules below": lambda it: (it / "deep/.gitignore").write_text("new*\nd.txt\n"),
+    "rules of the repository": lambda it: (it / ".git/info/exclude").write_text("new*\nb.bin\n"),
+    "rules of the person": lambda it: (
+        (it.parent / ".config/git").mkdir(parents=True),
+        (it.parent / ".config/git/ignore").write_text("new*\nb.bin\n"),
+    ),
+    "rules that the person names": lambda it: (
+        (it.parent / "rules").write_text("new*\nb.bin\n"),
+        (it.parent / ".gitconfig").write_text("[core]\nexcludesFile = ~/rules\n"),
+    ),
+    "other rules in a file that the person names": lambda it: (it.parent / "named").write_text("new*\nb.bin\n"),
+    "no rules": lambda it: (it / ".gitignore").unlink(),
+}
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+@pytest.mark.parametrize("change", RULES.values(), ids=RULES.keys())
+def test_what_is_ignored_from_now_on_is_in_no_snapshot_unless_git_has_it(
+    counted: CountedGit, plain: Path, change: Callable[[Path], object], told_by: str
+) -> None:
+    if change is RULES["other rules in a file that the person names"]:
+        (plain.parent / "named").write_text("")
+        git(plain, "config", "core.excludesFile", str(plain.parent / "named"))
+    prepare_for(told_by, plain)
+    place = settled(counted, plain)
+    for name in ("new.txt", "deep/new.txt", "x.log", "b.bin", "deep/d.txt"):
+        (plain / name).write_text("changed\n")
+    before = place.look()
+    (plain / "new.txt").write_text("changed again\n")
+    before = place.look(before)
+    until(lambda: counted.is_spared_by(place, before))
+    change(plain)
+    after = place.look(before)
+    assert after == as_git_tells(plain, before)
+    assert after.tree == added_tree(plain) != before.tree
+    (plain / "b.bin").write_text("and again\n")
+    assert place.look(after).tree == added_tree(plain)
+
+
+def added_tree(folder: Path) -> str:
+    """All of it, as git itself takes it into a copy of the index."""
+    index = folder.parent / "index"
+    # With its time, as git needs it to know what to read again.
+    shutil.copy2(folder / ".git" / "index", index)
+    env = {**os.environ, "GIT_INDEX_FILE": str(index)}
+    for command in (("add", "--all"), ("write-tree",)):
+        told = subprocess.run(["git", *command], cwd=folder, env=env, check=True, capture_output=True, timeout=60)
+    return told.stdout.decode().strip()
+
+
+@pytest.mark.parametrize("told_by", ["files", "git"])
+def test_a_file_that_is_ignored_but_in_the_index_may_go_and_come_back(
+    counted: CountedGit, plain: Path, told_by: str
+) -> None:
+    prepare_for(told_by, plain)
+    (plain / "kept.log").write_text("kept\n")
+    git(plain, "add", "--force", "kept.log")
+    git(plain, "commit", "--quiet", "--message=kept")
+    place = settled(counted, plain)
+    (plain / "kept.log").unlink()
+    before = place.look()
+    assert before.tree == added_tree(plain)
+    (plain / "kept.log").write_text("back again\n")
+    assert place.look(before).tree == added_tree(plain)

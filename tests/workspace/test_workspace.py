@@ -1,0 +1,574 @@
+"""What changed in a workspace, with real repositories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from untildone.core.errors import UsageError
+from untildone.core.model import Changes
+from untildone.workspace import commits, workspace
+from untildone.workspace.workspace import Workspace
+
+
+@pytest.fixture(autouse=True)
+def _no_configuration_of_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "protocol.file.allow=always")
+    ended = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, errors="replace", timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    return folder
+
+
+@pytest.fixture
+def repository(empty: Path) -> Path:
+    (empty / "a.txt").write_text("one\ntwo\n")
+    (empty / ".gitignore").write_text("ignored/\n*.log\n")
+    git(empty, "add", "--all")
+    git(empty, "commit", "--quiet", "--message=start")
+    return empty
+
+
+def counts(changes: Changes) -> tuple[int, int, int]:
+    return changes.files, changes.insertions, changes.deletions
+
+
+def files_of(folder: Path, tree: str | None) -> list[str]:
+    return git(folder, "ls-tree", "-r", "-z", "--name-only", str(tree)).split("\0")[:-1]
+
+
+def test_nothing_changed(repository: Path) -> None:
+    first = Workspace(str(repository)).look()
+    again = Workspace(str(repository)).look(first)
+    assert first == again
+    assert first.head == git(repository, "rev-parse", "HEAD").strip()
+    assert first.tree == git(repository, "rev-parse", "HEAD^{tree}").strip()
+    assert counts(first) == (0, 0, 0)
+
+
+def modify(folder: Path) -> None:
+    (folder / "a.txt").write_text("one\n2\n")
+
+
+def create(folder: Path) -> None:
+    (folder / "new" / "deep").mkdir(parents=True)
+    (folder / "new" / "deep" / "b.txt").write_text("b\n")
+
+
+def delete(folder: Path) -> None:
+    (folder / "a.txt").unlink()
+
+
+def stage(folder: Path) -> None:
+    create(folder)
+    git(folder, "add", "--all")
+
+
+def make_executable(folder: Path) -> None:
+    (folder / "a.txt").chmod(0o755)
+
+
+def dangling_link(folder: Path) -> None:
+    (folder / "link").symlink_to("nowhere")
+
+
+def strange_names(folder: Path) -> None:
+    (folder / "new\nline").write_text("x\n")
+    (folder / " héllo — 世界\t'\".txt").write_text("x\n")
+    (folder / os.fsdecode(b"not-utf8-\xff")).write_text("x\n")
+    (folder / ":(exclude)b").write_text("x\n")
+
+
+def commit_it(folder: Path) -> None:
+    modify(folder)
+    git(folder, "commit", "--quiet", "--all", "--message=more")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (modify, (1, 1, 1)),
+        (create, (1, 1, 0)),
+        (delete, (1, 0, 2)),
+        (stage, (1, 1, 0)),
+        (make_executable, (1, 0, 0)),
+        (dangling_link, (1, 1, 0)),
+        (strange_names, (4, 4, 0)),
+        (commit_it, (1, 1, 1)),
+    ],
+)
+def test_changes_are_seen_and_counted(
+    repository: Path, change: Callable[[Path], None], expected: tuple[int, int, int]
+) -> None:
+    looker = Workspace(str(repository))
+    before = looker.look()
+    change(repository)
+    after = looker.look(before)
+    assert counts(after) == expected
+    assert after.fingerprint != before.fingerprint
+    assert looker.look(after) == Changes(after.fingerprint, after.head, after.tree)
+    assert Workspace(str(repository)).look(after).fingerprint == after.fingerprint
+
+
+def test_every_further_change_of_the_same_file_is_seen_at_once(repository: Path) -> None:
+    looker, seen = Workspace(str(repository)), set()
+    for number in range(10, 30):
+        (repository / "a.txt").write_text(f"{number}\n")
+        (repository / "untracked.txt").write_text(f"{number}\n")
+        seen.add(looker.look().fingerprint)
+    assert len(seen) == 20
+
+
+def test_going_back_gives_the_same_fingerprint(repository: Path) -> None:
+    looker = Workspace(str(repository))
+    before = looker.look()
+    create(repository)
+    changed = looker.look(before)
+    (repository / "new" / "deep" / "b.txt").unlink()
+    assert looker.look(changed).fingerprint == before.fingerprint
+
+
+def test_ignored_files_and_our_own_do_not_count(repository: Path) -> None:
+    before = Workspace(str(repository)).look()
+    for name in ("ignored/x", "x.log", ".loop/a.json", "sub/.loop/b.progress/c", ".claude/ralph-delta.local.md"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("x")
+    assert Workspace(str(repository)).look(before) == before
+    assert commits.commit(str(repository), "nothing") is None
+
+
+def test_index_hooks_and_stash_of_the_person_are_left_alone(repository: Path, tmp_path: Path) -> None:
+    for hook in ("post-index-change", "pre-commit", "commit-msg", "post-commit", "post-checkout", "fsmonitor"):
+        script = repository / ".git" / "hooks" / hook
+        script.write_text(f"#!/bin/sh\ntouch '{tmp_path}/hook-ran'\nexit 1\n")
+        script.chmod(0o755)
+    git(repository, "config", "core.fsmonitor", str(repository / ".git" / "hooks" / "fsmonitor"))
+    stage(repository)
+    (tmp_path / "hook-ran").unlink()
+    modify(repository)
+    index = repository / ".git" / "index"
+    before, configuration = index.read_bytes(), (repository / ".git" / "config").read_bytes()
+    looker = Workspace(str(repository))
+    first = looker.look()
+    delete(repository)
+    looker.look(first)
+    workspace.diff(str(repository), "HEAD")
+    assert index.read_bytes() == before
+    assert (repository / ".git" / "config").read_bytes() == configuration
+    assert not (repository / ".git" / "refs" / "stash").exists()
+    assert commits.commit(str(repository), "with hooks") is not None
+    workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
+    assert not (tmp_path / "hook-ran").exists()
+
+
+def test_repository_without_a_commit(empty: Path) -> None:
+    looker = Workspace(str(empty))
+    before = looker.look()
+    (empty / "a.txt").write_text("a\nb\n")
+    after = looker.look(before)
+    assert (before.head, after.head) == (None, None)
+    assert counts(after) == (1, 2, 0)
+    assert counts(Workspace(str(empty)).look()) == (1, 2, 0)
+    assert before.fingerprint != after.fingerprint
+
+
+def test_repository_with_sha256_names(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--object-format=sha256", "r")
+    (tmp_path / "r" / "a").write_text("a\n")
+    assert counts(Workspace(str(tmp_path / "r")).look()) == (1, 1, 0)
+
+
+def test_unmerged_files(repository: Path) -> None:
+    git(repository, "checkout", "--quiet", "-b", "other")
+    commit_it(repository)
+    git(repository, "checkout", "--quiet", "main")
+    (repository / "a.txt").write_text("one\nzwei\n")
+    git(repository, "commit", "--quiet", "--all", "--message=zwei")
+    with pytest.raises(AssertionError):
+        git(repository, "merge", "--quiet", "other")
+    assert (repository / ".git" / "MERGE_HEAD").exists()
+    assert Workspace(str(repository)).look().files == 1
+    assert commits.commit(str(repository), "half a merge") is None
+
+
+def test_changes_inside_submodules_and_foreign_repositories_are_seen(repository: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "repository", "library")
+    git(repository, "submodule", "--quiet", "add", str(tmp_path / "library"), "library")
+    git(repository, "commit", "--quiet", "--message=library")
+    looker = Workspace(str(repository))
+    git(repository, "init", "--quiet", "foreign")
+    seen = [looker.look()]
+    for name, text in (("library/a.txt", "1"), ("library/a.txt", "22"), ("foreign/x", "1"), ("foreign/x", "22")):
+        (repository / name).write_text(text)
+        seen.append(looker.look(seen[-1]))
+    assert len({changes.fingerprint for changes in seen}) == 5
+    assert all(changes.tree for changes in seen)
+    modify(repository)
+    assert commits.commit(str(repository), "not the foreign one") is not None
+    assert "foreign" not in git(repository, "ls-files")
+
+
+def test_a_folder_inside_a_repository_sees_the_whole_work_tree(repository: Path) -> None:
+    (repository / "package").mkdir()
+    looker = Workspace(str(repository / "package"))
+    before = looker.look()
+    modify(repository)
+    assert counts(looker.look(before)) == (1, 1, 1)
+
+
+def test_a_folder_that_its_repository_ignores_is_looked_at_by_itself(repository: Path) -> None:
+    (repository / "ignored").mkdir()
+    looker = Workspace(str(repository / "ignored"))
+    before = looker.look()
+    (repository / "ignored" / "x").write_text("x")
+    after = looker.look(before)
+    assert (before.fingerprint != after.fingerprint, after.files, after.tree) == (True, 1, None)
+
+
+def test_started_from_a_git_hook_it_still_looks_at_its_own_folder(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = Workspace(str(repository)).look()
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "elsewhere" / "index"))
+    assert Workspace(str(repository)).look() == expected
+
+
+def test_a_very_big_file_is_not_copied_but_seen(repository: Path) -> None:
+    with (repository / "big").open("wb") as big:
+        big.truncate(workspace.BIG_FILE)
+    looker = Workspace(str(repository))
+    before = looker.look()
+    assert "big" not in files_of(repository, before.tree)
+    with (repository / "big").open("ab") as big:
+        big.write(b"more")
+    assert looker.look(before).fingerprint != before.fingerprint
+
+
+@pytest.fixture
+def as_ordinary_user() -> Iterator[Path]:
+    """A folder of a user who may not read everything, as root may."""
+    with tempfile.TemporaryDirectory() as folder:
+        if os.geteuid() != 0:
+            yield Path(folder)
+            return
+        os.chown(folder, 65534, 65534)
+        os.seteuid(65534)
+        try:
+            yield Path(folder)
+        finally:
+            os.seteuid(0)
+
+
+def test_a_file_that_may_not_be_read_does_not_hide_the_others(
+    as_ordinary_user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    git(as_ordinary_user, "init", "--quiet")
+    secret = as_ordinary_user / "secret.txt"
+    secret.write_text("x\n")
+    secret.chmod(0)
+    (as_ordinary_user / "good.txt").write_text("x\n")
+    looker = Workspace(str(as_ordinary_user))
+    before = looker.look()
+    assert files_of(as_ordinary_user, before.tree) == ["good.txt"]
+    assert looker.look(before).fingerprint == before.fingerprint
+    os.utime(secret, (1, 1))
+    assert looker.look(before).fingerprint != before.fingerprint
+
+
+def test_thousands_of_new_files(repository: Path) -> None:
+    for number in range(1200):
+        (repository / f"{number}.txt").write_text(f"{number}\n")
+    looker = Workspace(str(repository))
+    assert looker.look().files == 1200
+    assert looker.look().files == 1200
+
+
+def break_head(folder: Path) -> None:
+    (folder / ".git" / "HEAD").write_text("garbage\n")
+
+
+def make_bare(folder: Path) -> None:
+    git(folder, "config", "core.bare", "true")
+
+
+def break_index(folder: Path) -> None:
+    (folder / ".git" / "index").write_bytes(b"garbage")
+
+
+def lose_the_repository(folder: Path) -> None:
+    (folder / ".git").rename(folder / "was-git")
+    (folder / ".git").write_text("gitdir: ../gone\n")
+
+
+def drop_the_repository(folder: Path) -> None:
+    (folder / ".git").rename(folder.parent / "was-git")
+
+
+def break_a_filter(folder: Path) -> None:
+    (folder / ".gitattributes").write_text("*.bad filter=broken\n")
+    git(folder, "config", "filter.broken.clean", "false")
+    git(folder, "config", "filter.broken.required", "true")
+    (folder / "x.bad").write_text("x\n")
+
+
+def belong_to_another(folder: Path) -> None:
+    os.chown(folder / ".git", 12345, 12345)
+    os.chown(folder, 12345, 12345)
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        break_head,
+        make_bare,
+        break_index,
+        lose_the_repository,
+        drop_the_repository,
+        break_a_filter,
+        pytest.param(
+            belong_to_another, marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+        ),
+    ],
+)
+def test_when_git_cannot_tell_the_files_do(repository: Path, break_it: Callable[[Path], None]) -> None:
+    break_it(repository)
+    looker = Workspace(str(repository))
+    before = looker.look()
+    assert (before.head, before.tree) == (None, None)
+    assert looker.look(before) == before
+    modify(repository)
+    after = looker.look(before)
+    assert after.fingerprint != before.fingerprint
+    assert after.files == 1
+
+
+def test_without_git_on_the_path_the_files_tell(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    before = Workspace(str(repository)).look()
+    modify(repository)
+    assert before.fingerprint != Workspace(str(repository)).look(before).fingerprint != ""
+
+
+def test_a_plain_folder(tmp_path: Path) -> None:
+    looker = Workspace(str(tmp_path))
+    (tmp_path / "a").write_text("a")
+    before = looker.look()
+    for name in (".loop/x", "node_modules/x", ".venv/x", "__pycache__/x"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("x")
+    (tmp_path / "loop").symlink_to(".")
+    (tmp_path / "loop").unlink()
+    assert looker.look(before) == before
+    strange_names(tmp_path)
+    (tmp_path / "a").unlink()
+    assert looker.look(before).files == 5
+
+
+def test_git_reads_again_what_may_have_changed_where_times_are_coarser_than_those_of_the_index(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (repository / "new.txt").write_text("new\n")
+    looker = Workspace(str(repository))
+    assert looker.look().files == 1
+    [index] = (tmp_path / "temporary").glob("*/index")
+    two_seconds = 2_000_000_000
+    assert index.stat().st_mtime_ns % two_seconds == 0
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    gone = workspace.look(str(tmp_path / "gone"), None)
+    assert gone == workspace.look(str(tmp_path / "gone"), gone)
+
+
+def test_a_folder_that_becomes_a_repository(tmp_path: Path) -> None:
+    before = workspace.look(str(tmp_path))
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "a").write_text("a\n")
+    after = workspace.look(str(tmp_path), before)
+    assert before.tree is None
+    assert counts(after) == (1, 1, 0)
+
+
+def test_many_may_look_at_once(repository: Path) -> None:
+    modify(repository)
+    seen: list[Changes] = []
+    threads = [threading.Thread(target=lambda: seen.append(workspace.look(str(repository)))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert len(seen) == 6
+    assert len(set(seen)) == 1
+
+
+def test_a_snapshot_that_git_has_forgotten_is_compared_with_the_last_commit(repository: Path) -> None:
+    modify(repository)
+    assert counts(Workspace(str(repository)).look(Changes("x", tree="1" * 40))) == (1, 1, 1)
+
+
+def test_commit_takes_all_but_what_is_ignored(repository: Path) -> None:
+    strange_names(repository)
+    delete(repository)
+    (repository / "x.log").write_text("x")
+    made = commits.commit(str(repository), "Round 1\n\n# not a comment")
+    assert made == git(repository, "rev-parse", "HEAD").strip()
+    assert git(repository, "status", "--porcelain") == ""
+    assert git(repository, "log", "-1", "--format=%B|%an <%ae>|%cn <%ce>").strip() == (
+        "Round 1\n\n# not a comment|untildone <untildone@localhost>|untildone <untildone@localhost>"
+    )
+    assert len(files_of(repository, made)) == 5
+    assert commits.commit(str(repository), "again") is None
+
+
+def test_commit_is_made_by_the_person_who_is_configured_and_not_signed(repository: Path) -> None:
+    for name, value in (("user.name", "Ada"), ("commit.gpgSign", "true"), ("gpg.program", "/bin/false")):
+        git(repository, "config", name, value)
+    modify(repository)
+    commits.commit(str(repository), "")
+    assert git(repository, "log", "-1", "--format=%an <%ae>|%s").strip() == "Ada <untildone@localhost>|"
+
+
+def test_first_commit(empty: Path) -> None:
+    assert commits.commit(str(empty), "nothing yet") is None
+    (empty / "a").write_text("a")
+    assert commits.commit(str(empty), "first") is not None
+
+
+def test_commit_that_git_refuses_says_why(repository: Path) -> None:
+    modify(repository)
+    (repository / ".git" / "index.lock").touch()
+    with pytest.raises(UsageError, match=r"cannot be committed: Unable to create .*index\.lock"):
+        commits.commit(str(repository), "locked")
+
+
+def test_diff_from_a_snapshot_to_another_and_to_the_present(repository: Path) -> None:
+    looker = Workspace(str(repository))
+    start = looker.look()
+    modify(repository)
+    middle = looker.look(start)
+    create(repository)
+    assert start.tree
+    assert middle.tree
+    to_middle = workspace.diff(str(repository), start.tree, middle.tree)
+    assert "-two\n+2\n" in to_middle
+    assert "b.txt" not in to_middle
+    to_now = workspace.diff(str(repository), start.tree)
+    assert "-two\n+2\n" in to_now
+    assert "+++ b/new/deep/b.txt" in to_now
+    assert "2 files changed, 2 insertions(+), 1 deletion(-)" in workspace.diff(str(repository), start.tree, stat=True)
+    assert "\x1b[" not in to_now
+    assert "\x1b[32m+" in workspace.diff(str(repository), start.tree, colour=True)
+
+
+@pytest.mark.parametrize("start", ["1" * 40, "--output=stolen", ""])
+def test_diff_from_what_is_no_snapshot(repository: Path, start: str) -> None:
+    with pytest.raises(UsageError):
+        workspace.diff(str(repository), start)
+    assert not (repository / "stolen").exists()
+
+
+def test_without_a_repository_the_rest_says_so(tmp_path: Path) -> None:
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: workspace.diff(str(tmp_path), "HEAD"),
+        lambda: commits.commit(str(tmp_path), "x"),
+        lambda: workspace.create_worktree(str(tmp_path), "L1", tmp_path / "tree"),
+    )
+    for attempt in attempts:
+        with pytest.raises(UsageError, match="is not in a git repository"):
+            attempt()
+    assert workspace.describe(str(tmp_path)) == workspace.Description()
+
+
+def test_description(repository: Path, empty: Path) -> None:
+    head = git(repository, "rev-parse", "HEAD").strip()
+    assert workspace.describe(str(repository)) == workspace.Description(head, "main", clean=True)
+    modify(repository)
+    git(repository, "checkout", "--quiet", "--detach")
+    assert workspace.describe(str(repository)) == workspace.Description(head, None, clean=False)
+
+
+def test_worktree_has_its_own_branch_and_leaves_the_repository_alone(repository: Path, tmp_path: Path) -> None:
+    modify(repository)
+    tree = workspace.create_worktree(str(repository), "L7", tmp_path / "tree")
+    assert tree == str(tmp_path / "tree")
+    assert workspace.describe(tree).branch == "untildone/L7"
+    assert (tmp_path / "tree" / "a.txt").read_text() == "one\ntwo\n"
+    before = workspace.look(tree)
+    create(tmp_path / "tree")
+    assert counts(workspace.look(tree, before)) == (1, 1, 0)
+    assert commits.commit(tree, "in the worktree") is not None
+    assert workspace.describe(str(repository)).branch == "main"
+    assert not (repository / "new").exists()
+
+
+def test_worktree_of_a_folder_inside(repository: Path, tmp_path: Path) -> None:
+    (repository / "package").mkdir()
+    (repository / "package" / "x").write_text("x")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message=package")
+    tree = workspace.create_worktree(str(repository / "package"), "L1", tmp_path / "tree")
+    assert tree == str(tmp_path / "tree" / "package")
+
+
+def test_worktree_again_is_the_same_and_comes_back_when_lost(repository: Path, tmp_path: Path) -> None:
+    tree = workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
+    create(tmp_path / "tree")
+    made = commits.commit(tree, "work")
+    assert workspace.create_worktree(str(repository), "L1", tmp_path / "tree") == tree
+    (tmp_path / "tree").rename(tmp_path / "lost")
+    workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
+    assert workspace.describe(tree).commit == made
+
+
+def test_worktree_is_removed_only_with_its_work_in_a_commit(repository: Path, tmp_path: Path) -> None:
+    tree = workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
+    create(tmp_path / "tree")
+    with pytest.raises(UsageError, match="not committed"):
+        workspace.remove_worktree(str(repository), tmp_path / "tree")
+    made = commits.commit(tree, "work")
+    workspace.remove_worktree(str(repository), tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+    assert git(repository, "rev-parse", "untildone/L1").strip() == made
+    workspace.create_worktree(str(repository), "L2", tmp_path / "other")
+    create(tmp_path / "other")
+    workspace.remove_worktree(str(repository), tmp_path / "other", discard=True)
+    assert not (tmp_path / "other").exists()
+
+
+def test_worktree_that_cannot_be(repository: Path, empty: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("x")
+    with pytest.raises(UsageError, match=r"No worktree can be made in .*already exists"):
+        workspace.create_worktree(str(repository), "L1", tmp_path / "full")
+
+
+def test_worktree_needs_a_commit(empty: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no commit yet"):
+        workspace.create_worktree(str(empty), "L1", tmp_path / "tree")
