@@ -5,14 +5,11 @@ An agent turns a request into a command line, and lines of output into events an
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
-from functools import cache
 from typing import Protocol
 
-from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY, Answer, Permissions, SessionUse
+from untildone.core.registry import Registry
 from untildone.core.value import dataclass, field
 
 
@@ -137,17 +134,7 @@ class Agent(Protocol):
         ...
 
 
-@cache
-def names() -> tuple[str, ...]:
-    """The agents there are: the modules of this folder that define AGENT."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")))
-
-
-@cache
-def find(name: str) -> Agent:
-    if name not in names():
-        raise UsageError(
-            f"There is no agent named '{name}'.", f"choose one of: {', '.join(names())}, or a profile of yours"
-        )
-    agent: Agent = importlib.import_module(f"{__name__}.{name}").AGENT
-    return agent
+_REGISTRY: Registry[Agent] = Registry("agent", Agent)
+find = _REGISTRY.find
+names = _REGISTRY.names
+own_names = _REGISTRY.own_names

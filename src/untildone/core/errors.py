@@ -3,6 +3,7 @@
     UntilDoneError            a sentence (what, where), a hint (what to do), an exit code
     ├── UsageError            what the person typed or configured cannot work            exit 2
     │   ├── LoopNotFound      no loop, or more than one, has that name
+    │   ├── UnknownName       no agent, mode or gate has that name
     │   └── WrongMove         the loop's status does not allow this control
     ├── LoopBusy              another runner drives this loop                            exit 2
     │   ├── GroupFull         its group has no place for one more loop at work
@@ -30,6 +31,10 @@ class UsageError(UntilDoneError):
 
 
 class LoopNotFound(UsageError):
+    pass
+
+
+class UnknownName(UsageError):
     pass
 
 

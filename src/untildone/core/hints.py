@@ -9,11 +9,11 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol, assert_never
+    from typing import Any, Generic, Protocol, TypeVar, assert_never
 
-    __all__ = ["Any", "Protocol", "assert_never"]
+    __all__ = ["Any", "Generic", "Protocol", "TypeVar", "assert_never"]
 elif "typing" in sys.modules:
-    from typing import Any, Protocol, assert_never
+    from typing import Any, Generic, Protocol, TypeVar, assert_never
 else:
 
     class Any:
@@ -21,6 +21,15 @@ else:
 
     class Protocol:
         """What classes look like from outside."""
+
+    class Generic:
+        """Base of classes that have a type parameter."""
+
+        def __class_getitem__(cls, _parameter):
+            return cls
+
+    def TypeVar(name):
+        return name
 
     def assert_never(value):
         raise AssertionError(f"this should never have come here: {value!r}")

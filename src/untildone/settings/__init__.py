@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from untildone import agents, modes
 from untildone.core.budget import MOST_ITERATIONS
-from untildone.core.errors import UsageError
+from untildone.core.errors import UnknownName, UsageError
 from untildone.core.model import Context, Permissions
 from untildone.settings import toml_edits
 from untildone.store import places
@@ -343,7 +343,9 @@ def profile(settings: Settings, name: str) -> AgentProfile:
     if found is not None:
         agents.find(found.agent)
         return found
-    if name not in agents.names():
+    try:
+        agents.find(name)
+    except UnknownName:
         known = ", ".join((*agents.names(), *settings.profiles))
-        raise UsageError(f"There is no agent or profile named '{name}'.", f"choose one of: {known}")
+        raise UsageError(f"There is no agent or profile named '{name}'.", f"choose one of: {known}") from None
     return AgentProfile.model_validate({"agent": name})

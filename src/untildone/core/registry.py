@@ -1,0 +1,110 @@
+"""Finds an agent, a mode or a gate by its name.
+
+Three sources, in this order: the packages in the room's own folder, the entry points of installed packages, and `module:NAME`.
+A plugin can add a name, it cannot replace one of the folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from untildone.core.errors import UnknownName, UsageError
+from untildone.core.hints import Any, Generic, TypeVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """All implementations of one kind, such as "agent": each has a package in `untildone.agents` that defines AGENT."""
+
+    def __init__(self, kind: str, protocol: type) -> None:
+        """`protocol` names the attributes that a plugin's object must have."""
+        self._kind = kind
+        self._protocol = protocol
+        self._room = f"untildone.{kind}s"
+        self._loaded: dict[str, T] = {}
+
+    def find(self, name: str) -> T:
+        """The implementation called `name`. Raises UsageError if there is none, or if a plugin cannot be loaded."""
+        if name not in self._loaded:
+            self._loaded[name] = self._own(name) or self._plugin(name)
+        return self._loaded[name]
+
+    def names(self) -> tuple[str, ...]:
+        """The names in the folder and those of installed plugins, sorted."""
+        return tuple(sorted({*self.own_names(), *(point.name for point in self._entry_points())}))
+
+    def own_names(self) -> tuple[str, ...]:
+        """The names in the folder, sorted. Cheaper than `names`: reads no metadata of installed packages."""
+        import pkgutil
+
+        folder = sys.modules[self._room].__path__
+        return tuple(sorted(module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")))
+
+    def _own(self, name: str) -> T | None:
+        if not name.isidentifier() or name.startswith("_"):
+            return None
+        module = f"{self._room}.{name}"
+        try:
+            found: T = getattr(import_module(module), self._kind.upper())
+        except ModuleNotFoundError as problem:
+            if problem.name != module:
+                raise
+            return None
+        return found
+
+    def _plugin(self, name: str) -> T:
+        installed = (point.value.partition("[")[0].strip() for point in self._entry_points() if point.name == name)
+        reference = next(installed, name if ":" in name else None)
+        if reference is None:
+            known = ", ".join((*self.names(), f"MODULE:{self._kind.upper()}"))
+            raise UnknownName(f"There is no {self._kind} named '{name[:60]}'.", f"choose one of: {known}")
+        try:
+            return self._checked(_load(reference))
+        except Exception as problem:
+            raise UsageError(
+                f"The {self._kind} '{name[:60]}' cannot be loaded from {reference[:200]}: {_described(problem)}.",
+                "fix or uninstall the package that defines it, or choose another",
+            ) from None
+
+    def _entry_points(self) -> Iterable[EntryPoint]:
+        from importlib.metadata import entry_points
+
+        _add_site_packages()
+        return entry_points(group=self._room)
+
+    def _checked(self, found: T) -> T:
+        """`found`, if it has every attribute that the protocol declares."""
+        expected = {*self._protocol.__annotations__, *vars(self._protocol)}
+        missing = sorted(name for name in expected if not name.startswith("_") and not hasattr(found, name))
+        if missing:
+            raise TypeError(f"it is no {self._kind}: it has no {', '.join(missing)}")
+        return found
+
+
+def _load(reference: str) -> Any:
+    """The object that `module:NAME` refers to."""
+    module, _, name = reference.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError("the reference is not of the form module:NAME")
+    return getattr(import_module(module), name)
+
+
+def _described(problem: Exception) -> str:
+    """One line. A SyntaxError or ImportError in the plugin says only with its type what is wrong."""
+    text = " ".join(str(problem).split())[:300].rstrip(".")
+    return text if type(problem) in (TypeError, ValueError) else f"{type(problem).__name__}: {text}"
+
+
+def _add_site_packages() -> None:
+    """The stop hook runs with `-S`: installed packages become importable only when a plugin is asked for."""
+    if sys.flags.no_site and "site" not in sys.modules:
+        import site
+
+        site.main()
