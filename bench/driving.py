@@ -89,7 +89,7 @@ def staged(workspace: Path, environment: Mapping[str, str] = os.environ, **flags
     workspace.mkdir(parents=True, exist_ok=True)
     environment = {**environment, "HOME": str(workspace)}
     chosen = settings.load(workspace, flags, environment)
-    store = verbs.store_of(workspace, environment, create=True)
+    store = verbs.files_of(workspace, environment, create=True)
     loop_id = verbs.create(store, "do it", chosen, workspace, environment).loop_id
     verbs.start(store, loop_id)
     return Stage(workspace, store, loop_id, chosen, environment)
@@ -108,7 +108,7 @@ def drive_alone(stage: Stage, rounds: int) -> Mapping[str, Any]:
 
 
 def main(workspace: Path, loop_id: str, rounds: int) -> None:
-    store = verbs.store_of(workspace)
+    store = verbs.files_of(workspace)
     loop = store.load(loop_id)
     loaded = statistics.median(seconds_of(lambda: store.load(loop_id)) for _ in range(LOADS))
     verbs.budget(store, loop_id, BudgetChanged("iterations", loop.spend.iterations + rounds, add=False))

@@ -72,7 +72,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        own = self.figure and self.figure.middle
+        own = self.figure.middle if self.figure else None
         pairs = ((self.ratio if self.other else own, self.goal), (own, self.limit))
         judged = [reached <= most for reached, most in pairs if reached is not None and most is not None]
         return all(judged) if judged else None

@@ -142,8 +142,8 @@ def _printed(place: Path, size: int, times: int, number: int) -> Printed:
     return Printed(
         _for_each(size, ours.clock, statistics.median(start.clock)),
         _for_each(size, cat, statistics.median(cat_start)),
-        *_for_each(size, [ours.user], start.user),
-        *_for_each(size, [ours.system], start.system),
+        _for_each(size, [ours.user], start.user)[0],
+        _for_each(size, [ours.system], start.system)[0],
         ours.peak,
     )
 

@@ -94,7 +94,8 @@ def _found_by(name: str, most: float, *, quick: bool) -> Iterator[Found]:
         over.cancel()
         took = time.monotonic() - began
         if code:
-            yield Row(name, error=_why(code, took, errors.seek(0) or errors.read().decode(errors="replace")))
+            errors.seek(0)
+            yield Row(name, error=_why(code, took, errors.read().decode(errors="replace")))
 
 
 def _command(name: str, *, quick: bool) -> list[str]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from figures import Row, figure, growth, seconds_of, taking_turns
@@ -79,13 +80,17 @@ def _crowd(database: Store, times: int) -> Row:
     return Row("an append while eight loops append", figure(together, "ms"), "one loop alone", figure([alone], "ms"))
 
 
+def _survey(store: Store, names: tuple[str, ...]) -> None:
+    list(store.survey(names))
+
+
 def _list(files: Store, database: Store, loops: int) -> Row:
     took: dict[str, list[float]] = {}
     for kind, store in (("files", files), ("database", database)):
         for number in range(loops):
             store.create(loop_created(f"loop-list-{number:05d}"))
         names = tuple(name for name in store.ids() if name.startswith("loop-list-"))
-        took[kind] = [seconds_of(lambda store=store, names=names: list(store.survey(names))) * 1000 for _ in range(5)]
+        took[kind] = [seconds_of(partial(_survey, store, names)) * 1000 for _ in range(5)]
     return Row(f"a list of {loops:,} loops", figure(took["database"], "ms"), BESIDE, figure(took["files"], "ms"))
 
 
@@ -100,7 +105,7 @@ def _loads(files: Store, database: Store, sizes: Sequence[int]) -> Iterator[Row]
                     journal.append(*events, sync=False)
         costs: dict[int, list[float]] = {size: [] for size in sizes}
         for size in taking_turns(sizes, LOADS):
-            costs[size].append(seconds_of(lambda store=store, size=size: store.load(f"loop-{size}")) * 1000)
+            costs[size].append(seconds_of(partial(store.load, f"loop-{size}")) * 1000)
         yield from growth(f"a load from {kind}, by rounds", sizes, list(zip(*costs.values(), strict=True)), "ms")
 
 

@@ -117,13 +117,13 @@ def read_all(root: Path) -> tuple[list[Block], list[str]]:
 def prepare(place: Place) -> None:
     """What a reader of the guide has besides: pytest for their project, and an agent that is logged in."""
     python = place.home / VENV / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pytest"]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pytest"]
     subprocess.run(install, check=True, env=place.environment, timeout=SETTING_UP_WITHIN)
     (place.home / PROGRAMS / "pytest").symlink_to(python.with_name("pytest"))
     play = (
         "import sys, pathlib; from proof.newcomer.belongings import play_agents; play_agents(pathlib.Path(sys.argv[1]))"
     )
-    command = [python, "-c", play, place.agents]
+    command = [str(python), "-c", play, str(place.agents)]
     subprocess.run(command, check=True, cwd=place.clone, env=place.environment, timeout=60)
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ class Place:
         events = [event for line in ran.stdout.split(b"\n") for event in reader.feed(line)]
         return events, reader.finish(ran.returncode, ran.stderr.decode(), NOW)
 
-    def answer(self, args: tuple[str, ...], prompt: str = "do it", **how: object) -> Answer:
+    def answer(self, args: tuple[str, ...], prompt: str = "do it", **how: Any) -> Answer:
         return self.ask(Request(prompt, args=args, **how))[1]
 
     def resume(self, answer: Answer, args: tuple[str, ...], prompt: str = "go on") -> Answer:
@@ -57,13 +58,13 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path: Path) -> Place:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "state").mkdir()
     return Place(tmp_path / "workspace", tmp_path / "state")
 
 
-def test_a_turn_is_told_as_events_and_comes_to_an_answer(place):
+def test_a_turn_is_told_as_events_and_comes_to_an_answer(place: Place) -> None:
     args = place.script(
         {
             "think": "hm",
@@ -103,7 +104,7 @@ def test_a_turn_is_told_as_events_and_comes_to_an_answer(place):
     assert not (place.workspace / "src/a.txt").exists()
 
 
-def test_a_session_keeps_its_place_and_the_last_turn_repeats(place):
+def test_a_session_keeps_its_place_and_the_last_turn_repeats(place: Place) -> None:
     args = place.script({"say": "one"}, {"say": "two", "repeat": 2}, {"say": "three {call}"})
     answer = place.answer(args)
     said = [answer.text]
@@ -114,7 +115,7 @@ def test_a_session_keeps_its_place_and_the_last_turn_repeats(place):
     assert place.answer(args).text == "one"
 
 
-def test_a_fork_starts_where_its_original_stands_and_leaves_it_alone(place):
+def test_a_fork_starts_where_its_original_stands_and_leaves_it_alone(place: Place) -> None:
     args = place.script({"say": "one"}, {"say": "two"}, {"say": "three"})
     original = place.answer(args, fresh_id="original")
     fork = place.answer(args, session=SessionUse.FORK, session_id="original", fresh_id="copy")
@@ -123,12 +124,12 @@ def test_a_fork_starts_where_its_original_stands_and_leaves_it_alone(place):
     assert place.resume(original, args).text == "two"
 
 
-def test_one_place_is_shared_by_all_sessions(place):
+def test_one_place_is_shared_by_all_sessions(place: Place) -> None:
     args = (*place.script({"say": "one"}, {"say": "two"}), "--one-place")
     assert [place.answer(args).text for _ in range(3)] == ["one", "two", "two"]
 
 
-def test_turns_that_match_the_prompt_come_first_and_keep_their_own_count(place):
+def test_turns_that_match_the_prompt_come_first_and_keep_their_own_count(place: Place) -> None:
     args = place.script(
         {"match": "(?i)review", "say": "not yet"},
         {"match": "(?i)review", "claim": "[TASK_COMPLETED]"},
@@ -151,17 +152,17 @@ def test_turns_that_match_the_prompt_come_first_and_keep_their_own_count(place):
         ("do it", "Answer [TASK_COMPLETED] if it is done.", "[TASK_COMPLETED]"),
     ],
 )
-def test_a_claim_is_what_the_prompt_asks_for(place, prompt, system_prompt, claim):
+def test_a_claim_is_what_the_prompt_asks_for(place: Place, prompt: str, system_prompt: str | None, claim: str) -> None:
     assert place.answer(place.script({"claim": True}), prompt, system_prompt=system_prompt).text == claim
 
 
-def test_a_system_prompt_too_long_for_an_argument_comes_with_the_prompt(place):
+def test_a_system_prompt_too_long_for_an_argument_comes_with_the_prompt(place: Place) -> None:
     log = place.state / "log"
     place.answer((*place.script({"say": "ok"}), "--log", str(log)), system_prompt="rule " * 40_000)
     assert json.loads(log.read_text())["prompt"].startswith("<instructions>\nrule rule")
 
 
-def test_the_log_tells_what_each_call_was_asked(place):
+def test_the_log_tells_what_each_call_was_asked(place: Place) -> None:
     log = place.state / "log"
     args = (*place.script({"say": "one"}, {"say": "two"}), "--log", str(log))
     first = place.answer(args, "--help; $(rm -rf .) 'quoted'\nsecond line ünï")
@@ -172,7 +173,7 @@ def test_the_log_tells_what_each_call_was_asked(place):
 
 
 @pytest.mark.parametrize("kind", list(FailureKind))
-def test_every_kind_of_failure_can_be_acted_out(place, kind):
+def test_every_kind_of_failure_can_be_acted_out(place: Place, kind: FailureKind) -> None:
     failure = place.answer(place.script({"say": "hm", "fail": {"kind": kind, "reset_in": 90}})).failure
     assert failure is not None
     assert (failure.kind, failure.reset_at) == (kind, NOW + 90)
@@ -188,7 +189,9 @@ def test_every_kind_of_failure_can_be_acted_out(place, kind):
         ({"fail": "auth"}, FailureKind.AUTH),
     ],
 )
-def test_a_run_that_ends_badly_is_a_failure_and_the_next_call_goes_on(place, turn, kind):
+def test_a_run_that_ends_badly_is_a_failure_and_the_next_call_goes_on(
+    place: Place, turn: dict[str, object], kind: FailureKind
+) -> None:
     args = place.script(turn, {"say": "better"})
     answer = place.answer(args)
     assert answer.failure is not None
@@ -197,14 +200,14 @@ def test_a_run_that_ends_badly_is_a_failure_and_the_next_call_goes_on(place, tur
     assert (after.text, after.failure) == ("better", None)
 
 
-def test_garbage_between_the_lines_is_a_notice_and_no_more(place):
+def test_garbage_between_the_lines_is_a_notice_and_no_more(place: Place) -> None:
     events, answer = place.ask(Request("x", args=place.script({"garbage": "Killed?", "say": "fine"})))
     assert any(isinstance(event, Notice) and "Killed?" in event.text for event in events)
     assert (answer.text, answer.failure) == ("fine", None)
 
 
 @pytest.mark.parametrize("field", ["flood", "huge_line"])
-def test_floods_and_huge_lines_end_in_the_answer(place, field):
+def test_floods_and_huge_lines_end_in_the_answer(place: Place, field: str) -> None:
     invocation = AGENT.invocation(Request("x", args=place.script({field: 3_000_000, "say": "phew"})))
     ran = subprocess.run(
         invocation.argv, input=b"", cwd=place.workspace, env=place.environment(), stdout=subprocess.PIPE, timeout=30
@@ -218,7 +221,9 @@ def test_floods_and_huge_lines_end_in_the_answer(place, field):
     ("permissions", "refused"),
     [(Permissions.READ, ("write", "run")), (Permissions.EDIT, ("run",)), (Permissions.WORK, ())],
 )
-def test_what_it_may_not_do_it_does_not_and_says_so(place, permissions, refused):
+def test_what_it_may_not_do_it_does_not_and_says_so(
+    place: Place, permissions: Permissions, refused: tuple[str, ...]
+) -> None:
     args = place.script({"write": {"a": "x"}, "run": ["touch", "b"], "say": "done"})
     answer = place.answer(args, permissions=permissions)
     assert (answer.denials, answer.failure) == (refused, None)
@@ -228,7 +233,7 @@ def test_what_it_may_not_do_it_does_not_and_says_so(place, permissions, refused)
     )
 
 
-WRONG_SCRIPTS = [
+WRONG_SCRIPTS: list[tuple[object, list[str]]] = [
     ([{"say": "x"}, {"sya": "x"}], ["Turn 2", "'sya'", "known are: "]),
     ([{"say": 5}], ["Turn 1", "'say'", "not 5"]),
     ([{"say": "x"}, {"sleep": -1}], ["Turn 2", "'sleep'"]),
@@ -252,7 +257,9 @@ WRONG_SCRIPTS = [
 
 
 @pytest.mark.parametrize(("script", "words"), WRONG_SCRIPTS, ids=[json.dumps(script) for script, _ in WRONG_SCRIPTS])
-def test_a_wrong_script_is_one_sentence_that_names_turn_and_field(place, script, words):
+def test_a_wrong_script_is_one_sentence_that_names_turn_and_field(
+    place: Place, script: object, words: list[str]
+) -> None:
     (place.workspace / "link").symlink_to(place.state)
     path = place.state / "script.json"
     path.write_text(json.dumps(script))
@@ -273,7 +280,7 @@ def test_a_wrong_script_is_one_sentence_that_names_turn_and_field(place, script,
         (("--wings",), "unrecognized arguments: --wings"),
     ],
 )
-def test_what_it_cannot_work_with_is_a_sentence(place, args, words):
+def test_what_it_cannot_work_with_is_a_sentence(place: Place, args: tuple[str, ...], words: str) -> None:
     (place.workspace / "broken.json").write_text("[{")
     failure = place.answer(args).failure
     assert failure is not None
@@ -282,14 +289,14 @@ def test_what_it_cannot_work_with_is_a_sentence(place, args, words):
 
 
 @pytest.mark.parametrize(("session", "words"), [("gone", "No session found"), ("../x", "cannot be the name")])
-def test_a_session_that_is_not_there_cannot_be_resumed(place, session, words):
+def test_a_session_that_is_not_there_cannot_be_resumed(place: Place, session: str, words: str) -> None:
     failure = place.answer(place.script({"say": "x"}), session=SessionUse.RESUME, session_id=session).failure
     assert failure is not None
     assert failure.kind == FailureKind.UNAVAILABLE
     assert words in failure.message
 
 
-def scenario(place, *args, calls):
+def scenario(place: Place, *args: str, calls: int) -> list[Answer]:
     answers = [place.answer(("--scenario", *args))]
     for _ in range(calls - 1):
         answers.append(place.resume(answers[-1], ("--scenario", *args)))
@@ -311,11 +318,11 @@ def scenario(place, *args, calls):
         (["nonsense"], [False]),
     ],
 )
-def test_scenarios_claim_when_they_say(place, args, claims):
+def test_scenarios_claim_when_they_say(place: Place, args: list[str], claims: list[bool]) -> None:
     assert [has_promise(answer.text, PROMISE) for answer in scenario(place, *args, calls=len(claims))] == claims
 
 
-def test_a_liar_changes_nothing_and_the_truthful_does(place):
+def test_a_liar_changes_nothing_and_the_truthful_does(place: Place) -> None:
     scenario(place, "liar", calls=2)
     assert list(place.workspace.iterdir()) == []
     scenario(place, "truthful", calls=3)
@@ -326,14 +333,14 @@ def test_a_liar_changes_nothing_and_the_truthful_does(place):
     ("name", "kind"),
     [("limit", FailureKind.LIMIT), ("crash", FailureKind.CRASHED), ("nonsense", FailureKind.MALFORMED)],
 )
-def test_scenarios_that_fail(place, name, kind):
+def test_scenarios_that_fail(place: Place, name: str, kind: FailureKind) -> None:
     (answer,) = scenario(place, name, calls=1)
     assert answer.failure is not None
     assert answer.failure.kind == kind
     assert (answer.failure.reset_at is not None) == (name == "limit")
 
 
-def test_the_script_may_come_from_the_environment_and_no_script_is_truthful(place):
+def test_the_script_may_come_from_the_environment_and_no_script_is_truthful(place: Place) -> None:
     assert "I did step 1" in place.answer(()).text
     _, path = place.script({"say": "from afar"})
     ran = subprocess.run(
@@ -350,7 +357,7 @@ def test_the_script_may_come_from_the_environment_and_no_script_is_truthful(plac
 @pytest.mark.parametrize(
     ("turn", "by_term"), [({"say": "a", "hang": True}, True), ({"ignore_term": True, "say": "a", "hang": True}, False)]
 )
-def test_it_hangs_until_it_is_ended_and_may_ignore_term(place, turn, by_term):
+def test_it_hangs_until_it_is_ended_and_may_ignore_term(place: Place, turn: dict[str, object], by_term: bool) -> None:
     invocation = AGENT.invocation(Request("x", args=place.script(turn)))
     with subprocess.Popen(
         invocation.argv,
@@ -370,7 +377,7 @@ def test_it_hangs_until_it_is_ended_and_may_ignore_term(place, turn, by_term):
         assert running.wait(10) == -(signal.SIGTERM if by_term else signal.SIGKILL)
 
 
-def test_a_child_leaves_the_group_and_outlives_the_agent(place):
+def test_a_child_leaves_the_group_and_outlives_the_agent(place: Place) -> None:
     (answer,) = scenario(place, "fork", "--seconds", "30", calls=1)
     assert has_promise(answer.text, PROMISE)
     (pid,) = map(int, (place.workspace / "children.txt").read_text().split())
@@ -378,7 +385,7 @@ def test_a_child_leaves_the_group_and_outlives_the_agent(place):
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_book_tells_when_a_call_starts_and_when_it_has_answered(place, tmp_path):
+def test_a_book_tells_when_a_call_starts_and_when_it_has_answered(place: Place, tmp_path: Path) -> None:
     book = tmp_path / "book.jsonl"
     args = (*place.script({"say": "one"}, {"fail": "overloaded"}), "--one-place", "--book", str(book))
     place.answer(args)
@@ -389,5 +396,5 @@ def test_a_book_tells_when_a_call_starts_and_when_it_has_answered(place, tmp_pat
     assert [lines[0]["alone"], lines[2]["alone"]] == [True, True]
 
 
-def test_an_echo_is_all_that_it_was_told(place):
+def test_an_echo_is_all_that_it_was_told(place: Place) -> None:
     assert place.answer(place.script({"echo": True}), "do it", system_prompt="Be good.").text == "Be good.\n\ndo it"

@@ -89,12 +89,12 @@ TALK = {
 
 
 @pytest.mark.parametrize("message", CLAIMS.values(), ids=CLAIMS.keys())
-def test_the_promise_in_the_agents_own_words_is_a_claim(message):
+def test_the_promise_in_the_agents_own_words_is_a_claim(message: str) -> None:
     assert has_promise(message, PROMISE)
 
 
 @pytest.mark.parametrize("message", TALK.values(), ids=TALK.keys())
-def test_talk_about_the_promise_is_none(message):
+def test_talk_about_the_promise_is_none(message: str) -> None:
     assert not has_promise(message, PROMISE)
 
 
@@ -134,7 +134,7 @@ def test_talk_about_the_promise_is_none(message):
         ("a\nb", "\n", False),
     ],
 )
-def test_any_string_can_be_the_promise(message, promise, claimed):
+def test_any_string_can_be_the_promise(message: str, promise: str, claimed: bool) -> None:
     assert has_promise(message, promise) is claimed
 
 
@@ -166,7 +166,7 @@ DICTATED = f"Mend the parser.\n\nWhen all is done, your last line must be:\n{PRO
         (f"done {PROMISE}", "a prompt that says nothing of it", True),
     ],
 )
-def test_an_echo_of_the_prompt_is_no_claim(message, prompt, claimed):
+def test_an_echo_of_the_prompt_is_no_claim(message: str, prompt: str, claimed: bool) -> None:
     promise = PROMISE if PROMISE in message else "DONE"
     assert has_promise(message, promise, prompt) is claimed
 
@@ -201,7 +201,7 @@ def test_an_echo_of_the_prompt_is_no_claim(message, prompt, claimed):
         ("[]", "[]", MarkerFound()),
     ],
 )
-def test_the_marker_counts_alone_on_a_line(text, marker, found):
+def test_the_marker_counts_alone_on_a_line(text: str, marker: str, found: MarkerFound | None) -> None:
     assert has_marker(text, marker) == found
 
 
@@ -230,11 +230,11 @@ If not, leave that line out. Whatever you write instead is sent to the agent."""
         (f"{ORDERS}\n\nI looked, and it is all there.\n\n[TASK_COMPLETED: well done]", MarkerFound("well done")),
     ],
 )
-def test_repeated_orders_are_no_marker(text, found):
+def test_repeated_orders_are_no_marker(text: str, found: MarkerFound | None) -> None:
     assert has_marker(text, "[TASK_COMPLETED]", ORDERS) == found
 
 
-def test_an_echo_is_one_however_its_lines_are_broken():
+def test_an_echo_is_one_however_its_lines_are_broken() -> None:
     prompt = f"Mend the parser.\nWhen all of it is done, your last line must be:\n{PROMISE}\n"
     assert not has_promise(f"When all of it is done,\nyour last line must be:\n{PROMISE}\n", PROMISE, prompt)
 
@@ -257,13 +257,13 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_a_hostile_message_of_a_million_characters_is_read_in_one_pass(piece):
+def test_a_hostile_message_of_a_million_characters_is_read_in_one_pass(piece: str) -> None:
     flood = piece * (1_000_000 // len(piece))
     assert has_promise(f"{flood}`\n\n~~~\n{PROMISE}", PROMISE, DICTATED) == (piece.startswith("<"))
     assert has_marker(f"{flood}\n\n~~~\n[TASK_COMPLETED]", prompt=ORDERS) is None
 
 
-def test_many_mentions_in_one_line_or_under_many_blank_lines_are_read_in_one_pass():
+def test_many_mentions_in_one_line_or_under_many_blank_lines_are_read_in_one_pass() -> None:
     assert not has_promise("`" + PROMISE * 40_000 + "`", PROMISE, DICTATED)
     assert has_promise("\n" * 500_000 + PROMISE * 20_000, PROMISE, DICTATED)
     assert not has_promise(f"I will not say {PROMISE} " * 20_000, PROMISE, DICTATED)
@@ -274,13 +274,13 @@ TEXT = st.text("`~> \n\\-#|ab1.", max_size=40)
 
 
 @given(TEXT)
-def test_after_a_blank_line_the_promise_counts_unless_a_fence_is_open(before):
+def test_after_a_blank_line_the_promise_counts_unless_a_fence_is_open(before: str) -> None:
     open_fence = any(line.lstrip(" -1.").startswith(("```", "~~~")) for line in before.split("\n"))
     assert open_fence or has_promise(f"{before}\n\n{PROMISE}", PROMISE)
 
 
 @given(TEXT, TEXT)
-def test_a_fenced_promise_never_counts(before, after):
+def test_a_fenced_promise_never_counts(before: str, after: str) -> None:
     fence = "`" * 41
     assert not has_promise(f"{before.replace('`', '').replace('~', '')}\n\n{fence}\n{PROMISE}\n{after}", PROMISE) or (
         fence in after
@@ -288,7 +288,7 @@ def test_a_fenced_promise_never_counts(before, after):
 
 
 @given(st.text(), st.text(max_size=5), st.text())
-def test_no_text_breaks_it_and_a_claim_always_holds_the_promise(message, promise, prompt):
+def test_no_text_breaks_it_and_a_claim_always_holds_the_promise(message: str, promise: str, prompt: str) -> None:
     if has_promise(message, promise, prompt):
         assert promise.replace("\r\n", "\n").replace("\r", "\n") in message.replace("\r\n", "\n").replace("\r", "\n")
     has_marker(message, promise)

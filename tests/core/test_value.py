@@ -32,14 +32,15 @@ def test_equality_hash_and_repr() -> None:
     assert Spend(1, 2.0) == Spend(iterations=1, seconds=2.0) != Spend()
     assert hash(Spend(1)) == hash(Spend(1))
     assert repr(Point(1, 2, ["a"])) == "Point(x=1, y=2, tags=['a'])"
-    assert Spend() != (0, 0.0, 0.0, 0)
+    fields: object = (0, 0.0, 0.0, 0)
+    assert Spend() != fields
 
 
 def test_frozen_and_slotted() -> None:
     with pytest.raises(AttributeError):
         Point(1).x = 3  # type: ignore[misc]
     with pytest.raises(AttributeError):
-        del Point(1).x  # type: ignore[misc]
+        del Point(1).x
     assert not hasattr(Point(1), "__dict__")
 
 

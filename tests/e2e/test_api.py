@@ -95,7 +95,9 @@ def test_every_control_twice_is_fine_and_a_wrong_move_is_409_with_a_sentence(ser
     path = f"/api/loops/{loop_id}"
     refused = server.client.post(f"{path}/pause")
     assert (refused.status_code, refused.json()["error"]) == (409, f"Loop {loop_id} is created: it cannot be paused.")
-    for verb, body in [("start", None), ("pause", {"now": True}), ("resume", None), ("stop", {"now": True})]:
+    steps: list[tuple[str, dict[str, Any] | None]]
+    steps = [("start", None), ("pause", {"now": True}), ("resume", None), ("stop", {"now": True})]
+    for verb, body in steps:
         for _ in range(2):
             answer = server.client.post(f"{path}/{verb}", json=body)
             assert answer.status_code == 200, answer.text
@@ -104,8 +106,8 @@ def test_every_control_twice_is_fine_and_a_wrong_move_is_409_with_a_sentence(ser
         else:
             server.until_status(loop_id, {"pause": "paused", "stop": "failed"}[verb])
     for verb in ("start", "pause", "resume", "messages", "budget"):
-        body = {"messages": {"text": "x"}, "budget": {"iterations": "+1"}}.get(verb)
-        refused = server.client.post(f"{path}/{verb}", json=body)
+        wanted = {"messages": {"text": "x"}, "budget": {"iterations": "+1"}}.get(verb)
+        refused = server.client.post(f"{path}/{verb}", json=wanted)
         assert (refused.status_code, bool(refused.json()["hint"])) == (409, True), verb
         assert f"Loop {loop_id} is failed: it cannot" in refused.json()["error"]
 
@@ -175,7 +177,7 @@ def test_the_list_is_filtered_and_paged(fresh: Server) -> None:
     fresh.until_status(paused, "paused")
     found, cursor = [], None
     while True:
-        query = {"limit": 2, "status": "created", **({"cursor": cursor} if cursor else {})}
+        query = {"limit": "2", "status": "created"} | ({"cursor": cursor} if cursor else {})
         page = fresh.client.get("/api/loops", params=query).json()
         found += [line["loop_id"] for line in page["loops"]]
         cursor = page["next_cursor"]

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import psutil
@@ -65,7 +66,7 @@ def test_after_a_crash_every_loop_goes_on_and_none_twice(cli: CommandLine) -> No
             assert server.until_status(loop_id, "completed")["outcome"] == "claimed"
         for loop_id in running[2:]:
             server.until(loop_id, lambda shown: bool(shown["turn"]))
-            until(lambda loop_id=loop_id: (cli.home / loop_id).exists())
+            until((cli.home / loop_id).exists)
             assert len([agent for agent in agents_of(loop_id) if agent.name() == "sh"]) == 1
             assert server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True}).status_code == 200
             server.until_status(loop_id, "failed")
@@ -135,15 +136,14 @@ class Client(threading.Thread):
         loop_id = self._chance.choice(self.loop_ids)
         word = f"client {self.number} call {call}"
         path = f"/api/loops/{loop_id}"
-        verb, body = self._chance.choice(
-            [
-                ("messages", {"text": word}),
-                ("budget", {"tokens": 1_000_000 + self.number * 100_000 + call}),
-                ("tasks", {"text": word}),
-                ("pause", {}),
-                ("resume", {}),
-            ]
-        )
+        choices: list[tuple[str, dict[str, Any]]] = [
+            ("messages", {"text": word}),
+            ("budget", {"tokens": 1_000_000 + self.number * 100_000 + call}),
+            ("tasks", {"text": word}),
+            ("pause", {}),
+            ("resume", {}),
+        ]
+        verb, body = self._chance.choice(choices)
         try:
             connection.request("POST", f"{path}/{verb}", json.dumps(body), HEADERS)
             answer = connection.getresponse()
@@ -161,8 +161,8 @@ class Client(threading.Thread):
             self.said[loop_id].append(f"tokens {body['tokens']}")
 
 
-def answered(clients: list[Client]) -> int:
-    return sum(client.answered for client in clients)
+def have_answered(clients: list[Client], calls: float) -> bool:
+    return sum(client.answered for client in clients) >= calls
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def test_no_control_is_lost_or_reordered_while_the_server_is_killed_again_and_ag
     with Server(cli, "--quiet", "--slots", "2") as server:
         with ThreadPoolExecutor(4) as pool:
             # An agent that costs next to nothing: the calls are what this is about.
-            chosen = {
+            chosen: dict[str, Any] = {
                 "agent": "command",
                 "command": "sh -c 'sleep 0.2; echo more'",
                 "max_iterations": "none",
@@ -192,7 +192,7 @@ def test_no_control_is_lost_or_reordered_while_the_server_is_killed_again_and_ag
         with talking(clients):
             for number in range(1, KILLS + 1):
                 # Spread over all calls: what is said after the last kill proves less.
-                until(lambda number=number: answered(clients) >= number * CALLS / (KILLS + 1), patience=300)
+                until(partial(have_answered, clients, number * CALLS / (KILLS + 1)), patience=300)
                 server.kill()
                 server.start()
         assert [wrong for client in clients for wrong in client.wrong] == []

@@ -62,7 +62,7 @@ def is_served(server: Server) -> bool:
     ],
 )
 def test_who_may_come_in(server: Server, headers: dict[str, str], status: int) -> None:
-    encoded = {name: value.encode() for name, value in headers.items()}
+    encoded = {name.encode(): value.encode() for name, value in headers.items()}
     answer = httpx.get(f"{server.url}/api/loops", headers=encoded, trust_env=False)
     assert answer.status_code == status
     assert set(answer.json()) == ({"loops", "next_cursor"} if status == 200 else {"error", "hint", "field"})

@@ -23,7 +23,7 @@ Found = TypeVar("Found")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def until(look: Callable[[], Found], patience: float = PATIENCE) -> Found:
+def until(look: Callable[[], Found | None], patience: float = PATIENCE) -> Found:
     return command_line.until(look, patience)
 
 
@@ -32,8 +32,12 @@ def started(cluster: TestCluster, loop_id: str) -> list[TurnStarted]:
 
 
 def claims(cluster: TestCluster, loop_id: str, machine: str) -> list[Entry]:
-    found = (entry for entry in cluster.entries(loop_id) if isinstance(entry.event, RunnerClaimed))
-    return [entry for entry in found if entry.event.machine == machine]
+    return [entry for entry in cluster.entries(loop_id) if machine_of(entry) == machine]
+
+
+def machine_of(entry: Entry) -> str | None:
+    """The machine that claimed the loop with this entry; None if the entry is no claim."""
+    return entry.event.machine if isinstance(entry.event, RunnerClaimed) else None
 
 
 def turns_since(cluster: TestCluster, loop_id: str, machine: str) -> list[TurnStarted]:
@@ -79,8 +83,9 @@ def test_a_loop_goes_from_its_start_to_its_receipt(cluster: TestCluster) -> None
     cluster.until_rest([loop_id])
     holds_together(cluster, loop_id, 3)
     assert rounds(cluster, loop_id) == [1, 2, 3]
-    assert [entry.event.machine for entry in claims(cluster, loop_id, "one")] == ["one"]
-    assert '"path": "steps"' in until(lambda: cluster.store.receipt(loop_id))
+    assert [machine_of(entry) for entry in claims(cluster, loop_id, "one")] == ["one"]
+    receipt = until(lambda: cluster.store.receipt(loop_id))
+    assert '"path": "steps"' in receipt
     # Nothing but its branch is left of it on the remote.
     until(lambda: not git(cluster.remote, "for-each-ref", "refs/untildone"))
 
@@ -183,7 +188,9 @@ def test_controls_act_on_a_running_iteration(cluster: TestCluster) -> None:
     verbs.resume(cluster.store, loop_id, host="cluster")
     cluster.client.start(loop_id)
     again = until(lambda: started(cluster, loop_id)[1:])[0]
-    print(f"resume acted after {cluster.loop(loop_id).turn.started_at - asked_at:.2f} s")
+    turn = cluster.loop(loop_id).turn
+    assert turn is not None
+    print(f"resume acted after {turn.started_at - asked_at:.2f} s")
     assert "Mind the gap." in again.prompt
     until(lambda: cluster.agents(loop_id))
 

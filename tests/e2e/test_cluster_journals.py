@@ -77,7 +77,7 @@ def test_three_hosts_write_the_same_journal(tmp_path: Path, cluster: TestCluster
 
     served = a_command_line(tmp_path / "server", cluster.remote)
     with Server(served) as server:
-        wanted = {"checks": [CHECK], "args": list(chosen["args"]), "max_iterations": 5, "commit": True}
+        wanted: dict[str, Any] = {"checks": [CHECK], "args": list(chosen["args"]), "max_iterations": 5, "commit": True}
         server.until_status(server.create("A job", **wanted), "completed")
 
     in_files = [FileStore(each.workspace / ".loop") for each in (terminal, served)]

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -154,11 +155,12 @@ def test_a_receipt_does_not_say_that_nothing_changed_where_that_is_not_known(cli
     assert "- Files changed: not known\n" in (folder / "report.md").read_text()
 
 
-REVIEWER = {"match_system": "You are the supervisor"}
+Turn = Mapping[str, object]
+REVIEWER: Turn = {"match_system": "You are the supervisor"}
 AGREED = "Good.\n\n[TASK_COMPLETED]"
 
 
-def played(cli: CommandLine, turns: list[dict[str, object]], *flags: str) -> dict[str, object]:
+def played(cli: CommandLine, turns: Sequence[Turn], *flags: str) -> dict[str, object]:
     """A loop with this script: how it ended."""
     place = Path(tempfile.mkdtemp(dir=cli.workspace.parent))
     (script := place / "script.json").write_text(json.dumps(turns))
@@ -179,7 +181,7 @@ def played(cli: CommandLine, turns: list[dict[str, object]], *flags: str) -> dic
 
 def test_a_reviewer_who_repeats_what_it_was_told_has_not_agreed(cli: CommandLine) -> None:
     """Seed 2, story 1: how to agree stood in the echo, on a line of its own, and the loop was verified."""
-    claims = {"say": "Everything is finished.", "claim": True}
+    claims: Turn = {"say": "Everything is finished.", "claim": True}
     ended = played(cli, [{**REVIEWER, "echo": True}, claims], "--review", "-r1")
     assert ended["outcome"] == "budget"
     ended = played(cli, [{**REVIEWER, "echo": True, "say": AGREED}, claims], "--review", "-r1")
@@ -189,15 +191,15 @@ def test_a_reviewer_who_repeats_what_it_was_told_has_not_agreed(cli: CommandLine
 def test_an_instructor_who_repeats_what_it_was_told_has_not_said_that_all_is_done(cli: CommandLine) -> None:
     """By the same way as the reviewer's echo: the worker was never asked, and the loop was done."""
     leads = {"match_system": "You are the instructor"}
-    turns = [{**leads, "echo": True}, {**leads, "say": "[TASK_COMPLETED]"}, {"say": "I did what I could."}]
+    turns: list[Turn] = [{**leads, "echo": True}, {**leads, "say": "[TASK_COMPLETED]"}, {"say": "I did what I could."}]
     assert played(cli, turns, "--mode=instruct", "-r5")["iterations"] == 1
 
 
 def test_what_a_reviewer_changed_is_checked_again(cli: CommandLine) -> None:
     """Seed 2, story 7: it deleted what the check had found, and agreed; the loop was verified, and was not."""
-    works = {"append": {"proof.txt": "done\n"}, "say": "Done.", "claim": True}
+    works: Turn = {"append": {"proof.txt": "done\n"}, "say": "Done.", "claim": True}
     check = "--check=grep -qx done proof.txt"
-    meddles = {**REVIEWER, "delete": ["proof.txt"], "say": AGREED}
+    meddles: Turn = {**REVIEWER, "delete": ["proof.txt"], "say": AGREED}
     assert played(cli, [meddles, works], "--review", check, "-r1")["outcome"] == "budget"
     ended = played(cli, [meddles, {**REVIEWER, "say": AGREED}, works], "--review", check, "-r2")
     assert (ended["outcome"], ended["iterations"]) == ("verified", 2)

@@ -55,7 +55,7 @@ def test_the_names_are_these() -> None:
     for name in NAMES:
         assert getattr(untildone, name) is getattr(aio, name)
     with pytest.raises(AttributeError, match="nothing"):
-        _ = untildone.nothing  # type: ignore[attr-defined]
+        _ = untildone.nothing
 
 
 @pytest.mark.slow

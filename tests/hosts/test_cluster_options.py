@@ -46,7 +46,7 @@ def test_what_cannot_work_is_one_sentence(table: dict[str, str], sentence: str) 
 
 def test_without_an_address_there_is_no_way_to_temporal() -> None:
     with pytest.raises(UsageError, match="The address of Temporal is not set"):
-        assert Options().access
+        _ = Options().access
 
 
 @pytest.mark.parametrize(

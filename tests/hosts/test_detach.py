@@ -89,7 +89,7 @@ def loop_in(folder: Path) -> str:
     script.write_text(json.dumps([{"say": "done", "claim": True}]))
     chosen = settings.load(folder, {"agent": "scripted", "args": ("--script", str(script))}, {})
     store = FileStore(folder / ".loop")
-    loop_id = verbs.create(store, "a job", chosen, folder).loop_id
+    loop_id: str = verbs.create(store, "a job", chosen, folder).loop_id
     verbs.start(store, loop_id)
     return loop_id
 

@@ -63,7 +63,8 @@ def create(store: FileStore, *turns: Any, script: str | None = None, **chosen: A
     path.write_text(json.dumps(turns or [{"say": "done", "claim": True}]))
     args = ("--scenario", script) if script else ("--script", str(path))
     wanted = {"agent": "scripted", "args": args, "retry_delay": 0.05, **chosen}
-    return verbs.create(store, "a job", settings.load(folder, wanted, {}), folder).loop_id
+    loop_id: str = verbs.create(store, "a job", settings.load(folder, wanted, {}), folder).loop_id
+    return loop_id
 
 
 def started(store: FileStore, *turns: Any, **chosen: Any) -> str:

@@ -256,7 +256,7 @@ def _assistant(text: str, message_id: str) -> Json:
     return {"type": "assistant", "message": {"id": message_id, "content": [{"type": "text", "text": text}]}}
 
 
-TRANSCRIPTS = {
+TRANSCRIPTS: dict[str, tuple[list[object], str]] = {
     "nothing": ([], ""),
     "last of two": ([_assistant("one", "a"), _assistant("two", "b")], "two"),
     "blocks of one message": ([_assistant("one", "a"), _assistant("two", "a")], "one\ntwo"),
@@ -324,7 +324,7 @@ def test_gemini_is_answered_in_its_own_form(cli: CommandLine) -> None:
     gemini = Session(cli, agent="gemini")
     answer = gemini.hear("prompt", hook_event_name="BeforeAgent", prompt="/until-done x --max-iterations 3")
     assert answer["hookSpecificOutput"]["hookEventName"] == "BeforeAgent"
-    stop = {"hook_event_name": "AfterAgent", "prompt": "x"}
+    stop: Json = {"hook_event_name": "AfterAgent", "prompt": "x"}
     assert gemini.hear("stop", prompt_response="a1 ", stop_hook_active=False, **stop)["decision"] == "deny"
     gemini.hear("stop", prompt_response="a1 \na2 ", stop_hook_active=True, **stop)
     answers = [entry["answer"]["text"] for entry in journal(cli) if entry["event"] == "iteration_complete"]
@@ -335,11 +335,11 @@ def test_copilot_is_answered_in_its_own_form(cli: CommandLine, tmp_path: Path) -
     transcript = tmp_path / "events.jsonl"
     transcript.write_text(json.dumps({"type": "assistant.message", "data": {"content": CLAIM}}) + "\n")
     copilot = Session(cli, agent="copilot")
-    told = {"sessionId": copilot.session_id, "session_id": None}
+    told: Json = {"sessionId": copilot.session_id, "session_id": None}
     assert (
         "untildone" in copilot.hear("prompt", prompt="/until-done x --check 'test -f ok'", **told)["additionalContext"]
     )
-    stop = {"transcriptPath": str(transcript), "stopReason": "end_turn", "stop_hook_active": False, **told}
+    stop: Json = {"transcriptPath": str(transcript), "stopReason": "end_turn", "stop_hook_active": False, **told}
     assert copilot.hear("stop", **stop)["decision"] == "block"
     (cli.workspace / "ok").touch()
     assert "every gate agrees" in copilot.hear("stop", **stop)["systemMessage"]

@@ -72,7 +72,8 @@ def test_what_was_there_still_says_the_same(case: str, tmp_path: Path) -> None:
     write(where.file, FILES[case])
     agent_settings.install(where)
     after = json_text.parse(where.file.read_bytes().decode()).plain
-    before = json_text.parse(FILES[case]).plain if FILES[case] else {}
+    original = FILES[case]
+    before = json_text.parse(original).plain if original else {}
     for name, value in before.items():
         if name not in ("hooks", "env"):
             assert after[name] == value

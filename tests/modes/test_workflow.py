@@ -30,6 +30,9 @@ from untildone.testing.driver import Driver, Reply
 PENDING = {"id": "t1", "text": "Write the parser", "status": "pending"}
 
 
+STOP: dict[str, Any] = {"continue": False}
+
+
 def said(action_updates: dict[str, Any] | None = None, **more: Any) -> str:
     return json.dumps({"skillStateUpdates": action_updates or {}, "continue": True, "message": "done that", **more})
 
@@ -287,7 +290,7 @@ def test_leaving_the_menu_pauses() -> None:
 
 
 def test_an_agent_that_asks_for_a_person_pauses_the_loop() -> None:
-    ran = working(tasks("pending"), said(**{"continue": False, "message": "Which database?"}))
+    ran = working(tasks("pending"), said(message="Which database?", **STOP))
     loop = ran.run()
     assert (loop.status, loop.outcome) == (Status.PAUSED, Outcome.PAUSED)
 

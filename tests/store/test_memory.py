@@ -10,7 +10,7 @@ import pytest
 from tests.support.store_conformance import StoreConformance, StoreFactory, iteration, loop_created
 
 from untildone.core.errors import LoopNotFound
-from untildone.core.events import MessageSent
+from untildone.core.events import Entry, MessageSent
 from untildone.store.files import FileStore
 from untildone.store.journal import entries_after
 from untildone.store.memory import Memory
@@ -77,7 +77,8 @@ def test_entries_are_read_part_by_part(tmp_path: Path) -> None:
         for number in range(1, 30):
             journal.append(*iteration(number, "x" * 3000 if number == 7 else ""), sync=False)
         everything = list(journal.entries())
-    path, offset, found = store.progress("loop-1") / "execution.log.jsonl", 0, []
+    path, offset = store.progress("loop-1") / "execution.log.jsonl", 0
+    found: list[Entry] = []
     while True:
         entries, end = entries_after(path, offset, "loop-1", most=1000)
         if end == offset:

@@ -97,7 +97,7 @@ def test_a_secret_that_an_agent_and_a_check_print_reaches_no_file(tmp_path: Path
     workspace.mkdir()
     flags = {"agent": "command", "command": str(agent), "checks": ['echo "$SERVICE_TOKEN"; false'], "max_iterations": 2}
     chosen = settings.load(workspace, flags, environment)
-    store = verbs.store_of(workspace, environment, create=True)
+    store = verbs.files_of(workspace, environment, create=True)
     loop_id = verbs.create(store, f"Use {secret}.", chosen, workspace, environment).loop_id
     verbs.start(store, loop_id)
     around = verbs.surroundings(environment, chosen)

@@ -55,13 +55,18 @@ def test_what_was_printed_before_stays_where_a_turn_is_taken_again(store: FileSt
     assert store.output_names(NAME) == ("0001",)
 
 
+def instead(path: Path, make: Callable[[], None]) -> None:
+    path.unlink()
+    make()
+
+
 MEDDLING: dict[str, Callable[[Path], object]] = {
     "it is gone": lambda ready: ready.unlink(),
     "somebody wrote into it": lambda ready: ready.write_text("not from the agent\n"),
     "somebody else has it too": lambda ready: os.link(ready, ready.with_name("elsewhere")),
-    "it leads elsewhere": lambda ready: (ready.unlink(), ready.symlink_to(ready.with_name("elsewhere"))),
-    "it is a pipe": lambda ready: (ready.unlink(), os.mkfifo(ready)),
-    "it is a folder": lambda ready: (ready.unlink(), ready.mkdir()),
+    "it leads elsewhere": lambda ready: instead(ready, lambda: ready.symlink_to(ready.with_name("elsewhere"))),
+    "it is a pipe": lambda ready: instead(ready, lambda: os.mkfifo(ready)),
+    "it is a folder": lambda ready: instead(ready, ready.mkdir),
 }
 
 

@@ -91,7 +91,7 @@ def finish(process: subprocess.Popen[str], *, patience: float = PATIENCE, given:
     return Ended(process.returncode, output or "", errors or "")
 
 
-def until(look: Callable[[], Found], patience: float = PATIENCE) -> Found:
+def until(look: Callable[[], Found | None], patience: float = PATIENCE) -> Found:
     """What a look finds, once it finds something."""
     deadline = time.monotonic() + patience
     while not (found := look()):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from tests.support.stand_ins import (
     PROMISE,
     AlwaysClaims,
+    Behaviour,
     ClaimsOn,
     Crashes,
     Floods,
@@ -23,12 +25,12 @@ from tests.support.stand_ins import (
 
 from untildone.agents import Request, find
 from untildone.core.claims import has_promise
-from untildone.core.model import FailureKind, SessionUse
+from untildone.core.model import Answer, FailureKind, SessionUse
 
 CLAUDE = find("claude")
 
 
-def ask(folder, request=None):
+def ask(folder: Path, request: Request | None = None) -> Answer:
     request = request or Request("do it")
     invocation = CLAUDE.invocation(request)
     environment = {**os.environ, **invocation.env, "PATH": f"{folder}:{os.environ['PATH']}"}
@@ -51,7 +53,7 @@ def ask(folder, request=None):
         (PrintsHugeLine(2_000_000), True),
     ],
 )
-def test_what_it_prints_is_an_answer_of_claude(tmp_path, behaviour, claims):
+def test_what_it_prints_is_an_answer_of_claude(tmp_path: Path, behaviour: Behaviour, claims: bool) -> None:
     write_stand_in(tmp_path, behaviour)
     answer = ask(tmp_path)
     assert answer.failure is None
@@ -62,12 +64,12 @@ def test_what_it_prints_is_an_answer_of_claude(tmp_path, behaviour, claims):
         assert answer.text == behaviour.text
 
 
-def test_it_claims_on_the_call_it_was_told(tmp_path):
+def test_it_claims_on_the_call_it_was_told(tmp_path: Path) -> None:
     write_stand_in(tmp_path, ClaimsOn(3, tmp_path / "count"))
     assert [has_promise(ask(tmp_path).text, PROMISE) for _ in range(4)] == [False, False, True, True]
 
 
-def test_sessions_are_resumed_and_forked(tmp_path):
+def test_sessions_are_resumed_and_forked(tmp_path: Path) -> None:
     write_stand_in(tmp_path, NeverClaims())
     first = ask(tmp_path, Request("do it", fresh_id="11111111-1111-4111-8111-111111111111"))
     again = ask(tmp_path, Request("go on", session=SessionUse.RESUME, session_id=first.session_id))
@@ -77,7 +79,7 @@ def test_sessions_are_resumed_and_forked(tmp_path):
     assert first.usage.cost_usd == again.usage.cost_usd == pytest.approx(0.0008)
 
 
-def test_every_call_is_one_entry_in_the_log(tmp_path):
+def test_every_call_is_one_entry_in_the_log(tmp_path: Path) -> None:
     program = write_stand_in(tmp_path, NeverClaims())
     assert calls(tmp_path) == []
     for arguments in (["-p", "two\nlines", ""], [], ["--resume", "abc"]):
@@ -87,7 +89,7 @@ def test_every_call_is_one_entry_in_the_log(tmp_path):
     assert len(calls(tmp_path)) == 3
 
 
-def test_a_crash_is_a_failure(tmp_path):
+def test_a_crash_is_a_failure(tmp_path: Path) -> None:
     write_stand_in(tmp_path, Crashes())
     failure = ask(tmp_path).failure
     assert failure is not None
@@ -95,7 +97,7 @@ def test_a_crash_is_a_failure(tmp_path):
 
 
 @pytest.mark.parametrize("behaviour", [Hangs(), Hangs(ignores_term=True)])
-def test_it_hangs_until_it_is_ended(tmp_path, behaviour):
+def test_it_hangs_until_it_is_ended(tmp_path: Path, behaviour: Behaviour) -> None:
     program = write_stand_in(tmp_path, behaviour)
     with subprocess.Popen(
         [program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
@@ -108,7 +110,7 @@ def test_it_hangs_until_it_is_ended(tmp_path, behaviour):
         assert running.wait(10) == -signal.SIGKILL
 
 
-def test_its_children_leave_its_group(tmp_path):
+def test_its_children_leave_its_group(tmp_path: Path) -> None:
     pids_file = tmp_path / "pids"
     write_stand_in(tmp_path / "bin", LeavesChildren(pids_file, seconds=30))
     assert has_promise(ask(tmp_path / "bin").text, PROMISE)

@@ -80,6 +80,26 @@ def in_place(path: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+def link_instead(path: Path, target: str) -> None:
+    path.unlink()
+    path.symlink_to(target)
+
+
+def commit(folder: Path) -> None:
+    git(folder, "commit", "--allow-empty", "--quiet", "--message=next")
+
+
+def commit_and_pack(folder: Path) -> None:
+    commit(folder)
+    git(folder, "pack-refs", "--all")
+
+
+def add_repository(folder: Path) -> None:
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    (folder / "x.txt").write_text("x\n")
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "an edit": lambda folder: (folder / "a.txt").write_text("more\n"),
     "an edit that hides itself": lambda folder: in_place(folder / "a.txt"),
@@ -87,22 +107,15 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a file that is gone": lambda folder: (folder / "a.txt").unlink(),
     "another name": lambda folder: (folder / "a.txt").rename(folder / "c.txt"),
     "a file made a program": lambda folder: (folder / "a.txt").chmod(0o755),
-    "a link instead of a file": lambda folder: ((folder / "a.txt").unlink(), (folder / "a.txt").symlink_to("b.txt")),
+    "a link instead of a file": lambda folder: link_instead(folder / "a.txt", "b.txt"),
     "an edit in a folder that is named like git's own": lambda folder: in_place(folder / ".github/logs/kept.txt"),
-    "a commit": lambda folder: git(folder, "commit", "--allow-empty", "--quiet", "--message=next"),
-    "a commit, packed away": lambda folder: (
-        git(folder, "commit", "--allow-empty", "--quiet", "--message=next"),
-        git(folder, "pack-refs", "--all"),
-    ),
+    "a commit": commit,
+    "a commit, packed away": commit_and_pack,
     "a file that is no longer ignored": lambda folder: (
         (folder / "kept.log").write_text("log\n"),
         (folder / ".gitignore").write_text("*.tmp\n"),
     ),
-    "a repository inside": lambda folder: (
-        (folder / "inner").mkdir(),
-        git(folder / "inner", "init", "--quiet"),
-        (folder / "inner" / "x.txt").write_text("x\n"),
-    ),
+    "a repository inside": lambda folder: add_repository(folder / "inner"),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.command_line import until
-from tests.workspace.test_glance import CountedGit, git, settled
+from tests.workspace.test_glance import CountedGit, add_repository, git, link_instead, settled
 
 from untildone.core.model import Changes
 from untildone.workspace import snapshot
@@ -107,15 +107,27 @@ def test_what_is_new_costs_one_question_and_what_is_ignored_is_asked_for_once(co
     assert counted.calls == calls
 
 
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def add_submodule(folder: Path) -> None:
+    sub = str(repository_in(folder.parent / "sub"))
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub, "sub")
+
+
+def folder_instead(path: Path) -> None:
+    path.unlink()
+    write(path / "b", "b\n")
+
+
 ONLY_GIT: dict[str, Callable[[Path], object]] = {
     "attributes": lambda it: (it / ".gitattributes").write_text("*.txt text eol=crlf\n"),
     "attributes below": lambda it: (it / "deep/.gitattributes").write_text("*.txt text=auto\n"),
-    "attributes that are ignored": lambda it: (it / "ig").mkdir() or (it / "ig/.gitattributes").write_text("* text\n"),
+    "attributes that are ignored": lambda it: write(it / "ig/.gitattributes", "* text\n"),
     "attributes of the repository": lambda it: (it / ".git/info/attributes").write_text("*.txt text=auto\n"),
-    "attributes of the person": lambda it: (
-        (it.parent / ".config/git").mkdir(parents=True),
-        (it.parent / ".config/git/attributes").write_text("*.txt text=auto\n"),
-    ),
+    "attributes of the person": lambda it: write(it.parent / ".config/git/attributes", "*.txt text=auto\n"),
     "line ends": lambda it: git(it, "config", "core.autocrlf", "input"),
     "line ends, as the person has them": lambda it: (it.parent / ".gitconfig").write_text("[core]\nautocrlf = true\n"),
     "line ends, included": lambda it: (
@@ -126,10 +138,7 @@ ONLY_GIT: dict[str, Callable[[Path], object]] = {
     "a file that is taken for unchanged": lambda it: git(it, "update-index", "--assume-unchanged", "a.txt"),
     "a file that is not to be looked at": lambda it: git(it, "update-index", "--skip-worktree", "a.txt"),
     "another repository inside": lambda it: git(it, "init", "--quiet", "inner"),
-    "a submodule": lambda it: (
-        git(repository_in(it.parent / "sub"), "status"),
-        git(it, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(it.parent / "sub"), "sub"),
-    ),
+    "a submodule": add_submodule,
 }
 
 
@@ -153,15 +162,15 @@ def test_where_more_is_in_play_git_is_asked(
     [
         lambda it: (it / ".gitignore").write_text("*.tmp\n"),
         lambda it: (it / "deep" / ".gitattributes").write_text("*.txt text eol=crlf\n"),
-        lambda it: ((it / "a.txt").unlink(), (it / "a.txt").symlink_to("b.bin")),
-        lambda it: ((it / "a.txt").unlink(), (it / "a.txt").mkdir(), (it / "a.txt/b").write_text("b\n")),
+        lambda it: link_instead(it / "a.txt", "b.bin"),
+        lambda it: folder_instead(it / "a.txt"),
         lambda it: (it / "a.txt").write_bytes(b"much\n" * snapshot.MOST_BYTES),
         lambda it: [(it / f"{number}.txt").write_text("x\n") for number in range(snapshot.MOST_FILES + 1)],
         lambda it: (it / "git~1").write_text("refused by git\n"),
         lambda it: git(it, "add", "--all"),
         lambda it: git(it, "commit", "--quiet", "--all", "--message=next"),
-        lambda it: (git(it, "init", "--quiet", "inner"), (it / "inner/x.txt").write_text("x\n")),
-        lambda it: (it.joinpath(*["d"] * 120).mkdir(parents=True), it.joinpath(*["d"] * 120, "x").write_text("x\n")),
+        lambda it: add_repository(it / "inner"),
+        lambda it: write(it.joinpath(*["d"] * 120, "x"), "x\n"),
     ],
 )
 def test_what_is_not_plain_any_more_is_told_by_git(
@@ -332,10 +341,7 @@ RULES: dict[str, Callable[[Path], object]] = {
     "the rules at the top": lambda it: (it / ".gitignore").write_text("*.log\nig/\nnew*\nb.bin\n"),
     "rules below": lambda it: (it / "deep/.gitignore").write_text("new*\nd.txt\n"),
     "rules of the repository": lambda it: (it / ".git/info/exclude").write_text("new*\nb.bin\n"),
-    "rules of the person": lambda it: (
-        (it.parent / ".config/git").mkdir(parents=True),
-        (it.parent / ".config/git/ignore").write_text("new*\nb.bin\n"),
-    ),
+    "rules of the person": lambda it: write(it.parent / ".config/git/ignore", "new*\nb.bin\n"),
     "rules that the person names": lambda it: (
         (it.parent / "rules").write_text("new*\nb.bin\n"),
         (it.parent / ".gitconfig").write_text("[core]\nexcludesFile = ~/rules\n"),
