@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import any_json, check_error, damaged_bytes, misshapen, tried
@@ -16,7 +17,7 @@ from tests.fuzz.mutations import any_json, check_error, damaged_bytes, misshapen
 from untildone import settings
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UsageError
-from untildone.settings import Settings, guidance, toml
+from untildone.settings import Settings, guidance
 
 TOML = b"""\
 mode = "phases"
@@ -114,8 +115,8 @@ def test_the_last_word_wins(
     with tempfile.TemporaryDirectory() as folder:
         home, place = Path(folder) / "home", Path(folder)
         (home / ".config" / "untildone").mkdir(parents=True)
-        (home / ".config" / "untildone" / "config.toml").write_text(toml.text(own), encoding="utf-8")
-        (place / settings.PROJECT_FILE).write_text(toml.text(project), encoding="utf-8")
+        (home / ".config" / "untildone" / "config.toml").write_text(tomlkit.dumps(own), encoding="utf-8")
+        (place / settings.PROJECT_FILE).write_text(tomlkit.dumps(project), encoding="utf-8")
         found = loaded(
             place, {f"{settings.PREFIX}{name.upper()}": as_variable(value) for name, value in variables.items()}, flags
         )

@@ -15,7 +15,7 @@ from untildone import agents, modes
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UnknownName, UsageError
 from untildone.core.model import Context, Permissions
-from untildone.settings import toml_edits
+from untildone.settings import toml_file
 from untildone.store import places
 from untildone.system import disk
 
@@ -242,7 +242,7 @@ def save(path: Path, values: Mapping[str, Any]) -> None:
     with disk.told_as_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    disk.replace_file(path, toml_edits.edited(before, whole).encode())
+    disk.replace_file(path, toml_file.edited(before, whole).encode())
 
 
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as problem:
-        raise UsageError(f"Cannot read the settings in {path}: {problem}.", "mend or remove the file") from None
+        raise UsageError(f"Cannot read the settings in {path}: {problem}.", "fix or delete the file") from None
     _validated(found, f" in {path}")
     return found
 

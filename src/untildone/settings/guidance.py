@@ -51,11 +51,13 @@ def skillpack_loop(workspace: Path) -> dict[str, int]:
     try:
         told = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UsageError(f"Cannot read {path}: {problem}.", "it must be a JSON object; mend or remove it") from None
+        raise UsageError(
+            f"Cannot read {path}: {problem}.", "it must be a JSON object; fix or delete the file"
+        ) from None
     block = told.get("loop", {}) if isinstance(told, dict) else None
     if not isinstance(block, dict):
         what = "'loop' in it" if isinstance(told, dict) else "it"
-        raise UsageError(f"Cannot read {path}: {what} is no JSON object.", "mend or remove it")
+        raise UsageError(f"Cannot read {path}: {what} is no JSON object.", "fix or delete the file")
     return {name: _number(path, name, value) for name, value in block.items() if name in SKILLPACK_NAMES}
 
 

@@ -61,5 +61,5 @@ def _said(content: bytes, path: Path) -> str | None:
     try:
         address = tomllib.loads(content.decode()).get("store")
     except ValueError as problem:
-        raise UsageError(f"Cannot read the settings in {path}: {problem}.", "mend or remove the file") from None
+        raise UsageError(f"Cannot read the settings in {path}: {problem}.", "fix or delete the file") from None
     return address if isinstance(address, str) else None

@@ -1,15 +1,17 @@
-"""Settings written as TOML come back as they were; a file that is changed keeps its comments."""
+"""A settings file that is changed keeps its comments and order. Covers: settings/toml_file.py."""
 
 from __future__ import annotations
 
+import sys
 import tomllib
 
 import pytest
+import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untildone.settings import toml
-from untildone.settings.toml_edits import edited
+from untildone.core.errors import UsageError
+from untildone.settings.toml_file import edited
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PLAIN = TEXT | st.booleans() | st.integers(-(2**62), 2**62) | st.floats(allow_nan=False, allow_infinity=False)
@@ -17,24 +19,6 @@ VALUES = PLAIN | st.lists(PLAIN, max_size=3)
 TABLES = st.dictionaries(
     TEXT, st.recursive(VALUES, lambda inner: st.dictionaries(TEXT, inner, max_size=3), max_leaves=8)
 )
-
-
-@given(TABLES)
-def test_what_is_written_is_read(values: dict[str, object]) -> None:
-    assert tomllib.loads(toml.text(values)) == values
-
-
-def test_it_looks_as_a_person_would_write_it() -> None:
-    values = {
-        "mode": "ralph",
-        "review": True,
-        "model": None,
-        "profiles": {"my own": {"agent": "claude", "env": {"A": "b"}}},
-    }
-    assert toml.text(values) == (
-        'mode = "ralph"\nreview = true\n\n[profiles."my own"]\nagent = "claude"\n\n[profiles."my own".env]\nA = "b"\n'
-    )
-
 
 FILE = """\
 # How we work here.
@@ -74,30 +58,59 @@ PROFILES = SAID["profiles"]
             {**SAID, "checks": ["true"]},
             FILE[: FILE.index("checks")] + 'checks = ["true"]' + FILE[FILE.index("\n\n# My") :],
         ),
-        ({**SAID, "profiles": {"fast": PROFILES["fast"]}}, FILE[: FILE.index("\n# Not used")]),
         (
             {**SAID, "profiles": {**PROFILES, "old": {"agent": "gemini", "model": "m"}, "new": {"agent": "codex"}}},
             f'{FILE}model = "m"\n\n[profiles.new]\nagent = "codex"\n',
         ),
         (
             {**SAID, "profiles": {**PROFILES, "fast": {"agent": "codex", "env": {"KEY": "c"}}}},
-            FILE.replace('env = { KEY = "a # b" }\n', "") + '\n[profiles.fast.env]\nKEY = "c"\n',
+            FILE.replace('"a # b"', '"c"'),
+        ),
+        (
+            {**SAID, "profiles": {**PROFILES, "fast": {**PROFILES["fast"], "model": "m"}}},
+            FILE.replace("}\n\n# Not", '}\nmodel = "m"\n\n# Not'),
         ),
     ],
-    ids=["same", "changed", "added", "removed", "many lines", "no table", "new table", "table in a line"],
+    ids=["same", "changed", "added", "removed", "many lines", "new table", "table in a line", "added to a table"],
 )
 def test_only_the_lines_that_change_are_written_anew(wanted: dict[str, object], text: str) -> None:
     assert edited(FILE, wanted) == text
     assert tomllib.loads(text) == wanted
 
 
+def test_a_removed_table_leaves_the_comments_of_the_others() -> None:
+    text = edited(FILE, {**SAID, "profiles": {"fast": PROFILES["fast"]}})
+    assert text.startswith(FILE[: FILE.index("\n# Not used")])
+
+
 @pytest.mark.parametrize(
-    "before", ["", "# only a comment", "[[list]]\na = 1\n", "a.b = 1\na.c = 2\n", "[a]\r\nb = 1\r\n"]
+    "before",
+    [
+        "",
+        "# only a comment",
+        "[[list]]\na = 1\n",
+        "a.b = 1\na.c = 2\n",
+        "[a]\r\nb = 1\r\n",
+        "[a.x]\nb = 1\n[c]\n[a.y]\n",
+    ],
 )
-def test_whatever_was_there_it_says_what_is_wanted(before: str) -> None:
+def test_any_file_can_be_changed(before: str) -> None:
     assert tomllib.loads(edited(before, SAID)) == SAID
 
 
 @given(TABLES, TABLES)
 def test_any_file_becomes_any_other(before: dict[str, object], after: dict[str, object]) -> None:
-    assert tomllib.loads(edited(toml.text(before), after)) == after
+    assert tomllib.loads(edited(tomlkit.dumps(before), after)) == after
+
+
+def test_what_is_none_is_left_out() -> None:
+    assert edited("", {"model": None, "profiles": {"a": {"agent": "b", "model": None}}}) == edited(
+        "", {"profiles": {"a": {"agent": "b"}}}
+    )
+
+
+def test_without_tomlkit_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tomlkit", None)
+    with pytest.raises(UsageError, match="tomlkit") as raised:
+        edited("", {"mode": "ralph"})
+    assert raised.value.hint == "pip install 'untildone[serve]'"
