@@ -38,6 +38,7 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Limit, Loop, Runner, Stall
 from untildone.core.model import (
     Answer,
@@ -108,7 +109,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     begins(),
     SessionOpened(Role.WORKER, "worker", "s1"),
     ends("text", session_id="s1", usage=Usage(0.5, 10)),
-    TurnInterrupted(Role.WORKER, 1, "crash", 3.0),
+    TurnInterrupted(Role.WORKER, 1, Interruption.CRASH, 3.0),
     TurnRetried(Role.WORKER, 1, 1, CRASHED, NOON + 5),
     LimitReached("worker", NOON + 60, "limit"),
     AnswerRead(claimed=True, skill_state={"a": 1}),
@@ -208,7 +209,7 @@ def test_now_said_again_without_now_stays_now(order: type[PauseRequested] | type
 
 def test_resume_forgets_outcome_stall_and_the_question_to_the_person() -> None:
     stuck = replace(RUNNING, stall=Stall("x", 3, "y", 3, unchanged=True))
-    rested = after(TurnInterrupted(Role.WORKER, 1, "person"), Rested(Outcome.STALLED, "again"), of=stuck)
+    rested = after(TurnInterrupted(Role.WORKER, 1, Interruption.PERSON), Rested(Outcome.STALLED, "again"), of=stuck)
     resumed = after(ResumeRequested(), of=rested)
     assert (rested.asks_person, rested.outcome, rested.reason) == (True, Outcome.STALLED, "again")
     assert (resumed.asks_person, resumed.outcome, resumed.reason, resumed.stall) == (False, None, "", Stall())
@@ -273,7 +274,7 @@ def test_a_message_is_news_to_an_agent_that_repeats_itself() -> None:
 @pytest.mark.parametrize(
     "comes_to_nothing",
     [
-        TurnInterrupted(Role.WORKER, 1, "control", 3.0),
+        TurnInterrupted(Role.WORKER, 1, Interruption.CONTROL, 3.0),
         TurnRetried(Role.WORKER, 1, 1, CRASHED, NOON + 5),
         LimitReached("worker", NOON + 60, "limit"),
     ],
@@ -291,7 +292,9 @@ def test_a_turn_consumes_the_inbox_and_gives_it_back_when_it_comes_to_nothing(co
 
 def test_an_interrupted_iteration_stays_counted_and_a_limited_one_is_given_back() -> None:
     at_work = after(begins(3), of=RUNNING)
-    assert after(TurnInterrupted(Role.WORKER, 3, "crash", 4.0), of=at_work).spend == Spend(iterations=3, seconds=4.0)
+    assert after(TurnInterrupted(Role.WORKER, 3, Interruption.CRASH, 4.0), of=at_work).spend == Spend(
+        iterations=3, seconds=4.0
+    )
     assert after(LimitReached("worker", NOON, "limit"), of=at_work).spend.iterations == 2
     assert after(LimitReached("another", NOON, "limit"), of=at_work).spend.iterations == 3
     consulted = after(begins(3, role=Role.SUPERVISOR), of=replace(RUNNING, spend=Spend(iterations=3)))
@@ -382,13 +385,13 @@ def test_who_drives_what_was_seen_and_what_tasks_there_are() -> None:
     ("events", "host"),
     [
         ((), ""),
-        ((StartRequested("server"),), "server"),
-        ((StartRequested("server"), RunnerClaimed("t", 1, "here", "server"), Rested(Outcome.BUDGET)), "server"),
-        ((StartRequested("server"), RunnerClaimed("t", 1, "here")), "terminal"),
-        ((StartRequested("server"), RunnerClaimed("t", 1, "here", "")), "server"),
-        ((StartRequested(), ResumeRequested(host="server")), "server"),
-        ((StartRequested("server"), StartRequested()), "server"),
-        ((StartRequested("server"), ResumeRequested()), "server"),
+        ((StartRequested(Host.SERVER),), "server"),
+        ((StartRequested(Host.SERVER), RunnerClaimed("t", 1, "here", Host.SERVER), Rested(Outcome.BUDGET)), "server"),
+        ((StartRequested(Host.SERVER), RunnerClaimed("t", 1, "here")), "terminal"),
+        ((StartRequested(Host.SERVER), RunnerClaimed("t", 1, "here", Host.NONE)), "server"),
+        ((StartRequested(), ResumeRequested(host=Host.SERVER)), "server"),
+        ((StartRequested(Host.SERVER), StartRequested()), "server"),
+        ((StartRequested(Host.SERVER), ResumeRequested()), "server"),
     ],
 )
 def test_which_kind_of_host_a_loop_belongs_to(events: tuple[Event, ...], host: str) -> None:
@@ -448,7 +451,9 @@ def test_session_totals_over_resume_and_fork_give_exactly_what_each_run_used(
 
 def test_totals_that_an_interrupted_turn_ran_up_are_counted_with_the_next_answer() -> None:
     first = after(begins(), ends("a", session_id="s1", session_total=Usage(1.0, 100)), of=RUNNING)
-    cut = after(begins(2, session=SessionUse.RESUME), TurnInterrupted(Role.WORKER, 2, "timeout", 9.0), of=first)
+    cut = after(
+        begins(2, session=SessionUse.RESUME), TurnInterrupted(Role.WORKER, 2, Interruption.TIMEOUT, 9.0), of=first
+    )
     again = after(begins(3, session=SessionUse.RESUME), of=cut)
     assert after(ends("b", session_id="s1", session_total=Usage(1.75, 180)), of=again).spend.tokens == 180
 
@@ -533,7 +538,7 @@ def test_the_same_failing_check_counts_only_while_nothing_changes(
 
 
 def test_what_an_interrupted_turn_used_is_counted() -> None:
-    loop = after(begins(), TurnInterrupted(Role.WORKER, 1, "timeout", 3.0, Usage(0.25, 120)))
+    loop = after(begins(), TurnInterrupted(Role.WORKER, 1, Interruption.TIMEOUT, 3.0, Usage(0.25, 120)))
     assert (loop.spend.cost_usd, loop.spend.tokens, loop.spend.iterations) == (0.25, 120, 1)
 
 

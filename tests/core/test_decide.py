@@ -21,6 +21,7 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
     Answer,
@@ -278,7 +279,7 @@ def test_now_interrupts_the_turn_which_stays_counted(order: Event) -> None:
     driver = looping([Reply(Answer(DONE), meanwhile=(order,))])
     loop = driver.run()
     assert (loop.spend.iterations, loop.last_answer) == (1, "")
-    assert list(driver.events(TurnInterrupted)) == [TurnInterrupted(Role.WORKER, 1, "control", 1.0)]
+    assert list(driver.events(TurnInterrupted)) == [TurnInterrupted(Role.WORKER, 1, Interruption.CONTROL, 1.0)]
 
 
 def test_a_pause_while_the_gates_run_is_obeyed_and_resume_runs_them_again() -> None:
@@ -373,7 +374,7 @@ def test_a_person_who_interrupts_is_asked_and_may_leave_and_resume() -> None:
         questions.append(question)
         return "use sqlite" if len(questions) == 1 else None
 
-    replies = [Reply(interrupted="person"), Reply(interrupted="person"), Reply(Answer(DONE))]
+    replies = [Reply(interrupted=Interruption.PERSON), Reply(interrupted=Interruption.PERSON), Reply(Answer(DONE))]
     driver = looping(replies, person=person)
     assert driver.run().outcome is Outcome.INTERRUPTED
     assert "use sqlite" in driver.calls()[1].ask.prompt
@@ -391,7 +392,7 @@ def test_a_turn_that_nobody_finished_is_written_down_and_stays_counted() -> None
     driver.journal.append(TurnStarted(Role.WORKER, 1, 1, "worker", SessionUse.NEW, "prompt"))
     driver.crash()
     assert driver.run().spend.iterations == 2
-    assert list(driver.events(TurnInterrupted)) == [TurnInterrupted(Role.WORKER, 1, "crash")]
+    assert list(driver.events(TurnInterrupted)) == [TurnInterrupted(Role.WORKER, 1, Interruption.CRASH)]
 
 
 def test_an_answer_that_was_written_down_is_not_asked_for_again() -> None:

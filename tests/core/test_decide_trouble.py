@@ -15,6 +15,7 @@ from untildone.core.events import (
     ResumeRequested,
     TurnRetried,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -252,7 +253,7 @@ def test_the_worker_goes_on_in_its_session_if_it_is_able_to(
 
 
 def test_a_session_known_before_a_crash_is_taken_up_after_it() -> None:
-    driver = looping([Reply(session_id="s1", interrupted="crash"), DONE])
+    driver = looping([Reply(session_id="s1", interrupted=Interruption.CRASH), DONE])
     driver.run()
     assert driver.calls()[1].session_id == "s1"
 

@@ -27,6 +27,7 @@ from untildone.core.events import (
     TurnRetried,
     TurnStarted,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -85,7 +86,7 @@ replies = st.builds(
     seconds=st.sampled_from([0.0, 1.5, 60.0]),
     changes=st.sampled_from([None, None, Changes("a"), Changes("b"), Changes("c")]),
     session_id=st.sampled_from([None, "s1", "s2"]),
-    interrupted=st.sampled_from([*[None] * 9, "timeout", "budget", "person"]),
+    interrupted=st.sampled_from([*[None] * 9, Interruption.TIMEOUT, Interruption.BUDGET, Interruption.PERSON]),
 )
 urgencies = st.sampled_from(Urgency)
 controls = st.one_of(

@@ -15,7 +15,7 @@ from tests.support.postgres import Cluster as Postgres
 from tests.support.temporal import Temporal
 
 from untildone.core.events import Entry, RunnerClaimed, TurnEnded, TurnInterrupted, TurnStarted
-from untildone.core.loop import CLUSTER
+from untildone.core.kinds import Host
 from untildone.core.model import Outcome, SessionUse, Status, Urgency
 from untildone.operations import verbs
 
@@ -150,9 +150,9 @@ def test_temporal_loses_its_memory(cluster: TestCluster, temporal: Temporal) -> 
     temporal.forget()
     temporal.start()
     # A worker looks for such loops when it starts, and so may anybody.
-    assert set(cluster.store.running_ids(CLUSTER)) == set(loop_ids)
+    assert set(cluster.store.running_ids(Host.CLUSTER)) == set(loop_ids)
     cluster.worker("two")
-    cluster.client.repair(cluster.store.running_ids(CLUSTER))
+    cluster.client.repair(cluster.store.running_ids(Host.CLUSTER))
     cluster.until_rest(loop_ids)
     for loop_id in loop_ids:
         holds_together(cluster, loop_id, 4)
@@ -185,7 +185,7 @@ def test_controls_act_on_a_running_iteration(cluster: TestCluster) -> None:
     until(lambda: not cluster.agents(loop_id))
 
     asked_at = time.time()
-    verbs.resume(cluster.store, loop_id, host="cluster")
+    verbs.resume(cluster.store, loop_id, host=Host.CLUSTER)
     cluster.client.start(loop_id)
     again = until(lambda: started(cluster, loop_id)[1:])[0]
     turn = cluster.loop(loop_id).turn
@@ -219,7 +219,7 @@ def test_a_queued_loop_obeys_at_once(cluster: TestCluster) -> None:
     loop_id = cluster.run("loop-a", **cluster.stepping_agent(1, 0))
     assert verbs.pause(cluster.store, loop_id).outcome is Outcome.PAUSED
     cluster.worker("one")
-    verbs.resume(cluster.store, loop_id, host="cluster")
+    verbs.resume(cluster.store, loop_id, host=Host.CLUSTER)
     cluster.client.start(loop_id)
     cluster.client.start(loop_id)
     cluster.until_rest([loop_id])
@@ -288,7 +288,7 @@ def test_a_loop_at_its_limit_leaves_its_slot_and_can_be_woken(cluster: TestClust
     cluster.until_rest([other])
     assert cluster.loop(waiting).status is Status.RUNNING
     cluster.forget_limits()
-    verbs.resume(cluster.store, waiting, skip_wait=True, host="cluster")
+    verbs.resume(cluster.store, waiting, skip_wait=True, host=Host.CLUSTER)
     cluster.client.start(waiting)
     assert cluster.until_rest([waiting])[0].outcome is Outcome.CLAIMED
 
@@ -302,7 +302,7 @@ def test_a_remote_that_is_not_there_pauses_the_loop_and_says_so(cluster: TestClu
     (loop,) = cluster.until_rest([loop_id])
     assert (loop.outcome, "has no commit to start from" in loop.reason) == (Outcome.PAUSED, True)
     git(there, "push", "--quiet", str(cluster.remote), "main")
-    verbs.resume(cluster.store, loop_id, host="cluster")
+    verbs.resume(cluster.store, loop_id, host=Host.CLUSTER)
     cluster.client.start(loop_id)
     cluster.until_rest([loop_id])
     holds_together(cluster, loop_id, 1)

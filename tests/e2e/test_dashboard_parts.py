@@ -29,6 +29,7 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.model import (
     AgentChoice,
     Answer,
@@ -205,7 +206,7 @@ class TestTimeline:
         assert extended(timeline, entries) == timeline
 
     def test_an_interrupted_round_says_so(self) -> None:
-        timeline = extended(Timeline(), journal(started(1), TurnInterrupted(Role.WORKER, 1, "control", 1.0)))
+        timeline = extended(Timeline(), journal(started(1), TurnInterrupted(Role.WORKER, 1, Interruption.CONTROL, 1.0)))
         assert timeline.last is not None
         assert (timeline.last.is_going, timeline.last.trouble) == (False, "interrupted (control)")
 
@@ -347,7 +348,7 @@ def said_by_the_pages() -> Iterator[str]:
     yield from (word for outcome in Outcome for word in (outcome.word, outcome.sentence))
     yield from (each.value for kind in (Status, TaskStatus, Role) for each in kind)
     yield from (kind.value.replace("_", " ") for kind in FailureKind)
-    yield from (f"interrupted ({reason})" for reason in ("control", "person", "timeout", "budget", "crash"))
+    yield from (f"interrupted ({reason})" for reason in Interruption)
 
 
 class TestListing:

@@ -17,6 +17,7 @@ import pytest
 from tests.support.command_line import CommandLine, finish, until
 from tests.support.store_conformance import loop_created
 
+from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status
 from untildone.operations import verbs
 from untildone.store.files import FileStore
@@ -220,8 +221,8 @@ def test_a_loop_that_a_server_drives_stays_the_servers_when_a_terminal_resumes_i
     """Seed 2, story 26: after a crash the next server did not take it up, and nobody else did."""
     store = FileStore(tmp_path / ".loop")
     store.create(loop_created("loop-1"))
-    verbs.start(store, "loop-1", host="server")
-    with store.claim("loop-1", host="server"):
+    verbs.start(store, "loop-1", host=Host.SERVER)
+    with store.claim("loop-1", host=Host.SERVER):
         assert verbs.resume(store, "loop-1").host == "server"
     assert verbs.resume(store, "loop-1").host == "terminal", "nobody has it: whoever resumes it does"
 

@@ -17,9 +17,10 @@ from tests.support.command_line import until
 from untildone import settings
 from untildone.core.errors import LoopBusy, StoreError
 from untildone.core.events import Entry, Rested, RunnerClaimed, TurnInterrupted, TurnStarted
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.hosts.fleet import HOST, Fleet, Served
+from untildone.hosts.fleet import Fleet, Served
 from untildone.operations import verbs
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
@@ -45,7 +46,7 @@ def fleets(store: FileStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     def open_fleet(slots: int = 2) -> Fleet:
         guard = Guard()
         chosen = settings.load(store.root.parent, {}, {})
-        served = Served(store, lambda: verbs.surroundings(os.environ, chosen, guard, HOST))
+        served = Served(store, lambda: verbs.surroundings(os.environ, chosen, guard, Host.SERVER))
         fleet = Fleet([served], guard, slots)
         fleet.open()
         opened.append(fleet)
@@ -69,7 +70,7 @@ def create(store: FileStore, *turns: Any, script: str | None = None, **chosen: A
 
 def started(store: FileStore, *turns: Any, **chosen: Any) -> str:
     loop_id = create(store, *turns, **chosen)
-    verbs.start(store, loop_id, HOST)
+    verbs.start(store, loop_id, Host.SERVER)
     return loop_id
 
 
@@ -139,7 +140,7 @@ def test_a_start_that_somebody_else_wrote_is_noticed(store: FileStore, fleets: F
 
 def test_a_loop_of_a_terminal_is_left_alone(store: FileStore, fleets: Fleets) -> None:
     loop_id = create(store)
-    verbs.start(store, loop_id, "terminal")
+    verbs.start(store, loop_id, Host.TERMINAL)
     own = started(store)
     fleets()
     rested(store, own)
@@ -171,7 +172,7 @@ def test_a_pause_and_a_resume_by_somebody_else(store: FileStore, fleets: Fleets)
     verbs.pause(store, loop_id)
     (loop,) = rested(store, loop_id)
     assert loop.outcome is Outcome.PAUSED
-    verbs.resume(store, loop_id, host="")
+    verbs.resume(store, loop_id, host=Host.NONE)
     until(lambda: at_work(store, loop_id))
     verbs.stop(store, loop_id, Urgency.NOW)
     assert rested(store, loop_id)[0].outcome is Outcome.STOPPED
@@ -197,7 +198,7 @@ def test_a_loop_at_its_limit_leaves_its_slot(store: FileStore, fleets: Fleets) -
     assert store.load(waits).status is Status.RUNNING
     claims = [entry for entry in entries(store, waits) if isinstance(entry.event, RunnerClaimed)]
     assert len(claims) == 1
-    verbs.resume(store, waits, skip_wait=True, host="")
+    verbs.resume(store, waits, skip_wait=True, host=Host.NONE)
     assert rested(store, waits)[0].outcome is Outcome.CLAIMED
 
 
@@ -207,7 +208,7 @@ def test_a_loop_that_cannot_be_driven_is_tried_again(store: FileStore, fleets: F
     journal = store.progress(loop_id) / "output"
     journal.rmdir()
     journal.write_text("in the way")
-    verbs.start(store, loop_id, HOST)
+    verbs.start(store, loop_id, Host.SERVER)
     until(lambda: fleet.problems.get(loop_id))
     assert store.load(loop_id).status is Status.RUNNING
     journal.unlink()

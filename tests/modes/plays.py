@@ -19,6 +19,7 @@ from untildone.core.events import (
     StopRequested,
     TasksChanged,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.model import (
     Answer,
     Changes,
@@ -249,7 +250,7 @@ def replies(mode: str) -> st.SearchStrategy[Reply]:
         meanwhile=st.one_of(st.just([]), st.just([]), st.lists(orders, min_size=1, max_size=2)).map(
             lambda told: tuple(event for _, event in told)
         ),
-        interrupted=st.sampled_from([*[None] * 9, "timeout", "person"]),
+        interrupted=st.sampled_from([*[None] * 9, Interruption.TIMEOUT, Interruption.PERSON]),
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from untildone.core import tasks
 from untildone.core.events import AnswerRead, BudgetChanged, LiveStateSeen, ResumeRequested, TurnEnded
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, Turn
 from untildone.core.model import (
     AgentChoice,
@@ -525,7 +526,7 @@ def test_a_loop_out_of_rounds_goes_on_once_a_person_raised_the_number() -> None:
 def test_an_agent_that_raises_its_own_budget_gets_nothing_even_if_its_turn_is_cut_short() -> None:
     def answer(action: Any, loop: Loop) -> Reply:
         text = render(loop).replace("Max Allowed: 2", "Max Allowed: 99")
-        return Reply(meanwhile=(LiveStateSeen(text, render(loop)),), interrupted="timeout")
+        return Reply(meanwhile=(LiveStateSeen(text, render(loop)),), interrupted=Interruption.TIMEOUT)
 
     going = driver.looping(answer, Budget(iterations=2), mode="phases", options={"route": "ralph"})
     loop = going.run()

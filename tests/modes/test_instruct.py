@@ -10,6 +10,7 @@ import pytest
 from untildone.core import rounds
 from untildone.core.actions import AskAgent, AwaitPerson
 from untildone.core.events import MessageSent, ResumeRequested
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -163,8 +164,8 @@ def test_a_message_during_the_instructors_turn_comes_before_the_worker() -> None
 @pytest.mark.parametrize(
     "fruitless",
     [
-        Reply(interrupted="person"),
-        Reply(interrupted="timeout"),
+        Reply(interrupted=Interruption.PERSON),
+        Reply(interrupted=Interruption.TIMEOUT),
         Answer(failure=Failure(FailureKind.OVERLOADED, "busy")),
         Answer(failure=Failure(FailureKind.LIMIT, "limit")),
         Answer(text=""),
@@ -183,7 +184,7 @@ def test_a_message_is_not_lost_when_the_instructors_turn_comes_to_nothing(fruitl
 
 
 def test_a_worker_that_was_cut_short_is_news_for_the_instructor() -> None:
-    ran = led(["All of it.", "Only half of it.", DONE], [Reply(interrupted="timeout"), "Half is done."])
+    ran = led(["All of it.", "Only half of it.", DONE], [Reply(interrupted=Interruption.TIMEOUT), "Half is done."])
     loop = ran.run()
     assert loop.spend.iterations == 2, "the round that came to nothing stays counted"
     assert "stopped before it had finished" in prompts(ran, Role.INSTRUCTOR)[1]
@@ -228,7 +229,9 @@ def test_without_a_person_done_is_done() -> None:
 
 def test_an_interruption_gives_the_person_the_word() -> None:
     person = Person("Do it otherwise.")
-    ran = led(["One.", "Other.", DONE], [Reply(interrupted="person"), "Did it."], interactive=True, person=person)
+    ran = led(
+        ["One.", "Other.", DONE], [Reply(interrupted=Interruption.PERSON), "Did it."], interactive=True, person=person
+    )
     ran.run()
     assert (person.questions[0].leave, person.questions[0].question) == (Outcome.INTERRUPTED, "Interrupted. What next?")
     assert "Do it otherwise." in prompts(ran, Role.INSTRUCTOR)[1]
@@ -237,7 +240,7 @@ def test_an_interruption_gives_the_person_the_word() -> None:
 
 def test_round_controls_alone_are_no_answer_to_an_interruption() -> None:
     person = Person("[r+10]", "Go on.")
-    ran = led(["One."], [Reply(interrupted="person"), "Did it."], rounds=2, interactive=True, person=person)
+    ran = led(["One."], [Reply(interrupted=Interruption.PERSON), "Did it."], rounds=2, interactive=True, person=person)
     ran.run()
     assert [question.leave for question in person.questions[:2]] == [Outcome.INTERRUPTED] * 2
     assert ran.loop.budget.iterations == 12

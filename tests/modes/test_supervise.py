@@ -10,6 +10,7 @@ import pytest
 from untildone.core import review
 from untildone.core.actions import AskAgent
 from untildone.core.events import MessageSent, ResumeRequested, TurnInterrupted
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -235,7 +236,9 @@ def test_twenty_rounds_if_nobody_says() -> None:
 
 
 def test_a_turn_that_was_cut_short_goes_on_with_the_task() -> None:
-    ran = supervised([Reply(Answer(session_id="w"), session_id="w", interrupted="timeout"), "I did it."], [AGREED])
+    ran = supervised(
+        [Reply(Answer(session_id="w"), session_id="w", interrupted=Interruption.TIMEOUT), "I did it."], [AGREED]
+    )
     ran.run()
     assert any(isinstance(event, TurnInterrupted) for event in ran.events())
     assert ran.calls()[1].session is SessionUse.RESUME

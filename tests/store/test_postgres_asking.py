@@ -14,6 +14,7 @@ from tests.support.store_conformance import loop_created
 
 from untildone.core.codec import timestamp
 from untildone.core.events import Entry, MessageSent, Rested, StartRequested
+from untildone.core.kinds import Host
 from untildone.core.model import Outcome
 from untildone.operations import verbs
 from untildone.store.postgres import PostgresStore
@@ -75,16 +76,16 @@ def test_loops_to_drive_are_found_by_one_question_unless_an_older_untildone_wrot
 ) -> None:
     for number in range(20):
         store.create(loop_created(f"loop-{number:02d}"))
-        store.open(f"loop-{number:02d}").append(StartRequested("cluster"))
+        store.open(f"loop-{number:02d}").append(StartRequested(Host.CLUSTER))
     before = statements()
-    assert len(store.running_ids("cluster")) == 20
+    assert len(store.running_ids(Host.CLUSTER)) == 20
     assert statements() - before == 1
     store.open("loop-07").append(Rested(Outcome.PAUSED))
     store.open("loop-08").append(Rested(Outcome.PAUSED))
     with psycopg.connect(database) as connection:
         connection.execute("UPDATE untildone.loops SET told_seq = 1, status = 'running' WHERE loop_id <= 'loop-07'")
     before = statements()
-    assert len(store.running_ids("cluster")) == 18
+    assert len(store.running_ids(Host.CLUSTER)) == 18
     assert statements() - before <= 3
 
 

@@ -14,6 +14,7 @@ from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.errors import LoopBusy, Superseded
 from untildone.core.events import MessageSent, PauseRequested, ResumeRequested, RunnerClaimed, StartRequested
+from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.operations import verbs
 from untildone.store.postgres import PostgresStore
@@ -41,7 +42,7 @@ def store(machine: Machine) -> PostgresStore:
     store = machine()
     store.create(loop_created("loop-1"))
     with closing(store.open("loop-1")) as journal:
-        journal.append(StartRequested(host="cluster"))
+        journal.append(StartRequested(host=Host.CLUSTER))
     return store
 
 
@@ -51,7 +52,7 @@ def claims(store: PostgresStore) -> list[str]:
 
 
 def test_a_newer_runner_takes_over_while_the_older_one_lives(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", FIRST) as old, machine().claim("loop-1", "cluster", SECOND) as new:
+    with store.claim("loop-1", Host.CLUSTER, FIRST) as old, machine().claim("loop-1", Host.CLUSTER, SECOND) as new:
         with pytest.raises(Superseded, match="Another runner drives loop loop-1 now"):
             old.append(*iteration(1))
         with pytest.raises(Superseded):
@@ -63,64 +64,64 @@ def test_a_newer_runner_takes_over_while_the_older_one_lives(store: PostgresStor
 
 
 def test_the_older_runner_hears_of_it_while_it_waits(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", FIRST) as old:
+    with store.claim("loop-1", Host.CLUSTER, FIRST) as old:
         assert old.catch_up() == ()
-        with machine().claim("loop-1", "cluster", SECOND), pytest.raises(Superseded):
+        with machine().claim("loop-1", Host.CLUSTER, SECOND), pytest.raises(Superseded):
             until(lambda: old.catch_up() is None)
 
 
 def test_an_older_claim_is_refused(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", SECOND) as rightful:
-        with pytest.raises(Superseded), machine().claim("loop-1", "cluster", FIRST):
+    with store.claim("loop-1", Host.CLUSTER, SECOND) as rightful:
+        with pytest.raises(Superseded), machine().claim("loop-1", Host.CLUSTER, FIRST):
             pass
         rightful.append(*iteration(1))
-    with pytest.raises(Superseded), machine().claim("loop-1", "cluster", FIRST):
+    with pytest.raises(Superseded), machine().claim("loop-1", Host.CLUSTER, FIRST):
         pass
     assert claims(store) == [SECOND]
 
 
 def test_the_same_attempt_may_claim_again(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", FIRST) as first:
+    with store.claim("loop-1", Host.CLUSTER, FIRST) as first:
         first.append(*iteration(1))
-    with machine().claim("loop-1", "cluster", FIRST) as again:
+    with machine().claim("loop-1", Host.CLUSTER, FIRST) as again:
         again.append(*iteration(2))
     assert claims(store) == [FIRST, FIRST]
 
 
 def test_but_not_after_somebody_else_had_the_loop(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", FIRST):
+    with store.claim("loop-1", Host.CLUSTER, FIRST):
         pass
-    with machine().claim("loop-1", ""):
+    with machine().claim("loop-1", Host.NONE):
         pass
-    with pytest.raises(Superseded), store.claim("loop-1", "cluster", FIRST):
+    with pytest.raises(Superseded), store.claim("loop-1", Host.CLUSTER, FIRST):
         pass
-    with store.claim("loop-1", "cluster", SECOND) as journal:
+    with store.claim("loop-1", Host.CLUSTER, SECOND) as journal:
         journal.append(*iteration(1))
 
 
 def test_a_terminal_cannot_claim_what_a_cluster_drives(store: PostgresStore, machine: Machine) -> None:
     other = machine()
-    with store.claim("loop-1", "cluster", FIRST):
+    with store.claim("loop-1", Host.CLUSTER, FIRST):
         assert other.is_driven("loop-1")
-        for host in ("terminal", "server", ""):
+        for host in (Host.TERMINAL, Host.SERVER, Host.NONE):
             with pytest.raises(LoopBusy, match="already being driven"), other.claim("loop-1", host):
                 pass
     assert not other.is_driven("loop-1")
-    with pytest.raises(LoopBusy, match="already being driven"), other.claim("loop-1", "terminal"):
+    with pytest.raises(LoopBusy, match="already being driven"), other.claim("loop-1", Host.TERMINAL):
         pass
     with closing(other.open("loop-1")) as journal:
-        journal.append(ResumeRequested(host="terminal"))
-    with other.claim("loop-1", "terminal") as journal:
+        journal.append(ResumeRequested(host=Host.TERMINAL))
+    with other.claim("loop-1", Host.TERMINAL) as journal:
         journal.append(*iteration(1))
 
 
 def test_an_engine_waits_for_a_runner_at_a_terminal(store: PostgresStore, machine: Machine) -> None:
     with closing(store.open("loop-1")) as journal:
-        journal.append(ResumeRequested(host="terminal"))
-    with store.claim("loop-1", "terminal") as journal:
+        journal.append(ResumeRequested(host=Host.TERMINAL))
+    with store.claim("loop-1", Host.TERMINAL) as journal:
         with (
             pytest.raises(LoopBusy, match="already being driven") as refused,
-            machine().claim("loop-1", "cluster", FIRST),
+            machine().claim("loop-1", Host.CLUSTER, FIRST),
         ):
             pass
         assert not isinstance(refused.value, Superseded)
@@ -128,10 +129,10 @@ def test_an_engine_waits_for_a_runner_at_a_terminal(store: PostgresStore, machin
 
 
 def test_a_person_is_never_refused(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", FIRST) as runner:
+    with store.claim("loop-1", Host.CLUSTER, FIRST) as runner:
         with closing(machine().open("loop-1")) as control:
             control.append(MessageSent("hello"), PauseRequested())
-            with machine().claim("loop-1", "cluster", SECOND) as newer:
+            with machine().claim("loop-1", Host.CLUSTER, SECOND) as newer:
                 control.append(MessageSent("hello again"))
                 assert [entry.event for entry in newer.catch_up()] == [MessageSent("hello again")]
         with pytest.raises(Superseded):
@@ -140,15 +141,15 @@ def test_a_person_is_never_refused(store: PostgresStore, machine: Machine) -> No
 
 
 def test_a_pause_between_two_turns_of_a_cluster_takes_effect_at_once(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", FIRST) as journal:
+    with store.claim("loop-1", Host.CLUSTER, FIRST) as journal:
         journal.append(*iteration(1))
     assert verbs.pause(machine(), "loop-1").outcome is Outcome.PAUSED
-    with store.claim("loop-1", "cluster", SECOND) as journal:
+    with store.claim("loop-1", Host.CLUSTER, SECOND) as journal:
         assert (journal.loop.status, journal.loop.spend.iterations) == (Status.PAUSED, 1)
 
 
 def test_a_pause_while_a_cluster_drives_is_the_runners_to_obey(store: PostgresStore, machine: Machine) -> None:
-    with store.claim("loop-1", "cluster", FIRST) as runner:
+    with store.claim("loop-1", Host.CLUSTER, FIRST) as runner:
         with closing(machine().open("loop-1")) as control:
             control.append(PauseRequested(Urgency.NOW))
             assert control.loop.status is Status.RUNNING
@@ -158,11 +159,11 @@ def test_a_pause_while_a_cluster_drives_is_the_runners_to_obey(store: PostgresSt
 
 def test_output_of_an_older_runner_is_not_kept(store: PostgresStore, machine: Machine) -> None:
     other = machine()
-    with store.claim("loop-1", "cluster", FIRST):
+    with store.claim("loop-1", Host.CLUSTER, FIRST):
         old = store.spool("loop-1", "0001")
         old.write(b"first\n")
         until(lambda: other.spool("loop-1", "0001").size())
-        with other.claim("loop-1", "cluster", SECOND):
+        with other.claim("loop-1", Host.CLUSTER, SECOND):
             old.write(b"too late\n")
             new = other.spool("loop-1", "0001")
             new.write(b"second\n")
@@ -181,7 +182,7 @@ def test_whoever_claims_in_whatever_order(store: PostgresStore, tokens: list[str
     for token in tokens:
         right = not token or token > newest or token == newest == holder
         try:
-            with store.claim(loop_id, "cluster" if token else "", token or None) as journal:
+            with store.claim(loop_id, Host.CLUSTER if token else Host.NONE, token or None) as journal:
                 journal.append(MessageSent(token))
             assert right, (tokens, token)
             newest, holder = max(newest, token), token

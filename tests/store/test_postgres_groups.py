@@ -10,6 +10,7 @@ import pytest
 
 from untildone.core.errors import GroupFull, UsageError
 from untildone.core.events import LoopCreated, TurnEnded, TurnStarted
+from untildone.core.kinds import Host
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, LoopSettings, Role, SessionUse, Usage
 from untildone.store import Group
 from untildone.store.files import FileStore
@@ -43,12 +44,12 @@ def test_no_more_loops_at_once_than_the_group_may_have(stores: tuple[PostgresSto
     one.change_group(NIGHT, max_cost=None, at_once=2)
     with ExitStack() as claims:
         claims.enter_context(one.claim("loop-a"))
-        claims.enter_context(two.claim("loop-b", "cluster", "2026-01-01"))
+        claims.enter_context(two.claim("loop-b", Host.CLUSTER, "2026-01-01"))
         with pytest.raises(GroupFull, match="as many loops at work as it may have at once"), one.claim("loop-c"):
             pass
         claims.enter_context(two.claim("loop-other"))
         assert two.group(NIGHT) == Group(NIGHT, None, 2, 0.0, loops=3, at_work=2)
-        with one.claim("loop-c", host=""):
+        with one.claim("loop-c", host=Host.NONE):
             """What only writes down what follows from a control needs no place."""
     with two.claim("loop-c"):
         assert one.group(NIGHT).at_work == 1
@@ -58,7 +59,7 @@ def test_a_machine_that_takes_over_a_loop_needs_no_second_place(stores: tuple[Po
     one, two = stores
     one.create(created("loop-a"))
     one.change_group(NIGHT, max_cost=None, at_once=1)
-    with one.claim("loop-a", "cluster", "2026-01-01"), two.claim("loop-a", "cluster", "2026-01-02"):
+    with one.claim("loop-a", Host.CLUSTER, "2026-01-01"), two.claim("loop-a", Host.CLUSTER, "2026-01-02"):
         assert two.group(NIGHT).at_work == 1
 
 

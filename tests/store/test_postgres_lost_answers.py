@@ -11,6 +11,7 @@ from tests.support.lossy_proxy import LossyProxy
 from tests.support.store_conformance import loop_created
 
 from untildone.core.events import MessageSent, RunnerClaimed
+from untildone.core.kinds import Host
 from untildone.store.postgres import PostgresStore
 
 # A busy machine takes its time to start a database.
@@ -48,7 +49,7 @@ def test_an_append_is_not_written_twice(store: PostgresStore, door: LossyProxy) 
 def test_a_claim_is_made_once(store: PostgresStore, door: LossyProxy) -> None:
     store.create(loop_created("loop-1"))
     door.lose(b"WITH moved")
-    with store.claim("loop-1", "cluster", "2026") as journal:
+    with store.claim("loop-1", Host.CLUSTER, "2026") as journal:
         journal.append(MessageSent("first"))
         claims = [entry for entry in journal.entries() if isinstance(entry.event, RunnerClaimed)]
     assert (door.lost, len(claims)) == (1, 1)

@@ -25,7 +25,8 @@ from tests.support.command_line import CommandLine, until
 from untildone import settings
 from untildone.core.codec import timestamp
 from untildone.core.events import Entry, LoopCreated, StartRequested
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import Budget
 from untildone.core.value import replace
 from untildone.hosts.cluster.client import Cluster
@@ -182,7 +183,7 @@ class TestCluster:
 
     def start(self, *loop_ids: str) -> None:
         for loop_id in loop_ids:
-            self.store.open(loop_id).append(StartRequested(CLUSTER))
+            self.store.open(loop_id).append(StartRequested(Host.CLUSTER))
             self.client.start(loop_id)
 
     def run(self, name: str, **chosen: Any) -> str:

@@ -39,6 +39,7 @@ from untildone.core.events import (
     TurnEnded,
     TurnStarted,
 )
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, LoopSettings, Outcome, Role, SessionUse
 from untildone.store import Journal, Store
@@ -306,15 +307,15 @@ class StoreConformance:
             store.create(loop_created(name))
             if name != "loop-4":
                 with closing(store.open(name)) as journal:
-                    journal.append(StartRequested("server" if name == "loop-3" else "cluster"))
-        assert factory().running_ids("cluster") == ("loop-1", "loop-2")
-        assert factory().running_ids("server") == ("loop-3",)
-        with store.claim("loop-1", "cluster", "2026") as journal:
-            assert factory().running_ids("cluster") == ("loop-1", "loop-2")
+                    journal.append(StartRequested(Host.SERVER if name == "loop-3" else Host.CLUSTER))
+        assert factory().running_ids(Host.CLUSTER) == ("loop-1", "loop-2")
+        assert factory().running_ids(Host.SERVER) == ("loop-3",)
+        with store.claim("loop-1", Host.CLUSTER, "2026") as journal:
+            assert factory().running_ids(Host.CLUSTER) == ("loop-1", "loop-2")
             journal.append(*iteration(1), Rested(Outcome.CLAIMED))
-        assert factory().running_ids("cluster") == ("loop-2",)
+        assert factory().running_ids(Host.CLUSTER) == ("loop-2",)
         store.archive("loop-1", "{}", "")
-        assert factory().running_ids("cluster") == ("loop-2",)
+        assert factory().running_ids(Host.CLUSTER) == ("loop-2",)
 
     def test_an_archived_loop_is_still_there(self, factory: StoreFactory) -> None:
         store = factory()

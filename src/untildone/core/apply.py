@@ -39,6 +39,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.hints import assert_never
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, session_key
 from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
 from untildone.core.value import replace
@@ -200,7 +201,9 @@ def _turned(
         case TurnEnded():
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
-            return replace(_given_up(loop), spend=_spent(loop.spend, seconds, usage), asks_person=reason == "person")
+            return replace(
+                _given_up(loop), spend=_spent(loop.spend, seconds, usage), asks_person=reason is Interruption.PERSON
+            )
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():

@@ -28,7 +28,7 @@ def to_json(value: Any, text: Callable[[str], str] = str) -> Any:
     `text` goes over everything that is free text, and over nothing that has a fixed form: names of fields and of enum members.
     """
     if isinstance(value, Enum):
-        return value.name.lower()
+        return _word(value)
     if isinstance(value, str):
         return text(value)
     if value is None or isinstance(value, int | float):
@@ -83,7 +83,7 @@ def _plain(kind: Any) -> Callable[[Any], Any]:
     if kind is float:
         return _number
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return lambda data: _member(kind, data)
+        return _member(kind)
     if hasattr(kind, "__match_args__"):
         return _record(kind)
     return lambda data: data if data.__class__ is kind else _need(kind, data)
@@ -133,11 +133,21 @@ def _annotations(kind: Any) -> Iterable[tuple[str, str]]:
     return own.items()
 
 
-def _member(kind: type[Enum], data: Any) -> Enum:
-    member = kind.__members__.get(_need(str, data).upper())
-    if member is None:
-        raise CodecError(f"{data!r} is no {kind.__name__}")
-    return member
+def _member(kind: type[Enum]) -> Callable[[Any], Any]:
+    members = {_word(member): member for member in kind}
+
+    def decode(data: Any) -> Any:
+        member = members.get(_need(str, data).lower())
+        if member is None:
+            raise CodecError(f"{data!r} is no {kind.__name__}")
+        return member
+
+    return decode
+
+
+def _word(member: Enum) -> str:
+    """The word that stands for a member: its value if that is one, else its name."""
+    return str(member.value) if isinstance(member, str) else member.name.lower()
 
 
 def _number(data: Any) -> float:

@@ -16,6 +16,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Failure, FailureKind, Outcome, Role, SessionUse, Status
@@ -64,7 +65,7 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
     """A turn was taken: make sense of what came of it."""
     answer = loop.answer
     if answer is None:
-        return Record((TurnInterrupted(turn.role, turn.iteration, "crash"),))
+        return Record((TurnInterrupted(turn.role, turn.iteration, Interruption.CRASH),))
     if answer.failure is not None:
         if answer.failure.kind is FailureKind.UNAVAILABLE and turn.session is SessionUse.NEW and mode.works_by_hand:
             return _by_hand(loop, turn, answer.failure)
@@ -93,7 +94,9 @@ def _rested(loop: Loop, outcome: Outcome, reason: str) -> Rested:
 
 def _by_hand(loop: Loop, turn: Turn, failure: Failure) -> Record:
     """The agent program cannot be run: a person may do the work and go on."""
-    interrupted = TurnInterrupted(turn.role, turn.iteration, "person" if loop.settings.interactive else "control")
+    interrupted = TurnInterrupted(
+        turn.role, turn.iteration, Interruption.PERSON if loop.settings.interactive else Interruption.CONTROL
+    )
     rested = _rested(loop, Outcome.PAUSED, f"{failure.message} Work by hand, then `untildone resume` goes on.")
     return Record((interrupted,) if loop.settings.interactive else (interrupted, rested))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.hints import Any
+from untildone.core.kinds import Host, Interruption
 from untildone.core.model import (
     EMPTY,
     Answer,
@@ -43,14 +44,13 @@ class RunnerClaimed:
     token: str
     pid: int
     machine: str
-    host: str = "terminal"
-    """What kind of host it is: `terminal`, `server`, `hook`, `cluster`; empty: it only writes down what follows from a control."""
+    host: Host = Host.TERMINAL
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequested:
-    host: str = ""
-    """The kind of host that is to drive the loop; empty: whoever does."""
+    host: Host = Host.NONE
+    """What is to drive the loop; NONE: any host that takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class PauseRequested:
 @dataclass(frozen=True, slots=True)
 class ResumeRequested:
     skip_wait: bool = False
-    host: str = ""
-    """The kind of host that is to go on with the loop; empty: the one that drove it last."""
+    host: Host = Host.NONE
+    """What is to go on with the loop; NONE: the host that drove it last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,11 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class TurnInterrupted:
-    """The turn was ended from outside; its iteration stays counted. `reason`: `control`, `person`, `timeout`, `budget`, `crash`."""
+    """The turn was ended from outside; its iteration stays counted."""
 
     role: Role
     iteration: int
-    reason: str
+    reason: Interruption
     seconds: float = 0.0
     usage: Usage = Usage()
     """What the agent told of its use before it was ended."""

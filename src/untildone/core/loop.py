@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.hints import Any
+from untildone.core.kinds import Host
 from untildone.core.model import (
     EMPTY,
     Answer,
@@ -24,10 +25,6 @@ from untildone.core.model import (
 )
 from untildone.core.value import dataclass, field
 
-HOOK = "hook"
-"""The kind of host that a person's own session is."""
-CLUSTER = "cluster"
-"""The kind of host that many machines together are."""
 HOOK_SESSION = "hook_session"
 """Among the options of a loop that was begun in a person's own session: its id."""
 
@@ -164,8 +161,8 @@ class Loop:
     """The person interrupted a turn to say something: nothing goes on until they did."""
     agent_version: str = ""
     runner: Runner | None = None
-    host: str = ""
-    """The kind of host that drives the loop, drove it last, or is to drive it; empty: none yet."""
+    host: Host = Host.NONE
+    """What drives the loop, drove it last, or is to drive it."""
     skill_state: Mapping[str, Any] | None = None
     """The mode's own part."""
 
@@ -203,7 +200,7 @@ class Loop:
     @property
     def works_in_session(self) -> bool:
         """Whether a person's own session has it: the end of a turn is told by the stop hook, what comes next by the person."""
-        in_session = self.status is Status.RUNNING and self.host == HOOK
+        in_session = self.status is Status.RUNNING and self.host is Host.HOOK
         return in_session and (self.turn is not None or self.settings.interactive)
 
     @property

@@ -29,6 +29,7 @@ from untildone.core.events import (
     TurnInterrupted,
     WorkspaceSeen,
 )
+from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Limit, Loop
 from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.secrets import Redactor
@@ -97,8 +98,7 @@ class Surroundings:
     limits: SharedLimits
     profile_environment: Callable[[str], Mapping[str, str]] = lambda _profile: {}
     clock: Callable[[], float] = time.time
-    host: str = "terminal"
-    """What kind of host this is."""
+    host: Host = Host.TERMINAL
     site: Site = Here()
     token: str | None = None
     """What an engine for many machines gave this runner to claim the loop with."""
@@ -218,7 +218,7 @@ class _Drive:
         self.wants_out()
         if self.engine.speaks.is_set() and self.journal.loop.turn is None:
             self.engine.speaks.clear()
-            self.write(TurnInterrupted(Role.WORKER, self.journal.loop.spend.iterations, "person"))
+            self.write(TurnInterrupted(Role.WORKER, self.journal.loop.spend.iterations, Interruption.PERSON))
         return self.decided()
 
     def decided(self) -> Action:

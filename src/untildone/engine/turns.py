@@ -12,6 +12,7 @@ from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, LoopNotFound, UsageError
 from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.kinds import Interruption
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role, Usage
 from untildone.core.value import replace
 from untildone.engine import usage_limits as limits
@@ -144,35 +145,36 @@ class Turn:
         answer = limits.in_local_time(reader.finish(ended.exit_code, ended.stderr_tail, now), now)
         reason = self._cut_short(ended, answer)
         self.drive.note_edit()
-        if reason == "timeout" and action.ask.role is not Role.WORKER:
+        if reason is Interruption.TIMEOUT and action.ask.role is not Role.WORKER:
             # No iteration is counted for it: unlike a worker's turn, it may not be taken again without end.
             failure = Failure(FailureKind.TIMEOUT, f"no answer within {self.allowed or 0:g} s")
             self._finish(action, replace(answer, failure=failure), ended.seconds)
-        elif reason:
+        elif reason is not None:
             usage = answer.usage if answer.session_total is None else Usage()
             self.engine.around.site.secure(self.journal.loop, self._title(action))
             self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage), sync=False)
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
 
-    def _cut_short(self, ended: Ended, answer: Answer) -> str:
-        """Why the turn was ended from outside; empty if it was not, or had said everything."""
+    def _cut_short(self, ended: Ended, answer: Answer) -> Interruption | None:
+        """Why the turn was ended from outside; None if it was not, or the answer was complete."""
         match ended.cause:
             case Cause.INTERRUPTED:
                 return self._why_interrupted()
             case Cause.TIMED_OUT if answer.failure is not None:
                 return self._why_timed_out()
             case _:
-                return ""
+                return None
 
-    def _why_interrupted(self) -> str:
+    def _why_interrupted(self) -> Interruption:
         person = self.engine.speaks.is_set() and not self.journal.loop.interrupts_now
         self.engine.speaks.clear()
-        return "person" if person else "control"
+        return Interruption.PERSON if person else Interruption.CONTROL
 
-    def _why_timed_out(self) -> str:
+    def _why_timed_out(self) -> Interruption:
         own = self.journal.loop.budget.iteration_timeout
-        return "timeout" if own is not None and self.allowed is not None and self.allowed >= own else "budget"
+        by_own_limit = own is not None and self.allowed is not None and self.allowed >= own
+        return Interruption.TIMEOUT if by_own_limit else Interruption.BUDGET
 
     def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
         changes = self._look(action) if action.ask.role is Role.WORKER else self._changed_by_others()

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, UntilDoneError
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.engine.archiving import archive
@@ -24,7 +25,6 @@ from untildone.hosts.patience import Patience
 from untildone.store import Seen, Store
 from untildone.system.guard import Guard
 
-HOST = "server"
 SLOTS = 4
 LOOK_EVERY = 0.5
 TRY_AGAIN, DRIVEN_ELSEWHERE = 0.1, 1.0
@@ -305,7 +305,7 @@ def _is_ours(loop: Loop) -> bool:
     if loop.status is not Status.RUNNING:
         return False
     forgotten = not loop.host and loop.updated_at < time.time() - NOBODYS_AFTER
-    return loop.host == HOST or forgotten
+    return loop.host is Host.SERVER or forgotten
 
 
 def _live(store: Store) -> Iterator[Loop]:

@@ -15,7 +15,8 @@ from untildone import agents, modes, settings
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import LoopCreated
-from untildone.core.loop import CLUSTER, HOOK_SESSION, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import HOOK_SESSION, Loop
 from untildone.core.model import EMPTY, AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
@@ -37,7 +38,7 @@ TITLE_LENGTH = 100
 
 
 def surroundings(
-    environment: Mapping[str, str], chosen: Settings, guard: Guard | None = None, host: str = "terminal"
+    environment: Mapping[str, str], chosen: Settings, guard: Guard | None = None, host: Host = Host.TERMINAL
 ) -> Surroundings:
     """What runners bring along, for one process."""
     redactor = Redactor.from_environment({**environment, **_secrets_of(chosen)})
@@ -74,7 +75,7 @@ def create(
     tidies: bool = True,
     options: Mapping[str, Any] = EMPTY,
     reviewed: bool | None = None,
-    host: str = "",
+    host: Host = Host.NONE,
 ) -> Loop:
     """A new loop, not started yet. Everything that cannot work is said now, before anything is written.
 
@@ -82,7 +83,7 @@ def create(
     host that will drive it, if that is known: a cluster has its agents and its folders elsewhere.
     """
     words = opening(task, chosen, folder)
-    in_cluster = host == CLUSTER
+    in_cluster = host is Host.CLUSTER
     if not in_cluster and not os.access(folder, os.W_OK):
         raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
     if tidies:

@@ -24,7 +24,8 @@ from untildone.core.events import (
     StopRequested,
     TasksChanged,
 )
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Outcome, Status, TaskChange, Urgency
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass, replace
@@ -71,7 +72,7 @@ def files_of(folder: Path, environment: Mapping[str, str] = os.environ, *, creat
     return files.open_store(folder, Redactor.from_environment(environment), create=create)
 
 
-def start(store: Store, loop_id: str, host: str = "") -> Loop:
+def start(store: Store, loop_id: str, host: Host = Host.NONE) -> Loop:
     """`host` is the kind of host that will drive it, if that is known already."""
     return _request(store, loop_id, "start", StartRequested(host))
 
@@ -80,18 +81,18 @@ def pause(store: Store, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION
     return _request(store, loop_id, "pause", PauseRequested(urgency))
 
 
-def resume(store: Store, loop_id: str, *, skip_wait: bool = False, host: str = "terminal") -> Loop:
+def resume(store: Store, loop_id: str, *, skip_wait: bool = False, host: Host = Host.TERMINAL) -> Loop:
     """`host` is the kind of host that will go on with it. With `skip_wait`, a usage limit is put to the test at once."""
     loop = store.load(loop_id)
     # Whoever resumes at a terminal what a server drives does not get it: it stays the server's, also after a crash.
-    served = loop.host == "server" and loop.status is Status.RUNNING and store.is_driven(loop_id)
-    goes_on_at = "" if served and host == "terminal" else _stays(loop, host)
+    served = loop.host is Host.SERVER and loop.status is Status.RUNNING and store.is_driven(loop_id)
+    goes_on_at = Host.NONE if served and host is Host.TERMINAL else _stays(loop, host)
     return _request(store, loop_id, "resume", ResumeRequested(skip_wait, goes_on_at))
 
 
-def _stays(loop: Loop, host: str) -> str:
+def _stays(loop: Loop, host: Host) -> Host:
     """The kind of host that goes on with a loop: one of a cluster stays there."""
-    return CLUSTER if loop.host == CLUSTER else host
+    return Host.CLUSTER if loop.host is Host.CLUSTER else host
 
 
 def stop(
@@ -112,7 +113,7 @@ class Heard:
     """It has one, or a server that sees to it."""
 
 
-def say(store: Store, loop_id: str, text: str, source: str = "person", host: str = "") -> Heard:
+def say(store: Store, loop_id: str, text: str, source: str = "person", host: Host = Host.NONE) -> Heard:
     """A message, with round control at its start. A loop that was out of rounds and gets some goes on."""
     before = store.load(loop_id)
     notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
@@ -130,7 +131,7 @@ def seen(store: Store, loop: Loop) -> Loop:
     if loop.works_in_session and isinstance(store, FileStore):
         from untildone.hosts.hook import presence
 
-        return replace(loop, host="") if presence.is_left(str(store.root), loop) else loop
+        return replace(loop, host=Host.NONE) if presence.is_left(str(store.root), loop) else loop
     return loop
 
 
@@ -142,7 +143,9 @@ def is_at_work(store: Store, loop_id: str) -> bool:
 def _is_cared_for(store: Store, loop: Loop) -> bool:
     if seen(store, loop).works_in_session:
         return True
-    return loop.host == CLUSTER or store.is_driven(loop.loop_id) or (loop.host == "server" and store.is_served())
+    return (
+        loop.host is Host.CLUSTER or store.is_driven(loop.loop_id) or (loop.host is Host.SERVER and store.is_served())
+    )
 
 
 def budget(store: Store, loop_id: str, *changes: BudgetChanged) -> Loop:
@@ -185,7 +188,7 @@ def _request(store: Store, loop_id: str, verb: str, *events: Event) -> Loop:
     driven = (loop.pause or loop.stop) and store.is_driven(loop_id)
     if (loop.pause or loop.stop) and not waits and not driven:
         return _settle(store, loop_id)
-    if loop.host == CLUSTER and (wanted or (driven and loop.interrupts_now)):
+    if loop.host is Host.CLUSTER and (wanted or (driven and loop.interrupts_now)):
         _poke(store, loop)
     return loop
 
@@ -216,7 +219,7 @@ def _settle(store: Store, loop_id: str) -> Loop:
     from untildone.system import orphans
 
     try:
-        with store.claim(loop_id, host="") as journal:
+        with store.claim(loop_id, host=Host.NONE) as journal:
             # As every new runner does: the one before may have died, and its guard as well.
             orphans.end_all(orphans.mark(loop_id)[0])
             mode = modes.find(journal.loop.settings.mode)

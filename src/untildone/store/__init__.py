@@ -8,6 +8,7 @@ from pathlib import Path
 
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.hints import Protocol
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.secrets import Redactor
@@ -24,9 +25,9 @@ class Standing:
     driven: bool = False
     problem: str = ""
 
-    def is_to_run_on(self, host: str) -> bool:
+    def is_to_run_on(self, host: Host) -> bool:
         """Whether a kind of host is to drive it."""
-        return self.loop is not None and self.loop.status is Status.RUNNING and self.loop.host == host
+        return self.loop is not None and self.loop.status is Status.RUNNING and self.loop.host is host
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class Store(Protocol):
         """The loops that are not in the history."""
         ...
 
-    def running_ids(self, host: str) -> tuple[str, ...]:
+    def running_ids(self, host: Host) -> tuple[str, ...]:
         """The loops that a kind of host is to drive."""
         ...
 
@@ -134,7 +135,9 @@ class Store(Protocol):
     def open(self, loop_id: str) -> Journal:
         """For control: read, and append requests."""
 
-    def claim(self, loop_id: str, host: str = "terminal", token: str | None = None) -> AbstractContextManager[Journal]:
+    def claim(
+        self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None
+    ) -> AbstractContextManager[Journal]:
         """For the one runner, of one kind of host: exclusive while it lasts; LoopBusy if another runner has it.
 
         A `token` is issued by an engine that drives loops on many machines: of two, the greater one wins, at any time.

@@ -11,6 +11,7 @@ from pathlib import Path
 from untildone.core.codec import timestamp
 from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
 from untildone.core.events import Entry, LoopCreated
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.store import (
@@ -122,7 +123,7 @@ class FileStore:
         """The loops that are not in the history."""
         return layout.live_ids(self.root)
 
-    def running_ids(self, host: str) -> tuple[str, ...]:
+    def running_ids(self, host: Host) -> tuple[str, ...]:
         return tuple(found.loop_id for found in self.survey(self.live_ids()) if found.is_to_run_on(host))
 
     def find(self, name: str) -> str:
@@ -190,7 +191,7 @@ class FileStore:
         return journal
 
     @contextmanager
-    def claim(self, loop_id: str, host: str = "terminal", token: str | None = None) -> Iterator[FileJournal]:
+    def claim(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[FileJournal]:
         lock = self._lock(loop_id)
         if lock is None:
             raise self._busy(loop_id)

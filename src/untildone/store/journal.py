@@ -11,6 +11,7 @@ from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, LoopNotFound, StoreError
 from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
@@ -216,7 +217,7 @@ class FileJournal:
     def _line(self, entry: Entry) -> bytes:
         return sealed(compact(as_fields(entry, self._writing.loop_id, self._writing.redactor.text))) + b"\n"
 
-    def become_runner(self, host: str, token: str | None = None) -> None:
+    def become_runner(self, host: Host, token: str | None = None) -> None:
         if self.loop.runner is not None:
             # The one before did not come to rest: it may have died while it wrote.
             checkpoint.remove_drafts(self._places.checkpoint)

@@ -33,6 +33,7 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -84,7 +85,7 @@ class Reply:
     """Told while the agent is still at work."""
     meanwhile: tuple[Event, ...] = ()
     """What others write to the journal during the turn."""
-    interrupted: str | None = None
+    interrupted: Interruption | None = None
     """The turn is ended from outside: `timeout`, `budget`, `person`."""
     live_state: str | None = None
     """What the live state file is edited to, where the mode has one."""
@@ -261,8 +262,8 @@ class Driver:
             self.journal.append(SessionOpened(role, profile, reply.session_id))
 
     def _conclude(self, action: AskAgent, reply: Reply) -> None:
-        role, reason = action.ask.role, "control" if self.loop.interrupts_now else reply.interrupted
-        if reason == "timeout" and role is not Role.WORKER:
+        role, reason = action.ask.role, Interruption.CONTROL if self.loop.interrupts_now else reply.interrupted
+        if reason is Interruption.TIMEOUT and role is not Role.WORKER:
             late = Failure(FailureKind.TIMEOUT, "no answer in time")
             self._finish(action, replace(reply, answer=replace(reply.answer, failure=late)))
         elif reason is not None:

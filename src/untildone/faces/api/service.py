@@ -11,14 +11,15 @@ from types import TracebackType
 
 from untildone import settings
 from untildone.core.errors import LoopBusy, UsageError, WrongMove
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.value import replace
 from untildone.engine.engine import Surroundings
 from untildone.engine.notify import Notifier
 from untildone.faces.api.following import Following
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import LoopLine, loop_line
-from untildone.hosts.fleet import HOST, SLOTS, Fleet, Served
+from untildone.hosts.fleet import SLOTS, Fleet, Served
 from untildone.operations import planning, verbs
 from untildone.operations.board import Board, Row, row_of
 from untildone.store import Store
@@ -41,7 +42,7 @@ class Service:
         keys: Keys,
         slots: int = SLOTS,
         environment: Mapping[str, str] = os.environ,
-        host: str = HOST,
+        host: Host = Host.SERVER,
     ) -> None:
         self.host = host
         """The kind of host that drives what is started here: this server, or a cluster."""
@@ -75,9 +76,9 @@ class Service:
             store.close()
 
     @property
-    def creates_for(self) -> str:
+    def creates_for(self) -> Host:
         """A new loop must know that it goes to a cluster; here, any host may have it."""
-        return self.host if self.host == CLUSTER else ""
+        return self.host if self.host is Host.CLUSTER else Host.NONE
 
     def workspace(self, name: str | None) -> tuple[Path, Store]:
         """A served folder; the first one, if none is named."""
@@ -104,7 +105,7 @@ class Service:
     def resume(self, loop_id: str, *, skip_wait: bool) -> Loop:
         """A loop that runs elsewhere stays there."""
         store = self.store_of(loop_id)
-        host = "" if store.is_driven(loop_id) else self.host
+        host = Host.NONE if store.is_driven(loop_id) else self.host
         loop = verbs.resume(store, loop_id, skip_wait=skip_wait, host=host)
         self.fleet.want(loop_id)
         return loop
@@ -150,7 +151,7 @@ class Service:
     def _surroundings(self, workspace: Path, store: Store) -> Surroundings:
         """As the settings are now: they may have changed since the last loop was driven."""
         chosen = settings.load(workspace, {}, self.environment)
-        around = planning.surroundings(self.environment, chosen, self._guard, HOST)
+        around = planning.surroundings(self.environment, chosen, self._guard, Host.SERVER)
         store.redactor = around.redactor
         wishes = planning.notifications(chosen)
         return replace(around, on_rest=lambda loop: self._notifier.tell(wishes, loop, self.environment))

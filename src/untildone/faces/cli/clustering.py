@@ -8,7 +8,8 @@ from typing import Any
 
 from untildone import settings
 from untildone.core.codec import timestamp
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.faces.cli import streams
 from untildone.faces.cli.commands import watch
@@ -24,7 +25,7 @@ def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain:
     chosen = settings.load(place, flags)
     cluster = planning.cluster(place)
     store = verbs.store_of(place)
-    loop_id = created(store, task, chosen, place, CLUSTER)
+    loop_id = created(store, task, chosen, place, Host.CLUSTER)
     if not chosen.remote and _is_ahead(place):
         streams.talk().line("This folder has work that its remote does not have: the loop does not see it.")
     streams.talk().line(f"Loop {loop_id} was given to the cluster at {cluster.access.address}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from untildone.core.errors import UntilDoneError
-from untildone.core.loop import HOOK
+from untildone.core.kinds import Host
 from untildone.core.model import Status
 from untildone.faces.web.desk import Listing, Wanted
 from untildone.operations import verbs
@@ -31,7 +31,7 @@ class BoardPages:
     def _driven(self, row: Row) -> bool:
         store = self.board.stores[row.workspace]
         try:
-            return verbs.is_at_work(store, row.loop_id) if row.host == HOOK else store.is_driven(row.loop_id)
+            return verbs.is_at_work(store, row.loop_id) if row.host is Host.HOOK else store.is_driven(row.loop_id)
         except UntilDoneError:
             return False
 

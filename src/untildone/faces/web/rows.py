@@ -6,7 +6,7 @@ import time
 
 from nicegui.element import Element
 
-from untildone.core.loop import CLUSTER
+from untildone.core.kinds import Host
 from untildone.core.receipt import duration
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
 from untildone.faces.web.standing import chip_classes, standing
@@ -65,4 +65,4 @@ def _fill(element: Element, share: float) -> None:
 
 def _elsewhere(row: Row) -> str:
     """The machine of a cluster that drives the loop; here, that goes without saying."""
-    return row.machine if row.host == CLUSTER else ""
+    return row.machine if row.host is Host.CLUSTER else ""

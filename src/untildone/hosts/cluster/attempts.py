@@ -15,7 +15,8 @@ from untildone.core.codec import timestamp
 from untildone.core.decide import decide
 from untildone.core.errors import LoopBusy, LoopNotFound, Superseded, UsageError
 from untildone.core.events import Rested
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.core.value import replace
 from untildone.engine.archiving import archive
@@ -38,7 +39,7 @@ class Attempt:
         """What became of the loop here, in a few words."""
         self._store = store
         self._site = Published(folder, token)
-        self._around = replace(around, host=CLUSTER, token=token, site=self._site)
+        self._around = replace(around, host=Host.CLUSTER, token=token, site=self._site)
         self._engine = Engine(store, self._around)
         self._engine.observer = Patience(self._engine, self._wait)
         self._waits_until: float | None = None
@@ -90,7 +91,7 @@ class Attempt:
 
     def _give_up(self, problem: UsageError) -> None:
         """A person must mend something; until then the loop rests, and says why."""
-        with self._store.claim(self.loop_id, CLUSTER, self._around.token) as journal:
+        with self._store.claim(self.loop_id, Host.CLUSTER, self._around.token) as journal:
             mode = modes.find(journal.loop.settings.mode)
             while isinstance(action := decide(journal.loop, time.time(), mode), Record):
                 journal.append(*action.events)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from untildone.core.errors import LoopNotFound, StoreError, UntilDoneError
-from untildone.core.loop import CLUSTER
+from untildone.core.kinds import Host
 from untildone.core.model import Urgency
 from untildone.hosts.cluster import client as clients
 from untildone.hosts.cluster.connecting import check_namespace, connect
@@ -151,7 +151,7 @@ async def _repair(client: Client, queue: str, store: Store) -> None:
 
     while True:
         try:
-            await clients.repair(client, queue, await asyncio.to_thread(store.running_ids, CLUSTER))
+            await clients.repair(client, queue, await asyncio.to_thread(store.running_ids, Host.CLUSTER))
         except (RPCError, UntilDoneError) as problem:
             _log.warning("Looking for loops that nobody drives: %s", problem)
         await asyncio.sleep(REPAIR_EVERY)

@@ -12,7 +12,8 @@ from untildone.core.actions import AskAgent, Record
 from untildone.core.decide import decide
 from untildone.core.errors import UsageError
 from untildone.core.events import SessionOpened, TurnStarted, WorkspaceSeen
-from untildone.core.loop import HOOK, HOOK_SESSION, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import HOOK_SESSION, Loop
 from untildone.core.model import Role
 from untildone.core.value import dataclass
 from untildone.hosts.hook import sessions
@@ -77,7 +78,7 @@ def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
 
 def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -> Begun:
     """The agent's running turn is the loop's next iteration; `holder` has its session. UsageError if the loop cannot go on."""
-    with store.claim(loop_id, HOOK) as journal:
+    with store.claim(loop_id, Host.HOOK) as journal:
         if not journal.loop.start.fingerprint:
             journal.append(WorkspaceSeen(Workspace(journal.loop.settings.workspace).look(None)))
         action = _next(journal)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from untildone.core.actions import AskAgent, RunGates
 from untildone.core.events import Event, GateStarted, SessionRead
-from untildone.core.loop import HOOK
+from untildone.core.kinds import Host
 from untildone.core.model import GateResult, Role
 from untildone.core.value import replace
 from untildone.engine import checks, turns
@@ -107,7 +107,7 @@ def _guarded(stop: Stop, groups: set[int]) -> Iterator[Surroundings]:
     """However this ends, nothing that was started stays, and nothing in the process groups."""
     persons = {**presence.environment_of(stop.note.holder), **os.environ}
     environment = {name: value for name, value in persons.items() if name not in _SESSIONS_OWN}
-    around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()), host=HOOK)
+    around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()), host=Host.HOOK)
     mark, _ = orphans.mark(stop.loop.loop_id)
     around.guard.watch(mark)
     try:

@@ -22,7 +22,8 @@ from untildone.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from untildone.core.loop import HOOK, Loop, Turn
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop, Turn
 from untildone.core.model import Answer, Changes, Outcome, Role, SessionUse, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
@@ -51,7 +52,7 @@ def answer(occasion: Occasion, note: Note, deadline: float) -> Reply:
         sessions.forget(note)
         return Reply(tells=at_rest(store.load(note.loop_id)))
     try:
-        with store.claim(note.loop_id, HOOK) as journal:
+        with store.claim(note.loop_id, Host.HOOK) as journal:
             stop = Stop(occasion, note, deadline, store, journal)
             reply = stop.answer()
     except LoopBusy as busy:

@@ -11,7 +11,8 @@ from untildone.core import rounds
 from untildone.core.actions import Ask
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested, TurnInterrupted, TurnStarted
-from untildone.core.loop import HOOK, Loop
+from untildone.core.kinds import Host, Interruption
+from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Role, SessionUse, Status
 from untildone.core.value import replace
 from untildone.hosts.hook import runs, sessions, stops
@@ -82,13 +83,13 @@ def _begin(occasion: Occasion, run_folder: str, deadline: float) -> Reply:
 
 def _go_on(occasion: Occasion, note: Note) -> Reply:
     store = stops.open_store(note.root)
-    with store.claim(note.loop_id, HOOK) as journal:
+    with store.claim(note.loop_id, Host.HOOK) as journal:
         loop = journal.loop
         if loop.stop or loop.pause or loop.outcome is Outcome.PAUSED or _is_our_own(loop, occasion.prompt):
             return SILENCE
         parsed = rounds.parse(occasion.prompt, budgets.rounds_left(loop.budget, loop.spend))
         if loop.status is Status.PAUSED:
-            journal.append(ResumeRequested(host=HOOK))
+            journal.append(ResumeRequested(host=Host.HOOK))
         if parsed.rest.strip():
             return _ask(journal, occasion, note, parsed)
         journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
@@ -121,7 +122,7 @@ def _ended(loop: Loop) -> TurnInterrupted:
     """They spoke before the agent stopped: it was interrupted, or heard them while it was at work."""
     assert loop.turn is not None
     seconds = max(0.0, time.time() - loop.turn.started_at)
-    return TurnInterrupted(loop.turn.role, loop.turn.iteration, "person", seconds)
+    return TurnInterrupted(loop.turn.role, loop.turn.iteration, Interruption.PERSON, seconds)
 
 
 def _started(loop: Loop, occasion: Occasion) -> TurnStarted:

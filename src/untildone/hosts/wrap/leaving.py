@@ -11,7 +11,8 @@ from untildone.core.actions import Action, AwaitPerson, Record
 from untildone.core.decide import decide
 from untildone.core.errors import LoopBusy, UntilDoneError
 from untildone.core.events import Rested, TurnInterrupted
-from untildone.core.loop import HOOK, Loop
+from untildone.core.kinds import Host, Interruption
+from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
 from untildone.engine.archiving import archive
@@ -43,7 +44,7 @@ def _rested(store: FileStore, loop_id: str) -> Loop:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with store.claim(loop_id, HOOK) as journal:
+            with store.claim(loop_id, Host.HOOK) as journal:
                 _rest(journal)
                 loop = journal.loop
             break
@@ -60,7 +61,7 @@ def _rest(journal: FileJournal) -> None:
     turn = journal.loop.turn
     if turn is not None:
         seconds = max(0.0, time.time() - turn.started_at)
-        journal.append(TurnInterrupted(turn.role, turn.iteration, "control", seconds))
+        journal.append(TurnInterrupted(turn.role, turn.iteration, Interruption.CONTROL, seconds))
     seen = changed_since(journal.loop, Workspace(journal.loop.settings.workspace))
     if seen is not None:
         journal.append(seen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, Outcome, Spend, Status
 
@@ -20,7 +21,7 @@ class Row:
     title: str = ""
     mode: str = ""
     agent: str = ""
-    host: str = ""
+    host: Host = Host.NONE
     machine: str = ""
     """Which one drives it, or did last."""
     spend: Spend = Spend()

@@ -17,6 +17,7 @@ from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, LoopNotFound, Superseded
 from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
@@ -126,7 +127,7 @@ class PostgresJournal:
         """Always on disk when it returns: what the others have read must still be there after a crash of the server."""
         return self._append(events, after) if events else ()
 
-    def become_runner(self, host: str, engine_token: str | None = None) -> None:
+    def become_runner(self, host: Host, engine_token: str | None = None) -> None:
         """Superseded if an engine made a newer claim."""
         self._writer = CheckpointWriter(self._write_checkpoint, CHECKPOINT_EVERY)
         token = engine_token or runners.new_token(self._writing.clock())
@@ -269,7 +270,7 @@ def _summary(loop: Loop | None) -> dict[str, object]:
     """What can be asked of many loops without reading their journals; nothing of one that cannot be read."""
     if loop is None:
         return {"cost": 0.0, "status": None, "host": None}
-    return {"cost": loop.spend.cost_usd, "status": loop.status.value, "host": loop.host}
+    return {"cost": loop.spend.cost_usd, "status": loop.status.value, "host": loop.host.value}
 
 
 def line_of(entry: Entry, loop_id: str, redactor: Redactor) -> str:

@@ -15,7 +15,8 @@ from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError, UsageError
 from untildone.core.events import Entry, LoopCreated
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.secrets import Redactor
 from untildone.store import Clock, Group, News, Seen, Standing, checkpoint, nobody_asks
@@ -105,7 +106,7 @@ class PostgresStore:
         loop_id, key = checked_id(event.loop_id), uuid.uuid4()
         entry = Entry(1, epoch(timestamp(self.clock())), event)
         loop, line = apply(None, entry), line_of(entry, loop_id, self.redactor)
-        summary = (event.settings.group, loop.status.value, loop.host)
+        summary = (event.settings.group, loop.status.value, loop.host.value)
         created = self.database.rows(_CREATE, (loop_id, *summary, key, line))
         made = created or self.database.rows(_MADE_BEFORE, (loop_id, key))
         if not made:
@@ -120,8 +121,8 @@ class PostgresStore:
         found = self.database.rows("SELECT loop_id FROM untildone.loops WHERE NOT archived ORDER BY loop_id")
         return tuple(name for (name,) in found)
 
-    def running_ids(self, host: str) -> tuple[str, ...]:
-        found = self.database.rows(_RUNNING, (Status.RUNNING.value, host))
+    def running_ids(self, host: Host) -> tuple[str, ...]:
+        found = self.database.rows(_RUNNING, (Status.RUNNING.value, host.value))
         unsure = [name for name, is_sure in found if not is_sure]
         others = {each.loop_id for each in self._surveyed(unsure) if not each.is_to_run_on(host)}
         return tuple(name for name, _ in found if name not in others)
@@ -182,7 +183,7 @@ class PostgresStore:
         )
 
     @contextmanager
-    def claim(self, loop_id: str, host: str = "terminal", token: str | None = None) -> Iterator[PostgresJournal]:
+    def claim(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[PostgresJournal]:
         """Without a token, one runner at a time, for as long as it lives. An engine's tokens say which of its runners counts:
         the newest, and an older one need not be dead before."""
         lock = self._taken(loop_id, host, shared=token is not None)
@@ -197,7 +198,7 @@ class PostgresStore:
         finally:
             self._locks.release(lock)
 
-    def _taken(self, loop_id: str, host: str, *, shared: bool) -> Lock:
+    def _taken(self, loop_id: str, host: Host, *, shared: bool) -> Lock:
         """LoopBusy if somebody else has it; GroupFull. What only writes down what follows from a control needs no place."""
         number, group = self._place(loop_id)
         lock = Lock(number, shared)
@@ -209,9 +210,9 @@ class PostgresStore:
             raise self._busy(loop_id)
         return lock
 
-    def _become_runner(self, journal: PostgresJournal, host: str, token: str | None) -> None:
+    def _become_runner(self, journal: PostgresJournal, host: Host, token: str | None) -> None:
         loop = journal.loop
-        if token is None and host and loop.host == CLUSTER and loop.status is Status.RUNNING:
+        if token is None and host and loop.host is Host.CLUSTER and loop.status is Status.RUNNING:
             # Between two turns, no runner of the cluster holds the lock.
             raise self._busy(loop.loop_id)
         journal.become_runner(host, token)

@@ -12,7 +12,8 @@ import click
 
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
-from untildone.core.loop import HOOK, HOOK_SESSION, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import HOOK_SESSION, Loop
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.faces.cli.views import summaries
@@ -245,7 +246,7 @@ def _go_on(store: FileStore, present: Loop, task: str, session: str) -> Begun:
 
     if task.strip():
         verbs.say(store, present.loop_id, task)
-    verbs.resume(store, present.loop_id, host=HOOK)
+    verbs.resume(store, present.loop_id, host=Host.HOOK)
     return beginnings.take_up(store, present.loop_id, session, presence.of_agent(os.environ))
 
 
@@ -262,4 +263,4 @@ def created(
         loop = verbs.create(store, task, chosen, place, options={HOOK_SESSION: session}, reviewed=reviewed)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
-    return verbs.start(store, loop.loop_id, HOOK).loop_id
+    return verbs.start(store, loop.loop_id, Host.HOOK).loop_id

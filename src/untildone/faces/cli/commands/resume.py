@@ -12,7 +12,8 @@ from untildone import settings
 from untildone.core import moves
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driving import Show, driver
@@ -57,7 +58,7 @@ def command(
         return 0
     before = store.load(loop_id)
     moves.check(before, "resume")
-    if before.host == CLUSTER:
+    if before.host is Host.CLUSTER:
         _request(store, before, rounds, skip_wait=skip_wait)
         return _in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
     chosen = settings.load(store.home, {})

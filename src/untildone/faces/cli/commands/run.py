@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untildone.core.errors import AgentMissing, UsageError
+from untildone.core.kinds import Host
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 
@@ -208,7 +209,7 @@ def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain
         return drive_on(drives, store, loop_id)
 
 
-def created(store: Store, task: str, chosen: Settings, place: Path, host: str = "") -> str:
+def created(store: Store, task: str, chosen: Settings, place: Path, host: Host = Host.NONE) -> str:
     """A new loop, and what is to be said of its task; its id."""
     from untildone.operations import verbs
 

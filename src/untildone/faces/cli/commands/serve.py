@@ -61,13 +61,15 @@ def command(
     """
     _check_packages()
     _check_reach(host, allow_remote=allow_remote)
+    from untildone.core.kinds import Host
     from untildone.faces.api import keys, serving
     from untildone.faces.api.service import Service
-    from untildone.hosts.fleet import HOST
 
     serving.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
     places = list(dict.fromkeys(existing_folder(folder) for folder in folders or (".",)))
-    driven_by = _cluster(places) if in_cluster else HOST
+    if in_cluster:
+        _check_cluster(places)
+    driven_by = Host.CLUSTER if in_cluster else Host.SERVER
     doorkeeper = keys.Keys(keys.find_token(os.environ))
     listening = serving.listen(host, port)
     with Service(places, doorkeeper, slots, host=driven_by) as service:
@@ -77,9 +79,8 @@ def command(
     return 0
 
 
-def _cluster(folders: Sequence[Path]) -> str:
-    """What cannot work is said before anything is served."""
-    from untildone.core.loop import CLUSTER
+def _check_cluster(folders: Sequence[Path]) -> None:
+    """Report a cluster that cannot work before anything is served."""
     from untildone.operations import planning
     from untildone.store import places
 
@@ -87,7 +88,6 @@ def _cluster(folders: Sequence[Path]) -> str:
         if not places.named(folder, os.environ):
             raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
         planning.cluster(folder)
-    return CLUSTER
 
 
 def _check_packages() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from untildone.core.loop import CLUSTER
+from untildone.core.kinds import Host
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
@@ -27,7 +27,7 @@ def command(name: str, timeout: float | None, folder: str, as_json: bool) -> int
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)
     loop = store.load(loop_id)
-    if loop.status is Status.RUNNING and loop.host != CLUSTER and not verbs.is_at_work(store, loop_id):
+    if loop.status is Status.RUNNING and loop.host is not Host.CLUSTER and not verbs.is_at_work(store, loop_id):
         streams.talk().line(f"Nobody drives loop {loop_id} now; `untildone resume {loop_id}` goes on.")
     loop = verbs.wait(store, loop_id, timeout)
     exit_code = loop.outcome.exit_code if loop.outcome else 0

@@ -104,14 +104,14 @@ def _alone_in(folder: Path) -> Iterator[Path]:
 
 
 def _means(chosen: Settings, wanted: Options, folder: Path) -> Means:
-    from untildone.core.loop import CLUSTER
+    from untildone.core.kinds import Host
     from untildone.hosts.cluster.advancing import Means
     from untildone.operations import verbs
     from untildone.store.postgres import PostgresStore
 
     if not chosen.store:
         raise UsageError("The database that keeps the loops is not set.", "give it with --store postgres://…")
-    around = verbs.surroundings(dict(os.environ), chosen, host=CLUSTER)
+    around = verbs.surroundings(dict(os.environ), chosen, host=Host.CLUSTER)
     store = PostgresStore(chosen.store, around.redactor, folder=folder / "loops")
     # A wrong address is said now, and not by every loop.
     store.live_ids()

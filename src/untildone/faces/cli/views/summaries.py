@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from untildone.core.codec import timestamp
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.cli.streams import data
 
@@ -19,11 +20,11 @@ IN_SESSION = "running (in a session of the agent)"
 def status(loop: Loop, *, driven: bool) -> str:
     if loop.works_in_session:
         return IN_SESSION
-    if loop.status is Status.RUNNING and driven and loop.host == CLUSTER and loop.runner:
+    if loop.status is Status.RUNNING and driven and loop.host is Host.CLUSTER and loop.runner:
         return f"running on {loop.runner.machine}"
     if loop.status is not Status.RUNNING or driven:
         return loop.status.value
-    return {"server": AT_THE_SERVER, CLUSTER: IN_CLUSTER}.get(loop.host, NO_RUNNER)
+    return {Host.SERVER: AT_THE_SERVER, Host.CLUSTER: IN_CLUSTER}.get(loop.host, NO_RUNNER)
 
 
 def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:

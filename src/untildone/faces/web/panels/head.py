@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from untildone.core.loop import CLUSTER, Loop
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.core.receipt import duration
 from untildone.faces.web import pieces
@@ -142,14 +143,14 @@ class Head:
 def _place(t: Texts, loop: Loop) -> list[tuple[str, str]]:
     """Where the work is: one that travels is on a branch of a remote, and in no folder of this machine."""
     chosen = loop.settings
-    if loop.host != CLUSTER or not chosen.remote:
+    if loop.host is not Host.CLUSTER or not chosen.remote:
         return [(t("Workspace"), chosen.workspace)]
     return [(t("Remote"), chosen.remote), (t("Branch"), chosen.branch or f"untildone/{loop.loop_id}")]
 
 
 def _machine(loop: Loop) -> str:
     """The machine of a cluster that drives the loop, or did so last; here, that goes without saying."""
-    return loop.runner.machine if loop.runner and loop.host == CLUSTER else ""
+    return loop.runner.machine if loop.runner and loop.host is Host.CLUSTER else ""
 
 
 def _now(t: Texts, loop: Loop) -> str:

@@ -1,0 +1,42 @@
+"""Kinds that journals, checkpoints and the API name in a word. Each value is that word."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Host(StrEnum):
+    """What drives a loop."""
+
+    NONE = ""
+    """No host is chosen yet, or the writer does not drive the loop: it only records what follows from a control."""
+    TERMINAL = "terminal"
+    SERVER = "server"
+    HOOK = "hook"
+    """A person's own agent session, through the stop hook."""
+    CLUSTER = "cluster"
+
+
+class Interruption(StrEnum):
+    """Why a turn ended before the agent answered."""
+
+    CONTROL = "control"
+    """A person paused or stopped the loop."""
+    PERSON = "person"
+    """A person interrupted the turn to say something; the loop waits for that."""
+    TIMEOUT = "timeout"
+    """The turn took longer than one iteration may take."""
+    BUDGET = "budget"
+    """The minutes of the whole loop are used up."""
+    CRASH = "crash"
+    """The runner died during the turn."""
+
+
+class Limit(StrEnum):
+    """What a budget can limit. `core.limits` says everything about each."""
+
+    ITERATIONS = "iterations"
+    MINUTES = "minutes"
+    COST = "cost"
+    TOKENS = "tokens"
+    ITERATION_TIMEOUT = "iteration_timeout"
