@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from untildone.core import rounds
+from untildone.core.plain_json import read_object
 from untildone.hosts.hook import prompts
-from untildone.hosts.hook.plain_json import read_object
 
 LONGEST = 20_000
 """Characters of one prompt; of a longer one, its beginning."""

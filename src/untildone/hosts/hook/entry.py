@@ -9,9 +9,8 @@ import os
 import sys
 import time
 
+from untildone.core.hook import ALLOW, PROMPT, STOP, HookEvent, Reply
 from untildone.hosts.hook import occasions, replies, sessions
-from untildone.hosts.hook.occasions import PROMPT, STOP, Occasion
-from untildone.hosts.hook.replies import SILENCE, Reply
 
 USUAL_SECONDS = 60.0
 """How long a hook may take whose installation does not say."""
@@ -35,11 +34,11 @@ def main(arguments: list[str]) -> None:
         margin = min(allowed / 2, max(LEAST_MARGIN, min(MOST_MARGIN, allowed / 10)))
         _set_alarm(allowed - margin / 2)
         if DRIVEN in os.environ:
-            reply = SILENCE
+            reply = ALLOW
         else:
-            occasion = occasions.read(_standard_input(), told, os.environ, at)
-            agent = occasion.agent
-            reply = _reply(occasion, time.monotonic() + allowed - margin, "".join(arguments[3:4]))
+            event = occasions.read(_standard_input(), told, os.environ, at)
+            agent = event.agent
+            reply = _reply(event, time.monotonic() + allowed - margin, "".join(arguments[3:4]))
         _set_alarm(0)
     except BaseException as problem:
         _set_alarm(0)
@@ -47,27 +46,27 @@ def main(arguments: list[str]) -> None:
     _leave(replies.as_json(reply, agent))
 
 
-def _reply(occasion: Occasion, deadline: float, run_folder: str) -> Reply:
-    if occasion.kind == PROMPT:
-        if "until-done" not in occasion.prompt[:100]:
-            return _heard(occasion, deadline, run_folder) if run_folder else SILENCE
+def _reply(event: HookEvent, deadline: float, run_folder: str) -> Reply:
+    if event.kind == PROMPT:
+        if "until-done" not in event.prompt[:100]:
+            return _heard(event, deadline, run_folder) if run_folder else ALLOW
         from untildone.hosts.hook import prompts
 
-        return prompts.answer(occasion, deadline)
-    if occasion.kind != STOP:
-        return SILENCE
-    note = sessions.find(occasion.session_id, occasion.folders)
+        return prompts.answer(event, deadline)
+    if event.kind != STOP:
+        return ALLOW
+    note = sessions.find(event.session_id, event.folders)
     if note is None or note.told:
-        return SILENCE
+        return ALLOW
     from untildone.hosts.hook import stops
 
-    return stops.answer(occasion, note, deadline)
+    return stops.answer(event, note, deadline)
 
 
-def _heard(occasion: Occasion, deadline: float, run_folder: str) -> Reply:
+def _heard(event: HookEvent, deadline: float, run_folder: str) -> Reply:
     from untildone.hosts.hook import wrapped
 
-    return wrapped.heard(occasion, run_folder, deadline)
+    return wrapped.heard(event, run_folder, deadline)
 
 
 def _seconds(told: list[str]) -> float:
@@ -116,7 +115,7 @@ def _let_go(problem: BaseException, kind: str) -> Reply:
     else:
         why = getattr(problem, "sentence", "") or f"{type(problem).__name__}: {problem}"
     told = "".join(letter if letter.isprintable() else " " for letter in str(why)[:500]).strip().rstrip(".")
-    return Reply(tells=f"untildone: {told}. {'The agent may stop' if kind == STOP else 'Nothing was started'}.")
+    return Reply(user_message=f"untildone: {told}. {'The agent may stop' if kind == STOP else 'Nothing was started'}.")
 
 
 def _leave(text: str) -> None:

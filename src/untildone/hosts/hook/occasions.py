@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from untildone.core.value import dataclass
-from untildone.hosts.hook.plain_json import read_object
+from untildone.core.hook import OTHER, PROMPT, STOP, HookEvent
+from untildone.core.plain_json import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,48 +11,26 @@ if TYPE_CHECKING:
     from typing import Any
 
 AGENTS = ("claude", "codex", "gemini", "copilot")
-STOP, PROMPT, OTHER = "stop", "prompt", "other"
 _KINDS = {"Stop": STOP, "AfterAgent": STOP, "UserPromptSubmit": PROMPT, "BeforeAgent": PROMPT}
 _PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 
 
-@dataclass(frozen=True, slots=True)
-class Occasion:
-    agent: str
-    kind: str
-    session_id: str
-    at: float
-    """When the hook was started."""
-    folders: tuple[str, ...] = ()
-    """Where the session works: the project's folder and the current one."""
-    held_before: bool = False
-    """The agent is at work because a hook sent it back."""
-    message: str | None = None
-    """The agent's last message, if it told."""
-    adds_up: bool = False
-    """The message holds those before it as well."""
-    transcript: str = ""
-    stamp: str = ""
-    """What marks this stop in the transcript, which may be written later than the hook is started; empty: nothing does."""
-    prompt: str = ""
-
-
-def read(content: bytes, told: tuple[str, str], environment: Mapping[str, str], at: float) -> Occasion:
+def read(content: bytes, told: tuple[str, str], environment: Mapping[str, str], at: float) -> HookEvent:
     """`told` is the agent and the kind of event that the hook was installed for; what the event says itself goes first."""
     fields = read_object(content)
     name = _text(fields, "hook_event_name")
     places = (*(environment.get(variable, "") for variable in _PROJECT_VARIABLES), _text(fields, "cwd"))
-    return Occasion(
+    return HookEvent(
         agent=told[0] if told[0] in AGENTS else _agent(fields, name),
         kind=_KINDS.get(name, OTHER) if name else told[1],
         session_id=_text(fields, "session_id", "sessionId"),
         at=at,
         folders=tuple(place for place in places if place),
-        held_before=fields.get("stop_hook_active") is True,
+        stop_hook_active=fields.get("stop_hook_active") is True,
         message=_message(fields),
-        adds_up=isinstance(fields.get("prompt_response"), str),
+        message_is_cumulative=isinstance(fields.get("prompt_response"), str),
         transcript=_text(fields, "transcript_path", "transcriptPath"),
-        stamp=_stamp(fields.get("timestamp")),
+        transcript_marker=_stamp(fields.get("timestamp")),
         prompt=_text(fields, "prompt"),
     )
 

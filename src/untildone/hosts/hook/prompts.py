@@ -10,11 +10,10 @@ import sys
 import time
 from typing import Any
 
+from untildone.core.hook import ALLOW, HookEvent, Reply
+from untildone.core.plain_json import read_object
 from untildone.core.value import dataclass
 from untildone.hosts.hook import sessions
-from untildone.hosts.hook.occasions import Occasion
-from untildone.hosts.hook.plain_json import read_object
-from untildone.hosts.hook.replies import SILENCE, Reply
 
 MOST_CONTEXT = 9_000
 """Characters: of more, agents show only the beginning."""
@@ -70,15 +69,15 @@ def _unquoted(task: str) -> str:
     return _split(task)[0] if whole and task[:1] in "\"'" and len(_split(task)) == 1 else task
 
 
-def answer(occasion: Occasion, deadline: float) -> Reply:
-    wanted = understood(occasion.prompt)
-    if wanted is None or not sessions.is_name(occasion.session_id):
-        return SILENCE
-    folder = next((place for place in occasion.folders if os.path.isdir(place)), os.getcwd())
-    common = ("--session", occasion.session_id, "--dir", folder, "--json")
+def answer(event: HookEvent, deadline: float) -> Reply:
+    wanted = understood(event.prompt)
+    if wanted is None or not sessions.is_name(event.session_id):
+        return ALLOW
+    folder = next((place for place in event.folders if os.path.isdir(place)), os.getcwd())
+    common = ("--session", event.session_id, "--dir", folder, "--json")
     if wanted.verb != "start":
         return told(ask(("hook", wanted.verb, *common), deadline))
-    own = ("--agent", occasion.agent, "--prompted-at", repr(occasion.at))
+    own = ("--agent", event.agent, "--prompted-at", repr(event.at))
     task = ("--", wanted.task) if wanted.task else ()
     return told(ask(("hook", "start", *common, *own, *wanted.flags, *task), deadline))
 
@@ -102,13 +101,13 @@ def ask(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[st
 def told(said: dict[str, Any]) -> Reply:
     """A refusal, and an answer to the person, go no further than to the person."""
     if refused := said.get("refused"):
-        return Reply(holds=f"untildone: {str(refused).removeprefix('untildone: ')}")
+        return Reply(block_reason=f"untildone: {str(refused).removeprefix('untildone: ')}")
     prompt, message = said.get("prompt"), str(said.get("message", ""))
     if not isinstance(prompt, str):
-        return Reply(holds=f"untildone: {message}")
+        return Reply(block_reason=f"untildone: {message}")
     if len(prompt) > MOST_CONTEXT:
         prompt = prompt.replace(str(said.get("task", "")), "(The task is in the prompt above.)", 1)[-MOST_CONTEXT:]
     context = (
         f"untildone: {message} Do not stop before the task is done: when you do, your work is checked.\n\n{prompt}"
     )
-    return Reply(tells=f"untildone: {message}", adds=context if said.get("new", True) else "")
+    return Reply(user_message=f"untildone: {message}", extra_context=context if said.get("new", True) else "")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from glob import escape, glob
 from typing import BinaryIO
 
+from untildone.core.plain_json import read_object
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.asked import Words
-from untildone.hosts.hook.plain_json import read_object
 from untildone.hosts.hook.transcripts import opened
 
 PART = 32 << 20

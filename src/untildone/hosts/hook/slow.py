@@ -92,10 +92,10 @@ def _reads_more(stop: Stop) -> bool:
     """Whether the session's record tells of something asked that was not known: then the supervisor is to be asked that as well."""
     from untildone.hosts.hook import asked, records
 
-    if stop.session_was_read or not stop.occasion.transcript:
+    if stop.session_was_read or not stop.event.transcript:
         return False
     stop.session_was_read = True
-    everything = asked.merged(records.asked_in(stop.occasion.transcript), stop.loop.asked)
+    everything = asked.merged(records.asked_in(stop.event.transcript), stop.loop.asked)
     if everything == stop.loop.everything_asked:
         return False
     stop.write(SessionRead(everything), sync=False)

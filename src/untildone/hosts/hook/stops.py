@@ -22,14 +22,13 @@ from untildone.core.events import (
     TurnEnded,
     TurnStarted,
 )
+from untildone.core.hook import ALLOW, HookEvent, Reply
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop, Turn
 from untildone.core.model import Answer, Changes, Outcome, Role, SessionUse, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.hosts.hook import presence, sessions
-from untildone.hosts.hook.occasions import Occasion
-from untildone.hosts.hook.replies import SILENCE, Reply
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.standings import at_rest, done
 
@@ -45,20 +44,20 @@ LONGEST_WAIT = 120.0
 """Seconds that a person may be kept waiting for a supervisor at its limit."""
 
 
-def answer(occasion: Occasion, note: Note, deadline: float) -> Reply:
+def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
     note = _with_holder(note)
     store = open_store(note.root, presence.environment_of(note.holder))
     if not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
         sessions.forget(note)
-        return Reply(tells=at_rest(store.load(note.loop_id)))
+        return Reply(user_message=at_rest(store.load(note.loop_id)))
     try:
         with store.claim(note.loop_id, Host.HOOK) as journal:
-            stop = Stop(occasion, note, deadline, store, journal)
+            stop = Stop(event, note, deadline, store, journal)
             reply = stop.answer()
     except LoopBusy as busy:
-        return Reply(tells=f"untildone: {busy.sentence} It decides there; the agent may stop.")
+        return Reply(user_message=f"untildone: {busy.sentence} It decides there; the agent may stop.")
     if journal.loop.status.ended:
-        reply = replace(reply, tells=reply.tells + _archived(store, journal.loop))
+        reply = replace(reply, user_message=reply.user_message + _archived(store, journal.loop))
     return reply
 
 
@@ -96,8 +95,8 @@ def _archived(store: FileStore, loop: Loop) -> str:
 class Stop:
     """One stop of one session, with its loop claimed."""
 
-    def __init__(self, occasion: Occasion, note: Note, deadline: float, store: FileStore, journal: FileJournal) -> None:
-        self.occasion = occasion
+    def __init__(self, event: HookEvent, note: Note, deadline: float, store: FileStore, journal: FileJournal) -> None:
+        self.event = event
         self.note = note
         self.deadline = deadline
         self.store = store
@@ -123,11 +122,11 @@ class Stop:
     def answer(self) -> Reply:
         if self.loop.status is not Status.RUNNING:
             return self._rests()
-        if self.loop.turn is not None and self.loop.turn.started_at > self.occasion.at:
+        if self.loop.turn is not None and self.loop.turn.started_at > self.event.at:
             # Another hook of the same session was told of this stop too, and has answered it.
-            return SILENCE
+            return ALLOW
         if self.loop.turn is None and self.loop.settings.interactive and not self._note_work_of_its_own():
-            return SILENCE
+            return ALLOW
         self._note_stop()
         self._look_again()
         while (reply := self._carry_out(self._decided())) is None:
@@ -140,12 +139,12 @@ class Stop:
 
     def _message(self) -> str:
         """What the agent said last; of a message that holds those before it as well, only what is new."""
-        message = self.occasion.message
+        message = self.event.message
         if message is None:
             from untildone.hosts.hook.transcripts import last_message
 
-            return last_message(self.occasion.transcript, self.occasion.stamp)
-        if self.occasion.adds_up and self.occasion.held_before:
+            return last_message(self.event.transcript, self.event.transcript_marker)
+        if self.event.message_is_cumulative and self.event.stop_hook_active:
             return message[self.note.heard :]
         return message
 
@@ -163,20 +162,20 @@ class Stop:
                 profile=loop.settings.worker.profile,
                 session=SessionUse.RESUME,
                 prompt="",
-                session_id=self.occasion.session_id,
+                session_id=self.event.session_id,
             )
         )
         return True
 
     def _note_stop(self) -> None:
         loop, turn = self.loop, self.loop.turn
-        self.write(HookTriggered(self.occasion.session_id, self.occasion.held_before), sync=False)
+        self.write(HookTriggered(self.event.session_id, self.event.stop_hook_active), sync=False)
         self.note_edit()
         if turn is None or turn.role is not Role.WORKER or loop.answer is not None:
             return
         self.write(self._ended(turn), sync=False)
-        if self.occasion.adds_up:
-            sessions.write(replace(self.note, heard=len(self.occasion.message or "")))
+        if self.event.message_is_cumulative:
+            sessions.write(replace(self.note, heard=len(self.event.message or "")))
 
     def _look_again(self) -> None:
         """What the gates said at an earlier stop holds only if the workspace is still the same."""
@@ -194,7 +193,7 @@ class Stop:
         return workspace.Workspace(self.loop.settings.workspace).look(self.loop.changes)
 
     def _ended(self, turn: Turn) -> TurnEnded:
-        answer = Answer(text=self.message[-KEPT_MESSAGE:], session_id=self.occasion.session_id)
+        answer = Answer(text=self.message[-KEPT_MESSAGE:], session_id=self.event.session_id)
         now = time.time()
         ended = TurnEnded(Role.WORKER, turn.iteration, answer, max(0.0, now - turn.started_at))
         if not self._matters(ended, now):
@@ -257,7 +256,7 @@ class Stop:
         if not self.write_if_still_so(started, PromptReinjected(action.iteration)):
             return None
         self.show_live_state()
-        return Reply(holds=prompt)
+        return Reply(block_reason=prompt)
 
     def _run_gates(self, action: RunGates) -> None:
         from untildone.hosts.hook.slow import run_gates
@@ -273,7 +272,7 @@ class Stop:
         left = self.deadline - time.monotonic()
         if until - time.time() > min(left, LONGEST_WAIT):
             self.write()
-            return Reply(tells=f"untildone: {reason}. The agent may stop; its next stop goes on with the loop.")
+            return Reply(user_message=f"untildone: {reason}. The agent may stop; its next stop goes on with the loop.")
         time.sleep(max(0.0, until - time.time()))
         return None
 
@@ -285,12 +284,12 @@ class Stop:
             sessions.forget(self.note)
         else:
             sessions.write(replace(self.note, told=True))
-        return Reply(tells=at_rest(self.loop))
+        return Reply(user_message=at_rest(self.loop))
 
     def _hands_over(self, outcome: Outcome) -> Reply:
         """Done, and a person is there: the loop stays open for what they ask next."""
         self.write()
-        return Reply(tells=done(self.loop, outcome))
+        return Reply(user_message=done(self.loop, outcome))
 
     def note_edit(self) -> bool:
         """Write down what somebody made of the live state file; whether somebody did."""

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 
-from untildone.hosts.hook.plain_json import read_object
+from untildone.core.plain_json import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,13 +11,12 @@ from untildone.core import rounds
 from untildone.core.actions import Ask
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested, TurnInterrupted, TurnStarted
+from untildone.core.hook import ALLOW, HookEvent, Reply
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Role, SessionUse, Status
 from untildone.core.value import replace
 from untildone.hosts.hook import runs, sessions, stops
-from untildone.hosts.hook.occasions import Occasion
-from untildone.hosts.hook.replies import SILENCE, Reply
 from untildone.hosts.hook.runs import Belonging
 from untildone.hosts.hook.sessions import Note
 
@@ -35,29 +34,29 @@ _FROM_SESSION = "session"
 TRY_AGAIN = 0.05
 
 
-def heard(occasion: Occasion, run_folder: str, deadline: float) -> Reply:
-    if not occasion.prompt.strip() or not sessions.is_name(occasion.session_id):
-        return SILENCE
-    note = sessions.find(occasion.session_id, occasion.folders) or _noted(occasion.session_id, run_folder)
+def heard(event: HookEvent, run_folder: str, deadline: float) -> Reply:
+    if not event.prompt.strip() or not sessions.is_name(event.session_id):
+        return ALLOW
+    note = sessions.find(event.session_id, event.folders) or _noted(event.session_id, run_folder)
     if note is None or not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
-        return SILENCE if _was_stopped(occasion, run_folder) else _begin(occasion, run_folder, deadline)
+        return ALLOW if _was_stopped(event, run_folder) else _begin(event, run_folder, deadline)
     runs.note_down(run_folder, Belonging(note.session_id, note.loop_id, note.root))
-    return _go_on_when_free(occasion, replace(note, holder=runs.holder(run_folder)), deadline)
+    return _go_on_when_free(event, replace(note, holder=runs.holder(run_folder)), deadline)
 
 
-def _go_on_when_free(occasion: Occasion, note: Note, deadline: float) -> Reply:
+def _go_on_when_free(event: HookEvent, note: Note, deadline: float) -> Reply:
     """They may have spoken while a supervisor was still looking. At the latest, the supervisor's end brings their word on."""
     while True:
         try:
-            return _go_on(occasion, note)
+            return _go_on(event, note)
         except LoopBusy:
             if time.monotonic() + TRY_AGAIN > deadline:
                 break
             time.sleep(TRY_AGAIN)
     journal = stops.open_store(note.root).open(note.loop_id)
-    journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
+    journal.append(MessageSent(event.prompt, _FROM_SESSION))
     journal.close()
-    return SILENCE
+    return ALLOW
 
 
 def _noted(session_id: str, run_folder: str) -> Note | None:
@@ -66,33 +65,33 @@ def _noted(session_id: str, run_folder: str) -> Note | None:
     return next((note for note in found if note is not None), None)
 
 
-def _was_stopped(occasion: Occasion, run_folder: str) -> bool:
+def _was_stopped(event: HookEvent, run_folder: str) -> bool:
     """A person ended this session's loop: from then on the agent stops as it likes."""
-    own = runs.loops_of(run_folder, occasion.session_id)
+    own = runs.loops_of(run_folder, event.session_id)
     outcomes = (stops.open_store(belonging.root).load(belonging.loop_id).outcome for belonging in own)
     return any(outcome in (Outcome.STOPPED, Outcome.ABANDONED) for outcome in outcomes)
 
 
-def _begin(occasion: Occasion, run_folder: str, deadline: float) -> Reply:
+def _begin(event: HookEvent, run_folder: str, deadline: float) -> Reply:
     from untildone.hosts.hook import prompts
 
-    own = ("--run", run_folder, "--session", occasion.session_id)
-    said = prompts.ask(("_wrapped", *own), deadline, given=occasion.prompt)
-    return prompts.told(said) if "refused" in said else _told(rounds.parse(occasion.prompt, None))
+    own = ("--run", run_folder, "--session", event.session_id)
+    said = prompts.ask(("_wrapped", *own), deadline, given=event.prompt)
+    return prompts.told(said) if "refused" in said else _told(rounds.parse(event.prompt, None))
 
 
-def _go_on(occasion: Occasion, note: Note) -> Reply:
+def _go_on(event: HookEvent, note: Note) -> Reply:
     store = stops.open_store(note.root)
     with store.claim(note.loop_id, Host.HOOK) as journal:
         loop = journal.loop
-        if loop.stop or loop.pause or loop.outcome is Outcome.PAUSED or _is_our_own(loop, occasion.prompt):
-            return SILENCE
-        parsed = rounds.parse(occasion.prompt, budgets.rounds_left(loop.budget, loop.spend))
+        if loop.stop or loop.pause or loop.outcome is Outcome.PAUSED or _is_our_own(loop, event.prompt):
+            return ALLOW
+        parsed = rounds.parse(event.prompt, budgets.rounds_left(loop.budget, loop.spend))
         if loop.status is Status.PAUSED:
             journal.append(ResumeRequested(host=Host.HOOK))
         if parsed.rest.strip():
-            return _ask(journal, occasion, note, parsed)
-        journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
+            return _ask(journal, event, note, parsed)
+        journal.append(MessageSent(event.prompt, _FROM_SESSION))
     return _where_it_was(store, note, parsed) if loop.status is Status.PAUSED else _only_control(parsed)
 
 
@@ -104,18 +103,21 @@ def _is_our_own(loop: Loop, prompt: str) -> bool:
     return isinstance(ask, Ask) and prompt.strip() == ask.prompt.strip()
 
 
-def _ask(journal: FileJournal, occasion: Occasion, note: Note, parsed: Parsed) -> Reply:
+def _ask(journal: FileJournal, event: HookEvent, note: Note, parsed: Parsed) -> Reply:
     """The next thing asked is the next round. It is the person's own, and leaves the rounds for being sent back as they are."""
     elsewhere = journal.loop.inbox
     if journal.loop.turn is not None:
         journal.append(_ended(journal.loop))
-    journal.append(MessageSent(occasion.prompt, _FROM_SESSION))
+    journal.append(MessageSent(event.prompt, _FROM_SESSION))
     allowed = () if journal.loop.budget.iterations is None else (BudgetChanged("iterations", 1, add=True),)
-    journal.append(*allowed, _started(journal.loop, occasion))
+    journal.append(*allowed, _started(journal.loop, event))
     sessions.write(replace(note, heard=0, told=False))
     reply = _told(parsed)
     adds = [_SAID_ELSEWHERE.format(text=text) for text in elsewhere]
-    return Reply(tells=reply.tells, adds="\n\n".join([*adds, reply.adds] if reply.adds else adds))
+    return Reply(
+        user_message=reply.user_message,
+        extra_context="\n\n".join([*adds, reply.extra_context] if reply.extra_context else adds),
+    )
 
 
 def _ended(loop: Loop) -> TurnInterrupted:
@@ -125,22 +127,22 @@ def _ended(loop: Loop) -> TurnInterrupted:
     return TurnInterrupted(loop.turn.role, loop.turn.iteration, Interruption.PERSON, seconds)
 
 
-def _started(loop: Loop, occasion: Occasion) -> TurnStarted:
+def _started(loop: Loop, event: HookEvent) -> TurnStarted:
     return TurnStarted(
         role=Role.WORKER,
         iteration=loop.spend.iterations + 1,
         attempt=1,
         profile=loop.settings.worker.profile,
         session=SessionUse.RESUME,
-        prompt=occasion.prompt,
+        prompt=event.prompt,
         messages=len(loop.inbox),
-        session_id=occasion.session_id,
+        session_id=event.session_id,
     )
 
 
 def _only_control(parsed: Parsed) -> Reply:
     """Nothing for the agent: the prompt goes no further."""
-    return Reply(holds=f"untildone: {'. '.join(parsed.notices)}.")
+    return Reply(block_reason=f"untildone: {'. '.join(parsed.notices)}.")
 
 
 def _where_it_was(store: FileStore, note: Note, parsed: Parsed) -> Reply:
@@ -151,12 +153,12 @@ def _where_it_was(store: FileStore, note: Note, parsed: Parsed) -> Reply:
     try:
         begun = beginnings.take_up(store, note.loop_id, note.session_id, note.holder)
     except UsageError as problem:
-        return Reply(holds=f"untildone: {problem.sentence}")
+        return Reply(block_reason=f"untildone: {problem.sentence}")
     told = _told(parsed)
-    return Reply(tells=told.tells, adds=f"{_NOT_FOR_AGENT}\n\n{begun.prompt}")
+    return Reply(user_message=told.user_message, extra_context=f"{_NOT_FOR_AGENT}\n\n{begun.prompt}")
 
 
 def _told(parsed: Parsed) -> Reply:
     """What became of the round controls."""
     told = f"untildone: {'. '.join(parsed.notices)}." if parsed.notices else ""
-    return Reply(tells=told, adds=_NOT_FOR_AGENT if parsed.changes else "")
+    return Reply(user_message=told, extra_context=_NOT_FOR_AGENT if parsed.changes else "")
