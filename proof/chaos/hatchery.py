@@ -32,7 +32,7 @@ LOADED = (
     "untildone.agents.scripted",
     "untildone.core.failures",
     "untildone.operations.planning",
-    *(f"untildone.modes.{mode}" for mode in MODES),
+    *(f"untildone.modes.{mode}.mode" for mode in MODES),
 )
 
 

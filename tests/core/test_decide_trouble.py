@@ -265,9 +265,8 @@ def test_a_session_known_before_a_crash_is_taken_up_after_it() -> None:
 def test_the_reviewer_is_a_fork_of_the_worker_or_is_shown_everything(
     supervisor: AgentChoice | None, use: SessionUse, session_id: str | None
 ) -> None:
-    options = {"supervisor_prompt": "Be strict."}
     replies = by_role(Answer(DONE, session_id="s1"), AGREED)
-    driver = looping(replies, supervisor=supervisor, review=True, options=options)
+    driver = looping(replies, supervisor=supervisor, review=True, supervisor_prompt="Be strict.")
     assert driver.run().outcome is Outcome.VERIFIED
     (call,) = driver.calls(Role.SUPERVISOR)
     assert (call.session, call.session_id) == (use, session_id)

@@ -16,7 +16,7 @@ from untildone.core.mode import Mode
 from untildone.core.registry import Registry
 
 PLUGIN = """
-from untildone.modes.ralph import Ralph
+from untildone.modes.ralph.mode import Ralph
 
 class Patient(Ralph):
     name = "patient"
@@ -117,7 +117,7 @@ def test_agents_are_found_the_same_way() -> None:
     registry: Registry[Agent] = Registry("agent", Agent)
     assert registry.find("untildone.agents.command:AGENT") is agents.find("command")
     with pytest.raises(UsageError, match="it is no agent"):
-        registry.find("untildone.modes.ralph:MODE")
+        registry.find("untildone.modes.ralph.mode:MODE")
 
 
 def test_a_name_of_the_folder_needs_neither_metadata_nor_typing() -> None:

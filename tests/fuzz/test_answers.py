@@ -13,10 +13,10 @@ from tests.fuzz.mutations import check_sentence, damaged_bytes, deeply_nested, m
 from untildone.core.codec import from_json, to_json
 from untildone.core.model import Task, TaskChange, TaskStatus
 from untildone.core.tasks import changed
-from untildone.modes import _phases_answer as phases
-from untildone.modes import _workflow_answer as workflow
 from untildone.modes._json_objects import objects
-from untildone.modes._phases_state import ROUTES
+from untildone.modes.phases import answers as phases
+from untildone.modes.phases.state import ROUTES
+from untildone.modes.workflow import answers as workflow
 
 TASKS = (Task("t1", "Write the parser"), Task("t2", "Write its test", TaskStatus.COMPLETED), Task("s3", "Docs"))
 NOISE = st.lists(

@@ -15,11 +15,11 @@ from untildone.core.events import AnswerRead, Entry, LiveStateSeen
 from untildone.core.loop import Loop, Turn
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Role, SessionUse, Spend, Status, Task, TaskStatus
 from untildone.core.value import replace
-from untildone.modes._phases_edits import news_of
-from untildone.modes._phases_file import PROMISE, render
-from untildone.modes._phases_news import News
-from untildone.modes._phases_state import ROUTES, State
-from untildone.modes.phases import MODE
+from untildone.modes.phases.edits import news_of
+from untildone.modes.phases.live_file import PROMISE, render
+from untildone.modes.phases.mode import MODE
+from untildone.modes.phases.news import News
+from untildone.modes.phases.state import ROUTES, State
 
 NOW = 1794765000.0
 WORDS = ("Write", "the parser", "(after 1)", "(failed)", "[x]", "- [ ]", "Subtask 3:", "Phase 2", "# x", "<!--", "-->", PROMISE,

@@ -274,8 +274,9 @@ def plays(mode: str) -> st.SearchStrategy[Play]:
         "once": st.sampled_from([False, False, False, True]),
         "context": st.sampled_from(Context),
         "promise": st.sampled_from(["<promise>COMPLETE</promise>", "<promise>COMPLETE</promise>", None]),
+        "supervisor_prompt": st.just("Look closely."),
         "options": st.fixed_dictionaries(
-            {"supervisor_prompt": st.just("Look closely.")},
+            {},
             optional={"route": st.sampled_from(["direct", "planned", "ui_flow", "ralph", "architect"])},
         ),
     }

@@ -38,8 +38,8 @@ GONE = Failure(FailureKind.UNAVAILABLE, "it is not on PATH")
 
 
 def play(*moments: Moment, last: str = PROMISES, **chosen: Any) -> Play:
-    options = {"route": "ralph", "supervisor_prompt": "Look closely."}
-    return Play({"options": options, **chosen}, ("resume",), 6, list(moments), [], [Reply(Answer(last))])
+    settings = {"options": {"route": "ralph"}, "supervisor_prompt": "Look closely."}
+    return Play({**settings, **chosen}, ("resume",), 6, list(moments), [], [Reply(Answer(last))])
 
 
 def answered(text: str, *meanwhile: Event, edit: str | None = None, failure: Failure | None = None) -> Works:

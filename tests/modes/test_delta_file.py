@@ -28,10 +28,10 @@ from untildone.core.model import (
     Task,
     TaskStatus,
 )
-from untildone.modes._phases_file import render
-from untildone.modes._phases_reading import parse
-from untildone.modes._phases_state import State, state_of
-from untildone.modes.phases import MODE
+from untildone.modes.phases.live_file import render
+from untildone.modes.phases.live_reading import parse
+from untildone.modes.phases.mode import MODE
+from untildone.modes.phases.state import State, state_of
 from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply
 

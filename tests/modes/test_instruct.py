@@ -25,7 +25,7 @@ from untildone.core.model import (
     SessionUse,
     Status,
 )
-from untildone.modes import instruct
+from untildone.modes.instruct import mode as instruct
 from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply, fails
 

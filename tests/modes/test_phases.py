@@ -12,10 +12,10 @@ from untildone.core.actions import AskAgent
 from untildone.core.events import AnswerRead, BudgetWarned, MessageSent, TasksChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Budget, Outcome, Status, TaskChange, TaskStatus
-from untildone.modes import _phases_answer as answers
-from untildone.modes import phases
-from untildone.modes._phases_state import ROUTES, State, state_of
-from untildone.modes._phases_texts import reinjection
+from untildone.modes.phases import answers as answers
+from untildone.modes.phases import mode as phases
+from untildone.modes.phases.prompts import reinjection
+from untildone.modes.phases.state import ROUTES, State, state_of
 from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply
 

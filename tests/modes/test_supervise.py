@@ -54,8 +54,7 @@ def supervised(
         answer = replace(reply.answer, session_id=reply.answer.session_id or "w")
         return replace(reply, answer=answer, changes=Changes(f"state {next(turns)}"))
 
-    options = {"supervisor_prompt": GUIDANCE}
-    settings = {"mode": "supervise", "review": True, "options": options, **chosen}
+    settings = {"mode": "supervise", "review": True, "supervisor_prompt": GUIDANCE, **chosen}
     return driver.looping(answers, budget or Budget(iterations=20), gates=gates, task=TASK, **settings)  # type: ignore[arg-type]
 
 
@@ -230,7 +229,7 @@ def test_no_agreement_is_the_budget_not_success() -> None:
 
 
 def test_twenty_rounds_if_nobody_says() -> None:
-    from untildone.modes.supervise import MODE
+    from untildone.modes.supervise.mode import MODE
 
     assert (MODE.default_iterations, MODE.reviewed) == (20, True)
 

@@ -22,8 +22,8 @@ from untildone.core.model import (
     TaskChange,
     TaskStatus,
 )
-from untildone.modes import _workflow_answer as answers
-from untildone.modes.workflow import choose
+from untildone.modes.workflow import answers as answers
+from untildone.modes.workflow.mode import choose
 from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply
 

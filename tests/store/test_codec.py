@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
 from untildone.core.events import Entry, Event, LoopCreated, PauseRequested, TurnEnded
 from untildone.core.loop import Loop
-from untildone.core.model import EMPTY, Outcome
+from untildone.core.model import EMPTY, AgentChoice, LoopSettings, Outcome
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 
 # A lone surrogate is no text that a file can hold.
@@ -165,3 +165,14 @@ def test_a_line_that_is_no_entry_is_refused_as_such(line: bytes) -> None:
 def test_a_sealed_line_that_is_no_entry_is_refused_as_such(fields: dict[str, Any]) -> None:
     with pytest.raises(DamagedLine):
         entry_of(unsealed(sealed(compact(fields))))
+
+
+def test_the_supervisors_prompt_and_the_session_are_written_among_the_options() -> None:
+    chosen = LoopSettings(
+        "m", AgentChoice("a", "a"), "/w", supervisor_prompt="Look.", hook_session="s1", options={"x": 1}
+    )
+    written = to_json(chosen)
+    assert written["options"] == {"x": 1, "supervisor_prompt": "Look.", "hook_session": "s1"}
+    assert not {"supervisor_prompt", "hook_session"} & written.keys()
+    assert from_json(LoopSettings, written) == chosen
+    assert to_json(LoopSettings("m", AgentChoice("a", "a"), "/w"))["options"] == {}

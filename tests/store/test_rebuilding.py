@@ -9,7 +9,7 @@ from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.errors import DamagedState
 from untildone.core.model import Outcome, Status
-from untildone.modes.workflow import MODE
+from untildone.modes.workflow.mode import MODE
 from untildone.store.files import FileStore
 
 

@@ -37,7 +37,11 @@ def to_json(value: Any, text: Callable[[str], str] = str) -> Any:
         return [to_json(item, text) for item in value]
     if isinstance(value, Mapping):
         return {text(str(to_json(key))): to_json(item, text) for key, item in value.items()}
-    return {name: to_json(getattr(value, name), text) for name in _field_names(value.__class__)}
+    fields = {name: to_json(getattr(value, name), text) for name in _field_names(value.__class__)}
+    for name, holder in _nested(value.__class__).items():
+        nested = fields.pop(name)
+        fields[holder] = {**fields[holder], name: nested} if nested else fields[holder]
+    return fields
 
 
 def from_json(kind: type[T], data: Any) -> T:
@@ -61,6 +65,23 @@ def epoch(text: str) -> float:
 def _field_names(kind: Any) -> tuple[str, ...]:
     names: tuple[str, ...] = kind.__match_args__
     return names
+
+
+@cache
+def _nested(kind: Any) -> Mapping[str, str]:
+    """The fields of a class that are written inside another field, by name, unless they are empty."""
+    nested: Mapping[str, str] = getattr(kind, "WRITTEN_IN", {})
+    return nested
+
+
+def _unnested(kind: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a record, with those that were written inside another one beside it again."""
+    for name, holder in _nested(kind).items():
+        inside = fields.get(holder)
+        if isinstance(inside, dict) and name in inside:
+            rest = {each: entry for each, entry in inside.items() if each != name}
+            fields = {**fields, name: inside[name], holder: rest}
+    return fields
 
 
 @cache
@@ -100,7 +121,7 @@ def _record(kind: Any) -> Callable[[Any], Any]:
     decoders = {name: _decoder(hints[name]) for name in _field_names(kind)}
 
     def decode(data: Any) -> Any:
-        fields = _need(dict, data)
+        fields = _unnested(kind, _need(dict, data))
         try:
             return kind(**{name: decoders[name](entry) for name, entry in fields.items() if name in decoders})
         except CodecError:

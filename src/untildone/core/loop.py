@@ -25,9 +25,6 @@ from untildone.core.model import (
 )
 from untildone.core.value import dataclass, field
 
-HOOK_SESSION = "hook_session"
-"""Among the options of a loop that was begun in a person's own session: its id."""
-
 
 @dataclass(frozen=True, slots=True)
 class Turn:

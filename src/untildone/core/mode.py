@@ -9,6 +9,7 @@ from untildone.core.events import AnswerRead
 from untildone.core.hints import Protocol
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Role
+from untildone.core.option import Option
 
 
 class Mode(Protocol):
@@ -21,6 +22,8 @@ class Mode(Protocol):
     """Whether a supervisor looks at every claim, asked for or not."""
     works_by_hand: bool
     """Whether a person can go on where the agent program cannot be run: the loop pauses instead of failing."""
+    declared_options: tuple[Option, ...]
+    """The options that only this mode has."""
     stays_open: bool
     """Whether, with a person there, the loop waits for their next instruction after one is done."""
 
@@ -47,6 +50,7 @@ class PlainMode:
     reviewed = False
     works_by_hand = False
     stays_open = False
+    declared_options: tuple[Option, ...] = ()
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:
         return AnswerRead(claimed=loop.claimed)

@@ -182,8 +182,15 @@ class LoopSettings:
     """Seconds before the first retry of a turn that failed in passing; each further one waits twice as long."""
     warn_from: int | None = None
     """The iteration from which the person is warned, if not at three quarters of the budget."""
+    supervisor_prompt: str = ""
+    """What the supervisor is asked to look at; empty: nothing in particular."""
+    hook_session: str = ""
+    """The id of the person's own agent session that the loop was begun in; empty: it was begun elsewhere."""
     options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
-    """What only one mode knows: `route`, `supervisor_prompt`, …"""
+    """The options of the mode, as they are written in the journal. Only the mode reads them, as its own typed value."""
+
+    WRITTEN_IN = MappingProxyType({"supervisor_prompt": "options", "hook_session": "options"})
+    """Fields that the journal keeps inside another one; see `core.codec`."""
 
     def agent_for(self, role: Role) -> AgentChoice:
         """The agent of a role: the worker's, if no other was chosen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone.core.errors import WrongMove
-from untildone.core.loop import HOOK_SESSION, Loop
+from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 
 _ALLOWED = {
@@ -35,7 +35,7 @@ _HINTS_FOR = {"delete": "stop it first"}
 def check(loop: Loop, verb: str) -> None:
     if verb == "resume" and loop.works_in_session:
         raise WrongMove(
-            f"Loop {loop.loop_id} is at work in the session {loop.settings.options.get(HOOK_SESSION, '')}.",
+            f"Loop {loop.loop_id} is at work in the session {loop.settings.hook_session}.",
             f"it goes on there; `untildone pause --now {loop.loop_id}` takes it out of the session",
         )
     if loop.stop is not None and verb in _IN_VAIN and not loop.status.ended:

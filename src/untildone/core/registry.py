@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """All implementations of one kind, such as "agent": each has a package in `untildone.agents` that defines AGENT."""
+    """All implementations of one kind, such as "agent".
+
+    Each has a package in `untildone.agents` that defines AGENT, in its `__init__` or in its module `agent`.
+    """
 
     def __init__(self, kind: str, protocol: type) -> None:
         """`protocol` names the attributes that a plugin's object must have."""
@@ -51,13 +54,12 @@ class Registry(Generic[T]):
         if not name.isidentifier() or name.startswith("_"):
             return None
         module = f"{self._room}.{name}"
-        try:
-            found: T = getattr(import_module(module), self._kind.upper())
-        except ModuleNotFoundError as problem:
-            if problem.name != module:
-                raise
-            return None
+        found: T | None = _attribute(module, self._kind.upper()) or self.part(name, self._kind, self._kind.upper())
         return found
+
+    def part(self, name: str, module: str, attribute: str) -> Any:
+        """An attribute of one module in the package called `name`; None if the package has no such module."""
+        return _attribute(f"{self._room}.{name}.{module}", attribute)
 
     def _plugin(self, name: str) -> T:
         installed = (point.value.partition("[")[0].strip() for point in self._entry_points() if point.name == name)
@@ -86,6 +88,17 @@ class Registry(Generic[T]):
         if missing:
             raise TypeError(f"it is no {self._kind}: it has no {', '.join(missing)}")
         return found
+
+
+def _attribute(module: str, name: str) -> Any:
+    """An attribute of a module; None if there is no such module, or none with that attribute."""
+    try:
+        return getattr(import_module(module), name, None)
+    except ModuleNotFoundError as problem:
+        # The module itself or a package that it lies in is absent. Anything else is an error inside of it.
+        if problem.name is None or not f"{module}.".startswith(f"{problem.name}."):
+            raise
+        return None
 
 
 def _load(reference: str) -> Any:

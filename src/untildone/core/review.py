@@ -56,7 +56,7 @@ def _can_fork(loop: Loop, reviewer: AgentChoice) -> bool:
 
 def system_prompt(loop: Loop, where: str) -> str:
     """The person's guidance, then what every supervisor must know: how to agree, and where disagreement goes."""
-    guidance = str(loop.settings.options.get("supervisor_prompt", "")).strip()
+    guidance = loop.settings.supervisor_prompt.strip()
     marker = loop.settings.marker.strip()
     bracketed = len(marker) > 2 and marker.startswith("[") and marker.endswith("]")
     with_message = _WITH_MESSAGE.format(stem=marker[:-1]) if bracketed else ""

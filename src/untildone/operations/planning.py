@@ -16,8 +16,8 @@ from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import LoopCreated
 from untildone.core.kinds import Host
-from untildone.core.loop import HOOK_SESSION, Loop
-from untildone.core.model import EMPTY, AgentChoice, Budget, LoopSettings, Permissions, Role
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.engine import notify
@@ -73,14 +73,14 @@ def create(
     environment: Mapping[str, str] = os.environ,
     *,
     tidies: bool = True,
-    options: Mapping[str, Any] = EMPTY,
+    hook_session: str = "",
     reviewed: bool | None = None,
     host: Host = Host.NONE,
 ) -> Loop:
     """A new loop, not started yet. Everything that cannot work is said now, before anything is written.
 
-    `options` are kept with the loop's own. `reviewed` overrules what the mode says about a supervisor. `host` is the kind of
-    host that will drive it, if that is known: a cluster has its agents and its folders elsewhere.
+    `hook_session` is the id of the person's own session that it begins in. `reviewed` overrules the mode's choice whether a
+    supervisor reviews. `host` is the kind of host that will drive it, if known: a cluster has its agents and folders elsewhere.
     """
     words = opening(task, chosen, folder)
     in_cluster = host is Host.CLUSTER
@@ -89,9 +89,9 @@ def create(
     if tidies:
         tidy(store)
     loop_id = new_id(time.time())
-    elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if HOOK_SESSION in options else ()
+    elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if hook_session else ()
     wanted = loop_settings(chosen, str(folder), environment, elsewhere=elsewhere, reviewed=reviewed)
-    wanted = replace(wanted, options={**wanted.options, **options})
+    wanted = replace(wanted, hook_session=hook_session)
     if in_cluster:
         wanted = _for_cluster(wanted, chosen, store)
     if wanted.worktree:
@@ -180,16 +180,15 @@ def loop_settings(
         group=chosen.group,
         retry_delay=chosen.retry_delay,
         warn_from=_skillpack(chosen, Path(folder)).get("warning_threshold"),
-        options=_options(chosen, Path(folder), environment, reviewed=reviewed),
+        supervisor_prompt=guidance.supervisor_text(Path(folder), environment) if reviewed else "",
+        options=_options(chosen, Path(folder)),
     )
 
 
-def _options(chosen: Settings, folder: Path, environment: Mapping[str, str], *, reviewed: bool) -> dict[str, Any]:
-    """What only one mode or gate wants to know, read now so that the loop stays what it was created as."""
+def _options(chosen: Settings, folder: Path) -> dict[str, Any]:
+    """The options of the mode, read now so that the loop stays what it was created as."""
     options: dict[str, Any] = {"route": chosen.route, "review_threshold": chosen.review_threshold}
     options["actions"] = guidance.action_texts(folder)
-    if reviewed:
-        options["supervisor_prompt"] = guidance.supervisor_text(folder, environment)
     return {**options, "skillpack": _skillpack(chosen, folder)}
 
 

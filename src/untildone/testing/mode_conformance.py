@@ -117,15 +117,19 @@ class Subject:
 
     def looping(self, answers: Callable[[AskAgent, Loop], Reply], iterations: int | None = 6, **chosen: Any) -> Driver:
         mode = find(self.mode)
-        settings = {"review": mode.reviewed, "options": self.options, "retry_delay": 0.0, **chosen}
+        settings: dict[str, Any] = {
+            "review": mode.reviewed,
+            "supervisor_prompt": "Look closely.",
+            "options": self.options,
+        }
+        settings |= {"retry_delay": 0.0, **chosen}
         gates = settings.pop("gates", passes)
         return looping(answers, Budget(iterations=iterations), gates, mode=self.mode, **settings)
 
 
 def subject(mode: str) -> Subject:
-    module = importlib.import_module(f"untildone.modes.{mode}")
-    options = {"supervisor_prompt": "Look closely.", **getattr(module, "EXAMPLE_OPTIONS", {})}
-    return Subject(mode, getattr(module, "EXAMPLE_ANSWERS", {}), options)
+    module = importlib.import_module(f"untildone.modes.{mode}.mode")
+    return Subject(mode, getattr(module, "EXAMPLE_ANSWERS", {}), getattr(module, "EXAMPLE_OPTIONS", {}))
 
 
 def worked(text: str, fingerprint: str, action: AskAgent) -> Reply:

@@ -13,7 +13,7 @@ from untildone.core.decide import decide
 from untildone.core.errors import UsageError
 from untildone.core.events import SessionOpened, TurnStarted, WorkspaceSeen
 from untildone.core.kinds import Host
-from untildone.core.loop import HOOK_SESSION, Loop
+from untildone.core.loop import Loop
 from untildone.core.model import Role
 from untildone.core.value import dataclass
 from untildone.hosts.hook import sessions
@@ -73,7 +73,7 @@ def forget(store: FileStore, session_id: str) -> None:
 def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
     """The loops that are not in the history and were begun in a session."""
     loops = (store.load(loop_id) for loop_id in store.live_ids())
-    return tuple(loop for loop in loops if HOOK_SESSION in loop.settings.options)
+    return tuple(loop for loop in loops if loop.settings.hook_session)
 
 
 def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -> Begun:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from untildone.core.loop import HOOK_SESSION
 from untildone.hosts.hook import sessions
 from untildone.system import runners
 
@@ -39,7 +38,7 @@ def is_left(root: str, loop: Loop) -> bool:
     """Whether the loop is one of a session that nobody has open any more."""
     if not loop.works_in_session:
         return False
-    note = sessions.read(root, str(loop.settings.options.get(HOOK_SESSION, "")))
+    note = sessions.read(root, loop.settings.hook_session)
     return note is not None and note.loop_id == loop.loop_id and is_gone(note.holder)
 
 

@@ -325,7 +325,7 @@ def reinjection(loop: Loop, action: AskAgent) -> str:
     """The prompt that sends the agent back to work."""
     if loop.settings.mode != "phases":
         return action.ask.prompt
-    from untildone.modes import _phases_texts as texts
+    from untildone.modes.phases import prompts as texts
 
     _, mark, instructions = action.ask.prompt.rpartition("[WHAT TO DO NOW]")
     return texts.reinjection(loop) + (f"\n{mark}{instructions}" if mark else "")

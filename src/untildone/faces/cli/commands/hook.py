@@ -13,7 +13,7 @@ import click
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.kinds import Host
-from untildone.core.loop import HOOK_SESSION, Loop
+from untildone.core.loop import Loop
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.faces.cli.views import summaries
@@ -260,7 +260,7 @@ def created(
     fixed = {"context": "continue", "worktree": False, "loop_enabled": True}
     chosen = settings.load(place, {**flags, **fixed})
     try:
-        loop = verbs.create(store, task, chosen, place, options={HOOK_SESSION: session}, reviewed=reviewed)
+        loop = verbs.create(store, task, chosen, place, hook_session=session, reviewed=reviewed)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     return verbs.start(store, loop.loop_id, Host.HOOK).loop_id

@@ -9,10 +9,10 @@ from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Task, TaskChange, TaskStatus
 from untildone.core.value import replace
-from untildone.modes import _phases_answer as answers
-from untildone.modes import _phases_texts as texts
-from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
-from untildone.modes._phases_state import (
+from untildone.modes.phases import answers as answers
+from untildone.modes.phases import prompts as texts
+from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
+from untildone.modes.phases.state import (
     Phase,
     State,
     checkpoint_every,

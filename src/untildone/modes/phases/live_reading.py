@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from untildone.core.claims import has_promise
 from untildone.core.model import Task
-from untildone.modes._phases_file import PROMISE, task_line
+from untildone.modes.phases.live_file import PROMISE, task_line
 
 LONGEST_LINE = 2_000
 MOST_LINES = 20_000

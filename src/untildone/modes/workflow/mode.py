@@ -14,8 +14,8 @@ from untildone.core.loop import Loop
 from untildone.core.mode import PlainMode
 from untildone.core.model import EMPTY, Answer, Context, Outcome, Role, SessionUse, Task, TaskChange, TaskStatus
 from untildone.core.tasks import changed
-from untildone.modes import _workflow_texts as texts
-from untildone.modes._workflow_answer import MOST_TASKS, ActionAnswer, NotTheAnswer, parse, unfinished
+from untildone.modes.workflow import prompts as texts
+from untildone.modes.workflow.answers import MOST_TASKS, ActionAnswer, NotTheAnswer, parse, unfinished
 
 FAILURES_IN_A_ROW = 3
 KEPT = 10

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskChange, TaskStatus
-from untildone.modes import _phases_reading as reading
-from untildone.modes._phases_file import render
-from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
-from untildone.modes._phases_reading import Box, Seen
-from untildone.modes._phases_state import ROUTES, current_phase, done_phases, route_of
+from untildone.modes.phases import live_reading as reading
+from untildone.modes.phases.live_file import render
+from untildone.modes.phases.live_reading import Box, Seen
+from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
+from untildone.modes.phases.state import ROUTES, current_phase, done_phases, route_of
 
 _WHOLE = re.compile(r"[0-9]{1,9}(?![\w.])")
 _RANGE = re.compile(r"(\d{1,3})(?:\s*[-–~]\s*(\d{1,3}))?")

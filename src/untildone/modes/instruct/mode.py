@@ -11,7 +11,7 @@ from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import PlainMode
 from untildone.core.model import EMPTY, Answer, Context, Role, SessionUse
-from untildone.modes import _instruct_texts as texts
+from untildone.modes.instruct import prompts as texts
 
 LONGEST_INSTRUCTION = 60_000
 SHOWN_ANSWER = 16_000

@@ -11,19 +11,21 @@ from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
-from untildone.modes import _phases_answer as answers
-from untildone.modes import _phases_edits as edits
-from untildone.modes import _phases_file as live
-from untildone.modes import _phases_texts as texts
-from untildone.modes._phases_news import News, both
-from untildone.modes._phases_state import phase_of, route_of
-from untildone.modes._phases_understanding import Understanding
+from untildone.modes.phases import answers as answers
+from untildone.modes.phases import edits as edits
+from untildone.modes.phases import live_file as live
+from untildone.modes.phases import prompts as texts
+from untildone.modes.phases.news import News, both
+from untildone.modes.phases.options import OPTIONS
+from untildone.modes.phases.state import phase_of, route_of
+from untildone.modes.phases.understanding import Understanding
 
 
 class Phases(PlainMode):
     name = "phases"
     default_iterations: int | None = 20
     default_iteration_timeout: float | None = 30 * 60.0
+    declared_options = OPTIONS
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW

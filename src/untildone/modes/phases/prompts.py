@@ -5,8 +5,8 @@ from __future__ import annotations
 from untildone.core import gates, tasks
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskStatus
-from untildone.modes._phases_file import PROMISE, TITLES, completed_work, pending_work, shown, subtask_count
-from untildone.modes._phases_state import Phase, current_phase, is_done, passing_score, phase_of, route_of, state_of
+from untildone.modes.phases.live_file import PROMISE, TITLES, completed_work, pending_work, shown, subtask_count
+from untildone.modes.phases.state import Phase, current_phase, is_done, passing_score, phase_of, route_of, state_of
 
 CHOOSE = """Look at the task and at the workspace, and choose how to go about it. Change nothing yet. Score the task from 0 (a
 word to change) to 100 (a system to build), and choose a route:

@@ -9,9 +9,9 @@ from typing import Any
 from untildone.core.claims import has_promise
 from untildone.core.model import Task, TaskChange, TaskStatus
 from untildone.modes._json_objects import objects
-from untildone.modes._phases_file import PROMISE
-from untildone.modes._phases_news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
-from untildone.modes._phases_state import ROUTES
+from untildone.modes.phases.live_file import PROMISE
+from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
+from untildone.modes.phases.state import ROUTES
 
 LOOKED_AT = 200_000
 _DONE = ("phase_done", "phaseDone", "phase_complete", "done")

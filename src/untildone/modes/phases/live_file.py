@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Task, TaskStatus
 from untildone.core.receipt import duration
-from untildone.modes._phases_state import (
+from untildone.modes.phases.state import (
     Phase,
     Route,
     current_phase,

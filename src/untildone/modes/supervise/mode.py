@@ -8,7 +8,7 @@ from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
-from untildone.modes import _supervise_texts as texts
+from untildone.modes.supervise import prompts as texts
 
 SHOWN_ANSWER = 8_000
 

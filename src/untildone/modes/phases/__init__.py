@@ -1,0 +1,1 @@
+"""phases: analyse, plan, do the subtasks, review, along one of five routes."""

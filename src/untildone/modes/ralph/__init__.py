@@ -1,0 +1,1 @@
+"""ralph: repeat the task until the agent makes the promise."""

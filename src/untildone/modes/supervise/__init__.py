@@ -1,0 +1,1 @@
+"""supervise: each stop of the worker is a claim, and a supervisor decides whether it holds."""

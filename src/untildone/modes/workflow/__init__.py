@@ -1,0 +1,1 @@
+"""workflow: a state machine of actions: init, develop, debug, validate, complete."""
