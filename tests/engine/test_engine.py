@@ -31,7 +31,7 @@ from untildone.engine.engine import Engine, NobodyWatches, Surroundings
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.system.guard import Guard
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.look import Workspace
 
 
 def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:

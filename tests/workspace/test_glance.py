@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.command_line import until
+from tests.support.repositories import CountedGit, add_repository, git, link_instead, settled, without_configuration
 
-from untildone.core.model import Changes
 from untildone.workspace import glance
-from untildone.workspace.workspace import Workspace
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
-
-
-class CountedGit:
-    """The real git behind a program that writes down each call."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        folder.mkdir()
-        self._log = folder / "calls"
-        program = folder / "git"
-        program.write_text(f'#!/bin/sh\necho "$@" >> {self._log}\nexec {shutil.which("git")} "$@"\n')
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-
-    @property
-    def calls(self) -> int:
-        return len(self._log.read_text().splitlines()) if self._log.exists() else 0
-
-    def is_spared_by(self, place: Workspace, since: Changes | None = None) -> bool:
-        """Whether a look does without git."""
-        before = self.calls
-        place.look(since)
-        return self.calls == before
+from untildone.workspace.look import Workspace
 
 
 @pytest.fixture
 def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CountedGit:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    without_configuration(monkeypatch, tmp_path)
     return CountedGit(tmp_path / "bin", monkeypatch)
 
 
@@ -66,23 +34,11 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def settled(counted: CountedGit, folder: Path) -> Workspace:
-    """Looked at until nothing in it is so new that it must be looked at twice."""
-    place = Workspace(str(folder))
-    until(lambda: counted.is_spared_by(place))
-    return place
-
-
 def in_place(path: Path) -> None:
     """As many bytes as before, and the times of before: as a careful program may write."""
     before = path.stat()
     path.write_text("eno\n")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def link_instead(path: Path, target: str) -> None:
-    path.unlink()
-    path.symlink_to(target)
 
 
 def commit(folder: Path) -> None:
@@ -92,12 +48,6 @@ def commit(folder: Path) -> None:
 def commit_and_pack(folder: Path) -> None:
     commit(folder)
     git(folder, "pack-refs", "--all")
-
-
-def add_repository(folder: Path) -> None:
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    (folder / "x.txt").write_text("x\n")
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {

@@ -1,4 +1,4 @@
-"""What changed is told as git tells it, without git where only plain files changed."""
+"""A workspace that is looked at again and again gives the snapshot that git gives at a first look."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.command_line import until
-from tests.workspace.test_glance import CountedGit, add_repository, git, link_instead, settled
+from tests.support.repositories import CountedGit, add_repository, git, link_instead, settled, without_configuration
 
 from untildone.core.model import Changes
-from untildone.workspace import snapshot
-from untildone.workspace.snapshot import lines_between
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.look import Workspace
 
 NAMES = ("a.txt", "b.bin", "deep/er/c.txt", "deep/d.txt", "new.txt", "deep/new/e.txt", "x.log", "ig/f.txt", ":(x) é\n")
 LINES = st.lists(st.sampled_from([b"one\n", b"two\n", b"three\r\n", b"\n", b"end", b"\0"]), max_size=8).map(b"".join)
@@ -40,10 +38,7 @@ def repository_in(folder: Path, *options: str) -> Path:
 
 @pytest.fixture
 def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CountedGit:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    without_configuration(monkeypatch, tmp_path)
     return CountedGit(tmp_path / "bin", monkeypatch)
 
 
@@ -60,8 +55,8 @@ def plain(tmp_path: Path) -> Path:
     return repository_in(tmp_path / "repository")
 
 
-def as_git_tells(folder: Path, before: Changes) -> Changes:
-    """By one who has never looked before."""
+def as_git_says(folder: Path, before: Changes) -> Changes:
+    """The first look of another `Workspace`, which remembers nothing."""
     return Workspace(str(folder)).look(before)
 
 
@@ -76,35 +71,15 @@ PLAIN: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_plain_changes_do_without_git(counted: CountedGit, repository: Path) -> None:
+def test_plain_changes_are_seen_and_counted_as_git_does(counted: CountedGit, repository: Path) -> None:
     place = settled(counted, repository)
-    (repository / "a.txt").write_text("the first change\nthat is read from git\n")
     before = place.look()
     for what, change in PLAIN.items():
-        calls = counted.calls
         change(repository)
         after = place.look(before)
-        assert counted.calls == calls, what
-        assert after == as_git_tells(repository, before) != before, what
+        assert after == as_git_says(repository, before) != before, what
         before = after
     git(repository, "fsck", "--strict")
-
-
-def test_what_is_new_costs_one_question_and_what_is_ignored_is_asked_for_once(counted: CountedGit, plain: Path) -> None:
-    place = settled(counted, plain)
-    (plain / "a.txt").write_text("more\n")
-    before = place.look()
-    (plain / "new.txt").write_text("new\n")
-    (plain / "new.log").write_text("new\n")
-    calls = counted.calls
-    after = place.look(before)
-    assert counted.calls == calls + 1
-    assert after == as_git_tells(plain, before)
-    assert after.files == 1
-    (plain / "new.log").write_text("newer\n")
-    calls = counted.calls
-    assert place.look(after).fingerprint == after.fingerprint
-    assert counted.calls == calls
 
 
 def write(path: Path, text: str) -> None:
@@ -122,7 +97,7 @@ def folder_instead(path: Path) -> None:
     write(path / "b", "b\n")
 
 
-ONLY_GIT: dict[str, Callable[[Path], object]] = {
+FILTERS_AND_FLAGS: dict[str, Callable[[Path], object]] = {
     "attributes": lambda it: (it / ".gitattributes").write_text("*.txt text eol=crlf\n"),
     "attributes below": lambda it: (it / "deep/.gitattributes").write_text("*.txt text=auto\n"),
     "attributes that are ignored": lambda it: write(it / "ig/.gitattributes", "* text\n"),
@@ -142,8 +117,8 @@ ONLY_GIT: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("prepare", ONLY_GIT.values(), ids=ONLY_GIT.keys())
-def test_where_more_is_in_play_git_is_asked(
+@pytest.mark.parametrize("prepare", FILTERS_AND_FLAGS.values(), ids=FILTERS_AND_FLAGS.keys())
+def test_filters_flags_and_nested_repositories_are_seen_as_git_sees_them(
     counted: CountedGit, plain: Path, prepare: Callable[[Path], object]
 ) -> None:
     prepare(plain)
@@ -153,7 +128,7 @@ def test_where_more_is_in_play_git_is_asked(
         (plain / "a.txt").write_bytes(b"one\r\n%d\r\n" % number)
         (plain / "a.txt").chmod(0o755 if number else 0o644)
         after = place.look(before)
-        assert after == as_git_tells(plain, before)
+        assert after == as_git_says(plain, before)
         before = after
 
 
@@ -164,8 +139,8 @@ def test_where_more_is_in_play_git_is_asked(
         lambda it: (it / "deep" / ".gitattributes").write_text("*.txt text eol=crlf\n"),
         lambda it: link_instead(it / "a.txt", "b.bin"),
         lambda it: folder_instead(it / "a.txt"),
-        lambda it: (it / "a.txt").write_bytes(b"much\n" * snapshot.MOST_BYTES),
-        lambda it: [(it / f"{number}.txt").write_text("x\n") for number in range(snapshot.MOST_FILES + 1)],
+        lambda it: (it / "a.txt").write_bytes(b"much\n" * 512 * 1024),
+        lambda it: [(it / f"{number}.txt").write_text("x\n") for number in range(101)],
         lambda it: (it / "git~1").write_text("refused by git\n"),
         lambda it: git(it, "add", "--all"),
         lambda it: git(it, "commit", "--quiet", "--all", "--message=next"),
@@ -173,7 +148,7 @@ def test_where_more_is_in_play_git_is_asked(
         lambda it: write(it.joinpath(*["d"] * 120, "x"), "x\n"),
     ],
 )
-def test_what_is_not_plain_any_more_is_told_by_git(
+def test_unusual_changes_are_seen_as_git_sees_them(
     counted: CountedGit, plain: Path, change: Callable[[Path], object]
 ) -> None:
     place = settled(counted, plain)
@@ -184,9 +159,9 @@ def test_what_is_not_plain_any_more_is_told_by_git(
     before = place.look(before)
     change(plain)
     after = place.look(before)
-    assert after == as_git_tells(plain, before)
+    assert after == as_git_says(plain, before)
     (plain / "deep" / "d.txt").write_text("one\r\n")
-    assert place.look(after) == as_git_tells(plain, after)
+    assert place.look(after) == as_git_says(plain, after)
 
 
 def test_a_setting_of_the_person_counts_from_when_it_is_there(counted: CountedGit, plain: Path) -> None:
@@ -196,7 +171,7 @@ def test_a_setting_of_the_person_counts_from_when_it_is_there(counted: CountedGi
     (plain.parent / ".gitconfig").write_text("[core]\nautocrlf = input\n")
     (plain / "a.txt").write_bytes(b"and more\r\n")
     after = place.look(before)
-    assert after == as_git_tells(plain, before)
+    assert after == as_git_says(plain, before)
     assert after.tree is not None
     shown = subprocess.run(["git", "show", f"{after.tree}:a.txt"], cwd=plain, capture_output=True, timeout=60)
     assert shown.stdout == b"and more\n"
@@ -228,7 +203,7 @@ def test_where_git_can_write_nothing_more_it_still_tells(counted: CountedGit, pl
         max_size=4,
     )
 )
-def test_round_after_round_it_is_as_git_tells(rounds: list[list[tuple[str, bytes | None, bool]]]) -> None:
+def test_round_after_round_it_is_as_git_says(rounds: list[list[tuple[str, bytes | None, bool]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = repository_in(Path(folder, "repository"))
         looker = Workspace(str(place))
@@ -242,29 +217,8 @@ def test_round_after_round_it_is_as_git_tells(rounds: list[list[tuple[str, bytes
                     path.write_bytes(content)
                     path.chmod(0o755 if program else 0o644)
             after = looker.look(before)
-            assert after == as_git_tells(place, before)
+            assert after == as_git_says(place, before)
             before = after
-
-
-@settings(max_examples=60, deadline=None)
-@given(LINES, LINES)
-def test_lines_are_counted_as_git_does_or_not_at_all(old: bytes, new: bytes) -> None:
-    told = lines_between(old, new)
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "old").write_bytes(old)
-        Path(folder, "new").write_bytes(new)
-        command = ("git", "diff", "--no-index", "--numstat", "old", "new")
-        counted = subprocess.run(command, cwd=folder, capture_output=True, timeout=60).stdout.split()
-    added, removed = (int(word) if word.isdigit() else 0 for word in (counted or [b"0", b"0"])[:2])
-    assert told in {(added, removed), None}
-
-
-def test_lines_that_nothing_else_could_mean_are_counted() -> None:
-    assert lines_between(b"a\nb\n", b"a\nc\nd\nb\n") == (2, 0)
-    assert lines_between(b"a\nb\nc\n", b"a\n") == (0, 2)
-    assert lines_between(b"a\nb\nc\n", b"a\nx\nc\n") == (1, 1)
-    assert lines_between(b"a", b"a\n") == (1, 1)
-    assert lines_between(b"a\nb\nc\nd\n", b"b\na\nd\nc\n") is None
 
 
 CLEANING = {
@@ -282,26 +236,16 @@ NEXT: dict[str, Callable[[Path], object]] = {
 }
 
 
-def prepare_for(told_by: str, folder: Path) -> None:
-    """Where files have attributes, only git can tell."""
-    if told_by == "git":
-        (folder / ".gitattributes").write_text("*.none text\n")
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message=attributes")
-
-
 def is_whole(folder: Path, tree: str | None) -> bool:
     """Whether git has everything that is in a snapshot."""
     command = ("git", "archive", "--format=tar", "--output=/dev/null", str(tree))
     return subprocess.run(command, cwd=folder, capture_output=True, timeout=60).returncode == 0
 
 
-@pytest.mark.parametrize("told_by", ["files", "git"])
 @pytest.mark.parametrize("cleaning", CLEANING.values(), ids=CLEANING.keys())
 def test_a_snapshot_is_whole_whatever_git_removed_since_the_last(
-    counted: CountedGit, plain: Path, cleaning: tuple[str, ...], told_by: str
+    counted: CountedGit, plain: Path, cleaning: tuple[str, ...]
 ) -> None:
-    prepare_for(told_by, plain)
     place = settled(counted, plain)
     before = place.look()
     (plain / "deep/er/c.txt").write_text("changed\n")
@@ -315,14 +259,12 @@ def test_a_snapshot_is_whole_whatever_git_removed_since_the_last(
         change(plain)
         after = place.look(before)
         assert is_whole(plain, after.tree), what
-        assert after == as_git_tells(plain, before), what
+        assert after == as_git_says(plain, before), what
         before = after
 
 
-@pytest.mark.parametrize("told_by", ["files", "git"])
-def test_a_snapshot_that_lost_one_object_is_written_again(counted: CountedGit, plain: Path, told_by: str) -> None:
+def test_a_snapshot_that_lost_one_object_is_written_again(counted: CountedGit, plain: Path) -> None:
     """As when git was ended while it removed some."""
-    prepare_for(told_by, plain)
     place = settled(counted, plain)
     (plain / "deep/er/c.txt").write_text("changed\n")
     before = place.look()
@@ -351,15 +293,13 @@ RULES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("told_by", ["files", "git"])
 @pytest.mark.parametrize("change", RULES.values(), ids=RULES.keys())
 def test_what_is_ignored_from_now_on_is_in_no_snapshot_unless_git_has_it(
-    counted: CountedGit, plain: Path, change: Callable[[Path], object], told_by: str
+    counted: CountedGit, plain: Path, change: Callable[[Path], object]
 ) -> None:
     if change is RULES["other rules in a file that the person names"]:
         (plain.parent / "named").write_text("")
         git(plain, "config", "core.excludesFile", str(plain.parent / "named"))
-    prepare_for(told_by, plain)
     place = settled(counted, plain)
     for name in ("new.txt", "deep/new.txt", "x.log", "b.bin", "deep/d.txt"):
         (plain / name).write_text("changed\n")
@@ -369,7 +309,7 @@ def test_what_is_ignored_from_now_on_is_in_no_snapshot_unless_git_has_it(
     until(lambda: counted.is_spared_by(place, before))
     change(plain)
     after = place.look(before)
-    assert after == as_git_tells(plain, before)
+    assert after == as_git_says(plain, before)
     assert after.tree == added_tree(plain) != before.tree
     (plain / "b.bin").write_text("and again\n")
     assert place.look(after).tree == added_tree(plain)
@@ -386,11 +326,7 @@ def added_tree(folder: Path) -> str:
     return told.stdout.decode().strip()
 
 
-@pytest.mark.parametrize("told_by", ["files", "git"])
-def test_a_file_that_is_ignored_but_in_the_index_may_go_and_come_back(
-    counted: CountedGit, plain: Path, told_by: str
-) -> None:
-    prepare_for(told_by, plain)
+def test_a_file_that_is_ignored_but_in_the_index_may_go_and_come_back(counted: CountedGit, plain: Path) -> None:
     (plain / "kept.log").write_text("kept\n")
     git(plain, "add", "--force", "kept.log")
     git(plain, "commit", "--quiet", "--message=kept")

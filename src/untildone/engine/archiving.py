@@ -11,7 +11,7 @@ from untildone.core.loop import Loop
 from untildone.core.value import replace
 from untildone.engine import programs
 from untildone.store import Store
-from untildone.workspace import workspace
+from untildone.workspace.diff import changed_files
 
 
 def archive(store: Store, loop: Loop, place: str = "") -> None:
@@ -20,7 +20,7 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
     `place` is where it worked, if not in the folder that its settings name.
     """
     place = place or loop.settings.workspace
-    files = workspace.changed_files(place, loop.start.tree, loop.changes.tree)
+    files = changed_files(place, loop.start.tree, loop.changes.tree)
     told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
     store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
     changes = replace(loop.changes, tree=None) if files is None else replace(loop.changes, files=len(files))

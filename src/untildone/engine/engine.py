@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
@@ -43,7 +42,7 @@ from untildone.engine.usage_limits import SharedLimits
 from untildone.store import Journal, Store
 from untildone.system import orphans
 from untildone.system.guard import Guard
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.look import Workspace
 
 LOOK_EVERY = 0.02
 
@@ -139,8 +138,7 @@ class Engine:
             groups: set[int] = set()
             try:
                 drive = _Drive(self, journal, groups)
-                with closing(drive.workspace):
-                    loop = drive.until_rest()
+                loop = drive.until_rest()
             finally:
                 orphans.end_all(mark, groups=frozenset(groups))
                 self.around.guard.forget(mark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from untildone.core.events import WorkspaceSeen
 from untildone.core.loop import Loop
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.look import Workspace
 
 CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildone resume` checks it again"
 

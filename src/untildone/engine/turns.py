@@ -19,8 +19,8 @@ from untildone.engine import usage_limits as limits
 from untildone.store import Journal
 from untildone.system import orphans, process
 from untildone.system.process import Cause, Ended, Spawn
-from untildone.workspace import workspace
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.diff import patch
+from untildone.workspace.look import Workspace
 
 if TYPE_CHECKING:
     from untildone.engine.engine import Engine, Surroundings
@@ -95,7 +95,7 @@ class Turn:
 
     def _diff(self) -> str:
         try:
-            diff = workspace.diff(self.drive.place, self.journal.loop.start.tree or "")
+            diff = patch(self.drive.place, self.journal.loop.start.tree or "")
         except UsageError:
             return ""
         return f"\n\nWhat changed in the workspace:\n```diff\n{diff[:SHOWN_DIFF]}\n```"
@@ -113,7 +113,6 @@ class Turn:
             timeout=self.timeout(),
             timeout_now=self.timeout,
             redactor=self.engine.around.redactor,
-            meanwhile=self.drive.workspace.make_ready,
         )
         self.engine.around.guard.ensure()
         ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.drive.wants_out)

@@ -29,7 +29,7 @@ from untildone.store import Store, layout, places
 from untildone.store.files import FileStore
 from untildone.system import disk
 from untildone.system.guard import Guard
-from untildone.workspace import workspace
+from untildone.workspace.worktrees import create_worktree
 
 if TYPE_CHECKING:
     from untildone.hosts.cluster.client import Cluster
@@ -95,7 +95,7 @@ def create(
     if in_cluster:
         wanted = _for_cluster(wanted, chosen, store)
     if wanted.worktree:
-        place = workspace.create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
+        place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
         wanted = replace(wanted, workspace=place)
     title = _shortened(" ".join(words.rest.split()))
     budget = replace(loop_budget(chosen, folder), iterations=words.remaining)

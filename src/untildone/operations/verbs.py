@@ -365,15 +365,15 @@ def diff(store: Store, loop_id: str, *, stat: bool = False, colour: bool = False
     """What the loop changed: up to its end if it has ended, up to now if not."""
     loop = store.load(loop_id)
     end = loop.changes.tree if loop.status.ended else None
-    from untildone.workspace import workspace
+    from untildone.workspace.diff import patch
 
     with _place(loop) as place:
-        return workspace.diff(place, loop.start.tree or "", end, stat=stat, colour=colour)
+        return patch(place, loop.start.tree or "", end, stat=stat, colour=colour)
 
 
 def diff_between(store: Store, loop_id: str, start_tree: str, end_tree: str | None) -> str:
     """What lies between two states of a loop's workspace; without an end, up to now."""
-    from untildone.workspace import workspace
+    from untildone.workspace.diff import patch
 
     with _place(store.load(loop_id)) as place:
-        return workspace.diff(place, start_tree, end_tree)
+        return patch(place, start_tree, end_tree)

@@ -1,4 +1,4 @@
-"""Asking git: as few processes as possible, and never through the person's hooks, index or configuration."""
+"""Calls of git: as few processes as possible, without the person's hooks, and without changing their index or configuration."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY
 from untildone.core.value import dataclass
 
 GIT_SECONDS = 300.0
 MANY_FILES = 1000
-"""From so many changed files on, git writes them into one pack: a file for each would take ten times as long."""
+"""From this number of changed files on, git writes them into one pack: a file for each would take ten times as long."""
 OURS = (":(exclude,glob)**/.loop/**", ":(exclude,glob)**/.claude/ralph-delta*.local.md")
-"""What untildone itself writes into a workspace: no work of the agent."""
+"""Files that untildone itself writes into a workspace."""
 
 _SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -29,12 +30,12 @@ _SETTINGS = {
 }
 _COMMAND = ("git", "--no-pager", *(part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")))
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-# These would point git somewhere else, as when untildone itself was started by a git hook.
+# Variables that would point git to another repository, as when a git hook started untildone.
 _FOREIGN = re.compile(r"GIT_(DIR|WORK_TREE|INDEX_\w+|\w*OBJECT_DIRECTOR\w+|COMMON_DIR|PREFIX|NAMESPACE|\w+_PATHSPECS)")
 
 
 class GitFailed(Exception):
-    """Git is missing, refuses or cannot: its own words."""
+    """Git is missing or failed. The text is git's own message."""
 
 
 def git(
@@ -63,12 +64,12 @@ class Entry:
     path: bytes
     tracked: bool
     nested: bool
-    """Another repository: a submodule, or one that git does not know."""
+    """Whether it is another repository: a submodule, or a repository that git does not track."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What one `git status` tells."""
+    """The result of one `git status`."""
 
     raw: bytes
     head: str | None
@@ -77,7 +78,7 @@ class Status:
 
     @property
     def foreign(self) -> list[bytes]:
-        """Repositories inside that are not submodules: git cannot always add them, and nobody asked for it."""
+        """Nested repositories that are not submodules. Git cannot always add them, so they are left out."""
         return [entry.path for entry in self.entries if entry.nested and not entry.tracked]
 
 
@@ -99,7 +100,7 @@ def status_of(root: str) -> Status:
 
 
 def root_of(path: str) -> str | None:
-    """The top of the work tree, found without a process."""
+    """The top folder of the work tree, found without a git process; None outside a repository."""
     folder = os.path.realpath(path)
     while not os.path.lexists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
@@ -109,8 +110,16 @@ def root_of(path: str) -> str | None:
     return folder
 
 
+def repository_at(path: str) -> str:
+    """As `root_of`, but UsageError outside a repository."""
+    root = root_of(path)
+    if root is None:
+        raise UsageError(f"The folder {path} is not in a git repository.", "make it one with: git init")
+    return root
+
+
 def git_folder(root: str) -> str:
-    """Where git keeps index and state of this work tree: `.git`, or what the file `.git` points to."""
+    """The folder with index and state of this work tree: `.git`, or the folder that the file `.git` names."""
     pointer = os.path.join(root, ".git")
     if os.path.isdir(pointer):
         return pointer
@@ -118,7 +127,7 @@ def git_folder(root: str) -> str:
 
 
 def git_folders(root: str) -> list[str]:
-    """The folder of this work tree and, if it is one of several, what it shares with the others: objects, configuration."""
+    """The folder of this work tree and, for a linked worktree, the folder that it shares: objects, configuration."""
     own = git_folder(root)
     try:
         with open(os.path.join(own, "commondir"), encoding="utf-8") as pointer:

@@ -1,4 +1,4 @@
-"""A glance at a small repository: if no file in it was touched since the last one, git need not be asked again."""
+"""A quick look at a small repository: if no file was touched since the last one, git need not be asked again."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from untildone.system import disk
-from untildone.workspace.git import git_folders
+from untildone.workspace.git import git, git_folders
 
 MOST_ENTRIES = 1500
-"""Files and folders: with more of them, git itself is as quick."""
+"""Files and folders. With more of them, git itself is as fast."""
 
 _OURS = b".loop"
 _CONTENT = frozenset({b"objects", b"logs", b"hooks"})
-"""Inside git's own folder: named by what is in them, or read by nobody here."""
+"""Folders inside `.git` that do not affect a snapshot."""
 
 Stamp = tuple[int, ...]
 Glance = Mapping[bytes, Stamp]
@@ -27,16 +27,16 @@ def stamp_of(path: bytes | str) -> Stamp | None:
 
 
 def is_racy(stamp: Stamp | None, taken_at: int) -> bool:
-    """By the later of its times: not everywhere does the last one tell of a change."""
+    """By the later of its two times: not every file system updates the change time."""
     return stamp is not None and disk.is_racy(max(stamp[1], stamp[3]), taken_at)
 
 
 def look(root: str, rules: Iterable[str] = ()) -> Glance | None:
-    """Every file of the work tree, ignored ones too, and of git's own folders; None: these are too many to be quick.
+    """Every file of the work tree, including ignored ones, and of `.git`; None if there are too many.
 
-    `rules` are files that say what is ignored, wherever they lie: they are named so that none is taken for a plain one."""
-    stamps = ((b"\0" + os.fsencode(path), stamp_of(path)) for path in rules)
-    found: dict[bytes, Stamp] = {name: stamp for name, stamp in stamps if stamp}
+    `rules` are further files to watch, outside the repository."""
+    stamps = ((os.fsencode(path), stamp_of(path)) for path in rules)
+    found: dict[bytes, Stamp] = {path: stamp for path, stamp in stamps if stamp}
     try:
         for path, stamp in _files(root):
             found[path] = stamp
@@ -46,13 +46,29 @@ def look(root: str, rules: Iterable[str] = ()) -> Glance | None:
 
 
 def touched(before: Glance, taken_at: int, after: Glance) -> set[bytes]:
-    """What may differ between two glances: also what was so new at the first that it may have changed unseen."""
+    """Paths that may differ between two looks, including those so new at the first that a later change may be invisible."""
     different = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     return different | {path for path, stamp in before.items() if is_racy(stamp, taken_at)}
 
 
+def rule_files(root: str) -> tuple[str, ...]:
+    """Files outside the repository that decide what git ignores: the person's configuration and ignore files."""
+    home = os.path.expanduser("~")
+    own = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git")
+    named = (os.environ.get(name, "") for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"))
+    usual = (
+        os.path.join(home, ".gitconfig"),
+        os.path.join(own, "config"),
+        "/etc/gitconfig",
+        os.path.join(own, "ignore"),
+    )
+    listed = git(root, "config", "--null", "--type=path", "--get-all", "core.excludesFile", fine=(0, 1)).split(b"\0")
+    ignore_files = (os.path.join(root, os.fsdecode(path)) for path in listed if path)
+    return (*filter(None, named), *usual, *ignore_files)
+
+
 class _TooMany(Exception):
-    """There is more than a glance can take in."""
+    """The work tree has more than `MOST_ENTRIES` entries."""
 
 
 def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
@@ -62,7 +78,7 @@ def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
     pending, seen = [top, *own], 0
     while pending:
         folder = pending.pop()
-        # A branch may be named as one of git's folders is: below `refs`, everything is looked at.
+        # A branch may have the name of one of these folders, so everything below `refs` counts.
         is_git = (place := os.path.join(folder, b"")).startswith(inside) and b"/refs/" not in place
         with os.scandir(folder) as entries:
             for entry in entries:

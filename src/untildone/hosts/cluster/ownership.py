@@ -8,23 +8,23 @@ that was taken for dead can no longer publish from the moment on that another ha
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from untildone.core.errors import UsageError
 from untildone.workspace.git import git, line_of
-from untildone.workspace.git_objects import write_object
+from untildone.workspace.objects import empty_tree
 
-_MARK = """tree {tree}
-author {who}
-committer {who}
-
-Loop {loop_id} of untildone
+_MARK = """Loop {loop_id} of untildone
 
 token: {token}
 published: {published}
 """
+_IDENTITY = {
+    f"GIT_{role}_{part}": stand_in
+    for role in ("AUTHOR", "COMMITTER")
+    for part, stand_in in (("NAME", "untildone"), ("EMAIL", "untildone@localhost"))
+}
 _PASSWORD = re.compile(r"://[^/@]*:[^/@]*@")
 _NO_BRANCH = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|[/.]$|^@$")
 _TOKEN = re.compile(r"^token: (\S+)$", re.MULTILINE)
@@ -101,12 +101,10 @@ def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
     git(repository, "push", "--quiet", "--no-verify", "--atomic", *leases, remote, *specs)
 
 
-def new_mark(git_folder: str, address: Address, token: str, published: str) -> str:
-    """A commit that says who owns the loop. It has no content and no parent: the remote keeps only the last one."""
-    who = f"untildone <untildone@localhost> {int(time.time())} +0000"
-    tree = write_object(git_folder, "tree", b"", published)
-    told = _MARK.format(tree=tree, who=who, loop_id=address.loop_id, token=token, published=published)
-    return write_object(git_folder, "commit", told.encode(), published)
+def new_mark(repository: str, address: Address, token: str, published: str) -> str:
+    """Write a commit that names the loop's owner. It has no content and no parent: the remote keeps only the last one."""
+    message = _MARK.format(loop_id=address.loop_id, token=token, published=published)
+    return line_of(git(repository, "commit-tree", empty_tree(published), env=_IDENTITY, stdin=message.encode()))
 
 
 def token_of(repository: str, mark: str) -> str:

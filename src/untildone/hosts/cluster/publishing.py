@@ -18,7 +18,7 @@ from untildone.hosts.cluster import ownership
 from untildone.hosts.cluster.clones import HEAD, Mirror, mirror_of
 from untildone.hosts.cluster.ownership import Address, Move
 from untildone.workspace import commits
-from untildone.workspace.git import GitFailed, git, git_folder, root_of
+from untildone.workspace.git import GitFailed, git, root_of
 
 CLAIMS_TRIED = 20
 """How often a claim is tried again that another one came before."""
@@ -158,7 +158,7 @@ class Published:
         if commit is None:
             raise UsageError(f"The branch that {place} is on has no commit.", "resume starts from what is published")
         if commit != self._commit:
-            mark = ownership.new_mark(git_folder(place), self._address, self._token, commit)
+            mark = ownership.new_mark(place, self._address, self._token, commit)
             self._tried(lambda: self._move(place, commit, mark), within, wants_out)
         return kept.all_in
 

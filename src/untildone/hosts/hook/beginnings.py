@@ -22,7 +22,7 @@ from untildone.hosts.hook.standings import at_rest
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
 from untildone.system import locks
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.look import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from untildone.hosts.hook import presence
 from untildone.store import Journal
 from untildone.system import orphans
 from untildone.system.guard import Guard
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.look import Workspace
 
 if TYPE_CHECKING:
     from untildone.hosts.hook.stops import Stop

@@ -181,16 +181,16 @@ class Stop:
         """What the gates said at an earlier stop holds only if the workspace is still the same."""
         if self.loop.claimed and self.loop.gates:
             from untildone.engine import rechecking
-            from untildone.workspace import workspace
+            from untildone.workspace.look import Workspace
 
-            seen = rechecking.changed_since(self.loop, workspace.Workspace(self.loop.settings.workspace))
+            seen = rechecking.changed_since(self.loop, Workspace(self.loop.settings.workspace))
             if seen is not None:
                 self.write(seen)
 
     def _workspace_now(self) -> Changes:
-        from untildone.workspace import workspace
+        from untildone.workspace.look import Workspace
 
-        return workspace.Workspace(self.loop.settings.workspace).look(self.loop.changes)
+        return Workspace(self.loop.settings.workspace).look(self.loop.changes)
 
     def _ended(self, turn: Turn) -> TurnEnded:
         answer = Answer(text=self.message[-KEPT_MESSAGE:], session_id=self.event.session_id)

@@ -20,7 +20,7 @@ from untildone.engine.rechecking import CHANGED_SINCE, changed_since
 from untildone.hosts.hook import runs
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
-from untildone.workspace.workspace import Workspace
+from untildone.workspace.look import Workspace
 
 PATIENCE = 5.0
 """Seconds that a hook which is still at work may take to let go of its loop."""

@@ -3,61 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.repositories import counts, create, delete, files_of, git, modify, strange_names
 
-from untildone.core.errors import UsageError
 from untildone.core.model import Changes
-from untildone.workspace import commits, workspace
-from untildone.workspace.workspace import Workspace
-
-
-@pytest.fixture(autouse=True)
-def _no_configuration_of_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "protocol.file.allow=always")
-    ended = subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, errors="replace", timeout=60
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Path:
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    return folder
-
-
-@pytest.fixture
-def repository(empty: Path) -> Path:
-    (empty / "a.txt").write_text("one\ntwo\n")
-    (empty / ".gitignore").write_text("ignored/\n*.log\n")
-    git(empty, "add", "--all")
-    git(empty, "commit", "--quiet", "--message=start")
-    return empty
-
-
-def counts(changes: Changes) -> tuple[int, int, int]:
-    return changes.files, changes.insertions, changes.deletions
-
-
-def files_of(folder: Path, tree: str | None) -> list[str]:
-    return git(folder, "ls-tree", "-r", "-z", "--name-only", str(tree)).split("\0")[:-1]
+from untildone.workspace import commits
+from untildone.workspace.diff import patch
+from untildone.workspace.look import BIG_FILE, Workspace, look
+from untildone.workspace.worktrees import create_worktree
 
 
 def test_nothing_changed(repository: Path) -> None:
@@ -67,19 +25,6 @@ def test_nothing_changed(repository: Path) -> None:
     assert first.head == git(repository, "rev-parse", "HEAD").strip()
     assert first.tree == git(repository, "rev-parse", "HEAD^{tree}").strip()
     assert counts(first) == (0, 0, 0)
-
-
-def modify(folder: Path) -> None:
-    (folder / "a.txt").write_text("one\n2\n")
-
-
-def create(folder: Path) -> None:
-    (folder / "new" / "deep").mkdir(parents=True)
-    (folder / "new" / "deep" / "b.txt").write_text("b\n")
-
-
-def delete(folder: Path) -> None:
-    (folder / "a.txt").unlink()
 
 
 def stage(folder: Path) -> None:
@@ -93,13 +38,6 @@ def make_executable(folder: Path) -> None:
 
 def dangling_link(folder: Path) -> None:
     (folder / "link").symlink_to("nowhere")
-
-
-def strange_names(folder: Path) -> None:
-    (folder / "new\nline").write_text("x\n")
-    (folder / " héllo — 世界\t'\".txt").write_text("x\n")
-    (folder / os.fsdecode(b"not-utf8-\xff")).write_text("x\n")
-    (folder / ":(exclude)b").write_text("x\n")
 
 
 def commit_it(folder: Path) -> None:
@@ -175,12 +113,12 @@ def test_index_hooks_and_stash_of_the_person_are_left_alone(repository: Path, tm
     first = looker.look()
     delete(repository)
     looker.look(first)
-    workspace.diff(str(repository), "HEAD")
+    patch(str(repository), "HEAD")
     assert index.read_bytes() == before
     assert (repository / ".git" / "config").read_bytes() == configuration
     assert not (repository / ".git" / "refs" / "stash").exists()
     assert commits.commit(str(repository), "with hooks") is not None
-    workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
+    create_worktree(str(repository), "L1", tmp_path / "tree")
     assert not (tmp_path / "hook-ran").exists()
 
 
@@ -259,7 +197,7 @@ def test_started_from_a_git_hook_it_still_looks_at_its_own_folder(
 
 def test_a_very_big_file_is_not_copied_but_seen(repository: Path) -> None:
     with (repository / "big").open("wb") as big:
-        big.truncate(workspace.BIG_FILE)
+        big.truncate(BIG_FILE)
     looker = Workspace(str(repository))
     before = looker.look()
     assert "big" not in files_of(repository, before.tree)
@@ -403,15 +341,15 @@ def test_git_reads_again_what_may_have_changed_where_times_are_coarser_than_thos
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    gone = workspace.look(str(tmp_path / "gone"), None)
-    assert gone == workspace.look(str(tmp_path / "gone"), gone)
+    gone = look(str(tmp_path / "gone"), None)
+    assert gone == look(str(tmp_path / "gone"), gone)
 
 
 def test_a_folder_that_becomes_a_repository(tmp_path: Path) -> None:
-    before = workspace.look(str(tmp_path))
+    before = look(str(tmp_path))
     git(tmp_path, "init", "--quiet")
     (tmp_path / "a").write_text("a\n")
-    after = workspace.look(str(tmp_path), before)
+    after = look(str(tmp_path), before)
     assert before.tree is None
     assert counts(after) == (1, 1, 0)
 
@@ -419,7 +357,7 @@ def test_a_folder_that_becomes_a_repository(tmp_path: Path) -> None:
 def test_many_may_look_at_once(repository: Path) -> None:
     modify(repository)
     seen: list[Changes] = []
-    threads = [threading.Thread(target=lambda: seen.append(workspace.look(str(repository)))) for _ in range(6)]
+    threads = [threading.Thread(target=lambda: seen.append(look(str(repository)))) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -431,144 +369,3 @@ def test_many_may_look_at_once(repository: Path) -> None:
 def test_a_snapshot_that_git_has_forgotten_is_compared_with_the_last_commit(repository: Path) -> None:
     modify(repository)
     assert counts(Workspace(str(repository)).look(Changes("x", tree="1" * 40))) == (1, 1, 1)
-
-
-def test_commit_takes_all_but_what_is_ignored(repository: Path) -> None:
-    strange_names(repository)
-    delete(repository)
-    (repository / "x.log").write_text("x")
-    made = commits.commit(str(repository), "Round 1\n\n# not a comment")
-    assert made == git(repository, "rev-parse", "HEAD").strip()
-    assert git(repository, "status", "--porcelain") == ""
-    assert git(repository, "log", "-1", "--format=%B|%an <%ae>|%cn <%ce>").strip() == (
-        "Round 1\n\n# not a comment|untildone <untildone@localhost>|untildone <untildone@localhost>"
-    )
-    assert len(files_of(repository, made)) == 5
-    assert commits.commit(str(repository), "again") is None
-
-
-def test_commit_is_made_by_the_person_who_is_configured_and_not_signed(repository: Path) -> None:
-    for name, value in (("user.name", "Ada"), ("commit.gpgSign", "true"), ("gpg.program", "/bin/false")):
-        git(repository, "config", name, value)
-    modify(repository)
-    commits.commit(str(repository), "")
-    assert git(repository, "log", "-1", "--format=%an <%ae>|%s").strip() == "Ada <untildone@localhost>|"
-
-
-def test_first_commit(empty: Path) -> None:
-    assert commits.commit(str(empty), "nothing yet") is None
-    (empty / "a").write_text("a")
-    assert commits.commit(str(empty), "first") is not None
-
-
-def test_commit_that_git_refuses_says_why(repository: Path) -> None:
-    modify(repository)
-    (repository / ".git" / "index.lock").touch()
-    with pytest.raises(UsageError, match=r"cannot be committed: Unable to create .*index\.lock"):
-        commits.commit(str(repository), "locked")
-
-
-def test_diff_from_a_snapshot_to_another_and_to_the_present(repository: Path) -> None:
-    looker = Workspace(str(repository))
-    start = looker.look()
-    modify(repository)
-    middle = looker.look(start)
-    create(repository)
-    assert start.tree
-    assert middle.tree
-    to_middle = workspace.diff(str(repository), start.tree, middle.tree)
-    assert "-two\n+2\n" in to_middle
-    assert "b.txt" not in to_middle
-    to_now = workspace.diff(str(repository), start.tree)
-    assert "-two\n+2\n" in to_now
-    assert "+++ b/new/deep/b.txt" in to_now
-    assert "2 files changed, 2 insertions(+), 1 deletion(-)" in workspace.diff(str(repository), start.tree, stat=True)
-    assert "\x1b[" not in to_now
-    assert "\x1b[32m+" in workspace.diff(str(repository), start.tree, colour=True)
-
-
-@pytest.mark.parametrize("start", ["1" * 40, "--output=stolen", ""])
-def test_diff_from_what_is_no_snapshot(repository: Path, start: str) -> None:
-    with pytest.raises(UsageError):
-        workspace.diff(str(repository), start)
-    assert not (repository / "stolen").exists()
-
-
-def test_without_a_repository_the_rest_says_so(tmp_path: Path) -> None:
-    attempts: tuple[Callable[[], object], ...] = (
-        lambda: workspace.diff(str(tmp_path), "HEAD"),
-        lambda: commits.commit(str(tmp_path), "x"),
-        lambda: workspace.create_worktree(str(tmp_path), "L1", tmp_path / "tree"),
-    )
-    for attempt in attempts:
-        with pytest.raises(UsageError, match="is not in a git repository"):
-            attempt()
-    assert workspace.describe(str(tmp_path)) == workspace.Description()
-
-
-def test_description(repository: Path, empty: Path) -> None:
-    head = git(repository, "rev-parse", "HEAD").strip()
-    assert workspace.describe(str(repository)) == workspace.Description(head, "main", clean=True)
-    modify(repository)
-    git(repository, "checkout", "--quiet", "--detach")
-    assert workspace.describe(str(repository)) == workspace.Description(head, None, clean=False)
-
-
-def test_worktree_has_its_own_branch_and_leaves_the_repository_alone(repository: Path, tmp_path: Path) -> None:
-    modify(repository)
-    tree = workspace.create_worktree(str(repository), "L7", tmp_path / "tree")
-    assert tree == str(tmp_path / "tree")
-    assert workspace.describe(tree).branch == "untildone/L7"
-    assert (tmp_path / "tree" / "a.txt").read_text() == "one\ntwo\n"
-    before = workspace.look(tree)
-    create(tmp_path / "tree")
-    assert counts(workspace.look(tree, before)) == (1, 1, 0)
-    assert commits.commit(tree, "in the worktree") is not None
-    assert workspace.describe(str(repository)).branch == "main"
-    assert not (repository / "new").exists()
-
-
-def test_worktree_of_a_folder_inside(repository: Path, tmp_path: Path) -> None:
-    (repository / "package").mkdir()
-    (repository / "package" / "x").write_text("x")
-    git(repository, "add", "--all")
-    git(repository, "commit", "--quiet", "--message=package")
-    tree = workspace.create_worktree(str(repository / "package"), "L1", tmp_path / "tree")
-    assert tree == str(tmp_path / "tree" / "package")
-
-
-def test_worktree_again_is_the_same_and_comes_back_when_lost(repository: Path, tmp_path: Path) -> None:
-    tree = workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
-    create(tmp_path / "tree")
-    made = commits.commit(tree, "work")
-    assert workspace.create_worktree(str(repository), "L1", tmp_path / "tree") == tree
-    (tmp_path / "tree").rename(tmp_path / "lost")
-    workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
-    assert workspace.describe(tree).commit == made
-
-
-def test_worktree_is_removed_only_with_its_work_in_a_commit(repository: Path, tmp_path: Path) -> None:
-    tree = workspace.create_worktree(str(repository), "L1", tmp_path / "tree")
-    create(tmp_path / "tree")
-    with pytest.raises(UsageError, match="not committed"):
-        workspace.remove_worktree(str(repository), tmp_path / "tree")
-    made = commits.commit(tree, "work")
-    workspace.remove_worktree(str(repository), tmp_path / "tree")
-    assert not (tmp_path / "tree").exists()
-    assert git(repository, "rev-parse", "untildone/L1").strip() == made
-    workspace.create_worktree(str(repository), "L2", tmp_path / "other")
-    create(tmp_path / "other")
-    workspace.remove_worktree(str(repository), tmp_path / "other", discard=True)
-    assert not (tmp_path / "other").exists()
-
-
-def test_worktree_that_cannot_be(repository: Path, empty: Path, tmp_path: Path) -> None:
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "x").write_text("x")
-    with pytest.raises(UsageError, match=r"No worktree can be made in .*already exists"):
-        workspace.create_worktree(str(repository), "L1", tmp_path / "full")
-
-
-def test_worktree_needs_a_commit(empty: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has no commit yet"):
-        workspace.create_worktree(str(empty), "L1", tmp_path / "tree")

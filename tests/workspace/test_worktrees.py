@@ -1,0 +1,71 @@
+"""A loop's own worktree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.repositories import counts, create, git, modify
+
+from untildone.core.errors import UsageError
+from untildone.workspace import commits
+from untildone.workspace.diff import patch
+from untildone.workspace.look import look
+from untildone.workspace.worktrees import create_worktree
+
+
+def test_worktree_has_its_own_branch_and_leaves_the_repository_alone(repository: Path, tmp_path: Path) -> None:
+    modify(repository)
+    tree = create_worktree(str(repository), "L7", tmp_path / "tree")
+    assert tree == str(tmp_path / "tree")
+    assert git(Path(tree), "branch", "--show-current") == "untildone/L7"
+    assert (tmp_path / "tree" / "a.txt").read_text() == "one\ntwo\n"
+    before = look(tree)
+    create(tmp_path / "tree")
+    assert counts(look(tree, before)) == (1, 1, 0)
+    assert commits.commit(tree, "in the worktree") is not None
+    assert git(repository, "branch", "--show-current") == "main"
+    assert not (repository / "new").exists()
+
+
+def test_worktree_of_a_folder_inside(repository: Path, tmp_path: Path) -> None:
+    (repository / "package").mkdir()
+    (repository / "package" / "x").write_text("x")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message=package")
+    tree = create_worktree(str(repository / "package"), "L1", tmp_path / "tree")
+    assert tree == str(tmp_path / "tree" / "package")
+
+
+def test_worktree_again_is_the_same_and_comes_back_when_lost(repository: Path, tmp_path: Path) -> None:
+    tree = create_worktree(str(repository), "L1", tmp_path / "tree")
+    create(tmp_path / "tree")
+    made = commits.commit(tree, "work")
+    assert create_worktree(str(repository), "L1", tmp_path / "tree") == tree
+    (tmp_path / "tree").rename(tmp_path / "lost")
+    create_worktree(str(repository), "L1", tmp_path / "tree")
+    assert git(Path(tree), "rev-parse", "HEAD") == made
+
+
+def test_worktree_that_cannot_be(repository: Path, empty: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("x")
+    with pytest.raises(UsageError, match=r"No worktree can be made in .*already exists"):
+        create_worktree(str(repository), "L1", tmp_path / "full")
+
+
+def test_worktree_needs_a_commit(empty: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no commit yet"):
+        create_worktree(str(empty), "L1", tmp_path / "tree")
+
+
+def test_without_a_repository_the_rest_says_so(tmp_path: Path) -> None:
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: patch(str(tmp_path), "HEAD"),
+        lambda: commits.commit(str(tmp_path), "x"),
+        lambda: create_worktree(str(tmp_path), "L1", tmp_path / "tree"),
+    )
+    for attempt in attempts:
+        with pytest.raises(UsageError, match="is not in a git repository"):
+            attempt()
