@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.cluster import git
 
 from untildone.agents import AgentEvent
 from untildone.core.actions import AwaitPerson
@@ -158,36 +157,6 @@ def test_more_time_given_while_the_agent_works_is_used(tmp_path: Path, limit: st
 
 
 # The first rounds last until nothing of git's own is so new that only git tells.
-WAITS_FOR_DRAFTS = """#!/bin/sh
-cat > /dev/null
-echo "call $$" >> ../all
-test $(wc -l < ../all) -lt 5 && cp ../all a.txt
-test $(wc -l < ../all) -lt 3 && sleep 0.3 && exit
-for turn in $(seq 600); do
-    ls .git/objects | grep -q tmp_obj && echo yes >> ../seen && exit
-    sleep 0.1
-done
-"""
-
-
-def test_what_is_made_ready_while_the_agent_works_is_gone_when_the_loop_rests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    place, program = tmp_path / "workspace", tmp_path / "agent.sh"
-    git(tmp_path, "init", "--quiet", str(place))
-    git(place, "commit", "--quiet", "--allow-empty", "--message=first")
-    program.write_text(WAITS_FOR_DRAFTS)
-    program.chmod(0o755)
-    choice = AgentChoice("worker", "command", command=str(program))
-    loop = driven(tmp_path, FileStore(tmp_path / ".loop"), choice, NobodyWatches(), Budget(iterations=5))
-    assert loop.spend.iterations == 5
-    assert (place / "a.txt").read_text().count("call") == 4
-    assert (tmp_path / "seen").read_text() == "yes\n" * 3
-    assert list((place / ".git" / "objects").glob("tmp_*")) == []
-    git(place, "fsck", "--strict")
-
-
 @pytest.mark.parametrize("begun", [False, True])
 def test_nothing_is_written_behind_the_end(tmp_path: Path, begun: bool) -> None:
     """Seed 1 of chaos, stories 49 and 175: who came to a loop in the moment of its end looked at the workspace, and wrote that down."""

@@ -60,9 +60,6 @@ class Spool(Protocol):
     def write(self, content: bytes) -> None:
         """Add to it. Even nothing makes it be there."""
 
-    def make_ready(self) -> None:
-        """While there is time: whatever lets the next output begin sooner."""
-
     def close(self) -> None:
         """Nothing more will be written."""
 

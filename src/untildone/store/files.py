@@ -29,7 +29,7 @@ from untildone.store.journal import FileJournal, Writing, entries_after
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_id, meant
-from untildone.store.spool import NEXT, FileSpool
+from untildone.store.spool import FileSpool
 from untildone.system import disk, locks
 
 TYPE_CHECKING = False
@@ -330,8 +330,6 @@ class FileStore:
     def _move_to_history(self, live: Path, loop_id: str, documents: Mapping[str, str]) -> None:
         for name, text in documents.items():
             disk.replace_file(live / name, self.redactor.text(text).encode("utf-8", "replace"))
-        with suppress(OSError):
-            (live / "output" / NEXT).unlink(missing_ok=True)
         history = self.root / "history"
         day = timestamp(self.load(loop_id).created_at)[:10]
         with disk.told_as_sentence(history):

@@ -35,8 +35,6 @@ class Spool(Protocol):
 
     def write(self, content: bytes) -> None: ...
 
-    def make_ready(self) -> None: ...
-
     def close(self) -> None: ...
 
 
@@ -64,8 +62,6 @@ class Spawn:
     lines_together: bool = False
     """Many lines that come at once may be handed on as one piece."""
     redactor: Redactor | None = None
-    meanwhile: Callable[[], None] | None = None
-    """To be done once, while the program works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +159,6 @@ class _Listener:
 
     def listen(self, started: float, interrupted: Callable[[], bool]) -> Cause:
         try:
-            self._use_the_time()
             self._listen(started, interrupted)
         except BaseException:
             self._end_now()
@@ -171,12 +166,6 @@ class _Listener:
         finally:
             self.pipes.close()
         return self.cause
-
-    def _use_the_time(self) -> None:
-        if self.spawn.spool is not None:
-            self.spawn.spool.make_ready()
-        if self.spawn.meanwhile is not None:
-            self.spawn.meanwhile()
 
     def _listen(self, started: float, interrupted: Callable[[], bool]) -> None:
         deadline = _deadline(started, self.spawn.timeout)

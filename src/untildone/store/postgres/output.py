@@ -56,9 +56,6 @@ class PostgresSpool:
             self._writer = _Writer(self._database, self._turn, self._token(), self.size())
         self._writer.write(content)
 
-    def make_ready(self) -> None:
-        """The database needs nothing for it."""
-
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
