@@ -42,6 +42,16 @@ class _Cheap:
 
 
 @dataclass(frozen=True, slots=True)
+class _Written:
+    """A tree that git has written."""
+
+    tree: str
+    complete: bool
+    """Whether git could read every file."""
+    made: Mapping[bytes, str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Facts:
     """A work tree as git sees it."""
 
@@ -137,21 +147,25 @@ class Workspace:
             return _Facts(status.head, tree_of(root, status.head), clean=True)
         stamped = zip(status.entries, cheap.stamps, strict=True)
         too_big = {entry.path: stamp for entry, stamp in stamped if stamp and stamp[0] >= BIG_FILE}
-        tree, complete, made = self._written(root, status, too_big)
-        beside = (cheap.nested, tuple(too_big.items()), () if complete else cheap.stamps)
+        written = self._written(root, status, too_big)
+        beside = (cheap.nested, tuple(too_big.items()), () if written.complete else cheap.stamps)
         mark = hashlib.sha256(repr(beside).encode()).hexdigest()[:16] if any(beside) else ""
-        return _Facts(status.head, tree, clean=False, beside=mark, made=made)
+        return _Facts(status.head, written.tree, clean=False, beside=mark, made=written.made)
 
-    def _written(self, root: str, status: Status, left_out: Collection[bytes]) -> tuple[str, bool, Mapping[bytes, str]]:
-        """The tree, whether it contains every file, and its new objects. If git has deleted objects that were staged
-        earlier, everything is staged again."""
+    def _written(self, root: str, status: Status, left_out: Collection[bytes]) -> _Written:
+        """If git has deleted objects that were staged earlier, everything is staged again."""
+        try:
+            written = self._staged(root, status, left_out)
+            if are_there(root, written.made.values()):
+                return written
+        except GitFailed:
+            pass
+        self._index.forget()
+        return self._staged(root, status, left_out)
+
+    def _staged(self, root: str, status: Status, left_out: Collection[bytes]) -> _Written:
         tree, complete = self._index.write_tree(root, status, left_out)
-        made = made_since(root, status.head, tree)
-        if not are_there(root, made.values()):
-            self._index.forget()
-            tree, complete = self._index.write_tree(root, status, left_out)
-            made = made_since(root, status.head, tree)
-        return tree, complete, made
+        return _Written(tree, complete, made_since(root, status.head, tree))
 
     def _walk(self, previous: Changes | None) -> Changes:
         files = dict(files_below(os.fsencode(self.path)))
