@@ -86,7 +86,8 @@ def pages(root: Path) -> tuple[Path, ...]:
     """In the order in which a newcomer reads them."""
     guide = root / "docs" / "guide.md"
     others = sorted(path for path in (root / "docs").glob("*.md") if path != guide)
-    return (root / "README.md", guide, *others, root / "CONTRIBUTING.md")
+    for_developers = ("CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "examples/README.md")
+    return (root / "README.md", guide, *others, *(root / name for name in for_developers))
 
 
 def stories(blocks: Iterable[Block]) -> Iterator[Story]:
