@@ -13,6 +13,6 @@ if command -v untildone >/dev/null 2>&1; then
     run "$@"
 fi
 case $(cat) in
-    *\"prompt\":\"/*until-done*) echo '{"decision":"block","reason":"untildone is not installed: pip install untildone"}' ;;
+    *\"prompt\":\"/*until-done*) echo '{"decision":"block","reason":"untildone is not installed: run `uv tool install .` in a clone of its repository"}' ;;
     *) echo '{}' ;;
 esac

@@ -40,14 +40,22 @@ class Place:
         return self.home.parent / "agents"
 
     @property
+    def tools(self) -> Path:
+        """A folder on PATH with uv, which the documents use to install untildone."""
+        return self.home.parent / "tools"
+
+    @property
     def environment(self) -> dict[str, str]:
-        return {**environment(self.home, self.temporary, self.agents), **_ways_to_packages()}
+        return {**environment(self.home, self.temporary, self.agents, self.tools), **_ways_to_packages()}
 
 
 def _ways_to_packages() -> dict[str, str]:
     """How this machine reaches its package index, where it is told by variables."""
     ways = ("http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "requests_ca_bundle")
-    return {name: told for name, told in os.environ.items() if name.startswith("PIP_") or name.lower() in ways}
+    found = {
+        name: told for name, told in os.environ.items() if name.startswith(("PIP_", "UV_")) or name.lower() in ways
+    }
+    return {"UV_PYTHON_DOWNLOADS": "never", **found}
 
 
 def main() -> int:
@@ -67,9 +75,10 @@ def main() -> int:
 
 
 def visit(place: Place, *, this_tree: bool) -> int:
-    for made in (place.home, place.temporary, place.agents, place.home.parent / "folders"):
+    for made in (place.home, place.temporary, place.agents, place.tools, place.home.parent / "folders"):
         made.mkdir(parents=True)
     (copy_tree if this_tree else clone)(place.clone)
+    (place.tools / "uv").symlink_to(Path(sys.executable).with_name("uv"))
     blocks, undeclared = read_all(place.clone)
     told = list(stories(blocks))
     problems = [*undeclared]

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 VENV = Path(".venvs") / "untildone"
-"""Where the guide installs untildone, under the home."""
+"""Where the documents install untildone as a library, under the home."""
 PROGRAMS = Path(".local") / "bin"
 
 _DONE_IN_EVERY_MODE = (

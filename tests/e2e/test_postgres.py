@@ -157,7 +157,7 @@ def test_without_the_package_the_way_to_it_is_told(cli: CommandLine) -> None:
     ended = run(cli, "list", "--store", "postgres://user@host/x")
     assert ended.code == 2
     assert "psycopg, which is not installed" in ended.errors
-    assert "pip install 'untildone[cluster]'" in ended.errors
+    assert "uv tool install '.[cluster]'" in ended.errors
 
 
 def stream(server: Server, loop_id: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
     UntilDoneError            a sentence (what, where), a hint (what to do), an exit code
     ├── UsageError            what the person typed or configured cannot work            exit 2
     │   ├── LoopNotFound      no loop, or more than one, has that name
+    │   ├── MissingPackage    a package of an extra is not installed
     │   ├── UnknownName       no agent, mode or gate has that name
     │   └── WrongMove         the loop's status does not allow this control
     ├── LoopBusy              another runner drives this loop                            exit 2
@@ -32,6 +33,12 @@ class UsageError(UntilDoneError):
 
 class LoopNotFound(UsageError):
     pass
+
+
+class MissingPackage(UsageError):
+    def __init__(self, sentence: str, extra: str) -> None:
+        command = f"uv tool install '.[{extra}]', or pipx install --force '.[{extra}]'"
+        super().__init__(sentence, f"install the extra `{extra}`; in a clone of untildone: {command}")
 
 
 class UnknownName(UsageError):

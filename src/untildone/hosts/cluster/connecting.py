@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from untildone.core.errors import StoreError, UsageError
+from untildone.core.errors import MissingPackage, StoreError, UsageError
 
 if TYPE_CHECKING:
     from temporalio.client import Client, TLSConfig
@@ -100,9 +100,7 @@ def check_package() -> None:
     import importlib.util
 
     if importlib.util.find_spec("temporalio") is None:
-        raise UsageError(
-            "A cluster needs the package temporalio, which is not installed.", "pip install 'untildone[cluster]'"
-        )
+        raise MissingPackage("A cluster needs the package temporalio, which is not installed.", "cluster")
 
 
 def unreachable(access: Access, problem: BaseException) -> StoreError:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from untildone.core.errors import StoreError, UsageError
+from untildone.core.errors import MissingPackage, StoreError
 from untildone.store.postgres import addresses, schema
 from untildone.store.postgres.problems import passes, told
 
@@ -87,10 +87,8 @@ class Database:
         try:
             from psycopg_pool import ConnectionPool
         except ImportError:
-            raise UsageError(
-                "Loops in Postgres need the package psycopg, which is not installed.",
-                "pip install 'untildone[cluster]'",
-            ) from None
+            sentence = "Loops in Postgres need the package psycopg, which is not installed."
+            raise MissingPackage(sentence, "cluster") from None
         self._prepare()
         # Whatever it has to say is said as an error of ours.
         logging.getLogger("psycopg").addHandler(logging.NullHandler())

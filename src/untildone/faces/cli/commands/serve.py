@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from untildone.core.codec import timestamp
-from untildone.core.errors import UsageError
+from untildone.core.errors import MissingPackage, UsageError
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands.run import existing_folder
 
@@ -93,9 +93,7 @@ def _check_cluster(folders: Sequence[Path]) -> None:
 def _check_packages() -> None:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise UsageError(
-            f"The server needs packages that are not installed: {', '.join(missing)}.", "pip install 'untildone[serve]'"
-        )
+        raise MissingPackage(f"The server needs packages that are not installed: {', '.join(missing)}.", "serve")
 
 
 def _check_reach(host: str, *, allow_remote: bool) -> None:
