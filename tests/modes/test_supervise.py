@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from untildone.core import review
 from untildone.core.actions import AskAgent
 from untildone.core.events import MessageSent, ResumeRequested, TurnInterrupted
 from untildone.core.kinds import Interruption
@@ -25,6 +24,7 @@ from untildone.core.model import (
     SessionUse,
     Status,
 )
+from untildone.gates.review import question
 from untildone.testing import driver
 from untildone.testing.driver import WORKER, Driver, Reply, fails
 
@@ -254,7 +254,7 @@ def test_a_fresh_context_is_told_everything_each_time() -> None:
 
 def test_feedback_without_end_is_cut() -> None:
     loop = supervised(["I did it."], ["x" * 1_000_000], Budget(iterations=1)).run()
-    assert len(loop.gates[0].tail) < review.LONGEST_FEEDBACK + 10
+    assert len(loop.gates[0].tail) < question.LONGEST_FEEDBACK + 10
 
 
 def test_after_the_budget_the_feedback_is_not_lost() -> None:

@@ -56,12 +56,43 @@ class AskAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class RunGates:
-    """Run the checks in the workspace: `GatesRan`."""
+class RunCommand:
+    """A gate needs a command run in the workspace."""
 
-    checks: tuple[str, ...]
+    command: str
     timeout: float
-    require_change: bool
+    """Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectWorkspace:
+    """A gate needs to know how the workspace differs from the one in which the loop began."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskSupervisor:
+    """A gate needs the supervisor's answer to a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateStep:
+    """One thing that a gate needs done; its result carries the same gate and command."""
+
+    gate: str
+    """The gate's name."""
+    need: RunCommand | InspectWorkspace | AskSupervisor
+
+    @property
+    def command(self) -> str:
+        """Empty for a step that runs none."""
+        return self.need.command if isinstance(self.need, RunCommand) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunGates:
+    """Run these steps in their order, write `GateStarted` before each command, then `GatesRan`."""
+
+    steps: tuple[GateStep, ...]
 
 
 @dataclass(frozen=True, slots=True)

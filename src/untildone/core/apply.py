@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from untildone.core import budget as budgets
-from untildone.core import gates, rounds, tasks
+from untildone.core import gate_output, rounds, tasks
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -242,9 +242,9 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
 
 
 def _with_changes(loop: Loop, role: Role, changes: Changes) -> Loop:
-    """Checks prove nothing of a workspace that a supervisor changed after them; its own word is about what it left."""
+    """A supervisor that changes the workspace voids the earlier results; its own follows and is about what it left."""
     if role is Role.SUPERVISOR and changes.fingerprint != loop.last_seen:
-        loop = replace(loop, gates=tuple(result for result in loop.gates if result.gate == "review"), checked="")
+        loop = replace(loop, gates=(), checked="")
     return replace(loop, changes=changes)
 
 
@@ -368,7 +368,7 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
     loop = replace(loop, checked=event.seen or loop.checked)
     if not failed:
         return loop
-    check = gates.signature(failed)
+    check = gate_output.signature(failed)
     again = loop.stall.unchanged and check == loop.stall.check
     checks = loop.stall.checks + 1 if again else int(loop.stall.unchanged)
     return replace(loop, stall=replace(loop.stall, check=check, checks=checks))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from untildone.core import budget as budgets
-from untildone.core import review, rounds
-from untildone.core.actions import Action, Ask, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core import gate, rounds
+from untildone.core.actions import Action, Ask, AskAgent, AskSupervisor, AwaitPerson, Record, Rest, RunGates, Wait
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -16,10 +16,12 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
 )
+from untildone.core.gate import GatesOf
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
-from untildone.core.model import AgentChoice, Failure, FailureKind, Outcome, Role, SessionUse, Status
+from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Outcome, Role, SessionUse, Status
+from untildone.core.retries import SESSION_IS_UNUSABLE, needs_new_session
 from untildone.core.value import replace
 
 SAME_AGAIN = 3
@@ -32,11 +34,12 @@ MOST_CONSULTATIONS = 10
 FIRST_LIMIT_WAIT, LONGEST_LIMIT_WAIT = 60.0, 1800.0
 
 
-def decide(loop: Loop, now: float, mode: Mode) -> Action:
+def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
+    """The next action of the loop. `gates_of` is asked only when the agent claims to be done."""
     if loop.status.ended:
         return Rest(loop.outcome)
     if loop.turn is not None:
-        return _understand(loop, loop.turn, now, mode)
+        return _understand(loop, loop.turn, now, mode, gates_of)
     if loop.stop is not None:
         return _rest(loop.stop.outcome)
     if loop.status is not Status.RUNNING:
@@ -48,7 +51,7 @@ def decide(loop: Loop, now: float, mode: Mode) -> Action:
     if loop.live_state is not None:
         return _take_in(loop, mode.absorb(loop, loop.live_state))
     wanted_more = bool(loop.inbox)
-    return _judge(loop, now, mode) if loop.claimed and not wanted_more else _go_on(loop, now, mode)
+    return _judge(loop, now, mode, gates_of) if loop.claimed and not wanted_more else _go_on(loop, now, mode)
 
 
 def _question(loop: Loop, mode: Mode) -> AwaitPerson:
@@ -61,7 +64,7 @@ def _rest(outcome: Outcome, reason: str = "") -> Record:
     return Record((Rested(outcome, reason),))
 
 
-def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
+def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesOf) -> Record:
     """A turn was taken: make sense of what came of it."""
     answer = loop.answer
     if answer is None:
@@ -72,8 +75,9 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode) -> Record:
         return Record((_after_failure(loop, turn, answer.failure, now),))
     if turn.role is not Role.WORKER and not answer.text.strip():
         return Record((_said_nothing(loop, turn, now),))
-    if loop.claimed:
-        return Record((GatesRan((review.result(loop, answer),)),))
+    verdict = _verdict(loop, answer, gates_of) if loop.claimed else None
+    if verdict is not None:
+        return Record((verdict,))
     read = mode.read(loop, turn.role, answer)
     once = loop.settings.once and turn.role is Role.WORKER
     return _take_in(loop, replace(read, claimed=True) if once else read)
@@ -110,7 +114,7 @@ def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> Even
     kind = failure.kind
     if kind is FailureKind.LIMIT:
         return _limit(loop, turn, failure, now)
-    if turn.session is not SessionUse.NEW and kind in review.SESSION_IS_OF_NO_USE:
+    if turn.session is not SessionUse.NEW and kind in SESSION_IS_UNUSABLE:
         return TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True)
     retried = kind in (FailureKind.OVERLOADED, FailureKind.CRASHED, FailureKind.TIMEOUT, FailureKind.MALFORMED)
     if retried and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
@@ -137,14 +141,24 @@ def _failure_sentence(turn: Turn, failure: Failure) -> str:
     return f"{turn.role.value.capitalize()} {turn.profile}: {told}{tries}. hint: {failures.hint(failure.kind, turn.profile)}"
 
 
-def _judge(loop: Loop, now: float, mode: Mode) -> Action:
-    """The agent claims to be done: nobody is taken at their word."""
-    settings, said = loop.settings, {result.gate for result in loop.gates}
-    if (settings.checks or settings.require_change) and not said & {"check", "require_change"}:
-        return RunGates(settings.checks, settings.check_timeout, settings.require_change)
-    if settings.review and "review" not in said:
-        reviewer = _available(loop, Role.SUPERVISOR, now)
-        return _ask(loop, now, review.ask(loop, None if isinstance(reviewer, Wait) else reviewer))
+def _verdict(loop: Loop, answer: Answer, gates_of: GatesOf) -> GatesRan | None:
+    """The judgement of the gate whose question the supervisor answered: the first one without a result."""
+    for asking, step in gate.pending(loop, gates_of(loop.settings)):
+        if isinstance(step.need, AskSupervisor):
+            return GatesRan((asking.judge(loop, step, answer),))
+    return None
+
+
+def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
+    """The agent claims to be done: every gate must agree before that is believed."""
+    pending = gate.pending(loop, gates_of(loop.settings))
+    steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor))
+    if steps:
+        return RunGates(steps)
+    if pending:
+        supervisor = _available(loop, Role.SUPERVISOR, now)
+        asking, _ = pending[0]
+        return _ask(loop, now, asking.ask(loop, None if isinstance(supervisor, Wait) else supervisor))
     outcome = Outcome.VERIFIED if loop.gates else Outcome.CLAIMED
     if _has_company(loop, mode):
         return AwaitPerson(f"{outcome.sentence} What next?", leave=outcome)
@@ -260,7 +274,7 @@ def _turn(loop: Loop, wish: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
 def _session(loop: Loop, wish: Ask, agent: AgentChoice) -> tuple[SessionUse, str | None]:
     """What was wished for, as far as the agent can do it and there is something to go on from."""
     needs = {SessionUse.RESUME: wish.role, SessionUse.FORK: Role.WORKER}
-    if wish.session not in needs or wish.session.value not in agent.abilities or review.wants_fresh(loop, wish.role):
+    if wish.session not in needs or wish.session.value not in agent.abilities or needs_new_session(loop, wish.role):
         return SessionUse.NEW, None
     session = loop.session_of(needs[wish.session], agent.profile)
     return (wish.session, session.session_id) if session else (SessionUse.NEW, None)

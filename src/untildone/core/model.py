@@ -165,6 +165,8 @@ class LoopSettings:
     check_timeout: float = 600.0
     review: bool = False
     require_change: bool = False
+    gates: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """Gates of plugins, by entry point or `module:NAME`, each with the argument that the person gave it."""
     promise: str | None = "<promise>COMPLETE</promise>"
     marker: str = "[TASK_COMPLETED]"
     context: Context = Context.CONTINUE
@@ -263,7 +265,7 @@ class GateResult:
     """One gate's word on a claim."""
 
     gate: str
-    """`check`, `require_change` or `review`."""
+    """The gate's name, such as `check`."""
     command: str
     passed: bool
     tail: str = ""
@@ -272,3 +274,8 @@ class GateResult:
     output_sha256: str = ""
     reason: str = ""
     """Why it failed, in a few words: `exit code 1`, `ran no test`, `timed out after 600 s`."""
+
+    @property
+    def said(self) -> str:
+        """What the supervisor said, word for word; empty for a gate that ran a command."""
+        return "" if self.command else self.tail

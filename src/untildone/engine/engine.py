@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
-from untildone import modes
+from untildone import gates, modes
 from untildone.agents import AgentEvent
 from untildone.core import budget as budgets
 from untildone.core import rounds
-from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, Record, Rest, RunGates, Wait
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
@@ -33,12 +33,13 @@ from untildone.core.loop import Limit, Loop
 from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
-from untildone.engine import checks, turns
+from untildone.engine import gating, turns
 from untildone.engine import usage_limits as limits
 from untildone.engine.archiving import archive
 from untildone.engine.rechecking import CHANGED_SINCE, changed_since
 from untildone.engine.site import Here, Site
 from untildone.engine.usage_limits import SharedLimits
+from untildone.gates import gates_of
 from untildone.store import Journal, Store
 from untildone.system import orphans
 from untildone.system.guard import Guard
@@ -221,7 +222,7 @@ class _Drive:
 
     def decided(self) -> Action:
         self.decided_at = self.journal.loop.seq
-        return decide(self.journal.loop, self.around.clock(), self.mode)
+        return decide(self.journal.loop, self.around.clock(), self.mode, gates_of)
 
     def carry_out(self, action: Action) -> None:
         match action:
@@ -327,30 +328,26 @@ class _Drive:
         self.journal.append()
         loop, started = self.journal.loop, time.monotonic()
         results: list[GateResult] = []
-        if action.require_change:
-            results.append(checks.require_change(loop.start, loop.changes))
-        for command in action.checks:
-            results.append(self.run_check(command, action.timeout))
+        for step in action.steps:
+            results.append(self.run_step(step))
             if self.wants_out():
                 return
         self.around.site.secure(loop, f"Checks after round {loop.spend.iterations}: {loop.title}")
         seen = self.workspace.look(loop.changes).fingerprint
         self.write(GatesRan(tuple(results), time.monotonic() - started, seen), sync=False)
 
-    def run_check(self, command: str, timeout: float) -> GateResult:
-        self.write(GateStarted(command), sync=False)
-        self.engine.observer.gate(command, None)
-        result = checks.run_check(
-            command,
-            cwd=self.place,
-            env=turns.environment(self.around, self.journal.loop.loop_id),
-            timeout=timeout,
-            interrupted=self.wants_out,
-            redactor=self.around.redactor,
-            groups=self.groups,
-        )
-        self.engine.observer.gate(command, result)
+    def run_step(self, step: GateStep) -> GateResult:
+        if step.command:
+            self.write(GateStarted(step.command), sync=False)
+            self.engine.observer.gate(step.command, None)
+        result = gating.run_step(gates.find(step.gate), step, self.journal.loop, self.room())
+        if step.command:
+            self.engine.observer.gate(step.command, result)
         return result
+
+    def room(self) -> gating.Room:
+        env = turns.environment(self.around, self.journal.loop.loop_id)
+        return gating.Room(self.place, env, self.wants_out, self.around.redactor, self.groups)
 
     def wait(self, until: float, reason: str) -> None:
         """Until the time has come, or somebody says something."""

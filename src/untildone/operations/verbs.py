@@ -33,6 +33,8 @@ from untildone.store import Journal, Store, files, places
 from untildone.store.files import FileStore
 
 if TYPE_CHECKING:
+    from untildone.core.actions import GateStep
+    from untildone.core.gate import Gate
     from untildone.system.guard import Watched
 
 PLANNED = (
@@ -216,6 +218,7 @@ def _settle(store: Store, loop_id: str) -> Loop:
     from untildone import modes
     from untildone.core.actions import Record
     from untildone.core.decide import decide
+    from untildone.gates import gates_of
     from untildone.system import orphans
 
     try:
@@ -223,7 +226,7 @@ def _settle(store: Store, loop_id: str) -> Loop:
             # As every new runner does: the one before may have died, and its guard as well.
             orphans.end_all(orphans.mark(loop_id)[0])
             mode = modes.find(journal.loop.settings.mode)
-            while isinstance(action := decide(journal.loop, time.time(), mode), Record):
+            while isinstance(action := decide(journal.loop, time.time(), mode, gates_of), Record):
                 journal.append(*action.events)
             loop = journal.loop
     except LoopBusy:
@@ -299,25 +302,41 @@ class Verification:
 
 
 def verify(store: Store, loop_id: str, environment: Mapping[str, str]) -> tuple[Verification, ...]:
-    """Run the checks of an ended loop again."""
-    import json
-
+    """Run the commands of an ended loop's gates again."""
     told = receipt(store, loop_id)
     if told is None:
         raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends")
-    try:
-        gates = [gate for gate in json.loads(told)["gates"] if gate["gate"] == "check"]
-    except (ValueError, KeyError, TypeError) as problem:
-        raise UsageError(
-            f"The receipt of loop {loop_id} cannot be read: {problem}.", "it was damaged or edited"
-        ) from None
     loop = store.load(loop_id)
+    steps = _commands(loop_id, loop, told)
     from untildone.system.guard import guarded
 
     with _place(loop) as place, guarded(f"verify-{loop_id}") as watched:
         return tuple(
-            Verification(gate, _check_again(loop, place, gate["command"], environment, watched)) for gate in gates
+            Verification(entry, _run_again(gate, step, loop, place, environment, watched))
+            for entry, gate, step in steps
         )
+
+
+def _commands(loop_id: str, loop: Loop, told: str) -> list[tuple[Mapping[str, Any], Gate, GateStep]]:
+    """The gates of a receipt that ran a command, each with the step that runs it again."""
+    import json
+
+    from untildone.gates import gates_of
+
+    try:
+        entries = {(entry["gate"], entry["command"]): entry for entry in json.loads(told)["gates"] if entry["command"]}
+    except (ValueError, KeyError, TypeError) as problem:
+        raise UsageError(
+            f"The receipt of loop {loop_id} cannot be read: {problem}.", "it was damaged or edited"
+        ) from None
+    steps = {(step.gate, step.command): (gate, step) for gate in gates_of(loop.settings) for step in gate.steps(loop)}
+    unknown = next((command for gate, command in entries if (gate, command) not in steps), None)
+    if unknown is not None:
+        raise UsageError(
+            f"The receipt of loop {loop_id} names a check that the loop did not have: {unknown[:200]}.",
+            "the receipt was edited",
+        )
+    return [(entry, *steps[key]) for key, entry in entries.items()]
 
 
 def receipt(store: Store, loop_id: str) -> str | None:
@@ -346,19 +365,15 @@ def _place(loop: Loop) -> Iterator[str]:
         yield folder
 
 
-def _check_again(loop: Loop, place: str, command: str, environment: Mapping[str, str], watched: Watched) -> GateResult:
-    """As the loop did it: what it starts ends with it."""
-    from untildone.engine import checks, turns
+def _run_again(
+    gate: Gate, step: GateStep, loop: Loop, place: str, environment: Mapping[str, str], watched: Watched
+) -> GateResult:
+    """Run a gate's command as the loop did; what it starts ends with it."""
+    from untildone.engine import gating, turns
 
-    return checks.run_check(
-        command,
-        cwd=place,
-        env={**turns.inherited(environment, loop.loop_id), **watched.mark},
-        timeout=loop.settings.check_timeout,
-        interrupted=lambda: False,
-        redactor=Redactor.from_environment(environment),
-        groups=watched.groups,
-    )
+    env = {**turns.inherited(environment, loop.loop_id), **watched.mark}
+    redactor = Redactor.from_environment(environment)
+    return gating.run_step(gate, step, loop, gating.Room(place, env, lambda: False, redactor, watched.groups))
 
 
 def diff(store: Store, loop_id: str, *, stat: bool = False, colour: bool = False) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, assert_never
 
-from untildone import modes
+from untildone import gates, modes
 from untildone.core import moves
-from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, Record, Rest, RunGates, Wait
 from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.decide import decide
@@ -33,6 +33,7 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.gate import WorkspaceFacts
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
@@ -47,7 +48,7 @@ from untildone.core.model import (
     Role,
 )
 from untildone.core.value import replace
-from untildone.engine.checks import require_change
+from untildone.gates import gates_of
 
 NOON = 1_767_268_800.0
 MANY_STEPS = 2_000
@@ -217,7 +218,7 @@ class Driver:
 
     def step(self) -> Action:
         """Decide once, and carry it out. A wait is not waited for."""
-        action = decide(self.loop, self.clock(), modes.find(self.loop.settings.mode))
+        action = decide(self.loop, self.clock(), modes.find(self.loop.settings.mode), gates_of)
         self._carry_out(action)
         return action
 
@@ -277,15 +278,19 @@ class Driver:
         self.journal.append(TurnEnded(action.ask.role, action.iteration, reply.answer, reply.seconds, changes))
 
     def _run_gates(self, action: RunGates) -> None:
-        loop = self.loop
-        results = [require_change(loop.start, loop.changes)] if action.require_change else []
-        for command in action.checks:
-            self.gates_run.append(command)
-            self.journal.append(GateStarted(command))
-            results.append(self.gates(command, loop))
+        results: list[GateResult] = []
+        for step in action.steps:
+            results.append(self._run_step(step))
             if self.loop.interrupts_now:
                 return
         self.journal.append(GatesRan(tuple(results), 0.5, self.loop.changes.fingerprint))
+
+    def _run_step(self, step: GateStep) -> GateResult:
+        if not step.command:
+            return gates.find(step.gate).judge(self.loop, step, WorkspaceFacts(self.loop.start, self.loop.changes))
+        self.gates_run.append(step.command)
+        self.journal.append(GateStarted(step.command))
+        return self.gates(step.command, self.loop)
 
     def _await_person(self, question: AwaitPerson) -> None:
         answer = self.person(question, self.loop)

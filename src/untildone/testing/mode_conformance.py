@@ -34,6 +34,7 @@ from untildone.core.model import (
     Usage,
 )
 from untildone.core.value import dataclass, replace
+from untildone.gates import gates_of
 from untildone.modes import find
 from untildone.testing.driver import Crash, Driver, Reply, fails, fold, looping, passes
 from untildone.testing.journal_laws import check_laws, through_the_journal
@@ -342,7 +343,7 @@ def asks_the_same_of_the_same_loop(mode: Subject) -> None:
             entries = driver.entries[:count]
             read = [through_the_journal(entry) for entry in entries]
             now = driver.clock()
-            assert decide(fold(entries), now, chosen) == decide(fold(read), now, chosen)
+            assert decide(fold(entries), now, chosen, gates_of) == decide(fold(read), now, chosen, gates_of)
 
 
 def asks_before_anything_was_said(mode: Subject) -> None:

@@ -21,6 +21,7 @@ from untildone.core.model import Outcome, Status, Urgency
 from untildone.core.value import replace
 from untildone.engine.archiving import archive
 from untildone.engine.engine import Engine, Surroundings
+from untildone.gates import gates_of
 from untildone.hosts.cluster.publishing import Published
 from untildone.hosts.cluster.workflow import Step, Then
 from untildone.hosts.patience import Patience
@@ -66,7 +67,7 @@ class Attempt:
 
     def _gone(self) -> Step:
         loop = self._store.load(self.loop_id)
-        if isinstance(decide(loop, time.time(), modes.find(loop.settings.mode)), Rest):
+        if isinstance(decide(loop, time.time(), modes.find(loop.settings.mode), gates_of), Rest):
             return self._put_away(loop)
         loop = self._engine.drive(self.loop_id)
         if loop.status.ended:
@@ -93,7 +94,7 @@ class Attempt:
         """A person must mend something; until then the loop rests, and says why."""
         with self._store.claim(self.loop_id, Host.CLUSTER, self._around.token) as journal:
             mode = modes.find(journal.loop.settings.mode)
-            while isinstance(action := decide(journal.loop, time.time(), mode), Record):
+            while isinstance(action := decide(journal.loop, time.time(), mode, gates_of), Record):
                 journal.append(*action.events)
             if journal.loop.status is Status.RUNNING:
                 journal.append(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))

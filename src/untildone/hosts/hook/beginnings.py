@@ -16,6 +16,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Role
 from untildone.core.value import dataclass
+from untildone.gates import gates_of
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.standings import at_rest
@@ -99,7 +100,7 @@ def _cannot_go_on(loop: Loop) -> UsageError:
 
 def _next(journal: FileJournal) -> AskAgent | None:
     mode = modes.find(journal.loop.settings.mode)
-    while isinstance(action := decide(journal.loop, time.time(), mode), Record):
+    while isinstance(action := decide(journal.loop, time.time(), mode, gates_of), Record):
         journal.append(*action.events)
     worker = isinstance(action, AskAgent) and action.ask.role is Role.WORKER
     return action if worker and isinstance(action, AskAgent) else None

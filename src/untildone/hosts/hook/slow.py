@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from untildone import gates
 from untildone.core.actions import AskAgent, RunGates
 from untildone.core.events import Event, GateStarted, SessionRead
 from untildone.core.kinds import Host
 from untildone.core.model import GateResult, Role
-from untildone.core.value import replace
-from untildone.engine import checks, turns
+from untildone.engine import gating, turns
 from untildone.engine.engine import Engine, Surroundings
 from untildone.engine.usage_limits import SharedLimits, default_folder
 from untildone.hosts.hook import presence
@@ -47,35 +47,20 @@ _SESSIONS_OWN = (
 
 def run_gates(stop: Stop, action: RunGates) -> tuple[GateResult, ...] | None:
     """The word of every gate; None: a person wants the loop to rest at once."""
-    results = [checks.require_change(stop.loop.start, stop.loop.changes)] if action.require_change else []
+    results: list[GateResult] = []
     groups: set[int] = set()
     with _guarded(stop, groups) as around:
         env = turns.environment(around, stop.loop.loop_id)
-        for command in action.checks:
-            results.append(_run_check(stop, command, action.timeout, env, groups))
+        place = stop.loop.settings.workspace
+        left = lambda: stop.deadline - time.monotonic()  # noqa: E731
+        room = gating.Room(place, env, stop.wants_out, stop.store.redactor, groups, left)
+        for step in action.steps:
+            if step.command:
+                stop.write(GateStarted(step.command), sync=False)
+            results.append(gating.run_step(gates.find(step.gate), step, stop.loop, room))
             if stop.wants_out():
                 return None
     return tuple(results)
-
-
-def _run_check(stop: Stop, command: str, timeout: float, env: Mapping[str, str], groups: set[int]) -> GateResult:
-    """Within its own time and the hook's."""
-    left = round(stop.deadline - time.monotonic(), 1)
-    if left < LEAST:
-        return GateResult("check", command, passed=False, reason="there was no time left for it in the stop hook")
-    stop.write(GateStarted(command), sync=False)
-    result = checks.run_check(
-        command,
-        cwd=stop.loop.settings.workspace,
-        env=env,
-        timeout=min(timeout, left),
-        interrupted=stop.wants_out,
-        redactor=stop.store.redactor,
-        groups=groups,
-    )
-    if left < timeout and result.reason.startswith("timed out"):
-        return replace(result, reason=f"did not finish within the {left:g} s that the stop hook had left")
-    return result
 
 
 def consult(stop: Stop, action: AskAgent) -> None:

@@ -10,7 +10,7 @@ SHOWN_FEEDBACK = 500
 
 def done(loop: Loop, outcome: Outcome) -> str:
     """How what was asked came to its end, in the words of the supervisor, if there are any."""
-    said = " ".join(result.tail for result in loop.gates if result.gate == "review" and result.tail)
+    said = " ".join(result.said for result in loop.gates if result.said)
     return f"untildone: {outcome.sentence} {said}".rstrip() + f" ({loop.loop_id}, {_rounds(loop)})"
 
 

@@ -28,6 +28,7 @@ from untildone.core.loop import Loop, Turn
 from untildone.core.model import Answer, Changes, Outcome, Role, SessionUse, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
+from untildone.gates import gates_of
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.standings import at_rest, done
@@ -135,7 +136,7 @@ class Stop:
 
     def _decided(self) -> Action:
         self.decided_at = self.loop.seq
-        return decide(self.loop, time.time(), self.mode)
+        return decide(self.loop, time.time(), self.mode, gates_of)
 
     def _message(self) -> str:
         """What the agent said last; of a message that holds those before it as well, only what is new."""
@@ -207,7 +208,7 @@ class Stop:
     def _matters(self, ended: TurnEnded, now: float) -> bool:
         """Whether what changed in the workspace has a bearing on what comes next: looking takes git its time."""
         loop = apply(self.loop, Entry(self.loop.seq + 1, now, ended))
-        understood = decide(loop, now, self.mode)
+        understood = decide(loop, now, self.mode, gates_of)
         events = understood.events if isinstance(understood, Record) else ()
         claims = any(isinstance(event, AnswerRead) and (event.claimed or event.gives_up) for event in events)
         is_last = loop.budget.iterations is not None and loop.spend.iterations >= loop.budget.iterations

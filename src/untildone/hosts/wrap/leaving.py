@@ -17,6 +17,7 @@ from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
 from untildone.engine.archiving import archive
 from untildone.engine.rechecking import CHANGED_SINCE, changed_since
+from untildone.gates import gates_of
 from untildone.hosts.hook import runs
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
@@ -74,4 +75,4 @@ def _rest(journal: FileJournal) -> None:
 
 
 def _decided(journal: FileJournal) -> Action:
-    return decide(journal.loop, time.time(), modes.find(journal.loop.settings.mode))
+    return decide(journal.loop, time.time(), modes.find(journal.loop.settings.mode), gates_of)

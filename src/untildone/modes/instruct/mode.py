@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from untildone.core import gates
+from untildone import gates
 from untildone.core.actions import Ask
 from untildone.core.claims import has_marker
 from untildone.core.events import AnswerRead

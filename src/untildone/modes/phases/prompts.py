@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from untildone.core import gates, tasks
+from untildone import gates
+from untildone.core import tasks
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskStatus
 from untildone.modes.phases.live_file import PROMISE, TITLES, completed_work, pending_work, shown, subtask_count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from untildone.core import gates
+from untildone import gates
 from untildone.core.actions import Ask
 from untildone.core.claims import has_promise
 from untildone.core.events import AnswerRead

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from untildone.core import gates
+from untildone import gates
 from untildone.core.actions import Ask
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
@@ -57,7 +57,7 @@ def _said(loop: Loop) -> tuple[str, ...]:
 def _feedback(loop: Loop) -> str:
     """What the supervisor said, if nothing but the review failed."""
     failed = loop.failed_gates
-    return failed[0].tail if len(failed) == 1 and failed[0].gate == "review" else ""
+    return failed[0].said if len(failed) == 1 else ""
 
 
 MODE = Supervise()

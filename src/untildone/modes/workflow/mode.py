@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from untildone.core import gates
+from untildone import gates
 from untildone.core.actions import Ask, AwaitPerson
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop

@@ -119,7 +119,7 @@ class Watch:
                 self._view.gate(command, None)
             case GatesRan(results=results):
                 for result in results:
-                    if result.gate == "check":
+                    if result.command:
                         self._view.gate(result.command, result)
             case LimitReached(until=until, message=message):
                 self._view.waiting(until, f"limit: {message}", loop)

@@ -132,7 +132,7 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
         case GateStarted():
             return ()
         case GatesRan(results=results):
-            shown = [result for result in results if not (live and result.gate == "check")]
+            shown = [result for result in results if not (live and result.command)]
             return tuple(line for result in shown for line in of_gate(result))
         case Rested(outcome=outcome, reason=reason):
             return () if live else (_rested(outcome, reason),)

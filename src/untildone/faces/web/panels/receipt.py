@@ -93,7 +93,7 @@ class Receipt:
                         text(str(gate.get("command") or gate.get("gate")), "mono wrap")
                     if gate.get("output_sha256"):
                         text(f"sha256 {gate['output_sha256']}", "quiet wrap mono")
-            if any(gate.get("gate") == "check" for gate in gates):
+            if any(gate.get("command") for gate in gates):
                 with box("actions"):
                     self._verify = ui.button(t("Run the checks again"), icon="replay", on_click=self._run_again)
                     self._verify.props("outline dense padding='4px 12px'")

@@ -1,14 +1,13 @@
-"""The supervisor as a gate: what it is asked, and what its answer means."""
+"""What the supervisor is asked about a claim, and what its answer means."""
 
 from __future__ import annotations
 
 from untildone.core.actions import Ask
 from untildone.core.claims import has_marker
 from untildone.core.loop import Loop, session_key
-from untildone.core.model import AgentChoice, Answer, FailureKind, GateResult, Role, SessionUse
+from untildone.core.model import AgentChoice, Answer, GateResult, Role, SessionUse
+from untildone.core.retries import needs_new_session
 
-SESSION_IS_OF_NO_USE = (FailureKind.CONTEXT_FULL, FailureKind.UNAVAILABLE)
-"""After these, going on in the same session, or in a copy of it, would only fail again."""
 LONGEST_FEEDBACK = 20_000
 
 _ROLE = """\
@@ -25,13 +24,8 @@ write to the agent, and say what is missing or wrong and what to do about it."""
 _WITH_MESSAGE = "\nor, to add a word for the person, with this one:\n{stem}: your message]"
 
 
-def wants_fresh(loop: Loop, role: Role) -> bool:
-    retry = loop.retry
-    return retry is not None and retry.role is role and retry.failure.kind in SESSION_IS_OF_NO_USE
-
-
 def ask(loop: Loop, reviewer: AgentChoice | None = None) -> Ask:
-    """A fork of the worker's session looks, if the agent can fork; else a fresh reviewer who is shown everything."""
+    """To a fork of the worker's session, if the agent can fork; else to a new session that is shown everything."""
     asked = _what_was_asked(loop)
     if _can_fork(loop, reviewer or loop.settings.agent_for(Role.SUPERVISOR)):
         return Ask(Role.SUPERVISOR, asked, SessionUse.FORK, system_prompt(loop, _IN_COPY))
@@ -48,14 +42,14 @@ def _what_was_answered(loop: Loop) -> str:
 
 
 def _can_fork(loop: Loop, reviewer: AgentChoice) -> bool:
-    """A copy of the worker's session is worth looking from only if all of the work happened there."""
+    """A fork is useful only if all of the work happened in the one session that is forked."""
     at_work = [key for key in loop.sessions if key.startswith(session_key(Role.WORKER, ""))]
     there = at_work == [session_key(Role.WORKER, reviewer.profile)] and loop.session_of(Role.WORKER, reviewer.profile)
-    return bool(there) and "fork" in reviewer.abilities and not wants_fresh(loop, Role.SUPERVISOR)
+    return bool(there) and "fork" in reviewer.abilities and not needs_new_session(loop, Role.SUPERVISOR)
 
 
 def system_prompt(loop: Loop, where: str) -> str:
-    """The person's guidance, then what every supervisor must know: how to agree, and where disagreement goes."""
+    """The person's SUPERVISOR.md, then what every supervisor must know: how to agree, and where feedback goes."""
     guidance = loop.settings.supervisor_prompt.strip()
     marker = loop.settings.marker.strip()
     bracketed = len(marker) > 2 and marker.startswith("[") and marker.endswith("]")
@@ -64,11 +58,11 @@ def system_prompt(loop: Loop, where: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def result(loop: Loop, answer: Answer) -> GateResult:
-    """The marker alone on a line is agreement; anything else is feedback, also what only repeats the orders."""
+def verdict(loop: Loop, answer: Answer) -> GateResult:
+    """The marker alone on a line is agreement; anything else is feedback, an echo of the instructions included."""
     own_words = answer.text.replace(_what_was_answered(loop).strip(), "")
-    told = "\n\n".join((system_prompt(loop, ""), _what_was_asked(loop)))
-    agreed = has_marker(own_words, loop.settings.marker, told)
+    instructions = "\n\n".join((system_prompt(loop, ""), _what_was_asked(loop)))
+    agreed = has_marker(own_words, loop.settings.marker, instructions)
     if agreed is not None:
         return GateResult("review", "", passed=True, tail=agreed.message or "")
     feedback = answer.text.strip()

@@ -1,13 +1,12 @@
-"""Gate results: was a test run, does everybody agree, what is the agent told, is it the same failure again."""
+"""The gate `check`: which outputs report tests that ran, and why a command fails."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from untildone.core import gates
-from untildone.core.model import GateResult
+from untildone.core.gate import CommandEnd, CommandRan
+from untildone.gates.check import why_failed
+from untildone.gates.check.runners import count_tests
 
 CARGO = "running {0} tests\ntest result: ok. {0} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n"
 
@@ -116,119 +115,36 @@ NO_RUNNER = {
 
 @pytest.mark.parametrize("case", NONE_RAN)
 def test_a_test_run_without_a_test_is_recognised(case: str) -> None:
-    assert gates.tests_run(NONE_RAN[case]) == 0
-    assert gates.ran_no_test(NONE_RAN[case])
+    assert count_tests(NONE_RAN[case]) == 0
 
 
 @pytest.mark.parametrize("case", SOME_RAN)
 def test_tests_that_ran_are_counted(case: str) -> None:
     output, expected = SOME_RAN[case]
-    assert gates.tests_run(output) == expected
-    assert not gates.ran_no_test(output)
+    assert count_tests(output) == expected
 
 
 @pytest.mark.parametrize("case", NO_RUNNER)
 def test_other_programs_are_not_asked_for_tests(case: str) -> None:
-    assert gates.tests_run(NO_RUNNER[case]) is None
-    assert not gates.ran_no_test(NO_RUNNER[case])
-
-
-PASSED = GateResult("check", "ruff check", passed=True, tail="All checks passed!")
-FAILED = GateResult(
-    "check", "pytest -q", passed=False, tail="E  assert 1 == 2\n1 failed in 0.03s", reason="exit code 1"
-)
-UNCHANGED = GateResult("require_change", "", passed=False, reason="nothing changed in the workspace")
-FEEDBACK = GateResult(
-    "review", "", passed=False, tail="The README is not updated.", reason="the supervisor asks for more"
-)
+    assert count_tests(NO_RUNNER[case]) is None
 
 
 @pytest.mark.parametrize(
-    ("results", "agreed"),
-    [((PASSED,), True), ((PASSED, FAILED), False), ((UNCHANGED,), False), ((), False)],
+    ("ran", "reason"),
+    [
+        (CommandRan(CommandEnd.EXITED, 0), ""),
+        (CommandRan(CommandEnd.EXITED, 0, tests=3), ""),
+        (CommandRan(CommandEnd.EXITED, 2), "exit code 2"),
+        (CommandRan(CommandEnd.EXITED, 0, tests=0), "ran no test"),
+        (CommandRan(CommandEnd.EXITED, 137, killed_by=9), "killed by signal 9"),
+        (CommandRan(CommandEnd.TIMED_OUT, -15), "timed out after 5 s"),
+        (CommandRan(CommandEnd.TIMED_OUT, -15, problem="the host had 2 s left"), "the host had 2 s left"),
+        (CommandRan(CommandEnd.INTERRUPTED, -15), "interrupted"),
+        (
+            CommandRan(CommandEnd.NOT_STARTED, problem="could not be started: no shell"),
+            "could not be started: no shell",
+        ),
+    ],
 )
-def test_verdict_needs_every_gate_and_at_least_one(results: tuple[GateResult, ...], agreed: bool) -> None:
-    assert gates.verdict(results) is agreed
-
-
-def test_report_tells_the_agent_what_failed_and_only_that() -> None:
-    report = gates.failure_report((PASSED, FAILED, UNCHANGED, FEEDBACK))
-    assert "`pytest -q` failed: exit code 1" in report
-    assert "E  assert 1 == 2" in report
-    assert "nothing changed in the workspace" in report
-    assert "The README is not updated." in report
-    assert "ruff" not in report
-
-
-def test_report_is_empty_when_nothing_failed() -> None:
-    assert gates.failure_report((PASSED,)) == ""
-    assert gates.failure_report(()) == ""
-
-
-def test_report_keeps_the_end_of_a_long_output_and_stays_bounded() -> None:
-    tail = "\n".join(f"line {number}" for number in range(5000))
-    one = gates.failure_report((replace(FAILED, tail=tail),))
-    assert len(one) <= gates.GATE_CHARACTERS
-    assert "line 4999" in one
-    assert "line 10\n" not in one
-    many = gates.failure_report((replace(FAILED, tail=tail, command="x" * 9000, reason="y" * 9000),) * 50)
-    assert len(many) <= gates.REPORT_CHARACTERS
-    assert "More gates failed: 47." in many
-
-
-def test_report_is_plain_text_and_fences_hold() -> None:
-    report = gates.failure_report((replace(FAILED, tail="\x1b[31mred\x1b[0m\n```\nquoted\n```"),))
-    assert "\x1b" not in report
-    assert report.endswith("\n````")
-
-
-SAME_AGAIN = {
-    "durations": ("1 failed in 0.03s", "1 failed in 12.5s"),
-    "milliseconds": ("✗ adds (12 ms)", "✗ adds (3ms)"),
-    "minutes": ("took 1m 20s", "took 59.7s"),
-    "timestamps": ("2024-05-01T10:00:00.123Z ERROR no", "2025-12-31T23:59:59Z ERROR no"),
-    "clock": ("[10:00:01] no", "[23:59:59.1234] no"),
-    "addresses": ("<A object at 0x7f00aa>", "<A object at 0x7fffbb12>"),
-    "temporary folders": ("open /tmp/tmpab12cd/x.txt", "open /tmp/tmpzz99_q/x.txt"),
-    "pytest folders": (
-        "/tmp/pytest-of-me/pytest-3/test_a0/x: no such file",
-        "/tmp/pytest-of-me/pytest-14/test_a0/x: no such file",
-    ),
-    "macOS folders": ("/private/var/folders/ab/c_d/T/tmp1/x", "/var/folders/xy/z_1/T/tmp2/x"),
-    "identifiers": ("id 123e4567-e89b-12d3-a456-426614174000", "id ffffffff-e89b-12d3-a456-426614174000"),
-    "ports": ("connect to 127.0.0.1:43211", "connect to 127.0.0.1:9"),
-    "ruler width": ("======= FAILURES =======", "==================== FAILURES ===================="),
-    "colours": ("\x1b[31mno\x1b[0m", "no"),
-    "order of parallel tests": ("a failed\nb failed", "b failed\na failed"),
-    "seeds": ("Using --randomly-seed=123", "Using --randomly-seed=9876"),
-}
-
-NOT_THE_SAME = {
-    "another failure": ("E assert 1 == 2", "E assert 1 == 3"),
-    "fewer failures": ("3 failed in 1s", "2 failed in 1s"),
-    "another place": ("test_a.py:10: AssertionError", "test_a.py:12: AssertionError"),
-    "another file": ("/tmp/tmpab/a.txt missing", "/tmp/tmpab/b.txt missing"),
-}
-
-
-def with_tail(tail: str) -> tuple[GateResult, ...]:
-    return (PASSED, replace(FAILED, tail=tail))
-
-
-@pytest.mark.parametrize("case", SAME_AGAIN)
-def test_the_same_failure_is_recognised(case: str) -> None:
-    one, other = SAME_AGAIN[case]
-    assert gates.signature(with_tail(one)) == gates.signature(with_tail(other))
-
-
-@pytest.mark.parametrize("case", NOT_THE_SAME)
-def test_another_failure_is_told_apart(case: str) -> None:
-    one, other = NOT_THE_SAME[case]
-    assert gates.signature(with_tail(one)) != gates.signature(with_tail(other))
-
-
-def test_signature_depends_on_which_gate_failed() -> None:
-    assert gates.signature((FAILED,)) != gates.signature((replace(FAILED, command="pytest tests"),))
-    assert gates.signature((FAILED,)) != gates.signature((FAILED, UNCHANGED))
-    assert gates.signature((FAILED,)) == gates.signature((PASSED, replace(FAILED, seconds=9.0, output_sha256="f")))
-    assert gates.signature((PASSED,)) == ""
+def test_a_failure_has_a_reason_and_success_has_none(ran: CommandRan, reason: str) -> None:
+    assert why_failed(ran, timeout=5) == reason

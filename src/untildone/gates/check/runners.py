@@ -1,25 +1,19 @@
-"""What gate results mean: did a test run, do all gates agree, what is the agent told, is it the same failure again."""
+"""How many tests the output of a command reports as run, for the test runners known here."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from enum import Enum, auto
 from functools import cache
 
-from untildone.core.model import GateResult
+from untildone.core.gate_output import plain_line
 
-GATE_CHARACTERS = 4000
-REPORT_CHARACTERS = 12000
-COMMAND_CHARACTERS = 300
-ROOM_FOR_THE_REST = 60
-LONGEST_FENCE = 20
 SUMMARY_CHARACTERS = 500
 """No test runner's summary line is longer."""
 
-# A runner announces what it is about to run and sums up what it did; the summary is believed. A line stands for as many
-# tests as its groups say: `one` for one, `outcomes` for those of a list such as `1 failed, 2 skipped` that were run,
-# `skipped` for so many less, any other for its number.
+# A runner announces what it is about to run and sums up what it did; where there is a summary, only that counts. The groups
+# of a pattern say how many tests a line stands for: `one` is one test, `outcomes` is a list such as `1 failed, 2 skipped`
+# of which those that ran count, `skipped` is subtracted, any other group is added.
 _ANNOUNCEMENTS = (
     ("pytest", r"(?:collecting \.\.\. )?collected 0 items(?: / .*)?$"),
     ("pytest", r"(?:collecting \.\.\. )?collected \d+ items? / .*/ (?P<run>\d+) selected"),
@@ -95,7 +89,7 @@ class Evidence(Enum):
     SUMMED_UP = auto()
 
 
-# Patterns are compiled when first needed: the stop hook imports this and seldom needs one.
+# Patterns are compiled when first used: the stop hook imports this module and seldom runs a check.
 @cache
 def _signs() -> tuple[tuple[str, Evidence, re.Pattern[str]], ...]:
     tables = ((Evidence.ANNOUNCED, _ANNOUNCEMENTS), (Evidence.SUMMED_UP, _SUMMARIES))
@@ -104,16 +98,15 @@ def _signs() -> tuple[tuple[str, Evidence, re.Pattern[str]], ...]:
 
 @cache
 def _any_sign() -> re.Pattern[str]:
-    """All in one, without their groups: most lines match none, and this says so at once."""
+    """All patterns in one, without groups: rejects most lines with a single match."""
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", sign.pattern) for _, _, sign in _signs()))
 
 
 _RAN = r"(\d+) (?:subtests )?(?:passed|failed|errors?|xfailed|xpassed)\b"
-_ANSI = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
 
 
 class Tally:
-    """Counts, line by line and in constant memory, the tests that the runners it recognises say they ran."""
+    """Counts the tests that known runners report, line by line and in constant memory."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, Evidence], int] = {}
@@ -154,121 +147,9 @@ def _counted(found: re.Match[str]) -> int:
     return total
 
 
-def plain_line(line: str) -> str:
-    """The line as a person sees it: without colours, and only what a carriage return left standing."""
-    without_colours = re.sub(_ANSI, "", line) if "\x1b" in line else line
-    return without_colours.rstrip().rsplit("\r", 1)[-1]
-
-
-def tests_run(output: str) -> int | None:
-    """How many tests the output says were run: None if it is not a test runner's, 0 if it is, and none was run."""
+def count_tests(output: str) -> int | None:
+    """How many tests the output reports as run; None if no test runner is recognised, 0 if one is and ran nothing."""
     tally = Tally()
     for line in output.split("\n"):
         tally.feed(line)
     return tally.tests
-
-
-def ran_no_test(output: str) -> bool:
-    """Whether a test runner speaks here and ran nothing, whatever its exit code."""
-    return tests_run(output) == 0
-
-
-def verdict(results: tuple[GateResult, ...]) -> bool:
-    """Whether every gate agrees. Without a gate there is nobody to agree."""
-    return bool(results) and all(result.passed for result in results)
-
-
-def failure_report(results: tuple[GateResult, ...]) -> str:
-    """What the agent is told about the gates that failed; bounded, so that a prompt stays a prompt."""
-    failed = [result for result in results if not result.passed]
-    report = ""
-    for position, result in enumerate(failed):
-        section = _section(result)
-        if len(report) + len(section) > REPORT_CHARACTERS - ROOM_FOR_THE_REST:
-            return f"{report}More gates failed: {len(failed) - position}."
-        report += section + "\n\n"
-    return report.rstrip()
-
-
-_LAST_LINES = "The last lines of its output:"
-
-
-def _section(result: GateResult) -> str:
-    headline = _headline(result)
-    output = "\n".join(plain_line(line) for line in result.tail.split("\n")).strip("\n")
-    if not output:
-        return headline
-    room = GATE_CHARACTERS - len(headline) - len(_LAST_LINES) - 3 * LONGEST_FENCE
-    if result.gate == "review":
-        return f"{headline}\n{_beginning(output, room)}"
-    fence = _fence_around(output)
-    return f"{headline} {_LAST_LINES}\n{fence}\n{_end(output, room)}\n{fence}"
-
-
-def _fence_around(output: str) -> str:
-    """Longer than any run of backticks inside, up to a length that no honest output has."""
-    longest = max((len(run) for run in re.findall("`+", output)), default=0)
-    return "`" * min(max(3, longest + 1), LONGEST_FENCE)
-
-
-def _headline(result: GateResult) -> str:
-    reason = _beginning(result.reason, COMMAND_CHARACTERS) or "it does not agree"
-    match result.gate:
-        case "check":
-            return f"The check `{_beginning(result.command, COMMAND_CHARACTERS)}` failed: {reason}."
-        case "require_change":
-            return f"The claim is not believed: {reason}."
-        case "review":
-            return f"The review does not pass: {reason}."
-        case other:
-            return f"The gate `{other}` failed: {reason}."
-
-
-def _beginning(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1].rstrip() + "…"
-
-
-def _end(text: str, room: int) -> str:
-    if len(text) <= room:
-        return text
-    kept = text[-room:]
-    first_line, line_end, whole_lines = kept.partition("\n")
-    return "…\n" + (whole_lines if line_end and len(first_line) < room // 2 else kept)
-
-
-_PASSING = (
-    (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?", "<time>"),
-    (r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?\b", "<time>"),
-    (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "<id>"),
-    (r"\b0x[0-9a-fA-F]+\b", "<address>"),
-    (r"(?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp|/dev/shm)/[^/\s'\":,;)\]]+", "<tmp>"),
-    (r"\bpytest-\d+\b", "<tmp>"),
-    (r"(?i)[A-Za-z]:\\[^\s'\":]*?\\Temp\\[^\\\s'\":]+", "<tmp>"),
-    (r"((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):)\d+", r"\1<port>"),
-    (r"(?i)\b(seed|pid|process|thread)(\W{1,3}|-seed\W)\d+", r"\1 <number>"),
-    (r"==\d+==", "<number>"),
-    (r"\b\d+(?:\.\d+)?(?: ?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?))\b", "<duration>"),
-    (r"(?:<duration> )+<duration>", "<duration>"),
-    (r"([=\-_~*#.─━])\1{3,}", r"\1"),
-    (r"\s+", " "),
-)
-
-
-def _normalised(line: str) -> str:
-    line = plain_line(line)
-    for pattern, replacement in _PASSING:
-        line = re.sub(pattern, replacement, line)
-    return line.strip()
-
-
-def signature(results: tuple[GateResult, ...]) -> str:
-    """Equal for the same gates failing in the same way. What differs from run to run does not count: times, addresses,
-    temporary paths, and the order of lines, since parallel test runs print in any order. Empty if no gate failed."""
-    failed = [result for result in results if not result.passed]
-    if not failed:
-        return ""
-    digest = hashlib.sha256()
-    for result in failed:
-        lines = sorted({_normalised(line) for line in result.tail.split("\n")})
-        digest.update("\0".join((result.gate, result.command, result.reason, *lines, "\n")).encode("utf-8", "replace"))
-    return digest.hexdigest()

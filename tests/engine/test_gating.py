@@ -1,4 +1,4 @@
-"""Check commands, as real processes."""
+"""The commands of gates, as real processes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from untildone.core.model import Changes, GateResult
+from untildone.core.actions import GateStep, RunCommand
+from untildone.core.model import GateResult
 from untildone.core.secrets import Redactor
-from untildone.engine.checks import TAIL_BYTES, require_change, run_check
+from untildone.engine.gating import TAIL_BYTES, Room, run_step
+from untildone.gates.check import GATE
+from untildone.testing.driver import looping
 
 PYTHON = sys.executable
 
 
+LOOP = looping(["never asked"]).loop
+
+
 def check(command: str, folder: Path, *, timeout: float = 30.0, redactor: Redactor | None = None) -> GateResult:
-    return run_check(
-        command, cwd=str(folder), env=os.environ, timeout=timeout, interrupted=lambda: False, redactor=redactor
-    )
+    return checked(command, Room(str(folder), os.environ, lambda: False, redactor), timeout)
+
+
+def checked(command: str, room: Room, timeout: float = 30.0) -> GateResult:
+    return run_step(GATE, GateStep(GATE.name, RunCommand(command, timeout)), LOOP, room)
 
 
 def test_a_command_that_succeeds_passes(tmp_path: Path) -> None:
@@ -65,9 +73,7 @@ def test_past_its_time_it_fails_with_what_it_said(tmp_path: Path) -> None:
 
 def test_can_be_interrupted(tmp_path: Path) -> None:
     started = tmp_path / "started"
-    result = run_check(
-        "touch started; sleep 60", cwd=str(tmp_path), env=os.environ, timeout=30, interrupted=started.exists
-    )
+    result = checked("touch started; sleep 60", Room(str(tmp_path), os.environ, started.exists))
     assert (result.passed, result.reason) == (False, "interrupted")
 
 
@@ -137,22 +143,14 @@ def test_real_runners_are_understood(tmp_path: Path, command: str, reason: str) 
     assert (result.reason, result.passed) == (reason, not reason), result.tail
 
 
-BEFORE = Changes("aaa:111", head="aaa", tree="111")
-
-
 @pytest.mark.parametrize(
-    ("before", "after", "passed"),
+    ("left", "reason"),
     [
-        (BEFORE, BEFORE, False),
-        (BEFORE, Changes("aaa:222", head="aaa", tree="222"), True),
-        (BEFORE, Changes("bbb:111", head="bbb", tree="111"), False),
-        (BEFORE, Changes("aaa:111:nested", head="aaa", tree="111"), True),
-        (Changes("one"), Changes("one"), False),
-        (Changes("one"), Changes("two"), True),
+        (0.1, "there was no time left for it in the stop hook"),
+        (0.6, "did not finish within the 0.6 s that the stop hook had left"),
     ],
-    ids=["same", "file", "only a commit", "nested repository", "same without git", "file without git"],
 )
-def test_a_claim_with_nothing_changed_is_not_believed(before: Changes, after: Changes, passed: bool) -> None:
-    result = require_change(before, after)
-    assert (result.gate, result.passed) == ("require_change", passed)
-    assert result.reason == ("" if passed else "nothing changed in the workspace")
+def test_a_host_with_a_deadline_does_not_miss_it(tmp_path: Path, left: float, reason: str) -> None:
+    room = Room(str(tmp_path), os.environ, lambda: False, time_left=lambda: left)
+    result = checked("sleep 60", room)
+    assert (result.passed, result.reason) == (False, reason)

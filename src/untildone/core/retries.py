@@ -1,0 +1,14 @@
+"""When a failed turn is asked again: in the same session or in a new one."""
+
+from __future__ import annotations
+
+from untildone.core.loop import Loop
+from untildone.core.model import FailureKind, Role
+
+SESSION_IS_UNUSABLE = (FailureKind.CONTEXT_FULL, FailureKind.UNAVAILABLE)
+"""After these failures, resuming or forking the same session would only fail again."""
+
+
+def needs_new_session(loop: Loop, role: Role) -> bool:
+    retry = loop.retry
+    return retry is not None and retry.role is role and retry.failure.kind in SESSION_IS_UNUSABLE

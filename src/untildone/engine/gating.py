@@ -1,0 +1,120 @@
+"""Carries out the steps of gates: runs their commands and collects what came of them. Gates judge; nothing is judged here."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from untildone.core.actions import AskSupervisor, GateStep, InspectWorkspace, RunCommand
+from untildone.core.errors import UntilDoneError
+from untildone.core.gate import CommandEnd, CommandRan, Gate, WorkspaceFacts
+from untildone.core.hints import assert_never
+from untildone.core.loop import Loop
+from untildone.core.model import GateResult
+from untildone.core.secrets import Redactor
+from untildone.core.value import dataclass
+from untildone.gates.check.runners import Tally
+from untildone.system import process
+from untildone.system.process import Cause, Ended, Spawn
+
+TAIL_LINES = 80
+TAIL_BYTES = 8 * 1024
+SHORTEST = 0.5
+"""With less time left than this, in seconds, no command is started."""
+# A shell reports "killed by signal 9" as exit code 137. Programs use the codes of other signals for ends of their own.
+_FATAL = frozenset({"SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGSEGV", "SIGTERM"})
+_ENDS = {
+    Cause.EXITED: CommandEnd.EXITED,
+    Cause.TIMED_OUT: CommandEnd.TIMED_OUT,
+    Cause.INTERRUPTED: CommandEnd.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where the commands of gates run, and with what."""
+
+    folder: str
+    environment: Mapping[str, str]
+    interrupted: Callable[[], bool]
+    """Asked while a command runs: whether to end it now."""
+    redactor: Redactor | None = None
+    groups: set[int] | None = None
+    """Receives the process group of what a command left behind."""
+    time_left: Callable[[], float] | None = None
+    """Seconds that the host still has, for a host with a deadline."""
+
+
+def run_step(gate: Gate, step: GateStep, loop: Loop, room: Room) -> GateResult:
+    """Carry out one step of a gate, and have the gate judge what came back."""
+    match step.need:
+        case RunCommand():
+            return gate.judge(loop, step, run_command(step.need, room))
+        case InspectWorkspace():
+            return gate.judge(loop, step, WorkspaceFacts(loop.start, loop.changes))
+        case AskSupervisor():
+            raise ValueError("a question to the supervisor is a turn, not a step to run")
+        case _:
+            assert_never(step.need)
+
+
+def run_command(need: RunCommand, room: Room) -> CommandRan:
+    """Run the command in the room as a shell would, within its timeout and the time that the host has left."""
+    left = None if room.time_left is None else round(room.time_left(), 1)
+    if left is not None and left < SHORTEST:
+        return CommandRan(CommandEnd.NOT_STARTED, problem="there was no time left for it in the stop hook")
+    timeout = need.timeout if left is None else min(need.timeout, left)
+    spawn = Spawn(
+        ("/bin/sh", "-c", need.command),
+        room.environment,
+        room.folder,
+        timeout=timeout,
+        merge_stderr=True,
+        redactor=room.redactor,
+    )
+    output = _Output()
+    try:
+        ended = process.run(spawn, output.take, room.interrupted)
+    except UntilDoneError as error:
+        problem = f"could not be started: {error.sentence.rstrip('.')}"
+        return CommandRan(CommandEnd.NOT_STARTED, problem=problem)
+    if room.groups is not None and ended.leftover_group is not None:
+        room.groups.add(ended.leftover_group)
+    hurried = left is not None and left < need.timeout and ended.cause is Cause.TIMED_OUT
+    problem = f"did not finish within the {left:g} s that the stop hook had left" if hurried else ""
+    return output.ran(ended, problem)
+
+
+class _Output:
+    """What is kept of a command's output, however much there is: its end, its hash, and the tests it reports."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._last: deque[bytes] = deque(maxlen=TAIL_LINES)
+        self._tally = Tally()
+
+    def take(self, line: bytes) -> None:
+        self._hash.update(line + b"\n")
+        self._last.append(line[-TAIL_BYTES:])
+        self._tally.feed(line.decode(errors="replace"))
+
+    def ran(self, ended: Ended, problem: str) -> CommandRan:
+        return CommandRan(
+            end=_ENDS[ended.cause],
+            exit_code=ended.exit_code,
+            killed_by=_killing_signal(ended.exit_code),
+            seconds=ended.seconds,
+            tail=b"\n".join(self._last)[-TAIL_BYTES:].decode(errors="replace"),
+            output_sha256=self._hash.hexdigest(),
+            tests=self._tally.tests,
+            problem=problem,
+        )
+
+
+def _killing_signal(exit_code: int) -> int | None:
+    if exit_code < 0:
+        return -exit_code
+    fatal = {number.value for number in signal.Signals if number.name in _FATAL}
+    return exit_code - 128 if exit_code - 128 in fatal else None

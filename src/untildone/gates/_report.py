@@ -1,0 +1,70 @@
+"""The part of a prompt that tells the agent which gates failed, and why."""
+
+from __future__ import annotations
+
+import re
+
+from untildone import gates
+from untildone.core.errors import UsageError
+from untildone.core.gate_output import plain_line
+from untildone.core.model import GateResult
+
+GATE_CHARACTERS = 4000
+REPORT_CHARACTERS = 12000
+COMMAND_CHARACTERS = 300
+ROOM_FOR_THE_REST = 60
+LONGEST_FENCE = 20
+
+
+def report(results: tuple[GateResult, ...]) -> str:
+    """The part of the next prompt about the gates that failed, bounded in length."""
+    failed = [result for result in results if not result.passed]
+    report = ""
+    for position, result in enumerate(failed):
+        section = _section(result)
+        if len(report) + len(section) > REPORT_CHARACTERS - ROOM_FOR_THE_REST:
+            return f"{report}More gates failed: {len(failed) - position}."
+        report += section + "\n\n"
+    return report.rstrip()
+
+
+_LAST_LINES = "The last lines of its output:"
+
+
+def _section(result: GateResult) -> str:
+    headline = _headline(result)
+    output = "\n".join(plain_line(line) for line in result.tail.split("\n")).strip("\n")
+    if not output:
+        return headline
+    room = GATE_CHARACTERS - len(headline) - len(_LAST_LINES) - 3 * LONGEST_FENCE
+    if not result.command:
+        return f"{headline}\n{_beginning(output, room)}"
+    fence = _fence_around(output)
+    return f"{headline} {_LAST_LINES}\n{fence}\n{_end(output, room)}\n{fence}"
+
+
+def _fence_around(output: str) -> str:
+    """Longer than any run of backticks in the output, up to `LONGEST_FENCE`."""
+    longest = max((len(run) for run in re.findall("`+", output)), default=0)
+    return "`" * min(max(3, longest + 1), LONGEST_FENCE)
+
+
+def _headline(result: GateResult) -> str:
+    reason = _beginning(result.reason, COMMAND_CHARACTERS) or "it does not agree"
+    command = _beginning(result.command, COMMAND_CHARACTERS)
+    try:
+        return gates.find(result.gate).headline(reason, command)
+    except UsageError:  # a plugin that is no longer installed
+        return f"The gate `{result.gate}` failed: {reason}."
+
+
+def _beginning(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1].rstrip() + "…"
+
+
+def _end(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    kept = text[-room:]
+    first_line, line_end, whole_lines = kept.partition("\n")
+    return "…\n" + (whole_lines if line_end and len(first_line) < room // 2 else kept)

@@ -1,0 +1,37 @@
+"""The gate `require_change`: a claim with nothing changed in the workspace is not believed."""
+
+from __future__ import annotations
+
+from untildone.core.actions import GateStep, InspectWorkspace
+from untildone.core.gate import Finding, PlainGate, WorkspaceFacts
+from untildone.core.loop import Loop
+from untildone.core.model import Changes, GateResult
+
+
+class RequireChange(PlainGate):
+    name = "require_change"
+
+    def steps(self, loop: Loop) -> tuple[GateStep, ...]:
+        return (GateStep(self.name, InspectWorkspace()),) if loop.settings.require_change else ()
+
+    def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
+        assert isinstance(finding, WorkspaceFacts)
+        same = is_unchanged(finding.before, finding.now)
+        reason = "nothing changed in the workspace" if same else ""
+        return GateResult(self.name, "", passed=not same, reason=reason)
+
+    def headline(self, reason: str, command: str) -> str:
+        return f"The claim is not believed: {reason}."
+
+
+def is_unchanged(before: Changes, now: Changes) -> bool:
+    """Compares file contents where git can tell, not where HEAD points: a new commit of the same files is no change."""
+    same_tree = before.tree is not None and before.tree == now.tree
+    return before.fingerprint == now.fingerprint or (same_tree and _without_commit(before) == _without_commit(now))
+
+
+def _without_commit(changes: Changes) -> str:
+    return changes.fingerprint.partition(":")[2]
+
+
+GATE = RequireChange()
