@@ -22,6 +22,7 @@ from figures import seconds_of
 
 from untildone import settings
 from untildone.core.events import BudgetChanged, Entry, TurnEnded, TurnStarted
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.engine.engine import NobodyWatches
 from untildone.operations import verbs
@@ -111,7 +112,7 @@ def main(workspace: Path, loop_id: str, rounds: int) -> None:
     store = verbs.files_of(workspace)
     loop = store.load(loop_id)
     loaded = statistics.median(seconds_of(lambda: store.load(loop_id)) for _ in range(LOADS))
-    verbs.budget(store, loop_id, BudgetChanged("iterations", loop.spend.iterations + rounds, add=False))
+    verbs.budget(store, loop_id, BudgetChanged(Limit.ITERATIONS, loop.spend.iterations + rounds, add=False))
     verbs.resume(store, loop_id)
     stage = Stage(workspace, store, loop_id, settings.load(workspace, {}, os.environ), os.environ)
     watch = stage.drive()

@@ -7,20 +7,21 @@ import pytest
 from untildone.core import amounts
 from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
+from untildone.core.limits import Limit
 
 
 @pytest.mark.parametrize(
     ("limit", "amount", "change"),
     [
-        ("iterations", "+5", BudgetChanged("iterations", 5, add=True)),
-        ("iterations", "=10", BudgetChanged("iterations", 10)),
-        ("iterations", 10, BudgetChanged("iterations", 10)),
-        ("iterations", 10.0, BudgetChanged("iterations", 10)),
-        ("iterations", " none ", BudgetChanged("iterations", None)),
-        ("cost", "=None", BudgetChanged("cost", None)),
-        ("cost", 2.5, BudgetChanged("cost", 2.5)),
-        ("minutes", "+0.5", BudgetChanged("minutes", 0.5, add=True)),
-        ("iteration_timeout", "60", BudgetChanged("iteration_timeout", 60)),
+        ("iterations", "+5", BudgetChanged(Limit.ITERATIONS, 5, add=True)),
+        ("iterations", "=10", BudgetChanged(Limit.ITERATIONS, 10)),
+        ("iterations", 10, BudgetChanged(Limit.ITERATIONS, 10)),
+        ("iterations", 10.0, BudgetChanged(Limit.ITERATIONS, 10)),
+        ("iterations", " none ", BudgetChanged(Limit.ITERATIONS, None)),
+        ("cost", "=None", BudgetChanged(Limit.COST, None)),
+        ("cost", 2.5, BudgetChanged(Limit.COST, 2.5)),
+        ("minutes", "+0.5", BudgetChanged(Limit.MINUTES, 0.5, add=True)),
+        ("iteration_timeout", "60", BudgetChanged(Limit.ITERATION_TIMEOUT, 60)),
     ],
 )
 def test_an_amount_is_a_change(limit: str, amount: float | str, change: BudgetChanged) -> None:

@@ -39,7 +39,8 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.kinds import Host, Interruption
-from untildone.core.loop import Limit, Loop, Runner, Stall
+from untildone.core.limits import Limit
+from untildone.core.loop import Loop, Runner, Stall, UsageLimit
 from untildone.core.model import (
     Answer,
     Budget,
@@ -104,7 +105,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     ResumeRequested(skip_wait=True),
     StopRequested(),
     MessageSent("[r+2] more"),
-    BudgetChanged("cost", 5.0),
+    BudgetChanged(Limit.COST, 5.0),
     WorkspaceSeen(Changes("seen")),
     begins(),
     SessionOpened(Role.WORKER, "worker", "s1"),
@@ -115,7 +116,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     AnswerRead(claimed=True, skill_state={"a": 1}),
     GateStarted("pytest -q"),
     GatesRan((FAILED,), 1.0),
-    BudgetWarned("cost", 4.0, 5.0),
+    BudgetWarned(Limit.COST, 4.0, 5.0),
     TasksChanged((TaskChange("1", "write it"),)),
     LoopRenamed("another title"),
     LiveStateSeen("# state"),
@@ -340,9 +341,9 @@ def test_a_worker_at_work_again_claims_nothing_and_a_supervisor_at_work_leaves_t
 
 
 def test_an_answer_of_an_agent_lifts_its_limit_and_no_other() -> None:
-    limits = {"worker": Limit(NOON, "a", 3), "other": Limit(NOON, "b")}
+    limits = {"worker": UsageLimit(NOON, "a", 3), "other": UsageLimit(NOON, "b")}
     at_work = after(begins(), of=replace(RUNNING, limits=limits))
-    assert after(ends("ok"), of=at_work).limits == {"other": Limit(NOON, "b")}
+    assert after(ends("ok"), of=at_work).limits == {"other": UsageLimit(NOON, "b")}
     assert after(ends(failure=CRASHED), of=at_work).limits == limits
 
 
@@ -358,12 +359,12 @@ def test_resume_now_forgets_every_wait() -> None:
 
 
 def test_a_warning_is_due_again_once_the_budget_was_raised() -> None:
-    warned = after(BudgetWarned("iterations", 4, 5), of=replace(RUNNING, spend=Spend(iterations=4)))
+    warned = after(BudgetWarned(Limit.ITERATIONS, 4, 5), of=replace(RUNNING, spend=Spend(iterations=4)))
     assert warned.warned == ("iterations",)
-    assert after(BudgetChanged("iterations", 5, add=True), of=warned).warned == ()
+    assert after(BudgetChanged(Limit.ITERATIONS, 5, add=True), of=warned).warned == ()
     assert after(MessageSent("[r+5]"), of=warned).warned == ()
-    assert after(BudgetChanged("cost", 5.0), of=warned).warned == ("iterations",)
-    assert after(BudgetChanged("iterations", 5), of=warned).warned == ("iterations",)
+    assert after(BudgetChanged(Limit.COST, 5.0), of=warned).warned == ("iterations",)
+    assert after(BudgetChanged(Limit.ITERATIONS, 5), of=warned).warned == ("iterations",)
 
 
 def test_who_drives_what_was_seen_and_what_tasks_there_are() -> None:

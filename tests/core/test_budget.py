@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untildone.core import budget as budgets
+from untildone.core.limits import Limit
 from untildone.core.model import Budget, Spend
 
 EVERY_LIMIT = Budget(iterations=4, minutes=2.0, cost_usd=1.0, tokens=100)
@@ -26,7 +27,7 @@ NOTHING_SPENT = Spend()
         (Spend(cost_usd=1.0, tokens=100), "cost"),
     ],
 )
-def test_the_first_limit_that_leaves_nothing_is_named(spend: Spend, limit: str | None) -> None:
+def test_the_first_limit_that_leaves_nothing_is_named(spend: Spend, limit: Limit | None) -> None:
     gauge = budgets.used_up(EVERY_LIMIT, spend, before_worker_turn=True)
     assert (gauge.limit if gauge else None) == limit
 
@@ -47,12 +48,12 @@ def test_without_limits_nothing_is_ever_used_up() -> None:
 @pytest.mark.parametrize(
     ("gauge", "share", "sentence"),
     [
-        (budgets.Gauge("iterations", 3, 4), 0.75, "3 of 4 iterations used"),
-        (budgets.Gauge("minutes", 1.5, 2), 0.75, "1.5 of 2 minutes used"),
-        (budgets.Gauge("cost", 0.125, 10), 0.0125, "0.12 of 10 dollars used"),
-        (budgets.Gauge("tokens", 1_234_567, 1_000_000), 1.0, "1,234,567 of 1,000,000 tokens used"),
-        (budgets.Gauge("iterations", 0, 0), 1.0, "0 of 0 iterations used"),
-        (budgets.Gauge("cost", 0, -1), 1.0, "0 of -1 dollars used"),
+        (budgets.Gauge(Limit.ITERATIONS, 3, 4), 0.75, "3 of 4 rounds used"),
+        (budgets.Gauge(Limit.MINUTES, 1.5, 2), 0.75, "1.5 of 2 minutes used"),
+        (budgets.Gauge(Limit.COST, 0.125, 10), 0.0125, "0.12 of 10 dollars used"),
+        (budgets.Gauge(Limit.TOKENS, 1_234_567, 1_000_000), 1.0, "1,234,567 of 1,000,000 tokens used"),
+        (budgets.Gauge(Limit.ITERATIONS, 0, 0), 1.0, "0 of 0 rounds used"),
+        (budgets.Gauge(Limit.COST, 0, -1), 1.0, "0 of -1 dollars used"),
     ],
 )
 def test_a_gauge_tells_its_share_and_its_sentence(gauge: budgets.Gauge, share: float, sentence: str) -> None:
@@ -85,22 +86,22 @@ def test_a_turn_may_take_its_own_time_and_no_more_than_the_loop_has_left(
 @pytest.mark.parametrize(
     ("limit", "amount", "add", "after"),
     [
-        ("iterations", 3, True, Budget(iterations=7, minutes=2.0, cost_usd=1.0, tokens=100)),
-        ("iterations", 3, False, Budget(iterations=3, minutes=2.0, cost_usd=1.0, tokens=100)),
-        ("iterations", -9, True, Budget(iterations=0, minutes=2.0, cost_usd=1.0, tokens=100)),
-        ("iterations", None, False, Budget(iterations=None, minutes=2.0, cost_usd=1.0, tokens=100)),
-        ("iterations", None, True, Budget(iterations=None, minutes=2.0, cost_usd=1.0, tokens=100)),
-        ("minutes", 0.5, True, Budget(iterations=4, minutes=2.5, cost_usd=1.0, tokens=100)),
-        ("cost", 10, False, Budget(iterations=4, minutes=2.0, cost_usd=10, tokens=100)),
-        ("tokens", 50.4, True, Budget(iterations=4, minutes=2.0, cost_usd=1.0, tokens=150)),
-        ("iteration_timeout", 60, False, Budget(4, 2.0, 1.0, 100, iteration_timeout=60)),
-        ("iteration_timeout", 60, True, EVERY_LIMIT),
+        (Limit.ITERATIONS, 3, True, Budget(iterations=7, minutes=2.0, cost_usd=1.0, tokens=100)),
+        (Limit.ITERATIONS, 3, False, Budget(iterations=3, minutes=2.0, cost_usd=1.0, tokens=100)),
+        (Limit.ITERATIONS, -9, True, Budget(iterations=0, minutes=2.0, cost_usd=1.0, tokens=100)),
+        (Limit.ITERATIONS, None, False, Budget(iterations=None, minutes=2.0, cost_usd=1.0, tokens=100)),
+        (Limit.ITERATIONS, None, True, Budget(iterations=None, minutes=2.0, cost_usd=1.0, tokens=100)),
+        (Limit.MINUTES, 0.5, True, Budget(iterations=4, minutes=2.5, cost_usd=1.0, tokens=100)),
+        (Limit.COST, 10, False, Budget(iterations=4, minutes=2.0, cost_usd=10, tokens=100)),
+        (Limit.TOKENS, 50.4, True, Budget(iterations=4, minutes=2.0, cost_usd=1.0, tokens=150)),
+        (Limit.ITERATION_TIMEOUT, 60, False, Budget(4, 2.0, 1.0, 100, iteration_timeout=60)),
+        (Limit.ITERATION_TIMEOUT, 60, True, EVERY_LIMIT),
     ],
 )
-def test_a_change_sets_or_raises_one_limit(limit: str, amount: float | None, add: bool, after: Budget) -> None:
+def test_a_change_sets_or_raises_one_limit(limit: Limit, amount: float | None, add: bool, after: Budget) -> None:
     assert budgets.changed(EVERY_LIMIT, limit, amount, add=add) == after
 
 
-@pytest.mark.parametrize("limit", [*budgets.LIMITS, "iteration_timeout"])
-def test_what_has_no_limit_cannot_be_raised(limit: str) -> None:
+@pytest.mark.parametrize("limit", list(Limit))
+def test_what_has_no_limit_cannot_be_raised(limit: Limit) -> None:
     assert budgets.changed(Budget(), limit, 5, add=True) == Budget()

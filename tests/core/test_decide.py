@@ -22,6 +22,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import (
     Answer,
@@ -64,12 +65,12 @@ def by_role(worker: str | Answer, supervisor: str | Answer) -> Callable[[AskAgen
 @pytest.mark.parametrize(
     ("budget", "iterations", "reason"),
     [
-        (Budget(iterations=3), 3, "No remaining rounds. Stopping. 3 of 3 iterations used."),
+        (Budget(iterations=3), 3, "No remaining rounds. Stopping. 3 of 3 rounds used."),
         (Budget(minutes=2.0), 2, "2 of 2 minutes used."),
         (Budget(cost_usd=1.0), 4, "1 of 1 dollars used."),
         (Budget(tokens=250), 3, "300 of 250 tokens used."),
-        (Budget(iterations=2, minutes=2.0, cost_usd=0.5, tokens=200), 2, "2 of 2 iterations used."),
-        (Budget(iterations=0), 0, "0 of 0 iterations used."),
+        (Budget(iterations=2, minutes=2.0, cost_usd=0.5, tokens=200), 2, "2 of 2 rounds used."),
+        (Budget(iterations=0), 0, "0 of 0 rounds used."),
     ],
 )
 def test_each_limit_ends_in_a_pause_that_is_no_success(budget: Budget, iterations: int, reason: str) -> None:
@@ -93,11 +94,14 @@ def test_it_goes_on_from_there_when_the_budget_is_raised() -> None:
 def test_a_warning_at_three_quarters_once_and_again_after_a_raise() -> None:
     driver = looping(busy, Budget(iterations=4))
     driver.run()
-    assert list(driver.events(BudgetWarned)) == [BudgetWarned("iterations", 3, 4)]
-    driver.tell("budget", BudgetChanged("iterations", 8))
+    assert list(driver.events(BudgetWarned)) == [BudgetWarned(Limit.ITERATIONS, 3, 4)]
+    driver.tell("budget", BudgetChanged(Limit.ITERATIONS, 8))
     driver.tell("resume", ResumeRequested())
     driver.run()
-    assert list(driver.events(BudgetWarned)) == [BudgetWarned("iterations", 3, 4), BudgetWarned("iterations", 6, 8)]
+    assert list(driver.events(BudgetWarned)) == [
+        BudgetWarned(Limit.ITERATIONS, 3, 4),
+        BudgetWarned(Limit.ITERATIONS, 6, 8),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +121,7 @@ def test_every_limit_warns(budget: Budget, limit: str, at: int) -> None:
 def test_a_warning_can_be_set_to_an_iteration() -> None:
     driver = looping(busy, Budget(iterations=20), warn_from=15)
     driver.run()
-    assert list(driver.events(BudgetWarned)) == [BudgetWarned("iterations", 15, 20)]
+    assert list(driver.events(BudgetWarned)) == [BudgetWarned(Limit.ITERATIONS, 15, 20)]
 
 
 def test_budget_is_named_before_a_stall() -> None:
@@ -317,7 +321,7 @@ def test_a_loop_that_was_not_started_or_is_paused_rests() -> None:
 PAUSE, STOP = PauseRequested(), StopRequested()
 ABANDON = StopRequested(outcome=Outcome.ABANDONED)
 INTERRUPT = PauseRequested(Urgency.NOW, Outcome.INTERRUPTED)
-RESUME, SAY, MORE = ResumeRequested(), MessageSent("and the docs"), BudgetChanged("iterations", 1, add=True)
+RESUME, SAY, MORE = ResumeRequested(), MessageSent("and the docs"), BudgetChanged(Limit.ITERATIONS, 1, add=True)
 ORDERS: dict[str, Event] = {
     "pause": PAUSE,
     "pause --now": PauseRequested(Urgency.NOW),

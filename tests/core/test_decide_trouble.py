@@ -16,6 +16,7 @@ from untildone.core.events import (
     TurnRetried,
 )
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -223,7 +224,7 @@ def test_a_retry_stops_at_the_money_but_not_at_the_rounds() -> None:
     driver = looping([crash], Budget(iterations=1, cost_usd=1.0))
     assert driver.run().outcome is Outcome.BUDGET
     assert len(driver.calls()) == 2
-    driver.tell("budget", BudgetChanged("cost", 10.0))
+    driver.tell("budget", BudgetChanged(Limit.COST, 10.0))
     driver.tell("resume", ResumeRequested())
     driver.run()
     assert [(call.iteration, call.attempt) for call in driver.calls()] == [(1, 1), (1, 2), (1, 3), (1, 4)]

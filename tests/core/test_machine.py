@@ -28,6 +28,7 @@ from untildone.core.events import (
     TurnStarted,
 )
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -94,7 +95,7 @@ controls = st.one_of(
     st.builds(ResumeRequested, st.booleans()),
     st.builds(StopRequested, urgencies, st.sampled_from([Outcome.STOPPED, Outcome.ABANDONED])),
     st.builds(
-        BudgetChanged, st.sampled_from(["iterations", "minutes", "cost", "tokens"]), st.integers(0, 5), st.booleans()
+        BudgetChanged, st.sampled_from([limit for limit in Limit if limit.row.used]), st.integers(0, 5), st.booleans()
     ),
 )
 round_controls = st.sampled_from(["", "[r+1] ", "[r=0]", "[r=2][R+1] ", " [r+2]"])
@@ -245,9 +246,9 @@ class LoopMachine(RuleBasedStateMachine):
         driver.gates = passes
         if not driver.loop.status.ended:
             driver.journal.append(ResumeRequested(skip_wait=True))
-            for limit in ("minutes", "cost", "tokens"):
+            for limit in (Limit.MINUTES, Limit.COST, Limit.TOKENS):
                 driver.journal.append(BudgetChanged(limit, None))
-            driver.journal.append(BudgetChanged("iterations", driver.loop.spend.iterations + 2))
+            driver.journal.append(BudgetChanged(Limit.ITERATIONS, driver.loop.spend.iterations + 2))
         loop = driver.run(most_steps=60)
         check_laws(driver)
         assert loop.outcome is not None

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from untildone.core.limits import duration
 from untildone.core.model import Answer, Budget, Changes, GateResult, Usage
-from untildone.core.receipt import FileChange, duration, receipt, report
+from untildone.core.receipt import FileChange, receipt, report
 from untildone.testing.driver import Driver, Reply, looping
 
 FILES = (FileChange("src/a.py", 10, 2), FileChange("README.md", 1, 0))

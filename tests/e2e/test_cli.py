@@ -252,7 +252,7 @@ def test_a_loop_whose_runner_was_killed_is_told_apart(cli: CommandLine) -> None:
 def test_show_is_a_page_for_people_and_the_checkpoint_for_programs(cli: CommandLine) -> None:
     ended = cli.run("run", "make it work", *CLAIMS, "--check", "true", "-r", "3")
     page = cli.run("show").output
-    for words in ("make it work", "verified", "1 of 3 iterations used", "gate: true: passed", str(cli.workspace)):
+    for words in ("make it work", "verified", "1 of 3 rounds used", "gate: true: passed", str(cli.workspace)):
         assert words in page
     shown = cli.shown()
     expected = {"title": "make it work", "status": "completed", "max_iterations": 3, "current_iteration": 1}

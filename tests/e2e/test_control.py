@@ -193,7 +193,7 @@ def test_the_budget_changes_while_the_loop_runs(cli: CommandLine, stage: Stage) 
         stage.allow()
         ended = finish(runner)
     assert (ended.code, cli.shown()["current_iteration"]) == (3, 3), ended.errors
-    assert "budget: iterations +2" in ended.errors
+    assert "budget: rounds +2" in ended.errors
     cli.run("budget", "last", "--iterations", "none", "--minutes", "none")
     assert cli.run("budget", "last").output == "no limit\n"
     assert "changes nothing" in cli.run("budget", "last", "--cost", "+5").errors

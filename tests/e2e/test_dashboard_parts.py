@@ -30,6 +30,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.model import (
     AgentChoice,
     Answer,
@@ -200,7 +201,7 @@ class TestTimeline:
         timeline = extended(Timeline(), entries)
         one, two, three = timeline.rounds
         assert (one.before, one.after, one.messages, one.claimed) == ("a", "b", ("also write docs",), False)
-        assert (two.before, two.after, two.gates, two.cost_usd, two.tokens) == ("b", "c", (gate,), 0.75, 20)
+        assert (two.before, two.after, two.gates, two.usage) == ("b", "c", (gate,), Usage(0.75, 20))
         assert [each.role for each in two.consultations] == [Role.SUPERVISOR]
         assert (three.is_going, three.seconds) == (True, None)
         assert extended(timeline, entries) == timeline
@@ -296,9 +297,14 @@ class TestTexts:
         assert texts_for(wish).language is language
 
     def test_why_the_budget_is_used_up_is_told_in_the_readers_language(self) -> None:
-        for limit, word in (("iterations", "轮"), ("minutes", "分钟"), ("cost", "美元"), ("tokens", "token")):
+        for limit, word in (
+            (Limit.ITERATIONS, "轮"),
+            (Limit.MINUTES, "分钟"),
+            (Limit.COST, "美元"),
+            (Limit.TOKENS, "token"),
+        ):
             used = Gauge(limit, 1200.5, 1000).sentence()
-            told = f"{NO_ROUNDS} {used}." if limit == "iterations" else f"{used}."
+            told = f"{NO_ROUNDS} {used}." if limit is Limit.ITERATIONS else f"{used}."
             heard = Texts(Language.SIMPLIFIED).notice(told)
             assert (word in heard, "1,200.5" in heard, "used" in heard) == (True, True, False)
             assert Texts().notice(told) == told

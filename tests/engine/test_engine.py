@@ -22,6 +22,7 @@ from untildone.core.events import (
     StartRequested,
     WorkspaceSeen,
 )
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status
 from untildone.core.secrets import Redactor
@@ -137,8 +138,8 @@ def test_a_message_that_lands_on_a_claim_is_not_lost(tmp_path: Path) -> None:
     assert loop.asked == ("do it", "and the docs")
 
 
-@pytest.mark.parametrize("limit", ["minutes", "iteration_timeout"])
-def test_less_time_given_while_the_agent_works_ends_the_turn(tmp_path: Path, limit: str) -> None:
+@pytest.mark.parametrize("limit", [Limit.MINUTES, Limit.ITERATION_TIMEOUT])
+def test_less_time_given_while_the_agent_works_ends_the_turn(tmp_path: Path, limit: Limit) -> None:
     change = BudgetChanged(limit, 0.0)
     budget = Budget(minutes=60, iteration_timeout=3600)
     works = "echo at work; sleep 20"
@@ -146,9 +147,9 @@ def test_less_time_given_while_the_agent_works_ends_the_turn(tmp_path: Path, lim
     assert (loop.outcome, loop.spend.iterations) == (Outcome.BUDGET, 1)
 
 
-@pytest.mark.parametrize("limit", ["minutes", "iteration_timeout"])
-def test_more_time_given_while_the_agent_works_is_used(tmp_path: Path, limit: str) -> None:
-    budget = Budget(minutes=0.005) if limit == "minutes" else Budget(iteration_timeout=0.3)
+@pytest.mark.parametrize("limit", [Limit.MINUTES, Limit.ITERATION_TIMEOUT])
+def test_more_time_given_while_the_agent_works_is_used(tmp_path: Path, limit: Limit) -> None:
+    budget = Budget(minutes=0.005) if limit is Limit.MINUTES else Budget(iteration_timeout=0.3)
     change = BudgetChanged(limit, 600.0, add=True)
     loop = drive(
         tmp_path, "<promise>COMPLETE</promise>", "TurnStarted", change, rounds=1, works="sleep 2", budget=budget

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.fuzz.mutations import any_json, check_error, damaged_bytes, misshapen, tried
 
 from untildone import settings
-from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UsageError
+from untildone.core.limits import Limit
 from untildone.settings import Settings, guidance
 
 TOML = b"""\
@@ -157,4 +157,4 @@ def test_skillpackrc(told: Any, draws: st.DataObject | None) -> None:
             check_error(problem)
             return
     assert set(found) <= set(guidance.SKILLPACK_NAMES)
-    assert all(type(number) is int and 1 <= number <= MOST_ITERATIONS for number in found.values())
+    assert all(type(number) is int and 1 <= number <= Limit.ITERATIONS.row.most for number in found.values())

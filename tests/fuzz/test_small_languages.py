@@ -14,10 +14,9 @@ from tests.support.store_conformance import loop_created
 
 from untildone.core import amounts, rounds
 from untildone.core.apply import apply
-from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UntilDoneError, UsageError
 from untildone.core.events import Entry
-from untildone.core.loop import Loop
+from untildone.core.limits import Limit
 from untildone.core.rounds import Add, Set
 from untildone.store import layout, names
 
@@ -91,7 +90,7 @@ def slow_amount(limit: str, text: str) -> tuple[Decimal | None, bool] | None:
     whole = limit in ("iterations", "tokens")
     if whole and not re.fullmatch(r"\s*[+-]?[0-9]+\s*", number):
         return None
-    most = MOST_ITERATIONS if limit == "iterations" else amounts.LARGEST
+    most = 1_000_000 if limit == "iterations" else 10**12
     return (value, adds) if value.is_finite() and float(value) > 0 and value <= most else None
 
 
@@ -104,7 +103,7 @@ AMOUNT_SIGNS = st.lists(
 
 
 @tried()
-@given(limit=st.sampled_from(amounts.LIMITS), text=AMOUNT_SIGNS | st.text(max_size=12))
+@given(limit=st.sampled_from(list(Limit)), text=AMOUNT_SIGNS | st.text(max_size=12))
 @example(limit="minutes", text="+ 5")
 @example(limit="iterations", text="0\n0")
 @example(limit="minutes", text="++5")
@@ -125,8 +124,8 @@ def test_an_amount_is_a_number_or_one_sentence(limit: str, text: str) -> None:
 
 
 @tried()
-@given(wanted=st.lists(st.tuples(st.sampled_from(amounts.LIMITS), AMOUNT_SIGNS), max_size=6))
-def test_any_changes_of_the_budget_leave_one_that_holds(wanted: list[tuple[str, str]]) -> None:
+@given(wanted=st.lists(st.tuples(st.sampled_from(list(Limit)), AMOUNT_SIGNS), max_size=6))
+def test_any_changes_of_the_budget_leave_one_that_holds(wanted: list[tuple[Limit, str]]) -> None:
     """More never makes it less, and no amount takes a limit below nothing or beyond what can be counted."""
     loop = apply(None, Entry(1, NOW, loop_created("loop-1")))
     for limit, text in wanted:
@@ -134,15 +133,10 @@ def test_any_changes_of_the_budget_leave_one_that_holds(wanted: list[tuple[str, 
             change = amounts.change(limit, text)
         except UsageError:
             continue
-        before, loop = limit_of(loop, limit), apply(loop, Entry(loop.seq + 1, NOW, change))
-        after = limit_of(loop, limit)
+        before, loop = limit.of(loop.budget), apply(loop, Entry(loop.seq + 1, NOW, change))
+        after = limit.of(loop.budget)
         assert after is None or 0 < after < float("inf")
         assert not change.add or before is None or (after is not None and after >= before)
-
-
-def limit_of(loop: Loop, limit: str) -> float | None:
-    value: float | None = getattr(loop.budget, "cost_usd" if limit == "cost" else limit)
-    return value
 
 
 @tried()

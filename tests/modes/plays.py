@@ -20,6 +20,7 @@ from untildone.core.events import (
     TasksChanged,
 )
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.model import (
     Answer,
     Changes,
@@ -152,7 +153,7 @@ orders = st.one_of(
         st.just("say"),
         st.builds(MessageSent, st.builds("{}{}".format, st.sampled_from(MESSAGES), st.sampled_from(SAID))),
     ),
-    st.tuples(st.just("budget"), st.builds(BudgetChanged, st.just("iterations"), st.integers(0, 4), st.booleans())),
+    st.tuples(st.just("budget"), st.builds(BudgetChanged, st.just(Limit.ITERATIONS), st.integers(0, 4), st.booleans())),
     st.tuples(st.just("tasks"), st.builds(TasksChanged, st.lists(changes, min_size=1, max_size=3).map(tuple))),
     st.tuples(
         st.just("stop"), st.builds(StopRequested, urgencies, st.sampled_from([Outcome.STOPPED, Outcome.ABANDONED]))

@@ -20,6 +20,7 @@ from untildone.core.events import (
     MessageSent,
     ResumeRequested,
 )
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -118,7 +119,7 @@ class Stage:
         self.driver.answers = lambda _action, _loop: last[next(given) % len(last)]
         self.spoken = iter(())
         if self.loop.budget.iterations is None:
-            self.driver.journal.append(BudgetChanged("iterations", self.loop.spend.iterations + 4))
+            self.driver.journal.append(BudgetChanged(Limit.ITERATIONS, self.loop.spend.iterations + 4))
         self.driver.run(MOST_STEPS)
         self.check_rest()
 

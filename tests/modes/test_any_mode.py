@@ -13,6 +13,7 @@ from tests.modes.stage import Stage, perform
 
 from untildone import modes
 from untildone.core.events import BudgetChanged, Event, PauseRequested, StopRequested
+from untildone.core.limits import Limit
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Urgency
 from untildone.testing.driver import Reply
 
@@ -86,7 +87,7 @@ def many(number: int) -> str:
 @pytest.mark.parametrize("mode", modes.names())
 def test_tasks_do_not_grow_without_end(mode: str) -> None:
     stage = Stage(mode, play(promise=None))
-    stage.driver.journal.append(BudgetChanged("iterations", 20))
+    stage.driver.journal.append(BudgetChanged(Limit.ITERATIONS, 20))
     stage.comes_to_rest([Reply(Answer(many(number)), changes=Changes(f"{number}")) for number in range(20)])
 
 

@@ -282,7 +282,7 @@ def test_used_up_rounds_are_a_question_to_a_person_who_is_there() -> None:
     loop = ran.run()
     asked = person.questions[0]
     assert asked.question == f"{rounds.NO_ROUNDS}\n{rounds.NO_ROUNDS_HINT}"
-    assert (asked.leave, asked.reason) == (Outcome.BUDGET, "No remaining rounds. Stopping. 1 of 1 iterations used.")
+    assert (asked.leave, asked.reason) == (Outcome.BUDGET, "No remaining rounds. Stopping. 1 of 1 rounds used.")
     assert (loop.budget.iterations, loop.outcome) == (6, Outcome.CLAIMED)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from untildone.core.errors import WrongMove
 from untildone.core.events import BudgetChanged, Event, LoopCreated, Rested, StartRequested, StopRequested
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status, Urgency
 from untildone.operations import verbs
@@ -72,13 +73,13 @@ def test_what_a_loop_that_is_to_stop_would_never_hear_is_refused(store: JustBefo
 
 
 def test_rounds_that_come_just_after_they_ran_out_let_it_go_on(store: JustBefore) -> None:
-    store.happens = (BudgetChanged("iterations", 0), Rested(Outcome.BUDGET))
+    store.happens = (BudgetChanged(Limit.ITERATIONS, 0), Rested(Outcome.BUDGET))
     heard = verbs.say(store, "loop-1", "[r+5] and the docs")
     assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (True, Status.RUNNING, ("and the docs",))
 
 
 def test_a_message_without_rounds_waits_where_they_ran_out(store: JustBefore) -> None:
-    store.happens = (BudgetChanged("iterations", 0), Rested(Outcome.BUDGET))
+    store.happens = (BudgetChanged(Limit.ITERATIONS, 0), Rested(Outcome.BUDGET))
     heard = verbs.say(store, "loop-1", "and the docs")
     assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (False, Status.PAUSED, ("and the docs",))
 

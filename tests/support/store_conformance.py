@@ -40,6 +40,7 @@ from untildone.core.events import (
     TurnStarted,
 )
 from untildone.core.kinds import Host
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, LoopSettings, Outcome, Role, SessionUse
 from untildone.store import Journal, Store
@@ -179,7 +180,7 @@ class StoreConformance:
         before = store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as journal:
             with pytest.raises((LookupError, ValueError, TypeError)):
-                journal.append(MessageSent("hello"), BudgetChanged("wishes", 3.0, add=True))
+                journal.append(MessageSent("hello"), BudgetChanged(Limit.COST, 1e300, add=True))
             assert journal.loop == before
         assert store.load("loop-1") == before
 

@@ -13,6 +13,7 @@ from typing import Any
 from untildone.agents import Notice, Request
 from untildone.core.errors import UsageError
 from untildone.core.failures import classify, plain
+from untildone.core.limits import MOST
 from untildone.core.model import EMPTY, Failure, FailureKind, SessionUse
 
 LONGEST_ARGUMENT = 100_000
@@ -20,7 +21,6 @@ LONGEST_CLOSING = 256 * 1024
 """Linux refuses a single argument of 128 KiB and more."""
 _WIDTH = 160
 _GLANCE = 500
-_MOST_SPENT = 1e12
 _MOST_STRAY_LINES = 3
 _SUMMARY_FIELDS = (
     "command",
@@ -92,7 +92,7 @@ def objects_field(source: Object, name: str, *below: str) -> Sequence[Object]:
 def spent_field(source: Object, name: str, *below: str) -> float | None:
     """An amount of dollars or tokens; None for one that nobody can have spent: below nothing, or beyond all bounds."""
     value = number_field(source, name, *below)
-    return value if value is not None and 0 <= value <= _MOST_SPENT else None
+    return value if value is not None and 0 <= value <= MOST else None
 
 
 def tokens_field(source: Object, name: str, *below: str) -> int | None:

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from untildone.core.budget import MOST, MOST_ITERATIONS
 from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
+from untildone.core.limits import Limit
 
-LIMITS = ("iterations", "minutes", "cost", "tokens", "iteration_timeout")
-LARGEST = int(MOST)
 _LONGEST = 20
 
 
-def change(limit: str, amount: float | str) -> BudgetChanged:
-    if limit not in LIMITS:
-        raise UsageError(f"There is no limit of '{limit}'.", f"there are: {', '.join(LIMITS)}")
+def change(name: str, amount: float | str) -> BudgetChanged:
+    """The change of the limit `name`; UsageError for an unknown limit or an impossible amount."""
+    if name not in tuple(Limit):
+        raise UsageError(f"There is no limit of '{name}'.", f"there are: {', '.join(Limit)}")
+    limit = Limit(name)
     text = str(int(amount)) if isinstance(amount, float) and amount.is_integer() else str(amount).strip()
     if text.lower() in ("none", "=none"):
         return BudgetChanged(limit, None)
     return BudgetChanged(limit, _number(limit, text[text.startswith(("+", "=")) :]), add=text.startswith("+"))
 
 
-def _number(limit: str, text: str) -> float:
-    whole = limit in ("iterations", "tokens")
-    most = MOST_ITERATIONS if limit == "iterations" else LARGEST
-    number = _read(text, whole=whole)
-    if number is None or not 0 < number <= most:
-        kind = "a whole number" if whole else "a number"
+def _number(limit: Limit, text: str) -> float:
+    number = _read(text, whole=limit.row.whole)
+    if number is None or not 0 < number <= limit.row.most:
+        kind = "a whole number" if limit.row.whole else "a number"
         raise UsageError(
             f"'{text[:60]}' is no amount of {limit.replace('_', ' ')}.",
-            f"give {kind} above 0 and up to {most:,}, as 5 (in all), +5 (more) or none",
+            f"give {kind} above 0 and up to {limit.row.most:,}, as 5 (in all), +5 (more) or none",
         )
     return number
 

@@ -40,8 +40,8 @@ from untildone.core.events import (
 )
 from untildone.core.hints import assert_never
 from untildone.core.kinds import Interruption
-from untildone.core.loop import Limit, Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, session_key
-from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Spend, Status, Urgency, Usage
+from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
+from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
 from untildone.core.value import replace
 
 KEPT_ANSWER = 20_000
@@ -202,7 +202,7 @@ def _turned(
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
             return replace(
-                _given_up(loop), spend=_spent(loop.spend, seconds, usage), asks_person=reason is Interruption.PERSON
+                _given_up(loop), spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON
             )
         case TurnRetried():
             return _retried(loop, event)
@@ -227,7 +227,7 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
 def _ended(loop: Loop, event: TurnEnded) -> Loop:
     answer, turn = event.answer, loop.turn
     usage = _usage(loop, event)
-    spend = replace(_spent(loop.spend, event.seconds, usage), iterations=_counted(loop, event))
+    spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
@@ -255,15 +255,6 @@ def _session_at_work(loop: Loop) -> str | None:
     return known.session_id if known else None
 
 
-def _spent(spend: Spend, seconds: float, usage: Usage) -> Spend:
-    return replace(
-        spend,
-        seconds=spend.seconds + seconds,
-        cost_usd=spend.cost_usd + (usage.cost_usd or 0.0),
-        tokens=spend.tokens + (usage.tokens or 0),
-    )
-
-
 def _counted(loop: Loop, event: TurnEnded) -> int:
     """An iteration that ended has begun, even if the line that said so was lost."""
     return max(loop.spend.iterations, event.iteration) if event.role is Role.WORKER else loop.spend.iterations
@@ -274,21 +265,13 @@ def _usage(loop: Loop, event: TurnEnded) -> Usage:
     total = event.answer.session_total
     if total is None or loop.turn is None:
         return event.answer.usage
-    base = _total_before(loop, loop.turn)
-    cost = None if total.cost_usd is None else _growth(total.cost_usd, base.cost_usd or 0.0)
-    tokens = None if total.tokens is None else round(_growth(total.tokens, base.tokens or 0))
-    return Usage(cost, tokens)
+    return total.since(_total_before(loop, loop.turn))
 
 
 def _total_before(loop: Loop, turn: Turn) -> Usage:
     role = Role.WORKER if turn.session is SessionUse.FORK else turn.role
     session = None if turn.session is SessionUse.NEW else loop.session_of(role, turn.profile)
     return session.total if session else Usage()
-
-
-def _growth(total: float, base: float) -> float:
-    """A total below the one before it was counted anew."""
-    return total - base if total >= base else total
 
 
 def _with_session(
@@ -336,7 +319,7 @@ def _retried(loop: Loop, event: TurnRetried) -> Loop:
 
 def _limited(loop: Loop, event: LimitReached) -> Loop:
     turn = loop.turn
-    limits = {**loop.limits, event.profile: Limit(event.until, event.message, event.strikes)}
+    limits = {**loop.limits, event.profile: UsageLimit(event.until, event.message, event.strikes)}
     if turn is None or turn.profile != event.profile:
         return replace(loop, limits=limits)
     iterations = turn.iteration - 1 if turn.role is Role.WORKER else loop.spend.iterations
@@ -363,7 +346,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
 def _judged(loop: Loop, event: GatesRan) -> Loop:
     results = (*loop.gates, *event.results)
     failed = tuple(result for result in results if not result.passed)
-    spend = replace(loop.spend, seconds=loop.spend.seconds + event.seconds)
+    spend = loop.spend.plus(event.seconds, Usage())
     loop = replace(loop, turn=None, answer=None, gates=results, gate=None, claimed=not failed, spend=spend)
     loop = replace(loop, checked=event.seen or loop.checked)
     if not failed:

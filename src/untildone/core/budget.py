@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from untildone.core.hints import Any
+from untildone.core.limits import MOST, Limit
 from untildone.core.model import Budget, Spend
 from untildone.core.value import dataclass, replace
 
 WARN_AT = 0.75
-LIMITS = ("iterations", "minutes", "cost", "tokens")
-MOST_ITERATIONS = 1_000_000
-MOST = 1e12
-"""No limit that makes sense is larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One limit: how much of it is used."""
+    """One limit of a whole loop: how much of it is used."""
 
-    limit: str
+    limit: Limit
     used: float
     allowed: float
 
@@ -31,32 +29,27 @@ class Gauge:
         return self.used >= self.allowed
 
     def is_nearly_used(self, warn_from: int | None = None) -> bool:
-        """Whether to warn: at three quarters, or from as many iterations as were named."""
-        if self.limit == "iterations" and warn_from is not None:
+        """Whether to warn: at three quarters, or from the iteration `warn_from`."""
+        if self.limit is Limit.ITERATIONS and warn_from is not None:
             return self.used >= warn_from
         return self.share >= WARN_AT
 
-    @property
-    def unit(self) -> str:
-        return "dollars" if self.limit == "cost" else self.limit
-
     def sentence(self) -> str:
-        return f"{_number(self.used)} of {_number(self.allowed)} {self.unit} used"
+        return f"{number(self.used)} of {number(self.allowed)} {self.limit.row.unit} used"
 
 
 def gauges(budget: Budget, spend: Spend) -> Iterator[Gauge]:
-    """Every limit that is set."""
-    used = (spend.iterations, spend.seconds / 60, spend.cost_usd, spend.tokens)
-    allowed = (budget.iterations, budget.minutes, budget.cost_usd, budget.tokens)
-    for limit, amount, most in zip(LIMITS, used, allowed, strict=True):
-        if most is not None:
-            yield Gauge(limit, amount, most)
+    """Every limit of the whole loop that is set."""
+    for limit in Limit:
+        used, allowed = limit.row.used, limit.of(budget)
+        if used is not None and allowed is not None:
+            yield Gauge(limit, used(spend), allowed)
 
 
 def used_up(budget: Budget, spend: Spend, *, before_worker_turn: bool) -> Gauge | None:
-    """The first limit that leaves nothing for another turn. Iterations are taken by the worker alone."""
+    """The first limit that leaves nothing for another turn. Only the worker's turns take iterations."""
     for gauge in gauges(budget, spend):
-        if gauge.used_up and (before_worker_turn or gauge.limit != "iterations"):
+        if gauge.used_up and (before_worker_turn or gauge.limit is not Limit.ITERATIONS):
             return gauge
     return None
 
@@ -72,40 +65,24 @@ def turn_timeout(budget: Budget, spend: Spend) -> float | None:
     return min(limits) if limits else None
 
 
-def changed(budget: Budget, limit: str, amount: float | None, *, add: bool) -> Budget:
-    """The budget with one limit set (None: no limit), or raised by an amount. What has no limit cannot be raised."""
-    if amount is not None and not -MOST <= amount <= MOST:
+def changed(budget: Budget, limit: Limit, amount: float | None, *, add: bool) -> Budget:
+    """The budget with one limit set (None: no limit), or raised by an amount. No limit cannot be raised."""
+    if amount is not None and not is_possible(amount):
         raise ValueError(f"{amount} is no amount of {limit}")
-    present = _limits(budget)[limit]
-    if not add or amount is None:
-        return _with_limit(budget, limit, amount)
-    return budget if present is None else _with_limit(budget, limit, present + amount)
+    present = limit.of(budget)
+    if add and amount is not None:
+        amount = None if present is None else present + amount
+    if amount is not None and limit.row.whole:
+        amount = max(0, round(amount))
+    limits: dict[str, Any] = {limit.row.field: amount}
+    return replace(budget, **limits)
 
 
-def _limits(budget: Budget) -> dict[str, float | None]:
-    return {
-        "iterations": budget.iterations,
-        "minutes": budget.minutes,
-        "cost": budget.cost_usd,
-        "tokens": budget.tokens,
-        "iteration_timeout": budget.iteration_timeout,
-    }
+def is_possible(amount: float) -> bool:
+    """Whether a limit can be set to an amount, or changed by it: that may also lower it."""
+    return -MOST <= amount <= MOST
 
 
-def _with_limit(budget: Budget, limit: str, most: float | None) -> Budget:
-    whole = None if most is None else max(0, round(most))
-    match limit:
-        case "iterations":
-            return replace(budget, iterations=whole)
-        case "minutes":
-            return replace(budget, minutes=most)
-        case "cost":
-            return replace(budget, cost_usd=most)
-        case "tokens":
-            return replace(budget, tokens=whole)
-        case _:
-            return replace(budget, iteration_timeout=most)
-
-
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """1,234.5: at most two decimals."""
     return f"{value:,.2f}".rstrip("0").rstrip(".")

@@ -18,6 +18,7 @@ from untildone.core.events import (
 )
 from untildone.core.gate import GatesOf
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Outcome, Role, SessionUse, Status
@@ -85,7 +86,7 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesO
 
 def _take_in(loop: Loop, read: AnswerRead) -> Record:
     """What the mode understood, with what follows from it."""
-    budget = () if read.max_iterations is None else (BudgetChanged("iterations", read.max_iterations),)
+    budget = () if read.max_iterations is None else (BudgetChanged(Limit.ITERATIONS, read.max_iterations),)
     end = (_rested(loop, read.gives_up_as, read.gives_up),) if read.gives_up else ()
     return Record((*budget, read, *end))
 
@@ -181,7 +182,7 @@ def _more_rounds(loop: Loop, wish: Ask) -> AwaitPerson | None:
     """Where a person is there, used-up rounds are a question to them, not an end."""
     takes_one = wish.role is Role.WORKER and (loop.retry is None or loop.retry.role is not Role.WORKER)
     held_back = budgets.used_up(loop.budget, loop.spend, before_worker_turn=takes_one)
-    if held_back is None or held_back.limit != "iterations":
+    if held_back is None or held_back.limit is not Limit.ITERATIONS:
         return None
     question = f"{rounds.NO_ROUNDS}\n{rounds.NO_ROUNDS_HINT}"
     return AwaitPerson(question, leave=Outcome.BUDGET, reason=_used_up(held_back))
@@ -214,7 +215,7 @@ def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
 
 
 def _used_up(gauge: budgets.Gauge) -> str:
-    told = f"{rounds.NO_ROUNDS} " if gauge.limit == "iterations" else ""
+    told = f"{rounds.NO_ROUNDS} " if gauge.limit is Limit.ITERATIONS else ""
     return f"{told}{gauge.sentence()}."
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from untildone.core.hints import Any
 from untildone.core.kinds import Host, Interruption
+from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
     Answer,
@@ -82,7 +83,7 @@ class MessageSent:
 class BudgetChanged:
     """One limit is raised by an amount (`add`) or set to it; `amount` None takes the limit away."""
 
-    limit: str
+    limit: Limit
     amount: float | None
     add: bool = False
 
@@ -202,7 +203,7 @@ class GatesRan:
 
 @dataclass(frozen=True, slots=True)
 class BudgetWarned:
-    limit: str
+    limit: Limit
     used: float
     allowed: float
 

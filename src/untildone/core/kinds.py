@@ -30,13 +30,3 @@ class Interruption(StrEnum):
     """The minutes of the whole loop are used up."""
     CRASH = "crash"
     """The runner died during the turn."""
-
-
-class Limit(StrEnum):
-    """What a budget can limit. `core.limits` says everything about each."""
-
-    ITERATIONS = "iterations"
-    MINUTES = "minutes"
-    COST = "cost"
-    TOKENS = "tokens"
-    ITERATION_TIMEOUT = "iteration_timeout"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from untildone.core.hints import Any
 from untildone.core.kinds import Host
+from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
     Answer,
@@ -62,7 +63,7 @@ class RunningGate:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class UsageLimit:
     """An agent profile may not be asked before a time."""
 
     until: float
@@ -110,12 +111,12 @@ class Loop:
     outcome: Outcome | None = None
     reason: str = ""
     spend: Spend = Spend()
-    warned: tuple[str, ...] = ()
+    warned: tuple[Limit, ...] = ()
     sessions: Mapping[str, Session] = field(default_factory=lambda: EMPTY)
     """By `role:profile`, so that a fallback agent has a session of its own."""
     turn: Turn | None = None
     retry: Retry | None = None
-    limits: Mapping[str, Limit] = field(default_factory=lambda: EMPTY)
+    limits: Mapping[str, UsageLimit] = field(default_factory=lambda: EMPTY)
     """By agent profile."""
     tries_limits: bool = False
     """Whether the next turn is to be tried whatever is known of limits: a person wants that."""

@@ -7,7 +7,7 @@ from enum import Enum, StrEnum
 from types import MappingProxyType
 
 from untildone.core.hints import Any
-from untildone.core.value import dataclass, field
+from untildone.core.value import dataclass, field, replace
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -110,20 +110,42 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one run of an agent used. None: the agent does not tell."""
+    """What an agent reports of one of its runs. None: it does not report that."""
 
     cost_usd: float | None = None
     tokens: int | None = None
 
+    def plus(self, other: Usage) -> Usage:
+        """Both together. What only one of them reports counts as that."""
+        return Usage(*(_sum(getattr(self, name), getattr(other, name)) for name in Usage.__match_args__))
+
+    def since(self, before: Usage) -> Usage:
+        """What totals grew by since `before`. A total that is smaller now was counted anew."""
+        return Usage(*(_growth(getattr(self, name), getattr(before, name)) for name in Usage.__match_args__))
+
+
+def _sum(one: float | None, other: float | None) -> Any:
+    return one if other is None else (one or 0) + other
+
+
+def _growth(total: float | None, before: float | None) -> Any:
+    base = before or 0
+    return total if total is None or total < base else total - base
+
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What a loop has used so far."""
+    """What a loop has used so far: with the names of `Usage`, as far as agents report it."""
 
     iterations: int = 0
     seconds: float = 0.0
     cost_usd: float = 0.0
     tokens: int = 0
+
+    def plus(self, seconds: float, usage: Usage) -> Spend:
+        """With a turn of so many seconds."""
+        reported = {name: getattr(self, name) + (getattr(usage, name) or 0) for name in Usage.__match_args__}
+        return replace(self, seconds=self.seconds + seconds, **reported)
 
 
 @dataclass(frozen=True, slots=True)

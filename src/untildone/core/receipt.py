@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from untildone.core.codec import timestamp, to_json
+from untildone.core.limits import REPORTED, duration
 from untildone.core.loop import Loop
 from untildone.core.model import EMPTY, GateResult
 from untildone.core.value import dataclass
@@ -68,7 +69,7 @@ def report(loop: Loop, told: dict[str, Any]) -> str:
         f"- Loop: {loop.loop_id} ({told['mode']}, {told['agent']['name']} {told['agent']['version']})".rstrip(),
         f"- Iterations: {loop.spend.iterations}",
         f"- Duration: {duration(loop.updated_at - loop.created_at)} ({duration(loop.spend.seconds)} at work)",
-        f"- Spend: ${loop.spend.cost_usd:.4f}, {loop.spend.tokens:,} tokens",
+        f"- Spend: {', '.join(limit.row.show(getattr(loop.spend, limit.row.field)) for limit in REPORTED)}",
         f"- Commits: {told['commit_before']} → {told['commit_after']}",
         *(f"- Review score: {score:g}/100" for score in _review(loop).values()),
         f"- Files changed: {'not known' if files is None else len(files)}",
@@ -86,12 +87,3 @@ def report(loop: Loop, told: dict[str, Any]) -> str:
 def _gate_line(result: GateResult) -> str:
     word = "passed" if result.passed else f"failed ({result.reason})"
     return f"- {result.gate} `{result.command}`: {word}" if result.command else f"- {result.gate}: {word}"
-
-
-def duration(seconds: float) -> str:
-    """12 s, 3m 20s, 1h 20m."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}h {minutes}m" if hours else f"{minutes}m {whole % 60}s"

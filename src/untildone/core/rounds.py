@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from untildone.core.hints import assert_never
+from untildone.core.limits import Limit
 from untildone.core.value import dataclass
 
-LARGEST = 1_000_000
-
+LARGEST = Limit.ITERATIONS.row.most
 NO_ROUNDS = "No remaining rounds. Stopping."
 NO_ROUNDS_HINT = "Use [r+n] to add more rounds or [r=n] to set remaining rounds"
 NO_INSTRUCTION = "No instruction provided after parsing round controls"

@@ -29,7 +29,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.kinds import Host, Interruption
-from untildone.core.loop import Limit, Loop
+from untildone.core.loop import Loop, UsageLimit
 from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
@@ -310,7 +310,7 @@ class _Drive:
                 self.pass_on_answer(event)
 
     def tell_others(self, event: LimitReached) -> None:
-        limit = Limit(event.until, event.message, event.strikes)
+        limit = UsageLimit(event.until, event.message, event.strikes)
         settings = self.journal.loop.settings
         for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback):
             if agent is not None and agent.profile == event.profile:

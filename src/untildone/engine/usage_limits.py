@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from untildone import agents
-from untildone.core.loop import Limit
+from untildone.core.loop import UsageLimit
 from untildone.core.model import AgentChoice, Answer
 from untildone.core.reset_times import reset_time
 from untildone.core.value import replace
@@ -42,16 +42,16 @@ class SharedLimits:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, account: str, now: float) -> Limit | None:
+    def find(self, account: str, now: float) -> UsageLimit | None:
         """The limit that holds for an account, if one does."""
         try:
             told = json.loads(self._path(account).read_text())
-            limit = Limit(float(told["until"]), str(told["message"]), int(told["strikes"]))
+            limit = UsageLimit(float(told["until"]), str(told["message"]), int(told["strikes"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return limit if limit.until > now else None
 
-    def tell(self, account: str, limit: Limit) -> None:
+    def tell(self, account: str, limit: UsageLimit) -> None:
         """Best effort: a limit that cannot be shared still holds for the loop that met it."""
         path = self._path(account)
         draft = path.with_suffix(f".{os.getpid()}.tmp")

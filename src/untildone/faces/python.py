@@ -107,7 +107,7 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
 
 
 async def budget(loop: Loop | str, *, folder: Folder = ".", **limits: float | str) -> Loop:
-    """Other limits: `iterations`, `minutes`, `cost`, `tokens`, `iteration_timeout`; "+5" is more, 5 is in all, "none" no limit."""
+    """Other limits, by the names of `core.limits.Limit`, such as `iterations` or `cost`: "+5" is more, 5 is in all, "none" no limit."""
     changes = [amounts.change(limit, amount) for limit, amount in limits.items()]
     return await asyncio.to_thread(lambda: verbs.budget(*_found(loop, folder), *changes))
 

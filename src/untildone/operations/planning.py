@@ -16,6 +16,7 @@ from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import LoopCreated
 from untildone.core.kinds import Host
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.secrets import Redactor
@@ -211,13 +212,9 @@ def loop_budget(chosen: Settings, folder: Path) -> Budget:
     """What was said with flags, in settings or in `.skillpackrc`; else what the mode usually takes."""
     minutes = _skillpack(chosen, folder).get("timeout_per_iteration_minutes")
     usual = minutes * 60.0 if minutes else modes.find(chosen.mode).default_iteration_timeout
-    return Budget(
-        iterations=_iterations(chosen, folder),
-        minutes=chosen.max_minutes,
-        cost_usd=chosen.max_cost,
-        tokens=chosen.max_tokens,
-        iteration_timeout=chosen.iteration_timeout or usual,
-    )
+    said = Budget(**{limit.row.field: getattr(chosen, limit.row.setting) for limit in Limit})
+    iterations = _iterations(chosen, folder)
+    return replace(said, iterations=iterations, iteration_timeout=said.iteration_timeout or usual)
 
 
 def _iterations(chosen: Settings, folder: Path) -> int | None:

@@ -152,7 +152,7 @@ def _is_cared_for(store: Store, loop: Loop) -> bool:
 
 def budget(store: Store, loop_id: str, *changes: BudgetChanged) -> Loop:
     for change in changes:
-        if change.amount is not None and not -budgets.MOST <= change.amount <= budgets.MOST:
+        if change.amount is not None and not budgets.is_possible(change.amount):
             raise UsageError(
                 f"A budget of {change.amount} makes no sense.", "give a smaller number, or none for no limit"
             )

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from untildone import agents, modes
-from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UnknownName, UsageError
+from untildone.core.limits import Limit
 from untildone.core.model import Context, Permissions
 from untildone.settings import toml_file
 from untildone.store import places
@@ -119,14 +119,31 @@ class Settings(BaseModel):
         None, title="Max Iterations", description="Maximum number of loop iterations; none: no limit"
     )
     max_minutes: float | None = Field(
-        None, gt=0, allow_inf_nan=False, title="Max minutes", description="Minutes of work, all iterations together"
+        None,
+        gt=0,
+        le=Limit.MINUTES.row.most,
+        allow_inf_nan=False,
+        title="Max minutes",
+        description="Minutes of work, all iterations together",
     )
     max_cost: float | None = Field(
-        None, gt=0, allow_inf_nan=False, title="Max cost", description="Dollars, as far as the agent tells them"
+        None,
+        gt=0,
+        le=Limit.COST.row.most,
+        allow_inf_nan=False,
+        title="Max cost",
+        description="Dollars, as far as the agent tells them",
     )
-    max_tokens: int | None = Field(None, gt=0, title="Max tokens", description="Tokens, as far as the agent tells them")
+    max_tokens: int | None = Field(
+        None, gt=0, le=Limit.TOKENS.row.most, title="Max tokens", description="Tokens, as far as the agent tells them"
+    )
     iteration_timeout: float | None = Field(
-        None, gt=0, allow_inf_nan=False, title="Iteration timeout", description="Seconds that an iteration may take"
+        None,
+        gt=0,
+        le=Limit.ITERATION_TIMEOUT.row.most,
+        allow_inf_nan=False,
+        title="Iteration timeout",
+        description="Seconds that an iteration may take",
     )
     promise: str | None = Field(
         "<promise>COMPLETE</promise>",
@@ -330,10 +347,10 @@ def _validated(values: Mapping[str, Any], where: str) -> Settings:
 
 def _check_iterations(settings: Settings, where: str) -> None:
     most = settings.max_iterations
-    if isinstance(most, int) and not 1 <= most <= MOST_ITERATIONS:
+    if isinstance(most, int) and not 1 <= most <= Limit.ITERATIONS.row.most:
         raise UsageError(
             f"Setting 'max_iterations'{where}: {most} is not a number of iterations.",
-            f"give a whole number from 1 to {MOST_ITERATIONS:,}, or none",
+            f"give a whole number from 1 to {Limit.ITERATIONS.row.most:,}, or none",
         )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from untildone.core.budget import MOST_ITERATIONS
 from untildone.core.errors import UsageError
+from untildone.core.limits import Limit
 
 SUPERVISOR_FILE = "SUPERVISOR.md"
 ACTIONS_FOLDER = Path(".loop") / "actions"
@@ -65,9 +65,10 @@ SKILLPACK_NAMES = ("max_iterations", "warning_threshold", "auto_checkpoint_inter
 
 
 def _number(path: Path, name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST_ITERATIONS:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= Limit.ITERATIONS.row.most:
         raise UsageError(
-            f"'loop.{name}' in {path} is {str(value)[:60]!r}.", f"give a whole number from 1 to {MOST_ITERATIONS:,}"
+            f"'loop.{name}' in {path} is {str(value)[:60]!r}.",
+            f"give a whole number from 1 to {Limit.ITERATIONS.row.most:,}",
         )
     return value
 

@@ -103,12 +103,8 @@ class Laws:
         self._note_gates(before, event)
 
     def _add(self, seconds: float, usage: Usage) -> None:
-        self.spend = replace(
-            self.spend,
-            seconds=self.spend.seconds + seconds,
-            cost_usd=self.spend.cost_usd + (usage.cost_usd or 0.0),
-            tokens=self.spend.tokens + (usage.tokens or 0),
-        )
+        reported = {name: getattr(self.spend, name) + (getattr(usage, name) or 0) for name in Usage.__match_args__}
+        self.spend = replace(self.spend, seconds=self.spend.seconds + seconds, **reported)
 
     def _note_gates(self, before: Loop, event: Event) -> None:
         match event:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from untildone.core.codec import to_json
+from untildone.core.limits import Limit
 from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import Serving
 from untildone.faces.api.configuration import Workspace
@@ -21,7 +22,7 @@ class GroupLimits(BaseModel):
     """What all loops of a group may use together; null: no limit."""
 
     model_config = ConfigDict(extra="forbid")
-    max_cost: float | None = Field(None, gt=0, le=1e15, allow_inf_nan=False, description="Dollars")
+    max_cost: float | None = Field(None, gt=0, le=Limit.COST.row.most, allow_inf_nan=False, description="Dollars")
     at_once: int | None = Field(None, ge=1, le=1_000_000, description="Loops at work at once")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from untildone.core.codec import timestamp, to_json
-from untildone.core.model import Status, Task, TaskStatus
+from untildone.core.limits import Limit
+from untildone.core.model import Budget, Spend, Status, Task, TaskStatus
 from untildone.operations.board import Row
 from untildone.settings import Settings
 
@@ -17,10 +19,9 @@ _SOMETHING = r"^[^\x00]*[^\x00\s][^\x00]*$"
 
 Text = Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=LONGEST_TEXT)]
 TaskId = Annotated[str, StringConstraints(pattern=TASK_ID)]
-Number = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False, strict=True)]
 Position = Annotated[int, Field(ge=0, le=100_000, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
-Amount = Number | Annotated[str, StringConstraints(pattern=r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$")] | None
+AmountWord = Annotated[str, StringConstraints(pattern=r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$")]
 
 
 class Body(BaseModel):
@@ -72,21 +73,17 @@ class NewLoop(Body):
     )
 
 
-class Used(BaseModel):
-    iterations: int
-    seconds: float
-    cost_usd: float
-    tokens: int
+def _fields_of(kind: type[Spend | Budget]) -> dict[str, Any]:
+    """The fields of a value of the core, all of them required."""
+    return {name: (eval(hint, {}), ...) for name, hint in inspect.get_annotations(kind).items()}
 
 
-class Limits(BaseModel):
+class Used(create_model("Used", **_fields_of(Spend))):  # type: ignore[misc]
+    pass
+
+
+class Limits(create_model("Limits", **_fields_of(Budget))):  # type: ignore[misc]
     """None: no limit."""
-
-    iterations: int | None
-    minutes: float | None
-    cost_usd: float | None
-    tokens: int | None
-    iteration_timeout: float | None
 
 
 class LoopLine(BaseModel):
@@ -158,14 +155,13 @@ class Heard(BaseModel):
     loop: LoopLine
 
 
-class BudgetChange(Body):
-    """A number, or "=10": in all. "+5": more. "none": no limit. What is left out or null stays as it is."""
+def _change_of(limit: Limit) -> Any:
+    number = Annotated[float, Field(gt=0, le=limit.row.most, allow_inf_nan=False, strict=True)]
+    return (number | AmountWord | None, Field(None, description=limit.row.api_help))
 
-    iterations: Amount = None
-    minutes: Amount = None
-    cost: Amount = Field(None, description="Dollars")
-    tokens: Amount = None
-    iteration_timeout: Amount = Field(None, description="Seconds that an iteration may take")
+
+class BudgetChange(create_model("BudgetChange", __base__=Body, **{limit.value: _change_of(limit) for limit in Limit})):  # type: ignore[misc]
+    """A number, or "=10": in all. "+5": more. "none": no limit. What is left out or null stays as it is."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"iterations": "+5", "cost": 10}]})
 
@@ -247,8 +243,8 @@ def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> Loo
         queued=queued,
         current_iteration=row.spend.iterations,
         max_iterations=row.budget.iterations,
-        spend=Used(**to_json(row.spend)),
-        budget=Limits(**to_json(row.budget)),
+        spend=Used.model_validate(to_json(row.spend)),
+        budget=Limits.model_validate(to_json(row.budget)),
         created_at=timestamp(row.created_at),
         updated_at=timestamp(row.updated_at),
         seq=row.seq,

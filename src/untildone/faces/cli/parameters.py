@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import click
 
 from untildone.core.errors import UsageError
+from untildone.core.limits import MOST, Limit
 from untildone.core.value import dataclass
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 STORE, CLUSTER = "UNTILDONE_STORE", "UNTILDONE_CLUSTER"
-LARGEST_ROUNDS = 1_000_000
-LARGEST = 10**15
 _WHOLE = r"[0-9]{1,18}"
 _DECIMAL = r"([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([eE][+-]?[0-9]{1,3})?"
 
@@ -77,6 +76,28 @@ def store_again() -> str:
     return f" --store {without_password(address)}"
 
 
+def limits(*only: Limit) -> Callable[[Command], Command]:
+    """The flags that limit a new loop: all of them, or `only` these."""
+
+    def add(command: Command) -> Command:
+        for limit in reversed(only or tuple(Limit)):
+            row, kind = limit.row, Amount.of(limit, unlimited=limit.row.unlimited)
+            command = click.option(*row.flags, row.setting, metavar=row.metavar, type=kind, help=row.help)(command)
+        return command
+
+    return add
+
+
+def limit_changes(command: Command) -> Command:
+    """The flags that change the limits of a loop."""
+    for limit in reversed(Limit):
+        row, kind = limit.row, AmountChange.of(limit, unlimited=True)
+        command = click.option(
+            *row.change_flags, limit.value, metavar=row.change_metavar, type=kind, help=row.change_help
+        )(command)
+    return command
+
+
 def as_json(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")(command)
 
@@ -120,10 +141,16 @@ class Amount(click.ParamType[Any]):
 
     name = "amount"
 
-    def __init__(self, unit: str, *, whole: bool = False, unlimited: bool = False) -> None:
+    def __init__(self, unit: str, *, whole: bool = False, unlimited: bool = False, most: int = MOST) -> None:
         self.unit = unit
         self.whole = whole
         self.unlimited = unlimited
+        self.most = most
+
+    @classmethod
+    def of(cls, limit: Limit, *, unlimited: bool) -> Self:
+        """An amount of what a limit counts."""
+        return cls(limit.row.unit, whole=limit.row.whole, unlimited=unlimited, most=limit.row.most)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
@@ -137,13 +164,13 @@ class Amount(click.ParamType[Any]):
         if not re.fullmatch(_WHOLE if self.whole else _DECIMAL, text):
             raise self._wrong(text, param)
         number = int(text) if self.whole else float(text)
-        if not 0 < number <= (LARGEST_ROUNDS if self.unit == "rounds" else LARGEST):
+        if not 0 < number <= self.most:
             raise self._wrong(text, param)
         return number
 
     def _wrong(self, text: str, param: click.Parameter | None) -> UsageError:
         kind = "a whole number" if self.whole else "a number"
-        bound = f"from 1 to {LARGEST_ROUNDS:,}" if self.unit == "rounds" else "above 0"
+        bound = f"from 1 to {self.most:,}" if self.whole else f"above 0 and up to {self.most:,}"
         return UsageError(
             f"{_flag(param)}: '{text[:60]}' is not a number of {self.unit}.",
             f"give {kind} {bound}{self._other_ways()}",

@@ -167,7 +167,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "This check runs": ("正在运行的检查", "正在執行的檢查"),
     "since {time}": ("自 {time} 起", "自 {time} 起"),
     "being checked …": ("检查中…", "檢查中…"),
-    "No remaining rounds. Stopping. {n} of {all} iterations used.": (
+    "No remaining rounds. Stopping. {n} of {all} rounds used.": (
         "没有剩余轮次，已停止。已用 {n} / {all} 轮。",
         "沒有剩餘輪次，已停止。已用 {n} / {all} 輪。",
     ),

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from untildone.core.errors import UsageError
+from untildone.core.limits import Limit
 
 Schema = Mapping[str, Any]
 
@@ -45,7 +46,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Agent": ("mode", "agent", "route", "command", "model", "permissions", "context", "args"),
     "Loop Settings": ("loop_enabled", "max_iterations", "promise"),
     "Gates": ("checks", "check_timeout", "require_change", "review", "review_threshold"),
-    "Budget": ("max_minutes", "max_cost", "max_tokens", "iteration_timeout"),
+    "Budget": tuple(limit.row.setting for limit in Limit if limit is not Limit.ITERATIONS),
     "Other agents": ("supervisor", "instructor", "fallback_agent", "marker"),
     "Workspace": ("worktree", "commit", "interactive", "retry_delay"),
     "Notifications": ("notify_desktop", "notify_webhook", "notify_secret", "notify_command"),
@@ -104,7 +105,7 @@ def _resolved(way: Schema, root: Schema) -> Schema:
 
 
 def _kind(name: str, way: Schema, choices: tuple[str, ...]) -> Kind:
-    if name == "max_iterations":
+    if name == Limit.ITERATIONS.row.setting:
         return Kind.ROUNDS
     if choices:
         return Kind.CHOICE

@@ -13,6 +13,7 @@ from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
 from untildone.core.errors import UntilDoneError
+from untildone.core.limits import Limit, duration
 from untildone.faces.web.texts import Texts
 
 _log = logging.getLogger(__name__)
@@ -128,6 +129,17 @@ def files(t: Texts, number: int) -> str:
 
 def clock(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def amount_of(limit: Limit, amount: float) -> str:
+    """What a loop has used of a limit, without the unit."""
+    match limit:
+        case Limit.COST:
+            return money(amount)
+        case Limit.MINUTES:
+            return duration(amount * 60)
+        case _:
+            return f"{amount:,.0f}"
 
 
 def money(amount: float) -> str:

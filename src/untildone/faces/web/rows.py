@@ -7,7 +7,7 @@ import time
 from nicegui.element import Element
 
 from untildone.core.kinds import Host
-from untildone.core.receipt import duration
+from untildone.core.limits import duration
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
 from untildone.faces.web.standing import chip_classes, standing
 from untildone.faces.web.texts import Texts

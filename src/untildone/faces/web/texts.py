@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from untildone.core.limits import Limit
+from untildone.core.rounds import NO_ROUNDS
 from untildone.faces.web.chinese import CHINESE
 
 
@@ -17,16 +19,15 @@ class Language(StrEnum):
 
 
 _TRADITIONAL = ("zh-hant", "zh-tw", "zh-hk", "zh-mo")
+_USED_UP = {limit: f"{NO_ROUNDS} " if limit is Limit.ITERATIONS else "" for limit in Limit if limit.row.used}
+"""The limits of a whole loop, and what comes before the sentence that they are used up."""
 _NOTICES = tuple(
     (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[0-9][0-9.,]*)", re.escape(template))), template)
     for template in (
         "Added {n} rounds. Remaining: {left}",
         "Set remaining rounds to: {left}",
         "No limit is set, so [r+{n}] changes nothing; [r=n] sets one",
-        "No remaining rounds. Stopping. {n} of {all} iterations used.",
-        "{n} of {all} minutes used.",
-        "{n} of {all} dollars used.",
-        "{n} of {all} tokens used.",
+        *(f"{before}{{n}} of {{all}} {limit.row.unit} used." for limit, before in _USED_UP.items()),
     )
 )
 

@@ -15,7 +15,7 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
-from untildone.core.model import Changes, FailureKind, GateResult, Role
+from untildone.core.model import Changes, FailureKind, GateResult, Role, Usage
 from untildone.core.value import replace
 
 LIMIT = "limit"
@@ -44,8 +44,8 @@ class Round:
     attempts: int = 1
     seconds: float | None = None
     """None: it is still going."""
-    cost_usd: float | None = None
-    tokens: int | None = None
+    usage: Usage = Usage()
+    """What agents report of it, with the other roles."""
     before: str | None = None
     """The workspace as a tree of git, before the round and after it."""
     after: str | None = None
@@ -136,14 +136,13 @@ def _round_with(each: Round, entry: Entry) -> Round:
 
 
 def _worked(each: Round, ended: TurnEnded) -> Round:
-    failure, usage = ended.answer.failure, ended.answer.usage
+    failure = ended.answer.failure
     limited = failure is not None and failure.kind is FailureKind.LIMIT
     kind = "" if failure is None else failure.kind.value.replace("_", " ")
     return replace(
         each,
         seconds=(0.0 if each.seconds is None else each.seconds) + ended.seconds,
-        cost_usd=_sum(each.cost_usd, usage.cost_usd),
-        tokens=_whole_sum(each.tokens, usage.tokens),
+        usage=each.usage.plus(ended.answer.usage),
         trouble="" if failure is None else (LIMIT if limited else f"{kind}: {failure.message[:300]}"),
         words=ended.answer.text[-KEPT_WORDS:],
         changes=ended.changes,
@@ -153,18 +152,8 @@ def _worked(each: Round, ended: TurnEnded) -> Round:
 
 def _consulted(each: Round, ended: TurnEnded) -> Round:
     told = Consultation(ended.role, ended.seconds, ended.answer.text[-KEPT_WORDS:])
-    usage = ended.answer.usage
     return replace(
         each,
         consultations=(*each.consultations[:-1], told) if each.consultations else (told,),
-        cost_usd=_sum(each.cost_usd, usage.cost_usd),
-        tokens=_whole_sum(each.tokens, usage.tokens),
+        usage=each.usage.plus(ended.answer.usage),
     )
-
-
-def _sum(one: float | None, other: float | None) -> float | None:
-    return one if other is None else (one or 0.0) + other
-
-
-def _whole_sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else (one or 0) + other

@@ -13,6 +13,7 @@ from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested, TurnInterrupted, TurnStarted
 from untildone.core.hook import ALLOW, HookEvent, Reply
 from untildone.core.kinds import Host, Interruption
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Role, SessionUse, Status
 from untildone.core.value import replace
@@ -109,7 +110,7 @@ def _ask(journal: FileJournal, event: HookEvent, note: Note, parsed: Parsed) -> 
     if journal.loop.turn is not None:
         journal.append(_ended(journal.loop))
     journal.append(MessageSent(event.prompt, _FROM_SESSION))
-    allowed = () if journal.loop.budget.iterations is None else (BudgetChanged("iterations", 1, add=True),)
+    allowed = () if journal.loop.budget.iterations is None else (BudgetChanged(Limit.ITERATIONS, 1, add=True),)
     journal.append(*allowed, _started(journal.loop, event))
     sessions.write(replace(note, heard=0, told=False))
     reply = _told(parsed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from untildone.core.budget import MOST_ITERATIONS
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskChange, TaskStatus
 from untildone.modes.phases import live_reading as reading
@@ -83,8 +83,8 @@ class _Edits:
         if text is None:
             return None
         number = _WHOLE.match(text)
-        if number is None or not 1 <= int(number[0]) <= MOST_ITERATIONS:
-            self._say("Max Allowed", text, f"is no number from 1 to {MOST_ITERATIONS:,}")
+        if number is None or not 1 <= int(number[0]) <= Limit.ITERATIONS.row.most:
+            self._say("Max Allowed", text, f"is no number from 1 to {Limit.ITERATIONS.row.most:,}")
             return None
         if self.loop.live_in_turn or self.loop.turn is not None:
             self._say(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Task, TaskStatus
-from untildone.core.receipt import duration
 from untildone.modes.phases.state import (
     Phase,
     Route,

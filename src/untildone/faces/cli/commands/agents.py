@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from untildone import agents, settings
-from untildone.core import failures
+from untildone.core import failures, limits
 from untildone.core.codec import to_json
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.model import Outcome
@@ -128,7 +128,5 @@ def check(name: str, program: str | None, model: str | None, timeout: float, fol
 
 def _told(name: str, tried: trial.Trial) -> str:
     usage = tried.answer.usage
-    used = [f"{tried.seconds:.1f} s"]
-    used += [f"${usage.cost_usd:.4f}"] if usage.cost_usd is not None else []
-    used += [f"{usage.tokens:,} tokens"] if usage.tokens is not None else []
+    used = [f"{tried.seconds:.1f} s", *limits.shown(usage)]
     return f"{name} works: it said “{one_line(tried.answer.text)}” ({', '.join(used)})"

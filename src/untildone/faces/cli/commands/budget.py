@@ -7,33 +7,18 @@ from pathlib import Path
 import click
 
 from untildone.core import budget as budgets
-from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.parameters import AmountChange, Change
+from untildone.faces.cli.parameters import Change
 from untildone.faces.cli.views import summaries
 from untildone.operations import verbs
 
 
 @click.command()
 @parameters.loop_name
-@click.option(
-    "--iterations",
-    "--rounds",
-    "iterations",
-    metavar="+5|=10|none",
-    type=AmountChange("rounds", whole=True, unlimited=True),
-)
-@click.option("--minutes", metavar="+30|=60|none", type=AmountChange("minutes", unlimited=True))
-@click.option("--cost", metavar="+5|=10|none", type=AmountChange("dollars", unlimited=True), help="Dollars.")
-@click.option("--tokens", metavar="+N|=N|none", type=AmountChange("tokens", whole=True, unlimited=True))
-@click.option(
-    "--iteration-timeout",
-    metavar="+S|=S|none",
-    type=AmountChange("seconds", unlimited=True),
-    help="Seconds a round may take.",
-)
+@parameters.limit_changes
 @parameters.place
 @parameters.as_json
 def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> int:
@@ -43,25 +28,16 @@ def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> i
     """
     store = verbs.store_of(Path(folder))
     loop_id = store.find(name)
-    changes = {limit: change for limit, change in limits.items() if change is not None}
+    changes = {Limit(name): change for name, change in limits.items() if change is not None}
     before = store.load(loop_id)
     events = [BudgetChanged(limit, change.amount, add=change.add) for limit, change in changes.items()]
     loop = verbs.budget(store, loop_id, *events) if events else before
     for limit, change in changes.items():
-        if change.add and limit_of(before, limit) is None:
-            streams.talk().line(
-                f"No limit of {limit.replace('_', ' ')} is set, so +{change.amount:g} changes nothing; ={change.amount:g} sets one."
-            )
+        if change.add and limit.of(before.budget) is None:
+            of, amount = limit.row.label.lower(), f"{change.amount:g}"
+            streams.talk().line(f"No limit of {of} is set, so +{amount} changes nothing; ={amount} sets one.")
     _tell(loop, driven=store.is_driven(loop_id), as_json=as_json)
     return 0
-
-
-def limit_of(loop: Loop, limit: str) -> float | None:
-    name = {"cost": "cost_usd"}.get(limit, limit)
-    if name not in ("iterations", "minutes", "cost_usd", "tokens", "iteration_timeout"):
-        raise UsageError(f"There is no limit of {limit}.")
-    found: float | None = getattr(loop.budget, name)
-    return found
 
 
 def _tell(loop: Loop, *, driven: bool, as_json: bool) -> None:
@@ -71,10 +47,8 @@ def _tell(loop: Loop, *, driven: bool, as_json: bool) -> None:
         spend = {"budget": to_json(loop.budget), "spend": to_json(loop.spend)}
         streams.data().record({**summaries.fields(loop, driven=driven), **spend})
         return
-    gauges = list(budgets.gauges(loop.budget, loop.spend))
-    for gauge in gauges:
-        streams.data().line(gauge.sentence())
-    if loop.budget.iteration_timeout is not None:
-        streams.data().line(f"{loop.budget.iteration_timeout:g} s for a round")
-    if not gauges and loop.budget.iteration_timeout is None:
-        streams.data().line("no limit")
+    told = [gauge.sentence() for gauge in budgets.gauges(loop.budget, loop.spend)]
+    by_turn = [(limit, limit.of(loop.budget)) for limit in Limit if limit.row.used is None]
+    told += [limit.row.show(allowed) for limit, allowed in by_turn if allowed is not None]
+    for line in told or ["no limit"]:
+        streams.data().line(line)

@@ -9,6 +9,7 @@ import click
 
 from untildone.core.codec import to_json
 from untildone.core.errors import UsageError
+from untildone.core.limits import Limit
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.operations import verbs
@@ -18,7 +19,10 @@ from untildone.store import Group
 @click.command()
 @click.argument("name", required=False)
 @click.option(
-    "--max-cost", metavar="USD|none", type=Amount("dollars", unlimited=True), help="Dollars, all its loops together."
+    "--max-cost",
+    metavar="USD|none",
+    type=Amount.of(Limit.COST, unlimited=True),
+    help="Dollars, all its loops together.",
 )
 @click.option(
     "--at-once", metavar="N|none", type=Amount("loops", whole=True, unlimited=True), help="Loops at work at once."

@@ -13,6 +13,7 @@ import click
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.kinds import Host
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
@@ -157,16 +158,7 @@ def cancel(session: str, folder: str, as_json: bool) -> int:
 @click.option("--require-change/--no-require-change", default=None, help="Something must have changed.")
 @click.option("--supervisor", metavar="NAME", help="Another agent as supervisor.")
 @click.option("--model", metavar="M", help="The supervisor's model, if the agent is its own supervisor.")
-@click.option(
-    "-r",
-    "--max-iterations",
-    "--max-rounds",
-    "max_iterations",
-    metavar="N",
-    type=Amount("rounds", whole=True, unlimited=True),
-    help="Rounds at most; none: no limit.",
-)
-@click.option("--max-minutes", metavar="M", type=Amount("minutes"), help="Minutes of work, all rounds together.")
+@parameters.limits(Limit.ITERATIONS, Limit.MINUTES)
 @click.option("--promise", metavar="TEXT", help='What claims the end; "": nothing does, all rounds are used.')
 @click.option("--marker", metavar="TEXT", help="What the supervisor ends with.")
 @click.option("--commit/--no-commit", default=None, help="A commit after each round that is looked at.")

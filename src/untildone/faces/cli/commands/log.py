@@ -13,6 +13,7 @@ from untildone.agents import Request, Said, Thought
 from untildone.core.apply import apply
 from untildone.core.errors import UsageError
 from untildone.core.events import Entry, LoopCreated
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Role
 from untildone.engine.turns import output_name
@@ -34,7 +35,7 @@ AT_ONCE = 1 << 20
     "--output",
     "iteration",
     metavar="N",
-    type=Amount("rounds", whole=True),
+    type=Amount.of(Limit.ITERATIONS, unlimited=False),
     help="What the agent printed in round N; with --json, as it printed it.",
 )
 @click.option(

@@ -13,6 +13,7 @@ from untildone.core import moves
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged
 from untildone.core.kinds import Host
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
@@ -36,7 +37,7 @@ LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
     "--max-rounds",
     "rounds",
     metavar="+5|10",
-    type=AmountChange("rounds", whole=True, unlimited=True),
+    type=AmountChange.of(Limit.ITERATIONS, unlimited=True),
     help="+5: five rounds more; 10: ten are left; none: no limit.",
 )
 @click.option("--now", "skip_wait", is_flag=True, help="Do not wait for a usage limit or a retry.")
@@ -94,8 +95,8 @@ def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
         streams.talk().line(f"No limit of rounds is set, so +{rounds.amount:g} changes nothing.")
         return ()
     if rounds.add or rounds.amount is None:
-        return (BudgetChanged("iterations", rounds.amount, add=rounds.add),)
-    return (BudgetChanged("iterations", loop.spend.iterations + rounds.amount),)
+        return (BudgetChanged(Limit.ITERATIONS, rounds.amount, add=rounds.add),)
+    return (BudgetChanged(Limit.ITERATIONS, loop.spend.iterations + rounds.amount),)
 
 
 def _detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> int:

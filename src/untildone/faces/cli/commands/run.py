@@ -62,21 +62,7 @@ class TakesExtraArguments(click.Command):
 @click.option(
     "--require-change/--no-require-change", default=None, help="A claim with nothing changed is not believed."
 )
-@click.option(
-    "-r",
-    "--max-iterations",
-    "--max-rounds",
-    "max_iterations",
-    metavar="N",
-    type=Amount("rounds", whole=True, unlimited=True),
-    help="Rounds at most; none: no limit.",
-)
-@click.option("--max-minutes", metavar="M", type=Amount("minutes"), help="Minutes of work, all rounds together.")
-@click.option("--max-cost", metavar="USD", type=Amount("dollars"), help="Dollars, as far as the agent tells them.")
-@click.option(
-    "--max-tokens", metavar="N", type=Amount("tokens", whole=True), help="Tokens, as far as the agent tells them."
-)
-@click.option("--iteration-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a round may take.")
+@parameters.limits()
 @click.option("--promise", metavar="TEXT", help='What claims the end; "": nothing does, all rounds are used.')
 @click.option("--marker", metavar="TEXT", help="What the supervisor or instructor ends with.")
 @click.option(

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from untildone.core import budget as budgets
+from untildone.core.limits import duration, reported
 from untildone.core.loop import Loop
-from untildone.core.receipt import duration
+from untildone.core.model import Spend
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import ending, summaries, telling
 from untildone.faces.cli.views.plain import one_line
@@ -68,7 +69,7 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
     yield "round", summaries.rounds(loop)
     for gauge in budgets.gauges(loop.budget, loop.spend):
         yield "budget", gauge.sentence()
-    yield "spend", f"{duration(loop.spend.seconds)} at work, ${loop.spend.cost_usd:.4f}, {loop.spend.tokens:,} tokens"
+    yield "spend", ", ".join(_spend(loop.spend))
     for profile, limit in loop.limits.items():
         if limit.until > now:
             yield "waiting", f"limit of {profile} until {telling.clock(limit.until, now)}: {one_line(limit.message)}"
@@ -91,6 +92,11 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
         yield "store", store.name
     if (folder := store.progress(loop.loop_id)).is_dir():
         yield "files", str(folder)
+
+
+def _spend(spend: Spend) -> Iterator[str]:
+    yield f"{duration(spend.seconds)} at work"
+    yield from (limit.row.show(amount) for limit, amount in reported(spend))
 
 
 def _time(at: float) -> str:

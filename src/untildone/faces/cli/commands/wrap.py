@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untildone.core.errors import AgentMissing, UsageError
+from untildone.core.limits import Limit
 from untildone.faces.cli import streams
 from untildone.faces.cli.commands import run
 from untildone.faces.cli.parameters import Amount
@@ -45,12 +46,15 @@ _TAKEN = (
     context_settings={"allow_interspersed_args": False},
 )
 @click.option(
-    "--max-cost", metavar="USD", type=Amount("dollars"), help="Dollars of the supervisor: no agent tells its own here."
+    "--max-cost",
+    metavar="USD",
+    type=Amount.of(Limit.COST, unlimited=False),
+    help="Dollars of the supervisor: no agent tells its own here.",
 )
 @click.option(
     "--max-tokens",
     metavar="N",
-    type=Amount("tokens", whole=True),
+    type=Amount.of(Limit.TOKENS, unlimited=False),
     help="Tokens of the supervisor: those of the session are not counted.",
 )
 @click.option("--model", metavar="M", help="The supervisor's model, if the agent is its own supervisor.")

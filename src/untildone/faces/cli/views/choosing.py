@@ -19,8 +19,6 @@ from untildone.store import Store
 
 CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
 SIMPLIFY, LEAVE = "simplify the task", "save and leave"
-MORE_ROUNDS, MORE_MINUTES = 10, 30
-_LIMITS = {"iterations": "Iteration", "minutes": "Time", "cost": "Cost", "tokens": "Token"}
 MOST_OFFERED = 20
 
 
@@ -83,8 +81,8 @@ def _wants_more(store: Store, loop: Loop) -> bool:
     used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
     if not used_up:
         return False
-    title = f"{' and '.join(_LIMITS[gauge.limit] for gauge in used_up)} limit reached"
-    more = ", ".join(f"+{_more(gauge):,.10g} {gauge.unit}" for gauge in used_up)
+    title = f"{' and '.join(gauge.limit.row.title for gauge in used_up)} limit reached"
+    more = ", ".join(f"+{_more(gauge):,.10g} {gauge.limit.row.step_unit or gauge.limit.row.unit}" for gauge in used_up)
     wish = menus.pick(title, menus.facts_at_limit(loop), (more, SIMPLIFY, LEAVE, GIVE_UP))
     if wish == GIVE_UP:
         summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
@@ -98,8 +96,7 @@ def _wants_more(store: Store, loop: Loop) -> bool:
 
 
 def _more(gauge: budgets.Gauge) -> float:
-    """Of dollars and tokens, as much again."""
-    return {"iterations": MORE_ROUNDS, "minutes": MORE_MINUTES}.get(gauge.limit, gauge.allowed)
+    return gauge.allowed if gauge.limit.row.step is None else gauge.limit.row.step
 
 
 def _raise(gauge: budgets.Gauge) -> BudgetChanged:

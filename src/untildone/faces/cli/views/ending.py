@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from untildone.core import budget as budgets
+from untildone.core import limits
 from untildone.core.codec import timestamp
+from untildone.core.limits import Limit, duration
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
-from untildone.core.receipt import duration
 from untildone.faces.cli import parameters
 from untildone.faces.cli.views.plain import one_line
 from untildone.faces.cli.views.telling import Kind, Line
@@ -28,7 +29,10 @@ def fields(loop: Loop, exit_code: int, at: float) -> dict[str, Any]:
         "status": loop.status.value,
         "outcome": loop.outcome.word if loop.outcome else None,
         "iterations": spend.iterations,
-        "spend": {"cost_usd": spend.cost_usd, "tokens": spend.tokens, "seconds": round(spend.seconds, 3)},
+        "spend": {
+            **{limit.row.field: amount for limit, amount in limits.reported(spend)},
+            "seconds": round(spend.seconds, 3),
+        },
         "exit_code": exit_code,
     }
 
@@ -49,13 +53,8 @@ def lines(loop: Loop, store: Store) -> tuple[Line, ...]:
 
 def _used(loop: Loop) -> str:
     spend = loop.spend
-    parts = [
-        f"{spend.iterations} {'round' if spend.iterations == 1 else 'rounds'}",
-        f"{duration(spend.seconds)} at work",
-    ]
-    parts += [f"${spend.cost_usd:.4f}"] if spend.cost_usd else []
-    parts += [f"{spend.tokens:,} tokens"] if spend.tokens else []
-    return ", ".join(parts)
+    rounds = Limit.ITERATIONS.row.show(spend.iterations)
+    return ", ".join((rounds, f"{duration(spend.seconds)} at work", *limits.shown(spend)))
 
 
 def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
@@ -82,10 +81,10 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
 
 def _more_budget(loop: Loop, name: str) -> str:
     gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=True)
-    if gauge is None or gauge.limit == "iterations":
+    if gauge is None or gauge.limit is Limit.ITERATIONS:
         return f"`untildone resume {name} -r +5` goes on with five more rounds"
-    more = {"minutes": "+30", "cost": "+5", "tokens": "+1000000"}[gauge.limit]
-    return f"`untildone budget {name} --{gauge.limit} {more}`, then `untildone resume {name}` goes on"
+    row = gauge.limit.row
+    return f"`untildone budget {name} {row.change_flags[0]} {row.hint}`, then `untildone resume {name}` goes on"
 
 
 def _where(store: Store) -> str:

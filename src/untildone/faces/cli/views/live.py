@@ -20,11 +20,11 @@ from rich.text import Text
 
 from untildone.agents import AgentEvent, Said, SessionKnown, ToolEnded
 from untildone.core import budget as budgets
-from untildone.core import rounds
+from untildone.core import limits, rounds
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Spend
-from untildone.core.receipt import duration
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.faces.cli.streams import Output
@@ -46,7 +46,6 @@ STYLES = {
     Kind.WARNING: "yellow",
     Kind.PLAIN: "",
 }
-UNITS = {"iterations": "rounds", "minutes": "minutes", "cost": "dollars", "tokens": "tokens"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +165,7 @@ class LiveView(PlainView):
     def _head(self, loop: Loop) -> RenderableType:
         left = budgets.rounds_left(loop.budget, loop.spend)
         spend = loop.spend
-        told = [duration(time.monotonic() - self._started)]
-        told += [f"${spend.cost_usd:.2f}"] if spend.cost_usd else []
-        told += [f"{spend.tokens:,} tokens"] if spend.tokens else []
+        told = [duration(time.monotonic() - self._started), *limits.shown(spend)]
         head = Text(
             rounds.header(spend.iterations, left) if spend.iterations else "starting", style=STYLES[Kind.HEADER]
         )
@@ -198,9 +195,9 @@ class LiveView(PlainView):
         for gauge in budgets.gauges(loop.budget, _spend_now(loop)):
             style = "red" if gauge.used_up else "yellow" if gauge.share >= budgets.WARN_AT else "green"
             bar = ProgressBar(total=1.0, completed=gauge.share, width=width, complete_style=style, finished_style=style)
-            used = gauge.sentence().split(" of ")[0]
+            used = budgets.number(gauge.used)
             table.add_row(
-                Text(UNITS[gauge.limit], style="dim"), bar, Text(f"{used} of {gauge.allowed:,.10g}", style="dim")
+                Text(gauge.limit.row.unit, style="dim"), bar, Text(f"{used} of {gauge.allowed:,.10g}", style="dim")
             )
         return [table] if table.row_count else []
 

@@ -16,6 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from untildone import modes
 from untildone.core import budget as budgets
 from untildone.core.codec import timestamp
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import TaskStatus
 from untildone.faces.cli import streams
@@ -61,7 +62,7 @@ def facts_at_limit(loop: Loop) -> tuple[str, ...]:
     used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
     return (
         f"Iteration: {summaries.rounds(loop)}",
-        *(f"Used up: {gauge.sentence()}" for gauge in used_up if gauge.limit != "iterations"),
+        *(f"Used up: {gauge.sentence()}" for gauge in used_up if gauge.limit is not Limit.ITERATIONS),
         f"Done: {one_line('; '.join(done)) or 'no subtask yet'}",
         f"Not done: {one_line('; '.join(left)) or where_it_stands(loop)}",
     )

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from untildone.agents import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core import budget as budgets
-from untildone.core import rounds
+from untildone.core import limits, rounds
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -39,9 +39,9 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import FailureKind, GateResult, Outcome, Role, Urgency
-from untildone.core.receipt import duration
 from untildone.core.value import dataclass
 from untildone.faces.cli.views.plain import one_line
 
@@ -214,7 +214,7 @@ def _told(event: MessageSent | BudgetChanged | BudgetWarned) -> tuple[Line, ...]
             return (Line(f"message ({source}): {one_line(text)}"),)
         case BudgetChanged(limit=limit, amount=amount, add=add):
             change = "no limit" if amount is None else f"{'+' if add else ''}{amount:g}"
-            return (Line(f"budget: {limit.replace('_', ' ')} {change}"),)
+            return (Line(f"budget: {limit.row.label.lower()} {change}"),)
         case BudgetWarned(limit=limit, used=used, allowed=allowed):
             return (Line(f"warning: {budgets.Gauge(limit, used, allowed).sentence()}", Kind.WARNING),)
 
@@ -258,9 +258,7 @@ def _turn(event: TurnEnded | TurnInterrupted | TurnRetried) -> str:
 
 def _summary(event: TurnEnded) -> str:
     usage, changes = event.answer.usage, event.changes
-    parts = [duration(event.seconds)]
-    parts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd else []
-    parts += [f"{usage.tokens:,} tokens"] if usage.tokens is not None else []
+    parts = [duration(event.seconds), *limits.shown(usage)]
     if changes is not None and changes.files:
         files = "1 file" if changes.files == 1 else f"{changes.files} files"
         parts.append(f"{files} changed (+{changes.insertions} −{changes.deletions})")

@@ -7,20 +7,11 @@ from nicegui import ui
 from untildone.core import budget as budgets
 from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.faces.web.desk import Desk, Sight
 from untildone.faces.web.pieces import attempt, box, card, complain, text
 from untildone.faces.web.texts import Texts
-
-_LIMITS = (
-    ("iterations", "Rounds", "iterations"),
-    ("minutes", "Minutes", "minutes"),
-    ("cost", "Dollars", "cost_usd"),
-    ("tokens", "Tokens", "tokens"),
-    ("iteration_timeout", "Seconds per round", "iteration_timeout"),
-)
-_WHOLE = ("iterations", "tokens")
-_UNITS = {"iterations": "rounds", "minutes": "minutes", "cost": "dollars", "tokens": "tokens"}
 
 
 class BudgetBars:
@@ -29,7 +20,7 @@ class BudgetBars:
         self._t = t
         self._loop: Loop | None = None
         self._shown: tuple[object, ...] | None = None
-        self._inputs: dict[str, ui.number] = {}
+        self._inputs: dict[Limit, ui.number] = {}
         with card(""):
             with box("card-head"):
                 text(t("Budget"), "card-title", "h2")
@@ -43,8 +34,8 @@ class BudgetBars:
         with ui.dialog() as dialog, box("card dialog"):
             text(t("Change the budget"), "card-title", "h2")
             text(t("In all, from the beginning. Empty: no limit."), "quiet")
-            for limit, name, _ in _LIMITS:
-                self._inputs[limit] = ui.number(t(name), min=0).props("outlined dense clearable")
+            for limit in Limit:
+                self._inputs[limit] = ui.number(t(limit.row.label), min=0).props("outlined dense clearable")
             with box("actions end"):
                 ui.button(t("Cancel"), on_click=dialog.close).props("flat")
                 ui.button(t("Save"), on_click=self._save).props("unelevated")
@@ -67,8 +58,8 @@ class BudgetBars:
     def _bar(self, gauge: budgets.Gauge) -> None:
         warns = self._loop is not None and gauge.is_nearly_used(self._loop.settings.warn_from)
         colour = "bad" if gauge.used_up else "warn" if warns else ""
-        used, allowed = f"{gauge.used:,.2f}".rstrip("0").rstrip("."), f"{gauge.allowed:,.2f}".rstrip("0").rstrip(".")
-        unit = self._t(_UNITS[gauge.limit])
+        used, allowed = budgets.number(gauge.used), budgets.number(gauge.allowed)
+        unit = self._t(gauge.limit.row.unit)
         with box("gauge"):
             text(self._t("{used} of {allowed} {unit}", used=used, allowed=allowed, unit=unit))
             with box("meter"):
@@ -80,16 +71,14 @@ class BudgetBars:
     def _open(self) -> None:
         if self._loop is None:
             return
-        for limit, _, attribute in _LIMITS:
-            self._inputs[limit].set_value(getattr(self._loop.budget, attribute))
+        for limit, field in self._inputs.items():
+            field.set_value(limit.of(self._loop.budget))
         self._dialog.open()
 
     async def _save(self) -> None:
         assert self._loop is not None
         try:
-            changes = [
-                change for limit, _, attribute in _LIMITS if (change := self._change(limit, attribute)) is not None
-            ]
+            changes = [change for limit in Limit if (change := self._change(limit)) is not None]
         except UsageError as problem:
             complain(self._t, problem)
             return
@@ -97,13 +86,17 @@ class BudgetBars:
         if changes:
             await attempt(self._t, self._desk.budget, self._loop.loop_id, *changes)
 
-    def _change(self, limit: str, attribute: str) -> BudgetChanged | None:
+    def _change(self, limit: Limit) -> BudgetChanged | None:
         assert self._loop is not None
-        wanted, present = self._inputs[limit].value, getattr(self._loop.budget, attribute)
+        wanted, present = self._inputs[limit].value, limit.of(self._loop.budget)
         if wanted == present:
             return None
-        if wanted is not None and (wanted <= 0 or (limit in _WHOLE and wanted != int(wanted))):
+        if wanted is not None and not _is_limit(limit, wanted):
             raise UsageError(
                 self._t("{n} cannot be a limit.", n=f"{wanted:g}"), self._t("Give a number above 0, or nothing.")
             )
         return BudgetChanged(limit, None if wanted is None else float(wanted))
+
+
+def _is_limit(limit: Limit, wanted: float) -> bool:
+    return 0 < wanted <= limit.row.most and not (limit.row.whole and wanted != int(wanted))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from untildone.core.limits import duration
 from untildone.core.loop import RunningGate
 from untildone.core.model import GateResult
-from untildone.core.receipt import duration
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
 from untildone.faces.web.pieces import box, card, text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from nicegui import ui
 
 from untildone.core.kinds import Host
+from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
-from untildone.core.receipt import duration
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
 from untildone.faces.web.pieces import attempt, box, card, set_classes, set_text, text

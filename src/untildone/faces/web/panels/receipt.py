@@ -9,10 +9,10 @@ from typing import Any
 from nicegui import ui
 
 from untildone.core.codec import epoch
-from untildone.core.receipt import duration
+from untildone.core.limits import REPORTED, duration
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
-from untildone.faces.web.pieces import apart, attempt, box, card, money, text
+from untildone.faces.web.pieces import amount_of, apart, attempt, box, card, text
 from untildone.faces.web.texts import Texts
 
 MOST_FILES = 200
@@ -70,8 +70,7 @@ class Receipt:
             ("Agent", " ".join(str(agent.get(part) or "") for part in ("profile", "model", "version"))),
             ("Rounds", str(told.get("iterations", ""))),
             ("At work", duration(float(spend.get("seconds") or 0))),
-            ("Cost", money(float(spend.get("cost_usd") or 0))),
-            ("Tokens", f"{int(spend.get('tokens') or 0):,}"),
+            *((limit.row.total, amount_of(limit, float(spend.get(limit.row.field) or 0))) for limit in REPORTED),
             ("Started", _clock(told.get("started"))),
             ("Ended", _clock(told.get("ended"))),
             ("Commit before", str(told.get("commit_before") or "–")),

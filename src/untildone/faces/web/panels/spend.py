@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from nicegui import ui
 
-from untildone.core.receipt import duration
+from untildone.core.limits import REPORTED, Limit
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
-from untildone.faces.web.pieces import box, card, money, set_text, text
+from untildone.faces.web.pieces import amount_of, box, card, set_text, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.timeline import Round
 
@@ -24,14 +24,14 @@ class SpendPlots:
         self._shown: tuple[Round, ...] | None = None
         with box("loop-main"):
             with card(""), box("totals"):
-                self._totals = [self._total(name) for name in ("Rounds", "At work", "Cost", "Tokens")]
+                self._totals = {limit: self._total(limit.row.total) for limit in Limit if limit.row.used}
             self._nothing = box()
-            with card(t("Time per round (seconds)")) as self._time_card:
-                self._time = ui.echart(_options()).classes("chart")
-            with card(t("Cost per round (dollars)")) as self._cost_card:
-                self._cost = ui.echart(_options()).classes("chart")
-            with card(t("Tokens per round")) as self._tokens_card:
-                self._tokens = ui.echart(_options()).classes("chart")
+            self._time = self._chart("Time per round (seconds)")
+            self._reported = {limit: self._chart(limit.row.plot) for limit in REPORTED}
+
+    def _chart(self, title: str) -> tuple[ui.element, ui.echart]:
+        with card(self._t(title)) as place:
+            return place, ui.echart(_options()).classes("chart")
 
     def _total(self, name: str) -> Any:
         with box():
@@ -51,27 +51,25 @@ class SpendPlots:
                 pieces.empty(
                     "bar_chart", self._t("Nothing to plot yet"), self._t("The first bar comes with the first round.")
                 )
-        self._plot(self._time_card, self._time, rounds, lambda each: each.seconds)
-        self._plot(self._cost_card, self._cost, rounds, lambda each: each.cost_usd)
-        self._plot(self._tokens_card, self._tokens, rounds, lambda each: each.tokens)
+        _plot(*self._time, {each.number: each.seconds for each in rounds})
+        for limit, plot in self._reported.items():
+            _plot(*plot, {each.number: getattr(each.usage, limit.row.field) for each in rounds})
 
     def _show_totals(self, sight: Sight) -> None:
-        spend = sight.loop.spend
-        words = (str(spend.iterations), duration(spend.seconds), money(spend.cost_usd), f"{spend.tokens:,}")
-        for element, word in zip(self._totals, words, strict=True):
-            set_text(element, word)
-
-    def _plot(
-        self, place: Any, chart: ui.echart, rounds: tuple[Round, ...], amount: Callable[[Round], float | None]
-    ) -> None:
-        bars = [(str(each.number), amount(each)) for each in rounds]
-        place.set_visibility(any(value for _, value in bars))
-        chart.options["xAxis"]["data"] = [name for name, _ in bars]
-        chart.options["series"][0]["data"] = [None if value is None else round(value, 6) for _, value in bars]
-        chart.update()
+        for limit, element in self._totals.items():
+            assert limit.row.used is not None
+            set_text(element, amount_of(limit, limit.row.used(sight.loop.spend)))
 
     async def tick(self) -> None:
         return
+
+
+def _plot(place: ui.element, chart: ui.echart, amounts: Mapping[int, float | None]) -> None:
+    """One bar a round, by its number; the plot is hidden while there is none."""
+    place.set_visibility(any(amounts.values()))
+    chart.options["xAxis"]["data"] = [str(number) for number in amounts]
+    chart.options["series"][0]["data"] = [None if amount is None else round(amount, 6) for amount in amounts.values()]
+    chart.update()
 
 
 def _options() -> dict[str, Any]:

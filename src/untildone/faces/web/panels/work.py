@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 from nicegui.element import Element
 
-from untildone.core.receipt import duration
+from untildone.core.limits import duration
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
 from untildone.faces.web.panels.output import OutputView
@@ -123,8 +123,8 @@ def _name(t: Texts, each: Round) -> str:
 def _about(t: Texts, each: Round) -> list[str]:
     parts = [t("at work …")] if each.is_going else []
     parts += [duration(each.seconds)] if each.seconds is not None else []
-    parts += [money(each.cost_usd)] if each.cost_usd else []
-    parts += [t("{n} tokens", n=f"{each.tokens:,}")] if each.tokens and not each.cost_usd else []
+    parts += [money(each.usage.cost_usd)] if each.usage.cost_usd else []
+    parts += [t("{n} tokens", n=f"{each.usage.tokens:,}")] if each.usage.tokens and not each.usage.cost_usd else []
     parts += [t("attempt {n}", n=each.attempts)] if each.attempts > 1 else []
     parts += [_changed(t, each)] if each.changes is not None and each.changes.files else []
     parts += [_trouble(t, each.trouble)] if each.trouble else []
