@@ -5,7 +5,6 @@ How a page says which of its commands are run is told in `proof.newcomer.documen
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -49,7 +48,6 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.timeout(WITHIN + 60)
-@pytest.mark.skipif(os.name == "nt", reason="the examples are written for a POSIX shell")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_examples_do_what_they_say(story: Story, tmp_path: Path, surroundings: dict[str, str]) -> None:
     folder = tmp_path / "project"

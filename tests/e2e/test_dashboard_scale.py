@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -130,4 +129,4 @@ def resident(server: DashboardServer) -> int:
     import psutil
 
     assert server.process is not None
-    return int(psutil.Process(server.process.pid).memory_info().rss) if os.name == "posix" else 0
+    return int(psutil.Process(server.process.pid).memory_info().rss)

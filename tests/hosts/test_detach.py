@@ -19,8 +19,6 @@ from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
 from untildone.system import orphans
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-
 RUNNER = """
 import os, signal, sys, time
 from pathlib import Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -200,7 +199,6 @@ def test_command_line(tmp_path: Path) -> None:
     assert (refused.code, "line 1" in refused.errors, "hint:" in refused.errors) == (2, True, True)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="quoting for a POSIX shell")
 def test_command_survives_a_shell(tmp_path: Path) -> None:
     import shlex
 

@@ -173,7 +173,6 @@ def test_what_a_killed_writer_was_told_is_there(database: str, store: PostgresSt
         journal.append(MessageSent("one after"))
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be frozen here")
 def test_a_frozen_writer_holds_up_nobody(database: str, store: PostgresStore, tmp_path: Path) -> None:
     with process(say_on, database, "one", tmp_path) as (child, pipe), closing(store.open("loop-1")) as journal:
         assert child.pid is not None

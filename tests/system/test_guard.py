@@ -16,8 +16,6 @@ import pytest
 from untildone.system import orphans
 from untildone.system.guard import Guard
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX processes")
-
 AGENT = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -14,10 +14,7 @@ from untildone.core.errors import AgentMissing, StoreError, UntilDoneError, Usag
 from untildone.core.secrets import Redactor
 from untildone.store.spool import FileSpool
 from untildone.system import orphans, process
-from untildone.system.pipes import ThreadedPipes
 from untildone.system.process import Cause, Ended, Spawn
-
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 
 STUBBORN_TREE = """
 import os, signal, sys, time
@@ -70,14 +67,12 @@ def lives(pid: int) -> bool:
     return pid in orphans.scan()[0]
 
 
-@pytest.fixture(params=["this system", "without pidfd", "with threads", "without /proc"])
+@pytest.fixture(params=["this system", "without pidfd", "without /proc"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What other systems lack is taken away, so that their way is tested here too."""
     match request.param:
         case "without pidfd":
             monkeypatch.delattr(os, "pidfd_open", raising=False)
-        case "with threads":
-            monkeypatch.setattr(process, "connect", ThreadedPipes)
         case "without /proc":
             monkeypatch.setattr(orphans, "HAS_PROC", False)
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerClaimed
@@ -48,15 +47,17 @@ def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
 
 
 def _spawn(store: Store, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
-    apart: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS}
     command = [sys.executable, *PROGRAM, loop_id, "--dir", str(store.home)]
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=descriptor, stderr=descriptor, close_fds=True, **apart
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=descriptor,
+                close_fds=True,
+                start_new_session=True,
             )
         finally:
             os.close(descriptor)
@@ -73,11 +74,11 @@ def _runner(store: Store, journal: Journal, child: subprocess.Popen[bytes], dead
     while True:
         ended = child.poll() is not None
         fresh = [entry.event for entry in journal.catch_up()]
-        claimed = claimed or any(isinstance(event, RunnerClaimed) and _is_of(child, event.pid) for event in fresh)
+        claimed = claimed or any(isinstance(event, RunnerClaimed) and event.pid == child.pid for event in fresh)
         if claimed and not ended and child.poll() is None:
             return child.pid
         if ended:
-            has_rested = claimed and not (journal.loop.runner and _is_of(child, journal.loop.runner.pid))
+            has_rested = claimed and not (journal.loop.runner and journal.loop.runner.pid == child.pid)
             return child.pid if has_rested else _other_runner(store, journal.loop, child)
         if time.monotonic() > deadline:
             return None
@@ -85,13 +86,8 @@ def _runner(store: Store, journal: Journal, child: subprocess.Popen[bytes], dead
             time.sleep(LOOK_EVERY)
 
 
-def _is_of(child: subprocess.Popen[bytes], pid: int) -> bool:
-    """On Windows, the program of a virtual environment runs another one."""
-    return pid == child.pid or sys.platform == "win32"
-
-
 def _other_runner(store: Store, loop: Loop, child: subprocess.Popen[bytes]) -> int | None:
-    theirs = loop.runner is not None and not _is_of(child, loop.runner.pid) and store.is_driven(loop.loop_id)
+    theirs = loop.runner is not None and loop.runner.pid != child.pid and store.is_driven(loop.loop_id)
     return loop.runner.pid if loop.runner is not None and theirs else None
 
 

@@ -24,7 +24,7 @@ _CHUNK = 1 << 20
 _TAIL = 1 << 12
 """Bytes that are read at first of what may be a long line."""
 _MOST_NOTES = 20
-_OPEN = os.O_APPEND | getattr(os, "O_BINARY", 0)
+_OPEN = os.O_APPEND
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """What a line that is not an entry of this journal may raise while it is read or folded."""
 
@@ -266,7 +266,7 @@ def _opened(path: Path) -> tuple[int, StoreError | None]:
 def entries_after(path: Path, offset: int, loop_id: str, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
     """Entries behind a place of a journal file, about so many bytes of them, and where they end. Damaged lines are passed over."""
     with disk.told_as_sentence(path):
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size
         found = list(_whole_lines(descriptor, offset, min(size, offset + most)))

@@ -88,7 +88,7 @@ class LiveFile:
 def _text(path: Path) -> str | None:
     """The beginning of the file; None if it is none, or cannot be read. Opening never waits, as it would for a pipe."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     with open(descriptor, "rb") as file:

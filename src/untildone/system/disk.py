@@ -106,8 +106,6 @@ def sync_content(descriptor: int) -> None:
 
 def sync_folder(path: Path) -> None:
     """Make a rename or a new name in a folder last."""
-    if os.name == "nt":
-        return
     with told_as_sentence(path):
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from untildone.system import orphans
 
@@ -125,9 +124,6 @@ def _close_orders(process: subprocess.Popen[bytes]) -> None:
 
 def _start() -> subprocess.Popen[bytes]:
     """Its program is imported, not run as a script, because only what is imported is compiled just once."""
-    isolated: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        isolated = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     without_site = ["-S"] if orphans.HAS_PROC else []
     return subprocess.Popen(
         [sys.executable, "-I", *without_site, "-c", _PROGRAM, os.path.dirname(orphans.__file__)],
@@ -137,5 +133,5 @@ def _start() -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         env={name: value for name, value in os.environ.items() if not name.startswith(orphans.PREFIX)},
         cwd=os.path.abspath(os.sep),
-        **isolated,
+        start_new_session=True,
     )

@@ -23,7 +23,6 @@ CHASES = 30
 """How often, after a scan in which one vanished, the newest process is looked at."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.02
 """Seconds between two scans: the longer, the longer something takes to end by itself."""
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,8 +123,8 @@ class _Hunt:
             self._signal([each for each in self._doomed.values() if each.group not in self._groups], signal.SIGTERM)
 
     def kill(self) -> None:
-        self._signal_groups(KILL)
-        self._signal(list(self._doomed.values()), KILL)
+        self._signal_groups(signal.SIGKILL)
+        self._signal(list(self._doomed.values()), signal.SIGKILL)
 
     def _signal_groups(self, number: int) -> None:
         """A whole group at a time where that hits nobody else: in one step, which no amount of forking outruns."""
@@ -345,7 +344,7 @@ def _psutil() -> Any:
 
 
 def _group_and_session(pid: int) -> tuple[int, int]:
-    return (os.getpgid(pid), os.getsid(pid)) if hasattr(os, "getsid") else (0, 0)
+    return os.getpgid(pid), os.getsid(pid)
 
 
 def _environ_elsewhere(process: Any) -> Set[str]:
@@ -370,7 +369,6 @@ def stand_guard(orders: Iterable[bytes]) -> None:
 
 
 def be_the_guard() -> None:
-    for ignored in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, ignored):
-            signal.signal(getattr(signal, ignored), signal.SIG_IGN)
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
     stand_guard(sys.stdin.buffer)

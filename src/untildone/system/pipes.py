@@ -1,19 +1,15 @@
-"""The pipes of a running child: what it prints comes out, its input goes in, and neither waits for the other."""
+"""The pipes of a running child process: its output is read and its input written without blocking each other."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import queue
 import selectors
 import subprocess
 import sys
-import threading
 from enum import Enum
-from typing import IO, Protocol
 
 CHUNK = 64 * 1024
-"""Larger pieces take longer: memory for them is fetched from the system each time."""
+"""Bytes of one read. Larger buffers are slower, because each is allocated by the system."""
 POLL_WHILE_OPEN = 0.02
 POLL_AT_THE_END = 0.001
 
@@ -23,31 +19,12 @@ class Stream(Enum):
     ERRORS = "errors"
 
 
-class Pipes(Protocol):
-    exited: bool
-    """The child itself has ended; others may still hold its pipes open."""
-
-    def wait(self, seconds: float) -> list[tuple[Stream, bytes]]:
-        """What was printed. Comes back when there is some, when the child ends or closes a pipe, or after `seconds`."""
-        ...
-
-    @property
-    def all_read(self) -> bool: ...
-
-    def close_input(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def connect(child: subprocess.Popen[bytes], stdin: bytes | None) -> Pipes:
-    return ThreadedPipes(child, stdin) if sys.platform == "win32" else SelectedPipes(child, stdin)
-
-
-class SelectedPipes:
-    """One selector for the pipes and, on Linux, for the end of the child: nothing is polled, no thread is started."""
+class Pipes:
+    """One selector for the pipes and, on Linux, for the exit of the child: no polling and no thread."""
 
     def __init__(self, child: subprocess.Popen[bytes], stdin: bytes | None) -> None:
         self.exited = False
+        """Whether the child itself has ended. Other processes may still hold its pipes open."""
         self._child = child
         self._selector = selectors.DefaultSelector()
         self._open = {
@@ -66,6 +43,7 @@ class SelectedPipes:
         return not self._open
 
     def wait(self, seconds: float) -> list[tuple[Stream, bytes]]:
+        """New output. Returns when there is some, when the child ends or closes a pipe, or after `seconds`."""
         chunks = []
         for key, _ in self._selector.select(self._patience(seconds)):
             if isinstance(key.data, Stream):
@@ -150,57 +128,3 @@ class SelectedPipes:
             self._unwritten = self._unwritten[:0]
         if not self._unwritten:
             self.close_input()
-
-
-class ThreadedPipes:
-    """A thread a pipe, for systems that cannot select on pipes."""
-
-    def __init__(self, child: subprocess.Popen[bytes], stdin: bytes | None) -> None:
-        self.exited = False
-        self._child = child
-        self._closed = False
-        self._arrived: queue.Queue[tuple[Stream, bytes]] = queue.Queue(maxsize=16)
-        self._open: set[Stream] = set()
-        for stream, pipe in ((Stream.OUTPUT, child.stdout), (Stream.ERRORS, child.stderr)):
-            if pipe is not None:
-                self._open.add(stream)
-                threading.Thread(target=self._pump, args=(stream, pipe), daemon=True).start()
-        if child.stdin is not None:
-            threading.Thread(target=self._write, args=(child.stdin, stdin or b""), daemon=True).start()
-
-    @property
-    def all_read(self) -> bool:
-        return not self._open
-
-    def wait(self, seconds: float) -> list[tuple[Stream, bytes]]:
-        self.exited = self.exited or self._child.poll() is not None
-        try:
-            stream, chunk = self._arrived.get(timeout=min(seconds, POLL_WHILE_OPEN if self._open else POLL_AT_THE_END))
-        except queue.Empty:
-            return []
-        if chunk:
-            return [(stream, chunk)]
-        self._open.discard(stream)
-        return []
-
-    def close_input(self) -> None:
-        """The writing thread closes it: closing a pipe under a blocked write would block here too."""
-
-    def close(self) -> None:
-        """The threads own their pipes; they are daemons, and end with the next thing that is printed."""
-        self._closed = True
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._arrived.get_nowait()
-
-    def _pump(self, stream: Stream, pipe: IO[bytes]) -> None:
-        with contextlib.suppress(OSError), pipe:
-            while not self._closed and (chunk := os.read(pipe.fileno(), CHUNK)):
-                self._arrived.put((stream, chunk))
-        self._arrived.put((stream, b""))
-
-    def _write(self, pipe: IO[bytes], stdin: bytes) -> None:
-        with contextlib.suppress(OSError), pipe:
-            unwritten = memoryview(stdin)
-            while unwritten:
-                unwritten = unwritten[os.write(pipe.fileno(), unwritten[:CHUNK]) :]

@@ -5,19 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 from untildone.core.errors import AgentMissing, UntilDoneError, UsageError
 from untildone.core.secrets import Redactor
 from untildone.system import orphans
 from untildone.system.lines import LineFramer
-from untildone.system.pipes import Pipes, Stream, connect
+from untildone.system.pipes import Pipes, Stream
 
 LOOK_EVERY = 0.02
 """How often, in seconds, a waiting run asks whether it is interrupted."""
@@ -82,7 +81,7 @@ def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[]
     output, errors = _Output(spawn, on_line), _Tail(spawn.redactor)
     try:
         child = _start(spawn)
-        listener = _Listener(spawn, child, connect(child, spawn.stdin), {Stream.OUTPUT: output, Stream.ERRORS: errors})
+        listener = _Listener(spawn, child, Pipes(child, spawn.stdin), {Stream.OUTPUT: output, Stream.ERRORS: errors})
         cause = listener.listen(started, interrupted)
         output.finish()
     finally:
@@ -231,8 +230,6 @@ def _reap(child: subprocess.Popen[bytes]) -> int:
 
 
 def _leftover_group(group: int) -> int | None:
-    if sys.platform == "win32":
-        return None
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -243,9 +240,6 @@ def _leftover_group(group: int) -> int | None:
 
 
 def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
-    session: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        session = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     try:
         return subprocess.Popen(
             spawn.argv,
@@ -255,7 +249,7 @@ def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT if spawn.merge_stderr else subprocess.PIPE,
             env=spawn.env,
             cwd=spawn.cwd,
-            **session,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         raise _start_error(spawn, error) from error

@@ -13,11 +13,5 @@ def new_token(now: float) -> str:
 
 
 def machine() -> str:
-    """What this machine is called: by the environment, or by itself."""
-    if named := os.environ.get(MACHINE):
-        return named
-    if hasattr(os, "uname"):
-        return os.uname().nodename
-    import socket
-
-    return socket.gethostname()
+    """The name of this machine: from the environment, or the host name."""
+    return os.environ.get(MACHINE) or os.uname().nodename

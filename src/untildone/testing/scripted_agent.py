@@ -52,7 +52,7 @@ def state_folder(chosen: str = "") -> str:
     folder = chosen or os.environ.get("UNTILDONE_SCRIPT_STATE")
     if not folder:
         temporary = next((os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), "/tmp")
-        owner = os.getuid() if hasattr(os, "getuid") else "all"
+        owner = os.getuid()
         folder = os.path.join(temporary, f".untildone-scripted-{owner}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return folder
@@ -167,8 +167,7 @@ def options_from(arguments: list[str]) -> argparse.Namespace:
 
 
 def main() -> None:
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         take_turn(options_from(sys.argv[1:]))
     except (ScriptError, OSError) as reason:

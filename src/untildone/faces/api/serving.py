@@ -113,8 +113,6 @@ def log_to_standard_error(level: int) -> None:
 
 def _allow_many_files() -> None:
     """Each stream and each agent takes some; the usual limit is low, and may be raised by anybody up to a point."""
-    if sys.platform == "win32":
-        return
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -62,7 +62,7 @@ def deaf_to_the_end() -> None:
 
 
 def _numbers() -> tuple[signal.Signals, ...]:
-    return (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+    return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _is_heard(number: signal.Signals) -> bool:

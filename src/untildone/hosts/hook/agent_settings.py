@@ -132,7 +132,7 @@ def hooks_of_run(agent: str, folder: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _quoted(path: str) -> str:
-    return f'"{path}"' if os.name == "nt" or not set(path) & set('"$`\\!') else shlex.quote(path)
+    return f'"{path}"' if not set(path) & set('"$`\\!') else shlex.quote(path)
 
 
 def _entry(agent: str, kind: str, *more: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def _last_message(lines: Iterator[bytes]) -> str:
 def opened(path: str) -> BinaryIO:
     """The file for reading; an empty one if there is none. Opening never waits, as it would for a pipe."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError):
         return io.BytesIO()
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

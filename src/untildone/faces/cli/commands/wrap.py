@@ -66,8 +66,6 @@ def command(words: Sequence[str], folder: str, checks: Sequence[str], **flags: A
 
     Options of untildone stand before AGENT. With --no-review, the checks alone decide.
     """
-    if sys.platform == "win32":
-        raise UsageError("Windows has no such terminals.", "untildone run --mode supervise TASK")
     from untildone.hosts.wrap import session
     from untildone.hosts.wrap.terminal import Terminal
 

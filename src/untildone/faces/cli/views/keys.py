@@ -7,14 +7,12 @@ import contextlib
 import os
 import select
 import sys
+import termios
 import threading
+import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-
-if sys.platform != "win32":
-    import termios
-    import tty
 
 ESCAPE = b"\x1b"
 REST_OF_SEQUENCE = 0.05
@@ -64,7 +62,7 @@ class KeyWatch:
         return _printable(typed)
 
     def _begin(self) -> None:
-        if sys.platform == "win32" or not _is_ours():
+        if not _is_ours():
             return
         self._before = termios.tcgetattr(sys.stdin.fileno())
         atexit.register(self._restore)
@@ -83,7 +81,7 @@ class KeyWatch:
 
     def _restore(self) -> None:
         before, self._before = self._before, None
-        if sys.platform != "win32" and before is not None and _is_ours():
+        if before is not None and _is_ours():
             with contextlib.suppress(termios.error, OSError, ValueError):
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
 
@@ -115,8 +113,6 @@ def _has_input(seconds: float) -> bool:
 
 def _is_ours() -> bool:
     """Whether this process may use the terminal now."""
-    if sys.platform == "win32":
-        return False
     try:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError, AttributeError):
