@@ -24,7 +24,7 @@ from untildone import settings
 from untildone.core.events import BudgetChanged, Entry, TurnEnded, TurnStarted
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.engine.engine import NobodyWatches
+from untildone.engine.engine import Engine, NobodyWatches
 from untildone.operations import verbs
 from untildone.store.files import FileStore
 
@@ -80,7 +80,7 @@ class Stage:
     def drive(self) -> Watch:
         around, watch = verbs.surroundings(self.environment, self.chosen), Watch()
         try:
-            verbs.drive(self.store, self.loop_id, around, watch)
+            Engine(self.store, around, watch).drive(self.loop_id)
         finally:
             around.guard.close()
         return watch

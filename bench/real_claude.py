@@ -22,7 +22,7 @@ from untildone.agents import Request
 from untildone.core.events import Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import SessionUse
-from untildone.engine.engine import NobodyWatches
+from untildone.engine.engine import Engine, NobodyWatches
 from untildone.operations import verbs
 from untildone.testing.modelapi import ModelAPI, Step, environment
 
@@ -92,7 +92,7 @@ def drive(workspace: Path, env: Mapping[str, str], rounds: int, watch: TurnAbout
     verbs.start(store, loop_id)
     around = verbs.surroundings(env, chosen)
     try:
-        verbs.drive(store, loop_id, around, watch)
+        Engine(store, around, watch).drive(loop_id)
     finally:
         around.guard.close()
 

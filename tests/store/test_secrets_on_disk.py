@@ -24,6 +24,7 @@ from untildone.core.events import (
 )
 from untildone.core.model import Answer, GateResult, Outcome, Role, SessionUse
 from untildone.core.secrets import Redactor
+from untildone.engine.engine import Engine
 from untildone.operations import verbs
 from untildone.store.files import FileStore
 
@@ -101,7 +102,7 @@ def test_a_secret_that_an_agent_and_a_check_print_reaches_no_file(tmp_path: Path
     loop_id = verbs.create(store, f"Use {secret}.", chosen, workspace, environment).loop_id
     verbs.start(store, loop_id)
     around = verbs.surroundings(environment, chosen)
-    loop = verbs.drive(store, loop_id, around)
+    loop = Engine(store, around).drive(loop_id)
     assert (loop.outcome, loop.spend.iterations) == (Outcome.BUDGET, 2)
     files = written(store.root)
     assert any(path.parent.name == "output" for path in files)

@@ -23,7 +23,7 @@ from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.engine import notify
 from untildone.engine.archiving import tidy
-from untildone.engine.engine import Engine, Observer, Person, Surroundings
+from untildone.engine.engine import Surroundings
 from untildone.engine.usage_limits import SharedLimits, default_folder
 from untildone.settings import Settings, guidance
 from untildone.store import Store, layout, places
@@ -254,10 +254,3 @@ def _check_program(agent: agents.Agent, choice: AgentChoice, environment: Mappin
     program = agent.invocation(agents.Request(prompt="", command=choice.command)).argv[0]
     if shutil.which(program, path=environment.get("PATH")) is None:
         raise AgentMissing(f"The program '{program}' for agent '{choice.profile}' is not on PATH.", agent.install)
-
-
-def drive(
-    store: Store, loop_id: str, around: Surroundings, observer: Observer | None = None, person: Person | None = None
-) -> Loop:
-    """Drive a loop until it rests; an ended one is archived with its receipt."""
-    return Engine(store, around, observer, person).drive(loop_id)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 PLANNED = (
     "create",
-    "drive",
     "loop_budget",
     "loop_settings",
     "new_id",

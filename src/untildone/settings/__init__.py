@@ -21,8 +21,6 @@ from untildone.system import disk
 
 PROJECT_FILE = places.PROJECT_FILE
 PREFIX = "UNTILDONE_"
-NOT_SETTINGS = frozenset({"TOKEN", "LOOP_ID", "SCRIPT", "SCRIPT_STATE", "CONFIG", "AGENTS_DIR", "MACHINE"})
-"""Variables with our prefix that mean something else."""
 HIDDEN = "…"
 """Stands for a secret wherever settings are shown."""
 _HIDDEN_STORE = f"postgres://{HIDDEN}"

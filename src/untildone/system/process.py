@@ -70,7 +70,6 @@ class Ended:
     cause: Cause
     stderr_tail: str
     seconds: float
-    output_bytes: int
     leftover_group: int | None = None
     """The process group of the program, if some of its children outlived it."""
 
@@ -89,14 +88,13 @@ def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[]
     exit_code = _reap(child)
     seconds = time.monotonic() - started
     leftover = _leftover_group(child.pid) if cause is Cause.EXITED else None
-    return Ended(exit_code, cause, errors.text(), seconds, output.size, leftover)
+    return Ended(exit_code, cause, errors.text(), seconds, leftover)
 
 
 class _Output:
     """Standard output on its way: redacted, spooled, framed into lines."""
 
     def __init__(self, spawn: Spawn, on_line: Callable[[bytes], None]) -> None:
-        self.size = 0
         self._spool = spawn.spool
         if self._spool is not None:
             # Before the program starts: an output that cannot be kept is no output.
@@ -105,7 +103,6 @@ class _Output:
         self._framer = LineFramer(on_line, together=spawn.lines_together)
 
     def take(self, chunk: bytes) -> None:
-        self.size += len(chunk)
         self._pass_on(self._redacting.feed(chunk) if self._redacting else chunk)
 
     def finish(self) -> None:

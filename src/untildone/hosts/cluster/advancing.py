@@ -49,10 +49,6 @@ class Advancing:
         """Twice as many: an attempt that was taken for dead may still be ending when the next one begins."""
         self._under_way: dict[str, Attempt] = {}
 
-    @property
-    def under_way(self) -> tuple[str, ...]:
-        return tuple(self._under_way)
-
     def hand_over(self, urgency: Urgency) -> None:
         """Let other machines go on with all that is under way here."""
         for attempt in list(self._under_way.values()):

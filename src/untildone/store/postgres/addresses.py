@@ -20,10 +20,6 @@ DEFAULTS = {
 }
 
 
-def is_address(text: str) -> bool:
-    return text.partition("://")[0] in SCHEMES
-
-
 def checked(address: str) -> str:
     """The parts of a bad address are not repeated: one of them may be a password."""
     try:
