@@ -40,6 +40,18 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
+def repository(folder: Path, files: int = 10) -> Path:
+    """A git repository with so many files and one commit."""
+    for number in range(files):
+        path = folder / f"part{number // 50}" / f"file{number}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"line {number}\n" * 20)
+    identity = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+    for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "first")):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    return folder
+
+
 @dataclass(slots=True)
 class Watch(NobodyWatches):
     """Notes when each iteration starts, and how long its program took."""

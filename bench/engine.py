@@ -1,4 +1,5 @@
-"""What the engine adds to an iteration of an instant agent, beside a bare shell loop that runs the same agent."""
+"""What an iteration of the engine costs, beside a shell loop that does the same work: it runs the same agent, takes the same
+snapshot with git, and has output and result on disk before the next call."""
 
 from __future__ import annotations
 
@@ -9,64 +10,62 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from driving import INSTANT, program, with_command
+from driving import INSTANT, program, repository, with_command
 from figures import Row, figure, seconds_of
 
-SHELL_LOOP = """for i in $(seq {rounds}); do
-  out=$(printf %s "$TASK" | {agent})
-  case "$out" in *"<promise>COMPLETE</promise>"*) break;; esac
-done"""
+SHELL_LOOP = """index=$(mktemp); cp .git/index "$index"; before=$(git rev-parse 'HEAD^{{tree}}')
+for i in $(seq {rounds}); do
+  printf %s "$TASK" | {agent} > ../output.$i
+  GIT_INDEX_FILE=$index git add --all
+  tree=$(GIT_INDEX_FILE=$index git write-tree)
+  echo "$i $tree $(git diff-tree -r --shortstat "$before" "$tree")" >> ../journal
+  sync --data ../journal
+  before=$tree
+  grep -q "<promise>COMPLETE</promise>" ../output.$i && break
+done
+rm "$index"
+"""
 CHANGING = INSTANT + 'echo "call $$" >> notes.md\n'
-MANY_FILES = 1000
-KINDS = {"plain": 1, "git": 3, "changing": 3, "big": 3}
-"""Of workspaces; each by how many fewer rounds it gets."""
+SIZES = {"10 files": 10, "1,000 files": 1000}
+KINDS = {"no file changed": INSTANT, "a file changed by each call": CHANGING}
+GOAL = 2.5
+"""The engine also asks git what changed, and whether the objects of the last snapshot still exist."""
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
-    rounds, times = (60, 3) if quick else (300, 7)
-    took: dict[str, list[float]] = {}
+    rounds, times = (10, 2) if quick else (60, 7)
+    ours: dict[str, list[float]] = {}
+    theirs: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        agent, changing = program(place / "agent.sh", INSTANT), program(place / "changing.sh", CHANGING)
-        # Turn about, so that whatever else the machine does meets all alike.
+        # The two take turns, so that other load on the machine affects both alike.
         for number in range(times):
-            # Before the shell loops, which take a while: as projects are, none of them is brand new.
-            workspaces = {kind: _workspace(place / f"{kind}{number}", kind) for kind in KINDS}
-            took.setdefault("shell", []).append(_shell_loop(agent, rounds, place))
-            took.setdefault("changing shell", []).append(_shell_loop(changing, rounds, place))
-            for kind, workspace in workspaces.items():
-                its_agent, its_rounds = changing if kind == "changing" else agent, rounds // KINDS[kind]
-                took.setdefault(kind, []).append(_engine_loop(its_agent, workspace, its_rounds))
-    shell, changing_shell = figure(took["shell"], "ms"), figure(took["changing shell"], "ms")
-    beside = "the bare shell loop"
-    yield Row("an iteration of an instant agent", figure(took["plain"], "ms"), beside, shell, goal=2.0)
-    yield Row("the same in a git repository", figure(took["git"], "ms"), beside, shell, goal=2.0)
-    changes = "the same in a git repository, a file changed by each call"
-    yield Row(changes, figure(took["changing"], "ms"), beside, changing_shell, goal=2.0)
-    yield Row(f"the same in a git repository of {MANY_FILES:,} files", figure(took["big"], "ms"), beside, shell)
+            for what, agent, files in _cases(Path(folder, str(number))):
+                shell, engine = (repository(agent.parent / name / "workspace", files) for name in ("shell", "engine"))
+                theirs.setdefault(what, []).append(_shell_loop(agent, shell, rounds))
+                ours.setdefault(what, []).append(_engine_loop(agent, engine, rounds))
+    for what, took in ours.items():
+        other = figure(theirs[what], "ms")
+        yield Row(
+            f"an iteration in {what}", figure(took, "ms"), "a shell loop with the same snapshot", other, goal=GOAL
+        )
 
 
-def _shell_loop(agent: Path, rounds: int, place: Path) -> float:
-    """Milliseconds an iteration of the bare loop."""
+def _cases(folder: Path) -> Iterator[tuple[str, Path, int]]:
+    """What is measured, its agent, and the number of files in its repository."""
+    for size, files in SIZES.items():
+        for kind, text in KINDS.items():
+            what = f"a git repository of {size}, {kind}"
+            yield what, program(folder / what.replace(" ", "-") / "agent.sh", text), files
+
+
+def _shell_loop(agent: Path, workspace: Path, rounds: int) -> float:
+    """Milliseconds an iteration of the shell loop."""
     script, env = SHELL_LOOP.format(rounds=rounds, agent=agent), {**os.environ, "TASK": "do it"}
-    return seconds_of(lambda: subprocess.run(["bash", "-c", script], env=env, cwd=place, check=True)) / rounds * 1000
-
-
-def _workspace(folder: Path, kind: str) -> Path:
-    """With git, a folder of a repository with one commit, as projects are."""
-    folder.mkdir()
-    if kind == "plain":
-        return folder
-    for number in range(MANY_FILES if kind == "big" else 10):
-        path = folder / f"part{number // 50}" / f"file{number}.txt"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"line {number}\n" * 20)
-    identity = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "first")):
-        subprocess.run(["git", *command], cwd=folder, check=True)
-    return folder
+    return (
+        seconds_of(lambda: subprocess.run(["bash", "-ec", script], env=env, cwd=workspace, check=True)) / rounds * 1000
+    )
 
 
 def _engine_loop(agent: Path, workspace: Path, rounds: int) -> float:
-    """Milliseconds an iteration of ours: everything durable."""
+    """Milliseconds an iteration of the engine."""
     return statistics.mean(with_command(workspace, agent, rounds).drive().iterations) * 1000

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+from driving import repository
 from figures import Figure, Row, figure
 
 from untildone import agents, settings
@@ -72,8 +73,8 @@ class TurnAbout(NobodyWatches):
 
 
 def one_loop(folder: Path, rounds: int) -> tuple[TurnAbout, BareClaude]:
-    (folder / "loop").mkdir(parents=True)
-    (folder / "bare").mkdir()
+    repository(folder / "loop")
+    repository(folder / "bare")
     with ModelAPI([Step(text="There is more to do.", repeat="forever")]) as api:
         env = environment("claude", api.url, folder / "home", path=f"{claude_folder()}:{os.defpath}")
         bare = BareClaude(folder / "bare", env)

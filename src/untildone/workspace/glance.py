@@ -34,7 +34,7 @@ def is_racy(stamp: Stamp | None, taken_at: int) -> bool:
 def look(root: str, rules: Iterable[str] = ()) -> Glance | None:
     """Every file of the work tree, including ignored ones, and of `.git`; None if there are too many.
 
-    `rules` are further files to watch, outside the repository."""
+    `rules` are further files to watch."""
     stamps = ((os.fsencode(path), stamp_of(path)) for path in rules)
     found: dict[bytes, Stamp] = {path: stamp for path, stamp in stamps if stamp}
     try:
@@ -52,7 +52,7 @@ def touched(before: Glance, taken_at: int, after: Glance) -> set[bytes]:
 
 
 def rule_files(root: str) -> tuple[str, ...]:
-    """Files outside the repository that decide what git ignores: the person's configuration and ignore files."""
+    """Files beside the work tree that decide what git ignores: configuration, and the person's ignore files."""
     home = os.path.expanduser("~")
     own = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git")
     named = (os.environ.get(name, "") for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"))
@@ -64,7 +64,7 @@ def rule_files(root: str) -> tuple[str, ...]:
     )
     listed = git(root, "config", "--null", "--type=path", "--get-all", "core.excludesFile", fine=(0, 1)).split(b"\0")
     ignore_files = (os.path.join(root, os.fsdecode(path)) for path in listed if path)
-    return (*filter(None, named), *usual, *ignore_files)
+    return (os.path.join(git_folders(root)[-1], "config"), *filter(None, named), *usual, *ignore_files)
 
 
 class _TooMany(Exception):

@@ -120,14 +120,16 @@ class Workspace:
         seen = glance.look(root, self._rules(root) if last else ())
         if seen is None:
             return self._asked(root)
-        if last and are_there(root, last.facts.made.values()) and not glance.touched(last.seen, last.at, seen):
+        touched = glance.touched(last.seen, last.at, seen) if last else set()
+        if last and not touched and are_there(root, last.facts.made.values()):
             return last.facts
-        self._rule_files = None
+        if touched.intersection(map(os.fsencode, self._rule_files or ())):
+            self._rule_files = None
         self._glanced = _Glanced(seen, now, self._asked(root))
         return self._glanced.facts
 
     def _rules(self, root: str) -> tuple[str, ...]:
-        """Cached until something is touched. The first look does without: a caller that looks once need not pay for it."""
+        """Cached until one of them is touched. The first look does without: a caller that looks once need not pay for it."""
         self._rule_files = self._rule_files or glance.rule_files(root)
         return self._rule_files
 
