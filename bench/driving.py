@@ -24,7 +24,8 @@ from untildone import settings
 from untildone.core.events import BudgetChanged, Entry, TurnEnded, TurnStarted
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.engine.engine import Engine, NobodyWatches
+from untildone.engine.engine import Engine
+from untildone.engine.surroundings import NobodyWatches
 from untildone.operations import verbs
 from untildone.store.files import FileStore
 

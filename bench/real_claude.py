@@ -23,7 +23,8 @@ from untildone.agents import Request
 from untildone.core.events import Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import SessionUse
-from untildone.engine.engine import Engine, NobodyWatches
+from untildone.engine.engine import Engine
+from untildone.engine.surroundings import NobodyWatches
 from untildone.operations import verbs
 from untildone.testing.modelapi import ModelAPI, Step, environment
 

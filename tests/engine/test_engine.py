@@ -27,7 +27,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
-from untildone.engine.engine import Engine, NobodyWatches, Surroundings
+from untildone.engine.engine import Engine
+from untildone.engine.surroundings import NobodyWatches, Surroundings
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.system.guard import Guard

@@ -17,6 +17,8 @@ from untildone.workspace.diff import changed_files
 def archive(store: Store, loop: Loop, place: str = "") -> None:
     """Write receipt and report, and move the loop to the history. Doing it again changes nothing.
 
+    `stepper.leased` calls this, with the lease. Where its process died before, `recover` does.
+
     `place` is where it worked, if not in the folder that its settings name.
     """
     place = place or loop.settings.workspace
@@ -30,8 +32,12 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
         store.live_file(loop.loop_id, place).retire(keep, live_state)
 
 
-def tidy(store: Store) -> None:
-    """Archive what ended while its runner died."""
-    for found in store.survey(store.live_ids()):
+def recover(store: Store, *loop_ids: str) -> None:
+    """Archive those of the loops whose runner died between their last entry and the archive.
+
+    A runner archives under its lease: of a loop that has ended and has no receipt, either a runner is just writing it, or none will.
+    """
+    live = frozenset(store.live_ids())
+    for found in store.survey([loop_id for loop_id in loop_ids if loop_id in live]):
         if found.loop is not None and found.loop.status.ended and not store.is_driven(found.loop_id):
             archive(store, found.loop)

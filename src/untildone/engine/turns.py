@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from untildone import agents
 from untildone.agents import AgentEvent, Reader, Request, SessionKnown
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
 from untildone.core.errors import AgentMissing, LoopNotFound, UsageError
-from untildone.core.events import Event, SessionOpened, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.events import SessionOpened, TurnEnded, TurnInterrupted
 from untildone.core.kinds import Interruption
+from untildone.core.loop import Loop
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role, Usage
 from untildone.core.value import replace
 from untildone.engine import usage_limits as limits
-from untildone.store import Journal
+from untildone.engine.gating import SHORTEST
 from untildone.system import orphans, process
 from untildone.system.process import Cause, Ended, Spawn
 from untildone.workspace.diff import patch
-from untildone.workspace.look import Workspace
 
 if TYPE_CHECKING:
-    from untildone.engine.engine import Engine, Surroundings
+    from untildone.engine.running import Running
+    from untildone.engine.surroundings import Surroundings
 
 KEPT_ANSWER = 200_000
 SHOWN_DIFF = 60_000
@@ -31,44 +32,28 @@ PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET", "UNTILDONE_STORE")
 """Variables that are untildone's own business, not the agent's."""
 
 
-class Drive(Protocol):
-    """The drive that a turn is part of."""
-
-    engine: Engine
-    journal: Journal
-    place: str
-    workspace: Workspace
-    groups: set[int]
-
-    def write(self, *events: Event, sync: bool = True) -> None: ...
-
-    def write_if_still_so(self, *events: Event, sync: bool = True) -> bool: ...
-
-    def wants_out(self) -> bool: ...
-
-    def note_edit(self) -> bool: ...
-
-    def show_live_state(self) -> None: ...
-
-
 class Turn:
-    def __init__(self, drive: Drive, at_most: float | None = None) -> None:
-        """`at_most`: seconds that it may take, whatever the budget says."""
-        self.drive = drive
-        self._at_most = at_most
-        self.engine = drive.engine
-        self.journal = drive.journal
-        self.write = drive.write
+    """One turn. `hands` are those of the host that runs it."""
+
+    def __init__(self, hands: Running) -> None:
+        self.hands = hands
+        self.stepper = hands.stepper
+        self.around = hands.around
+        self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
-        """Seconds that it may take, as far as is known by now."""
+        """Seconds that the turn may take, by the budget as it was last read."""
+
+    @property
+    def loop(self) -> Loop:
+        return self.stepper.loop
 
     def take(self, action: AskAgent) -> None:
         request = self._request(action)
         agent = agents.find(action.agent.agent)
         reader = agent.reader(request)
-        if not self.drive.write_if_still_so(_started(action, request)):
+        if not self.stepper.begin_turn(action, request.prompt):
             return
-        self.drive.show_live_state()
+        self.stepper.show_live_state()
         try:
             ended = self._run(action, agent.invocation(request), reader)
         except LoopNotFound:
@@ -95,34 +80,34 @@ class Turn:
 
     def _diff(self) -> str:
         try:
-            diff = patch(self.drive.place, self.journal.loop.start.tree or "")
+            diff = patch(self.stepper.place, self.loop.start.tree or "")
         except UsageError:
             return ""
         return f"\n\nWhat changed in the workspace:\n```diff\n{diff[:SHOWN_DIFF]}\n```"
 
     def _run(self, action: AskAgent, invocation: agents.Invocation, reader: Reader) -> Ended:
-        loop = self.journal.loop
-        profile_env = self.engine.around.profile_environment(action.agent.profile)
+        loop = self.loop
+        profile_env = self.around.profile_environment(action.agent.profile)
         spawn = Spawn(
             argv=invocation.argv,
-            env={**environment(self.engine.around, loop.loop_id), **profile_env, **invocation.env},
-            cwd=self.drive.place,
+            env={**environment(self.around, loop.loop_id), **profile_env, **invocation.env},
+            cwd=self.stepper.place,
             stdin=invocation.stdin,
             lines_together=invocation.prints_text,
-            spool=self.engine.store.spool(loop.loop_id, output_name(action.ask.role, action.iteration)),
+            spool=self.hands.store.spool(loop.loop_id, output_name(action.ask.role, action.iteration)),
             timeout=self.timeout(),
             timeout_now=self.timeout,
-            redactor=self.engine.around.redactor,
+            redactor=self.around.redactor,
         )
-        self.engine.around.guard.ensure()
-        ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.drive.wants_out)
+        self.around.guard.ensure()
+        ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.hands.must_stop)
         if ended.leftover_group is not None:
-            self.drive.groups.add(ended.leftover_group)
+            self.hands.groups.add(ended.leftover_group)
         return ended
 
     def timeout(self) -> float | None:
         """As the budget is now: it may change while the agent works."""
-        loop = self.journal.loop
+        loop = self.loop
         limits = (budgets.turn_timeout(loop.budget, loop.spend), self._at_most)
         self.allowed = min((limit for limit in limits if limit is not None), default=None)
         return self.allowed
@@ -134,24 +119,26 @@ class Turn:
     def _note(self, action: AskAgent, event: AgentEvent) -> None:
         role, profile = action.ask.role, action.agent.profile
         if isinstance(event, SessionKnown):
-            known = self.journal.loop.session_of(role, profile)
+            known = self.loop.session_of(role, profile)
             if known is None or known.session_id != event.session_id:
-                self.write(SessionOpened(role, profile, event.session_id), sync=False)
-        self.engine.observer.agent(event, self.journal.loop)
+                self.stepper.write(SessionOpened(role, profile, event.session_id), sync=False)
+        self.hands.observer.agent(event, self.loop)
 
     def _conclude(self, action: AskAgent, reader: Reader, ended: Ended) -> None:
-        now = self.engine.around.clock()
+        now = self.around.clock()
         answer = limits.in_local_time(reader.finish(ended.exit_code, ended.stderr_tail, now), now)
         reason = self._cut_short(ended, answer)
-        self.drive.note_edit()
+        self.stepper.note_edit()
         if reason is Interruption.TIMEOUT and action.ask.role is not Role.WORKER:
             # No iteration is counted for it: unlike a worker's turn, it may not be taken again without end.
             failure = Failure(FailureKind.TIMEOUT, f"no answer within {self.allowed or 0:g} s")
             self._finish(action, replace(answer, failure=failure), ended.seconds)
         elif reason is not None:
             usage = answer.usage if answer.session_total is None else Usage()
-            self.engine.around.site.secure(self.journal.loop, self._title(action))
-            self.write(TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage), sync=False)
+            self.around.site.secure(self.loop, self._title(action))
+            self.stepper.write(
+                TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage), sync=False
+            )
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
 
@@ -166,47 +153,35 @@ class Turn:
                 return None
 
     def _why_interrupted(self) -> Interruption:
-        person = self.engine.speaks.is_set() and not self.journal.loop.interrupts_now
-        self.engine.speaks.clear()
+        person = self.hands.signals.speak.is_set() and not self.loop.interrupts_now
+        self.hands.signals.speak.clear()
         return Interruption.PERSON if person else Interruption.CONTROL
 
     def _why_timed_out(self) -> Interruption:
-        own = self.journal.loop.budget.iteration_timeout
+        own = self.loop.budget.iteration_timeout
         by_own_limit = own is not None and self.allowed is not None and self.allowed >= own
         return Interruption.TIMEOUT if by_own_limit else Interruption.BUDGET
 
     def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
-        changes = self._look(action) if action.ask.role is Role.WORKER else self._changed_by_others()
-        self.write(TurnEnded(action.ask.role, action.iteration, answer, seconds, changes), sync=False)
+        def look(_ended: TurnEnded) -> Changes | None:
+            return self._look(action) if action.ask.role is Role.WORKER else self._changed_by_others()
+
+        self.stepper.end_turn(action.ask.role, action.iteration, answer, seconds, look)
 
     def _look(self, action: AskAgent) -> Changes:
-        loop = self.journal.loop
-        commit = self.engine.around.site.keep(loop, self._title(action), self.drive.wants_out)
-        return self.drive.workspace.look(loop.changes, commit)
+        loop = self.loop
+        commit = self.around.site.keep(loop, self._title(action), self.hands.must_stop)
+        return self.stepper.workspace.look(loop.changes, commit)
 
     def _changed_by_others(self) -> Changes | None:
         """A supervisor is to change nothing; if the workspace is another all the same, what was checked is no longer there."""
-        if not self.journal.loop.claimed:
+        if not self.loop.claimed:
             return None
-        changes = self.drive.workspace.look(self.journal.loop.changes)
-        return None if changes.fingerprint == self.journal.loop.last_seen else changes
+        changes = self.stepper.workspace.look(self.loop.changes)
+        return None if changes.fingerprint == self.loop.last_seen else changes
 
     def _title(self, action: AskAgent) -> str:
-        return f"Round {action.iteration}: {self.journal.loop.title}"
-
-
-def _started(action: AskAgent, request: Request) -> TurnStarted:
-    return TurnStarted(
-        role=action.ask.role,
-        iteration=action.iteration,
-        attempt=action.attempt,
-        profile=action.agent.profile,
-        session=action.session,
-        prompt=request.prompt,
-        messages=action.messages,
-        session_id=action.session_id,
-        label=action.ask.label,
-    )
+        return f"Round {action.iteration}: {self.loop.title}"
 
 
 def output_name(role: Role, iteration: int) -> str:

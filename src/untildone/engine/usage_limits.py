@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from untildone import agents
+from untildone.core.events import LimitReached
 from untildone.core.loop import UsageLimit
-from untildone.core.model import AgentChoice, Answer
+from untildone.core.model import AgentChoice, Answer, LoopSettings
 from untildone.core.reset_times import reset_time
 from untildone.core.value import replace
 
@@ -61,6 +62,13 @@ class SharedLimits:
             os.replace(draft, path)
         except OSError:
             return
+
+    def share(self, event: LimitReached, settings: LoopSettings, place: str) -> None:
+        """Tell other loops about a limit that an agent of this loop has reached."""
+        limit = UsageLimit(event.until, event.message, event.strikes)
+        for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback):
+            if agent is not None and agent.profile == event.profile:
+                self.tell(account(agent, place), limit)
 
     def forget(self, account: str) -> None:
         with suppress(OSError):

@@ -19,9 +19,10 @@ from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, UntilDoneEr
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.engine.archiving import archive
-from untildone.engine.engine import Engine, Surroundings
-from untildone.hosts.patience import Patience
+from untildone.engine import archiving
+from untildone.engine.engine import Engine
+from untildone.engine.surroundings import Surroundings
+from untildone.hosts.patience import LONG_WAIT
 from untildone.store import Seen, Store
 from untildone.system.guard import Guard
 
@@ -131,8 +132,8 @@ class Fleet:
             self._stores[loop.loop_id] = served
             if _is_ours(loop):
                 self._enqueue(loop.loop_id)
-            elif loop.status.ended and not served.store.is_driven(loop.loop_id):
-                _put_away(served.store, loop)
+            elif loop.status.ended:
+                _recover(served.store, loop.loop_id)
 
     def _served_of(self, loop_id: str) -> Served | None:
         known = self._stores.get(loop_id)
@@ -241,6 +242,8 @@ class Fleet:
             if not _is_ours(served.store.load(loop_id)) or (engine := self._engine(served, loop_id)) is None:
                 return None
             loop = engine.drive(loop_id)
+            if engine.waits_until is not None:
+                self._due[loop_id] = engine.waits_until
         except LoopNotFound:
             self._forget(loop_id)
         except GroupFull:
@@ -258,8 +261,7 @@ class Fleet:
 
     def _engine(self, served: Served, loop_id: str) -> Engine | None:
         """None: the server is just ending."""
-        engine = Engine(served.store, served.surroundings())
-        engine.observer = Patience(engine, lambda until: self._due.update({loop_id: until}))
+        engine = Engine(served.store, served.surroundings(), longest_wait=LONG_WAIT)
         with self._change:
             if self._closing:
                 return None
@@ -316,8 +318,8 @@ def _live(store: Store) -> Iterator[Loop]:
             _log.warning("Loop %s is left alone: %s", found.loop_id, found.problem)
 
 
-def _put_away(store: Store, loop: Loop) -> None:
+def _recover(store: Store, loop_id: str) -> None:
     try:
-        archive(store, loop)
+        archiving.recover(store, loop_id)
     except UntilDoneError as problem:
-        _log.warning("Loop %s cannot be put away: %s", loop.loop_id, problem.sentence)
+        _log.warning("Loop %s cannot be archived: %s", loop_id, problem.sentence)

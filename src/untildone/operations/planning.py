@@ -21,9 +21,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
-from untildone.engine import notify
-from untildone.engine.archiving import tidy
-from untildone.engine.engine import Surroundings
+from untildone.engine import archiving, notify
+from untildone.engine.surroundings import Surroundings
 from untildone.engine.usage_limits import SharedLimits, default_folder
 from untildone.settings import Settings, guidance
 from untildone.store import Store, layout, places
@@ -88,7 +87,7 @@ def create(
     if not in_cluster and not os.access(folder, os.W_OK):
         raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
     if tidies:
-        tidy(store)
+        archiving.recover(store, *store.live_ids())
     loop_id = new_id(time.time())
     elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if hook_session else ()
     wanted = loop_settings(chosen, str(folder), environment, elsewhere=elsewhere, reviewed=reviewed)

@@ -45,14 +45,13 @@ PLANNED = (
     "notifications",
     "opening",
     "surroundings",
-    "tidy",
 )
 """Verbs that need settings and the engine: loaded when they are used, so that a control answers at once."""
 LOOK_EVERY, LOOK_FOR_RUNNER_EVERY = 0.05, 0.5
+RELEASED_WITHIN = 10.0
+"""Seconds that the runner of a loop that has just ended gets to archive it."""
 LONGEST_ALONE = 5.0
 """Seconds after which a loop that wants a runner and has none is not going to get one by itself."""
-PUT_AWAY_WITHIN = 10.0
-"""Seconds for which the receipt of a loop that has just ended is waited for."""
 
 
 def __getattr__(name: str) -> Any:
@@ -213,28 +212,18 @@ def _poke(store: Store, loop: Loop) -> None:
 
 
 def _settle(store: Store, loop_id: str) -> Loop:
-    """Nobody drives the loop: write down what follows from what was said, without asking an agent anything."""
-    from untildone import modes
-    from untildone.core.actions import Record
-    from untildone.core.decide import decide
-    from untildone.gates import gates_of
+    """No runner has the loop: write what follows from the order, without asking an agent anything."""
+    from untildone.engine.stepper import leased
     from untildone.system import orphans
 
     try:
-        with store.claim(loop_id, host=Host.NONE) as journal:
+        with leased(store, loop_id, Host.NONE) as stepper:
             # As every new runner does: the one before may have died, and its guard as well.
             orphans.end_all(orphans.mark(loop_id)[0])
-            mode = modes.find(journal.loop.settings.mode)
-            while isinstance(action := decide(journal.loop, time.time(), mode, gates_of), Record):
-                journal.append(*action.events)
-            loop = journal.loop
+            stepper.settle()
+        return stepper.loop
     except LoopBusy:
         return store.load(loop_id)
-    if loop.status.ended:
-        from untildone.engine.archiving import archive
-
-        archive(store, loop)
-    return loop
 
 
 def load_all(store: Store) -> Iterator[Loop]:
@@ -339,17 +328,26 @@ def _commands(loop_id: str, loop: Loop, told: str) -> list[tuple[Mapping[str, An
 
 
 def receipt(store: Store, loop_id: str) -> str | None:
-    """Of a loop that has ended. Whoever drove it writes it in a moment; if they died before, it is written here."""
-    told, deadline = store.receipt(loop_id), time.monotonic() + PUT_AWAY_WITHIN
-    if told is not None or not (loop := store.load(loop_id)).status.ended:
-        return told
-    while store.is_driven(loop_id) and time.monotonic() < deadline:
-        time.sleep(LOOK_EVERY)
-    if store.receipt(loop_id) is None and not store.is_driven(loop_id):
-        from untildone.engine.archiving import archive
+    """The receipt of a loop that has ended. If its runner died before it archived the loop, that is done here."""
+    text = store.receipt(loop_id)
+    if text is None and store.load(loop_id).status.ended:
+        from untildone.engine import archiving
 
-        archive(store, loop)
-    return store.receipt(loop_id)
+        await_release(store, loop_id, RELEASED_WITHIN)
+        archiving.recover(store, loop_id)
+        text = store.receipt(loop_id)
+    return text
+
+
+def await_release(store: Store, loop_id: str, within: float) -> None:
+    """Wait until the runner of a loop that has ended, or is to stop, has released the lease: then the loop is archived."""
+    deadline = time.monotonic() + within
+    while _is_ending(store.load(loop_id)) and store.is_driven(loop_id) and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY)
+
+
+def _is_ending(loop: Loop) -> bool:
+    return loop.status.ended or loop.stop is not None
 
 
 @contextmanager

@@ -62,7 +62,12 @@ class LiveFile:
         disk.replace_file(self._copy, self._written(text), sync=False)
 
     def write(self, text: str) -> None:
-        """The file first: after a crash between the two, it looks edited and is read again, which changes nothing."""
+        """The file first: after a crash between the two, it looks edited and is read again, which changes nothing.
+
+        Does nothing where the workspace does not exist: another machine has it.
+        """
+        if not self._folder.parent.is_dir():
+            return
         path = self.path
         with disk.told_as_sentence(path):
             self._folder.mkdir(parents=True, exist_ok=True)

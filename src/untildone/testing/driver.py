@@ -1,36 +1,32 @@
-"""A host without a machine: drives a loop in memory, as the engine does, on a clock that only moves when told.
+"""A host without a machine: the shipped stepper with hands that only pretend, on a clock that moves only when a test moves it.
 
 Agents, gates and the person are functions; the journal is a list of entries; a crash drops everything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, assert_never
 
-from untildone import gates, modes
+from untildone import gates
 from untildone.core import moves
-from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, Record, Rest, RunGates, Wait
+from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, Rest, RunGates, Wait
 from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
-from untildone.core.decide import decide
 from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
     GateStarted,
-    LiveStateSeen,
     LoopCreated,
     MessageSent,
     Rested,
     RunnerClaimed,
     SessionOpened,
     StartRequested,
-    TurnEnded,
     TurnInterrupted,
-    TurnStarted,
     WorkspaceSeen,
 )
 from untildone.core.gate import WorkspaceFacts
@@ -48,7 +44,8 @@ from untildone.core.model import (
     Role,
 )
 from untildone.core.value import replace
-from untildone.gates import gates_of
+from untildone.engine.stepper import Next, Stepper
+from untildone.store.live import Edit
 
 NOON = 1_767_268_800.0
 MANY_STEPS = 2_000
@@ -114,11 +111,15 @@ class Journal:
         assert self.folded is not None
         return self.folded
 
-    def append(self, *events: Event) -> None:
-        for event in events:
-            self._append(event)
+    def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
+        if after is not None and self.loop.seq != after:
+            return ()
+        return tuple([self._append(event) for event in events])
 
-    def _append(self, event: Event) -> None:
+    def catch_up(self) -> tuple[Entry, ...]:
+        return ()
+
+    def _append(self, event: Event) -> Entry:
         entry = Entry(len(self.entries) + 1, epoch(timestamp(self.clock())), event)
         if self.dies_before == entry.seq:
             raise Crash
@@ -126,11 +127,52 @@ class Journal:
         self.folded = apply(self.folded, entry)
         if self.dies_after == entry.seq:
             raise Crash
+        return entry
 
     def read_again(self) -> None:
         """Forget the folded loop and fold the entries."""
         self.dies_before = self.dies_after = None
         self.folded = fold(self.entries)
+
+
+class LiveFile:
+    """The live state file, in memory."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self._known: str | None = None
+
+    def edited(self) -> Edit | None:
+        if self.text is None or self._known is None or self.text == self._known:
+            return None
+        return Edit(self.text, self._known)
+
+    def seen(self, text: str) -> None:
+        self._known = text
+
+    def write(self, text: str) -> None:
+        self.text = self._known = text
+
+
+@dataclass(slots=True)
+class Papers:
+    """What a store keeps beside the journal, in memory."""
+
+    live: LiveFile = field(default_factory=LiveFile)
+    texts: dict[str, str] = field(default_factory=dict)
+    checkpoints: list[Loop] = field(default_factory=list)
+
+    def live_file(self, loop_id: str, workspace: str) -> LiveFile:
+        return self.live
+
+    def documents(self, loop_id: str) -> Mapping[str, str]:
+        return self.texts
+
+    def add_to_document(self, loop_id: str, name: str, text: str) -> None:
+        self.texts[name] = self.texts.get(name, "") + text
+
+    def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
+        self.checkpoints.append(loop)
 
 
 def fold(entries: Iterable[Entry]) -> Loop:
@@ -167,6 +209,7 @@ class Driver:
     clock: Clock = field(default_factory=Clock)
     asked: list[AskAgent] = field(default_factory=list)
     gates_run: list[str] = field(default_factory=list)
+    papers: Papers = field(default_factory=Papers)
     journal: Journal = field(init=False)
 
     def __post_init__(self) -> None:
@@ -175,6 +218,10 @@ class Driver:
     @property
     def loop(self) -> Loop:
         return self.journal.loop
+
+    @property
+    def stepper(self) -> Stepper:
+        return Stepper(self.papers, self.journal, clock=self.clock)
 
     @property
     def entries(self) -> list[Entry]:
@@ -195,13 +242,13 @@ class Driver:
         return self
 
     def tell(self, verb: str, *events: Event) -> None:
-        """What a person wants, through the door that every face uses: refused if the status does not allow it."""
+        """Append what a person wants, as every face does: refused if the status does not allow it."""
         moves.check(self.loop, verb)
         if not self.loop.status.ended:
             self.journal.append(*events)
 
     def run(self, most_steps: int = MANY_STEPS) -> Loop:
-        """Claim the loop and drive it until it rests; a wait takes no time."""
+        """Take the loop and drive it until it rests; a wait takes no time."""
         self.claim()
         for _ in range(most_steps):
             action = self.step()
@@ -218,85 +265,93 @@ class Driver:
 
     def step(self) -> Action:
         """Decide once, and carry it out. A wait is not waited for."""
-        action = decide(self.loop, self.clock(), modes.find(self.loop.settings.mode), gates_of)
-        self._carry_out(action)
+        stepper = self.stepper
+        action = stepper.decide()
+        stepper.carry_out(action, _Pretends(self, stepper))
         return action
 
     def crash(self) -> None:
         """Everything but the journal is gone; what it says is read again."""
         self.journal.read_again()
 
-    def _carry_out(self, action: Action) -> None:
-        match action:
-            case Record(events=events):
-                self.journal.append(*events)
-            case AskAgent():
-                self._ask(action)
-            case RunGates():
-                self._run_gates(action)
-            case AwaitPerson():
-                self._await_person(action)
-            case Wait() | Rest():
-                return
-            case _:
-                assert_never(action)
 
-    def _ask(self, action: AskAgent) -> None:
-        self.journal.append(_started(action))
-        self.asked.append(action)
-        shown = self._live_state()
-        reply = _reply(self.answers(action, self.loop))
-        self.journal.append(*reply.meanwhile)
+class _Pretends:
+    """The hands of the driver."""
+
+    def __init__(self, driver: Driver, stepper: Stepper) -> None:
+        self._driver = driver
+        self._stepper = stepper
+
+    @property
+    def _loop(self) -> Loop:
+        return self._stepper.loop
+
+    def ask(self, action: AskAgent) -> Next:
+        stepper, driver = self._stepper, self._driver
+        stepper.begin_turn(action, action.ask.prompt)
+        driver.asked.append(action)
+        stepper.show_live_state()
+        reply = _reply(driver.answers(action, self._loop))
+        stepper.write(*reply.meanwhile)
         self._note_session(action, reply)
-        self.clock.advance(reply.seconds)
-        if reply.live_state is not None and shown is not None and reply.live_state != shown:
-            self.journal.append(LiveStateSeen(reply.live_state, shown))
+        driver.clock.advance(reply.seconds)
+        if reply.live_state is not None:
+            driver.papers.live.text = reply.live_state
+        stepper.note_edit()
         self._conclude(action, reply)
-
-    def _live_state(self) -> str | None:
-        return modes.find(self.loop.settings.mode).live_state(self.loop)
+        return Next.GO_ON
 
     def _note_session(self, action: AskAgent, reply: Reply) -> None:
         role, profile = action.ask.role, action.agent.profile
-        known = self.loop.session_of(role, profile)
+        known = self._loop.session_of(role, profile)
         if reply.session_id is not None and (known is None or known.session_id != reply.session_id):
-            self.journal.append(SessionOpened(role, profile, reply.session_id))
+            self._stepper.write(SessionOpened(role, profile, reply.session_id))
 
     def _conclude(self, action: AskAgent, reply: Reply) -> None:
-        role, reason = action.ask.role, Interruption.CONTROL if self.loop.interrupts_now else reply.interrupted
+        role, reason = action.ask.role, Interruption.CONTROL if self._loop.interrupts_now else reply.interrupted
         if reason is Interruption.TIMEOUT and role is not Role.WORKER:
             late = Failure(FailureKind.TIMEOUT, "no answer in time")
             self._finish(action, replace(reply, answer=replace(reply.answer, failure=late)))
         elif reason is not None:
-            self.journal.append(TurnInterrupted(role, action.iteration, reason, reply.seconds))
+            self._stepper.write(TurnInterrupted(role, action.iteration, reason, reply.seconds))
         else:
             self._finish(action, reply)
 
     def _finish(self, action: AskAgent, reply: Reply) -> None:
-        looked_at = {Role.WORKER: reply.changes or self.loop.changes, Role.SUPERVISOR: reply.changes}
-        changes = looked_at.get(action.ask.role)
-        self.journal.append(TurnEnded(action.ask.role, action.iteration, reply.answer, reply.seconds, changes))
+        looked_at = {Role.WORKER: reply.changes or self._loop.changes, Role.SUPERVISOR: reply.changes}
+        role = action.ask.role
+        self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, lambda _: looked_at.get(role))
 
-    def _run_gates(self, action: RunGates) -> None:
+    def gates(self, action: RunGates) -> Next:
         results: list[GateResult] = []
         for step in action.steps:
             results.append(self._run_step(step))
-            if self.loop.interrupts_now:
-                return
-        self.journal.append(GatesRan(tuple(results), 0.5, self.loop.changes.fingerprint))
+            if self._loop.interrupts_now:
+                return Next.GO_ON
+        self._stepper.write(GatesRan(tuple(results), 0.5, self._loop.changes.fingerprint))
+        return Next.GO_ON
 
     def _run_step(self, step: GateStep) -> GateResult:
         if not step.command:
-            return gates.find(step.gate).judge(self.loop, step, WorkspaceFacts(self.loop.start, self.loop.changes))
-        self.gates_run.append(step.command)
-        self.journal.append(GateStarted(step.command))
-        return self.gates(step.command, self.loop)
+            return gates.find(step.gate).judge(self._loop, step, WorkspaceFacts(self._loop.start, self._loop.changes))
+        self._driver.gates_run.append(step.command)
+        self._stepper.write(GateStarted(step.command))
+        return self._driver.gates(step.command, self._loop)
 
-    def _await_person(self, question: AwaitPerson) -> None:
-        answer = self.person(question, self.loop)
-        self.journal.append(
-            Rested(question.leave, question.reason) if answer is None else MessageSent(answer, "terminal")
-        )
+    def wait(self, action: Wait) -> Next:
+        return Next.GO_ON
+
+    def person(self, action: AwaitPerson) -> Next:
+        answer = self._driver.person(action, self._loop)
+        self._stepper.write(Rested(action.leave, action.reason) if answer is None else MessageSent(answer, "terminal"))
+        return Next.GO_ON
+
+
+def decided(entries: Iterable[Entry], now: float) -> Action:
+    """What the stepper decides of a journal at a time."""
+    journal = Journal(Clock(now))
+    journal.entries, journal.folded = list(entries), fold(entries)
+    return Stepper(Papers(), journal, clock=journal.clock).decide()
 
 
 def looping(
@@ -311,20 +366,6 @@ def looping(
     settings = LoopSettings(**{"mode": "ralph", "worker": WORKER, "workspace": "/workspace", **chosen})
     driver = Driver(answers if callable(answers) else from_list(answers), gates, person)
     return driver.create(settings, budget or Budget(iterations=5), task).start()
-
-
-def _started(action: AskAgent) -> TurnStarted:
-    return TurnStarted(
-        role=action.ask.role,
-        iteration=action.iteration,
-        attempt=action.attempt,
-        profile=action.agent.profile,
-        session=action.session,
-        prompt=action.ask.prompt,
-        messages=action.messages,
-        session_id=action.session_id,
-        label=action.ask.label,
-    )
 
 
 def _reply(told: Reply | Answer | str) -> Reply:

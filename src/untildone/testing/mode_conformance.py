@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 from untildone.core.actions import Ask, AskAgent, AwaitPerson
-from untildone.core.decide import decide
 from untildone.core.events import (
     MessageSent,
     PauseRequested,
@@ -34,9 +33,8 @@ from untildone.core.model import (
     Usage,
 )
 from untildone.core.value import dataclass, replace
-from untildone.gates import gates_of
 from untildone.modes import find
-from untildone.testing.driver import Crash, Driver, Reply, fails, fold, looping, passes
+from untildone.testing.driver import Crash, Driver, Reply, decided, fails, looping, passes
 from untildone.testing.journal_laws import check_laws, through_the_journal
 
 PROMISE, MARKER = "<promise>COMPLETE</promise>", "[TASK_COMPLETED]"
@@ -335,7 +333,6 @@ def works_without_sessions(mode: Subject) -> None:
 
 def asks_the_same_of_the_same_loop(mode: Subject) -> None:
     """Nothing is kept outside the loop: what comes next follows from the journal alone."""
-    chosen = find(mode.mode)
     for seed in SEEDS[:3]:
         driver = mode.looping(mode.any_answer(seed))
         driver.run(STEPS)
@@ -343,7 +340,7 @@ def asks_the_same_of_the_same_loop(mode: Subject) -> None:
             entries = driver.entries[:count]
             read = [through_the_journal(entry) for entry in entries]
             now = driver.clock()
-            assert decide(fold(entries), now, chosen, gates_of) == decide(fold(read), now, chosen, gates_of)
+            assert decided(entries, now) == decided(read, now)
 
 
 def asks_before_anything_was_said(mode: Subject) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from untildone import settings
-from untildone.core.errors import LoopBusy, UsageError, WrongMove
+from untildone.core.errors import UsageError
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.value import replace
-from untildone.engine.engine import Surroundings
 from untildone.engine.notify import Notifier
+from untildone.engine.surroundings import Surroundings
 from untildone.faces.api.following import Following
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import LoopLine, loop_line
@@ -117,19 +116,10 @@ class Service:
         return heard
 
     def delete(self, loop_id: str, within: float = END_WITHIN) -> None:
-        """Once whoever drives it has left: one that has just ended is still being put away."""
-        store, deadline = self.store_of(loop_id), time.monotonic() + within
-        while True:
-            is_left = loop_id not in self.fleet.load().driving
-            now = store.load(loop_id)
-            ending = now.status.ended or now.stop is not None
-            try:
-                if is_left or not ending or time.monotonic() > deadline:
-                    return verbs.delete(store, loop_id)
-            except (LoopBusy, WrongMove) as problem:
-                if not (ending or isinstance(problem, LoopBusy)) or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.05)
+        """Delete a loop. If it is ending, its runner gets `within` seconds for that."""
+        store = self.store_of(loop_id)
+        verbs.await_release(store, loop_id, within)
+        verbs.delete(store, loop_id)
 
     def line(self, loop: Loop) -> LoopLine:
         """A loop as it is, in one line."""

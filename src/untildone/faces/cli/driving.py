@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.engine.engine import Engine, Surroundings
+from untildone.engine.engine import Engine
+from untildone.engine.surroundings import Surroundings
 from untildone.faces.cli import streams
 from untildone.faces.cli.interrupting import interrupted_by_signals
 from untildone.faces.cli.views import ending, handing_back, telling

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from untildone.core.codec import timestamp
 from untildone.core.errors import UntilDoneError
 from untildone.core.model import Urgency
-from untildone.engine.engine import Surroundings
+from untildone.engine.surroundings import Surroundings
 from untildone.hosts.cluster.attempts import Attempt
 from untildone.hosts.cluster.connecting import ADVANCE
 from untildone.hosts.cluster.workflow import Step

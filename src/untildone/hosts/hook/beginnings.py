@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from untildone import modes
-from untildone.core.actions import AskAgent, Record
-from untildone.core.decide import decide
+from untildone.core.actions import AskAgent
 from untildone.core.errors import UsageError
-from untildone.core.events import SessionOpened, TurnStarted, WorkspaceSeen
+from untildone.core.events import SessionOpened
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Role
 from untildone.core.value import dataclass
-from untildone.gates import gates_of
+from untildone.engine.stepper import Idle, Next, Stepper, leased
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.standings import at_rest
 from untildone.store.files import FileStore
-from untildone.store.journal import FileJournal
 from untildone.system import locks
-from untildone.workspace.look import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,52 +72,41 @@ def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
     return tuple(loop for loop in loops if loop.settings.hook_session)
 
 
+class _Begins(Idle):
+    """Hands that only begin the worker's turn: the agent is in the person's session already."""
+
+    def __init__(self, stepper: Stepper, note: Note) -> None:
+        self.begun: Begun | None = None
+        self._stepper = stepper
+        self._note = note
+
+    def ask(self, action: AskAgent) -> Next:
+        if action.ask.role is not Role.WORKER:
+            return Next.LEAVE
+        # First the note: a stop of a session without one is none of the hook's business.
+        sessions.write(self._note)
+        opened = SessionOpened(Role.WORKER, action.agent.profile, self._note.session_id)
+        if not self._stepper.begin_turn(action, action.ask.prompt, opened):
+            return Next.GO_ON
+        self.begun = Begun(self._stepper.loop, action.ask.prompt)
+        return Next.LEAVE
+
+
 def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -> Begun:
-    """The agent's running turn is the loop's next iteration; `holder` has its session. UsageError if the loop cannot go on."""
-    with store.claim(loop_id, Host.HOOK) as journal:
-        if not journal.loop.start.fingerprint:
-            journal.append(WorkspaceSeen(Workspace(journal.loop.settings.workspace).look(None)))
-        action = _next(journal)
-        if action is not None or journal.loop.works_in_session:
-            sessions.write(Note(str(store.root), session_id, loop_id, holder=holder))
-        if action is None:
-            raise _cannot_go_on(journal.loop)
-        journal.append(*_started(action, session_id))
-        _show_live_state(store, journal.loop)
-        return Begun(journal.loop, action.ask.prompt)
+    """The agent's running turn is the loop's next iteration; process `holder` has its session. UsageError if the loop cannot go on."""
+    note = Note(str(store.root), session_id, loop_id, holder=holder)
+    with leased(store, loop_id, Host.HOOK) as stepper:
+        stepper.look_first()
+        hands = _Begins(stepper, note)
+        loop = stepper.run(hands)
+        if hands.begun is None and loop.works_in_session:
+            sessions.write(note)
+    if hands.begun is None:
+        raise _cannot_go_on(loop)
+    return hands.begun
 
 
 def _cannot_go_on(loop: Loop) -> UsageError:
     if loop.works_in_session:
         return UsageError(f"Loop {loop.loop_id} goes on, and has nothing left to do.", "say what comes next")
     return UsageError(at_rest(loop).removeprefix("untildone: "), "`untildone budget` changes what it may use")
-
-
-def _next(journal: FileJournal) -> AskAgent | None:
-    mode = modes.find(journal.loop.settings.mode)
-    while isinstance(action := decide(journal.loop, time.time(), mode, gates_of), Record):
-        journal.append(*action.events)
-    worker = isinstance(action, AskAgent) and action.ask.role is Role.WORKER
-    return action if worker and isinstance(action, AskAgent) else None
-
-
-def _started(action: AskAgent, session_id: str) -> tuple[TurnStarted, SessionOpened]:
-    profile = action.agent.profile
-    started = TurnStarted(
-        role=Role.WORKER,
-        iteration=action.iteration,
-        attempt=action.attempt,
-        profile=profile,
-        session=action.session,
-        prompt=action.ask.prompt,
-        messages=action.messages,
-        session_id=action.session_id,
-        label=action.ask.label,
-    )
-    return started, SessionOpened(Role.WORKER, profile, session_id)
-
-
-def _show_live_state(store: FileStore, loop: Loop) -> None:
-    text = modes.find(loop.settings.mode).live_state(loop)
-    if text is not None:
-        store.live_file(loop.loop_id, loop.settings.workspace).write(text)

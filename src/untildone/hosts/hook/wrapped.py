@@ -10,13 +10,14 @@ from untildone.core import budget as budgets
 from untildone.core import rounds
 from untildone.core.actions import Ask
 from untildone.core.errors import LoopBusy
-from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested, TurnInterrupted, TurnStarted
+from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested
 from untildone.core.hook import ALLOW, HookEvent, Reply
 from untildone.core.kinds import Host, Interruption
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Role, SessionUse, Status
+from untildone.core.model import Outcome, Role, Status
 from untildone.core.value import replace
+from untildone.engine.stepper import Stepper, leased
 from untildone.hosts.hook import runs, sessions, stops
 from untildone.hosts.hook.runs import Belonging
 from untildone.hosts.hook.sessions import Note
@@ -25,7 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from untildone.core.rounds import Parsed
     from untildone.store.files import FileStore
-    from untildone.store.journal import FileJournal
 
 _NOT_FOR_AGENT = (
     "What stands in brackets at the start of this prompt, as in [r+5], is meant for untildone, not for you."
@@ -83,16 +83,16 @@ def _begin(event: HookEvent, run_folder: str, deadline: float) -> Reply:
 
 def _go_on(event: HookEvent, note: Note) -> Reply:
     store = stops.open_store(note.root)
-    with store.claim(note.loop_id, Host.HOOK) as journal:
-        loop = journal.loop
+    with leased(store, note.loop_id, Host.HOOK) as stepper:
+        loop = stepper.loop
         if loop.stop or loop.pause or loop.outcome is Outcome.PAUSED or _is_our_own(loop, event.prompt):
             return ALLOW
         parsed = rounds.parse(event.prompt, budgets.rounds_left(loop.budget, loop.spend))
         if loop.status is Status.PAUSED:
-            journal.append(ResumeRequested(host=Host.HOOK))
+            stepper.write(ResumeRequested(host=Host.HOOK))
         if parsed.rest.strip():
-            return _ask(journal, event, note, parsed)
-        journal.append(MessageSent(event.prompt, _FROM_SESSION))
+            return _ask(stepper, event, note, parsed)
+        stepper.write(MessageSent(event.prompt, _FROM_SESSION))
     return _where_it_was(store, note, parsed) if loop.status is Status.PAUSED else _only_control(parsed)
 
 
@@ -104,40 +104,20 @@ def _is_our_own(loop: Loop, prompt: str) -> bool:
     return isinstance(ask, Ask) and prompt.strip() == ask.prompt.strip()
 
 
-def _ask(journal: FileJournal, event: HookEvent, note: Note, parsed: Parsed) -> Reply:
+def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Reply:
     """The next thing asked is the next round. It is the person's own, and leaves the rounds for being sent back as they are."""
-    elsewhere = journal.loop.inbox
-    if journal.loop.turn is not None:
-        journal.append(_ended(journal.loop))
-    journal.append(MessageSent(event.prompt, _FROM_SESSION))
-    allowed = () if journal.loop.budget.iterations is None else (BudgetChanged(Limit.ITERATIONS, 1, add=True),)
-    journal.append(*allowed, _started(journal.loop, event))
+    elsewhere = stepper.loop.inbox
+    # They spoke before the agent stopped: they interrupted it, or it hears them while it works.
+    stepper.interrupt_turn(Interruption.PERSON)
+    stepper.write(MessageSent(event.prompt, _FROM_SESSION))
+    allowed = () if stepper.loop.budget.iterations is None else (BudgetChanged(Limit.ITERATIONS, 1, add=True),)
+    stepper.begin_own_turn(event.prompt, event.session_id, *allowed)
     sessions.write(replace(note, heard=0, told=False))
     reply = _told(parsed)
     adds = [_SAID_ELSEWHERE.format(text=text) for text in elsewhere]
     return Reply(
         user_message=reply.user_message,
         extra_context="\n\n".join([*adds, reply.extra_context] if reply.extra_context else adds),
-    )
-
-
-def _ended(loop: Loop) -> TurnInterrupted:
-    """They spoke before the agent stopped: it was interrupted, or heard them while it was at work."""
-    assert loop.turn is not None
-    seconds = max(0.0, time.time() - loop.turn.started_at)
-    return TurnInterrupted(loop.turn.role, loop.turn.iteration, Interruption.PERSON, seconds)
-
-
-def _started(loop: Loop, event: HookEvent) -> TurnStarted:
-    return TurnStarted(
-        role=Role.WORKER,
-        iteration=loop.spend.iterations + 1,
-        attempt=1,
-        profile=loop.settings.worker.profile,
-        session=SessionUse.RESUME,
-        prompt=event.prompt,
-        messages=len(loop.inbox),
-        session_id=event.session_id,
     )
 
 

@@ -1,0 +1,405 @@
+"""The stepper: the one place where decisions about a loop are carried out, for every host.
+
+`core.decide` says what a loop does next. `Stepper.run` writes what only needs writing, hands everything else to the
+`Hands` of the host, and decides again, until the loop rests or the hands leave.
+
+What happens between `pause --now` and the end of the agent:
+
+1. `operations` appends `PauseRequested(NOW)` to the journal, from another process.
+2. The agent runs in `turns.Turn`. `system.process` calls `Running.must_stop` every 20 ms; it reads the journal
+   (`Stepper.catch_up`), and the loop now says `interrupts_now`.
+3. `system.process` ends the agent's process tree; the turn writes `TurnInterrupted`.
+4. `Stepper.run` decides again: the order to pause becomes `Rested`, and there is nothing left to do.
+5. `leased` archives the loop if it has ended (`stop --now`), and releases the lease.
+
+The stop hook imports this module: it loads git, receipts and usage limits only when a loop needs them.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from enum import Enum
+
+from untildone import modes
+from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.apply import apply
+from untildone.core.decide import decide
+from untildone.core.events import (
+    AnswerRead,
+    Entry,
+    Event,
+    LimitReached,
+    LiveStateSeen,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+    WorkspaceSeen,
+)
+from untildone.core.hints import Protocol, assert_never
+from untildone.core.kinds import Host, Interruption
+from untildone.core.loop import Loop
+from untildone.core.model import Answer, Changes, Role, SessionUse
+from untildone.core.value import replace
+from untildone.gates import gates_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from untildone.engine.usage_limits import SharedLimits
+    from untildone.store import Store
+    from untildone.store.live import Edit
+    from untildone.workspace.look import Workspace
+
+CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildone resume` checks it again"
+
+
+class Next(Enum):
+    """What the stepper does after an action."""
+
+    GO_ON = "go on"
+    """Decide again."""
+    LEAVE = "leave"
+    """Return to the host, with the loop as it is."""
+
+
+class Hands(Protocol):
+    """What a host can do for the stepper."""
+
+    def ask(self, action: AskAgent) -> Next:
+        """Ask an agent: `begin_turn`, then `end_turn` or `TurnInterrupted`."""
+
+    def gates(self, action: RunGates) -> Next:
+        """Run the gates in the workspace and write `GatesRan`."""
+
+    def wait(self, action: Wait) -> Next:
+        """Wait until the time has come, or until another process writes to the journal."""
+
+    def person(self, action: AwaitPerson) -> Next:
+        """Ask the person. A host without one writes `Rested`, or leaves."""
+
+
+class Idle:
+    """Hands that do nothing: the stepper writes what only needs writing, and returns."""
+
+    def ask(self, action: AskAgent) -> Next:
+        return Next.LEAVE
+
+    def gates(self, action: RunGates) -> Next:
+        return Next.LEAVE
+
+    def wait(self, action: Wait) -> Next:
+        return Next.LEAVE
+
+    def person(self, action: AwaitPerson) -> Next:
+        return Next.LEAVE
+
+
+class Journal(Protocol):
+    """What the stepper needs of a journal."""
+
+    @property
+    def loop(self) -> Loop: ...
+
+    def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]: ...
+
+    def catch_up(self) -> tuple[Entry, ...]: ...
+
+
+class LiveState(Protocol):
+    """What the stepper needs of the live state file."""
+
+    def edited(self) -> Edit | None: ...
+
+    def seen(self, text: str) -> None: ...
+
+    def write(self, text: str) -> None: ...
+
+
+class Records(Protocol):
+    """What the stepper needs of a store beside the journal."""
+
+    def live_file(self, loop_id: str, workspace: str) -> LiveState: ...
+
+    def documents(self, loop_id: str) -> Mapping[str, str]: ...
+
+    def add_to_document(self, loop_id: str, name: str, text: str) -> None: ...
+
+    def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None: ...
+
+
+def _own_workspace(loop: Loop) -> str:
+    return loop.settings.workspace
+
+
+def _ignore(_entry: Entry, _loop: Loop) -> None:
+    return
+
+
+class Stepper:
+    """Steps one loop. Whoever uses it to write holds the loop's lease: see `leased`."""
+
+    def __init__(
+        self,
+        records: Records,
+        journal: Journal,
+        *,
+        enter: Callable[[Loop], str] = _own_workspace,
+        clock: Callable[[], float] = time.time,
+        on_entry: Callable[[Entry, Loop], None] = _ignore,
+        limits: SharedLimits | None = None,
+    ) -> None:
+        """`enter` returns the folder to work in; `on_entry` sees every new entry; `limits` are the shared usage limits."""
+        self.journal = journal
+        self.mode = modes.find(journal.loop.settings.mode)
+        self._records = records
+        self._enter = enter
+        self._clock = clock
+        self._on_entry = on_entry
+        self._limits = limits
+        self._decided_at = 0
+        self._place = ""
+        self._workspace: Workspace | None = None
+        self._live: LiveState | None = None
+
+    @property
+    def loop(self) -> Loop:
+        return self.journal.loop
+
+    @property
+    def place(self) -> str:
+        """The folder in which the agents of the loop work."""
+        self._place = self._place or self._enter(self.loop)
+        return self._place
+
+    @property
+    def workspace(self) -> Workspace:
+        if self._workspace is None:
+            from untildone.workspace.look import Workspace
+
+            self._workspace = Workspace(self.place)
+        return self._workspace
+
+    def run(self, hands: Hands) -> Loop:
+        """Step until the loop rests or the hands leave. Everything written is on disk when this returns."""
+        while self.carry_out(self.decide(), hands) is Next.GO_ON:
+            continue
+        self.journal.append()
+        self.show_live_state()
+        return self.loop
+
+    def settle(self) -> Action:
+        """Write what only needs writing, until something must be done; returns that."""
+        while isinstance(action := self.decide(), Record):
+            self._record(action)
+        self.journal.append()
+        return action
+
+    def decide(self) -> Action:
+        """What to do next, with everything that others have written by now."""
+        self.catch_up()
+        self._decided_at = self.loop.seq
+        return decide(self.loop, self._clock(), self.mode, gates_of)
+
+    def foresee(self, event: Event) -> tuple[Loop, Action]:
+        """The loop as it would be with an event that is not written, and what it would do next."""
+        now = self._clock()
+        loop = apply(self.loop, Entry(self.loop.seq + 1, now, event))
+        return loop, decide(loop, now, self.mode, gates_of)
+
+    def carry_out(self, action: Action, hands: Hands) -> Next:
+        """Do what was decided. An action without a case here is an error at once."""
+        match action:
+            case Record():
+                self._record(action)
+                return Next.GO_ON
+            case AskAgent():
+                return self._progressed(hands.ask(action), action)
+            case RunGates():
+                return self._progressed(hands.gates(action), action)
+            case Wait():
+                return hands.wait(action)
+            case AwaitPerson():
+                return hands.person(action)
+            case Rest():
+                return Next.LEAVE
+            case _:
+                assert_never(action)
+
+    def _progressed(self, then: Next, action: Action) -> Next:
+        """Hands that go on without having written anything would be handed the same action for ever."""
+        if then is Next.GO_ON and self.is_current:
+            raise RuntimeError(f"the hands of this host did nothing for {type(action).__name__}")
+        return then
+
+    def catch_up(self) -> None:
+        """Read what other processes wrote."""
+        self._show(self.journal.catch_up())
+
+    def write(self, *events: Event, sync: bool = True) -> None:
+        """Append what happened, whatever others wrote meanwhile."""
+        self._show(self.journal.append(*events, sync=sync))
+
+    def write_if_current(self, *events: Event, sync: bool = True) -> bool:
+        """Append what follows from the last decision; False if others wrote since: then decide again."""
+        entries = self.journal.append(*events, sync=sync, after=self._decided_at)
+        self._show(entries)
+        return any(entry.event is events[-1] for entry in entries)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing was read or written since the last decision."""
+        return self.loop.seq == self._decided_at
+
+    def _show(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            self._on_entry(entry, self.loop)
+
+    def _record(self, action: Record) -> None:
+        if self.write_if_current(*action.events, sync=False):
+            for event in action.events:
+                self._publish(event)
+
+    def _publish(self, event: Event) -> None:
+        """What an event means outside the journal: a limit for other loops, documents for people."""
+        if isinstance(event, LimitReached):
+            self._share_limit(event)
+        elif isinstance(event, AnswerRead):
+            for name, text in event.documents.items():
+                self._records.add_to_document(self.loop.loop_id, name, text)
+            self.show_live_state()
+            if event.keep_checkpoint:
+                self._records.keep_checkpoint(self.loop, self.mode.live_state(self.loop))
+
+    def _share_limit(self, event: LimitReached) -> None:
+        from untildone.engine import usage_limits
+
+        limits = self._limits or usage_limits.SharedLimits(usage_limits.default_folder())
+        limits.share(event, self.loop.settings, self.place)
+
+    # Turns
+
+    def begin_turn(self, action: AskAgent, prompt: str, *also: Event) -> bool:
+        """Write that a turn starts, on disk before anything is spent; False: decide again."""
+        started = TurnStarted(
+            role=action.ask.role,
+            iteration=action.iteration,
+            attempt=action.attempt,
+            profile=action.agent.profile,
+            session=action.session,
+            prompt=prompt,
+            messages=action.messages,
+            session_id=action.session_id,
+            label=action.ask.label,
+        )
+        return self.write_if_current(started, *also)
+
+    def begin_own_turn(self, prompt: str, session_id: str, *before: Event) -> None:
+        """Write that the worker works although no decision asked it: a person in its session did, or a background task."""
+        loop = self.loop
+        started = TurnStarted(
+            role=Role.WORKER,
+            iteration=loop.next_iteration,
+            attempt=1,
+            profile=loop.settings.worker.profile,
+            session=SessionUse.RESUME,
+            prompt=prompt,
+            messages=len(loop.inbox) if prompt else 0,
+            session_id=session_id,
+        )
+        self.write(*before, started)
+
+    def end_turn(
+        self, role: Role, iteration: int, answer: Answer, seconds: float, look: Callable[[TurnEnded], Changes | None]
+    ) -> None:
+        """Write what came of a turn. `look` gets the entry and returns the workspace, or None if it does not matter."""
+        ended = TurnEnded(role, iteration, answer, seconds)
+        self.write(replace(ended, changes=look(ended)), sync=False)
+
+    def interrupt_turn(self, reason: Interruption) -> None:
+        """Write that the running turn, if there is one, was cut short from outside."""
+        turn = self.loop.turn
+        if turn is not None:
+            seconds = max(0.0, self._clock() - turn.started_at)
+            self.write(TurnInterrupted(turn.role, turn.iteration, reason, seconds))
+
+    # The workspace and the files beside the journal
+
+    def take_up(self) -> None:
+        """Enter the workspace, and take note of what happened while no runner had the loop."""
+        if self.loop.status.ended:
+            return
+        self._place = self._enter(self.loop)
+        self.look_first()
+        self.recheck()
+        self._recover()
+        self.note_edit()
+
+    def look_first(self) -> None:
+        """Write how the workspace looks before the first turn."""
+        if not self.loop.start.fingerprint:
+            self.write(WorkspaceSeen(self.workspace.look(None)))
+
+    def recheck(self) -> bool:
+        """Gate results hold only for the workspace that the gates saw. True: it is another now, and they are void."""
+        loop = self.loop
+        if loop.status.ended or not (loop.claimed and loop.gates):
+            return False
+        changes = self.workspace.look(loop.changes)
+        if changes.fingerprint == loop.last_seen:
+            return False
+        self.write(WorkspaceSeen(changes))
+        return True
+
+    def _recover(self) -> None:
+        """A loop that has worked but has no state of its mode lost it: the documents may still hold it."""
+        loop = self.loop
+        if loop.spend.iterations and loop.skill_state is None and loop.turn is None:
+            found = self.mode.recover(loop, self._records.documents(loop.loop_id))
+            if found is not None:
+                self.write(found)
+
+    def note_edit(self) -> bool:
+        """Write down an edit of the live state file; whether there was one."""
+        edit = None if self.mode.live_state(self.loop) is None else self._live_file().edited()
+        if edit is None:
+            return False
+        self.write(LiveStateSeen(edit.text, edit.before))
+        self._live_file().seen(edit.text)
+        return True
+
+    def show_live_state(self) -> None:
+        """Update the live state file, if the mode has one. An edit that is not in the journal yet is not overwritten."""
+        text = self.mode.live_state(self.loop)
+        if text is not None and (self.loop.status.ended or self._live_file().edited() is None):
+            self._live_file().write(text)
+
+    def _live_file(self) -> LiveState:
+        if self._live is None:
+            self._live = self._records.live_file(self.loop.loop_id, self.place)
+        return self._live
+
+
+@contextmanager
+def leased(
+    store: Store,
+    loop_id: str,
+    host: Host,
+    token: str | None = None,
+    *,
+    enter: Callable[[Loop], str] = _own_workspace,
+    clock: Callable[[], float] = time.time,
+    on_entry: Callable[[Entry, Loop], None] = _ignore,
+    limits: SharedLimits | None = None,
+) -> Iterator[Stepper]:
+    """Hold the loop's lease; LoopBusy if another runner has it. A loop that has ended is archived before the lease is released."""
+    with store.claim(loop_id, host, token) as journal:
+        stepper = Stepper(store, journal, enter=enter, clock=clock, on_entry=on_entry, limits=limits)
+        yield stepper
+        if stepper.loop.status.ended:
+            from untildone.engine.archiving import archive
+
+            # The journal writes its last checkpoint when it is closed: that must not land behind the archived files.
+            journal.close()
+            archive(store, stepper.loop, stepper.place)

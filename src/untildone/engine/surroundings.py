@@ -1,0 +1,107 @@
+"""What a runner brings along, and the people around it: who watches the loop, and who can be asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from untildone.agents import AgentEvent
+from untildone.core.actions import Action, AskAgent, AwaitPerson, Wait
+from untildone.core.events import Entry
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
+from untildone.core.model import GateResult, Urgency
+from untildone.core.secrets import Redactor
+from untildone.engine.site import Here, Site
+from untildone.engine.usage_limits import SharedLimits
+from untildone.system.guard import Guard
+
+
+class Observer(Protocol):
+    """Sees everything that happens to a loop while it is driven."""
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        """An entry was written, here or by another process; `loop` is the loop with it."""
+
+    def agent(self, event: AgentEvent, loop: Loop) -> None:
+        """The running agent printed something."""
+
+    def gate(self, command: str, result: GateResult | None) -> None:
+        """A gate starts (no result yet), or has ended."""
+
+    def waiting(self, until: float, reason: str, loop: Loop) -> None:
+        """The loop waits."""
+
+
+class NobodyWatches:
+    """An observer that ignores everything."""
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        return
+
+    def agent(self, event: AgentEvent, loop: Loop) -> None:
+        return
+
+    def gate(self, command: str, result: GateResult | None) -> None:
+        return
+
+    def waiting(self, until: float, reason: str, loop: Loop) -> None:
+        return
+
+
+class Person(Protocol):
+    """A person at the terminal."""
+
+    def ask(self, question: AwaitPerson, loop: Loop, moved_on: Callable[[], bool]) -> str | None:
+        """Their answer; None if they want to leave; empty if `moved_on`, called now and then, says that the question is obsolete."""
+        ...
+
+    def tell(self, notice: str) -> None:
+        """Show them what became of their answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Requests to a runner from a signal handler or another thread of its process."""
+
+    interrupt: threading.Event = field(default_factory=threading.Event)
+    """End the turn at once, save, and let the loop rest."""
+    leave: threading.Event = field(default_factory=threading.Event)
+    """End the turn at once, and leave the loop running for the next runner."""
+    leave_after_turn: threading.Event = field(default_factory=threading.Event)
+    """Leave the loop running for the next runner, once the turn and its gates have ended."""
+    speak: threading.Event = field(default_factory=threading.Event)
+    """End the turn at once: the person wants to say something."""
+
+    def hand_over(self, urgency: Urgency) -> None:
+        self.leave_after_turn.set()
+        if urgency is Urgency.NOW:
+            self.leave.set()
+
+    def leaves_before(self, action: Action) -> bool:
+        """Whether the runner leaves instead of doing this."""
+        starts = isinstance(action, AskAgent | Wait | AwaitPerson)
+        return self.leave.is_set() or (self.leave_after_turn.is_set() and starts)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a runner brings along: the environment of agents and gates, the guard, the usage limits known to all loops."""
+
+    environment: Mapping[str, str]
+    redactor: Redactor
+    guard: Guard
+    limits: SharedLimits
+    profile_environment: Callable[[str], Mapping[str, str]] = lambda _profile: {}
+    """Variables for agents of one profile."""
+    clock: Callable[[], float] = time.time
+    host: Host = Host.TERMINAL
+    site: Site = Here()
+    token: str | None = None
+    """The token with which the engine of a cluster lets this runner take the lease."""
+    on_rest: Callable[[Loop], None] = lambda _loop: None
+    """Called when a loop has come to rest and its lease is released."""
