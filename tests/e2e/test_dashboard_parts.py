@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.store_conformance import loop_created
 
 from untildone import modes, settings
+from untildone.core.apply import apply
 from untildone.core.budget import Gauge
 from untildone.core.errors import UsageError
 from untildone.core.events import (
@@ -42,16 +44,19 @@ from untildone.core.model import (
     Outcome,
     Role,
     SessionUse,
+    Spend,
     Status,
     TaskStatus,
     Usage,
 )
-from untildone.core.rounds import NO_ROUNDS
+from untildone.core.rounds import parse
+from untildone.core.value import replace
 from untildone.faces.web import reading
 from untildone.faces.web.chinese import CHINESE
 from untildone.faces.web.desk import Wanted
 from untildone.faces.web.fields import GROUPS, Field, Kind, fields, grouped, meant, profile_schema, shown
 from untildone.faces.web.listing import BoardPages
+from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.patches import patches
 from untildone.faces.web.policy import policy
 from untildone.faces.web.reading import Output, Window
@@ -303,15 +308,32 @@ class TestTexts:
             (Limit.COST, "美元"),
             (Limit.TOKENS, "token"),
         ):
-            used = Gauge(limit, 1200.5, 1000).sentence()
-            told = f"{NO_ROUNDS} {used}." if limit is Limit.ITERATIONS else f"{used}."
-            heard = Texts(Language.SIMPLIFIED).notice(told)
-            assert (word in heard, "1,200.5" in heard, "used" in heard) == (True, True, False)
-            assert Texts().notice(told) == told
+            english = Gauge(limit, 1200.5, 1000).used_up_sentence()
+            chinese = Texts(Language.SIMPLIFIED).sentence(english)
+            assert (word in chinese, "1,200.5" in chinese, "used" in chinese) == (True, True, False)
+            assert Texts().sentence(english) == english
 
-    def test_notices_about_rounds_keep_their_numbers(self) -> None:
-        assert Texts(Language.SIMPLIFIED).notice("Added 5 rounds. Remaining: 9") == "已增加 5 轮。剩余：9"
-        assert Texts().notice("Set remaining rounds to: 3") == "Set remaining rounds to: 3"
+    def test_a_reason_from_the_journal_is_translated_if_the_loops_numbers_make_the_same_sentence(self) -> None:
+        loop = replace(apply(None, Entry(1, 1.0, loop_created("loop-1"))), budget=Budget(iterations=3))
+        loop = replace(loop, spend=Spend(iterations=3))
+        used_up = replace(loop, reason="No remaining rounds. Stopping. 3 of 3 rounds used.")
+        assert Texts(Language.SIMPLIFIED).sentence(reason_of(used_up)) == "没有剩余轮次，已停止。已用 3 / 3 轮。"
+        other = replace(loop, reason="The agent is missing.")
+        assert Texts(Language.SIMPLIFIED).sentence(reason_of(other)) == "The agent is missing."
+
+    @pytest.mark.parametrize(
+        ("message", "left", "chinese"),
+        [
+            ("[r+5] go", 4, "已增加 5 轮。剩余：9"),
+            ("[r=3] go", 4, "剩余轮次已设为：3"),
+            ("[r+5] go", None, "未设置限制，[r+5] 不起作用；[r=n] 可设置限制"),
+            ("[r=3]", 4, "解析轮次控制后没有剩余指令"),
+            ("go [r+5]", 4, "[r+n] 之类的轮次控制须写在消息开头；此处按普通文字处理"),
+            ("[r+x] go", 4, "[r+x] 按普通文字处理：轮次控制须是 0 到 1,000,000 的整数，如 [r+5]"),
+        ],
+    )
+    def test_notices_about_rounds_are_translated(self, message: str, left: int | None, chinese: str) -> None:
+        assert Texts(Language.SIMPLIFIED).sentence(parse(message, left).notices[-1]) == chinese
 
     def test_everything_that_is_said_has_its_translations(self) -> None:
         missing = sorted(set(said_by_the_pages()) - set(CHINESE))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from untildone.core.hints import Any
 from untildone.core.limits import MOST, Limit
 from untildone.core.model import Budget, Spend
+from untildone.core.rounds import NO_ROUNDS
+from untildone.core.sentence import Sentence
 from untildone.core.value import dataclass, replace
 
 WARN_AT = 0.75
@@ -34,8 +36,16 @@ class Gauge:
             return self.used >= warn_from
         return self.share >= WARN_AT
 
-    def sentence(self) -> str:
-        return f"{number(self.used)} of {number(self.allowed)} {self.limit.row.unit} used"
+    def sentence(self) -> Sentence:
+        return self._said("{n} of {all} " + f"{self.limit.row.unit} used")
+
+    def used_up_sentence(self) -> Sentence:
+        """Why a loop rests once this limit is used up."""
+        no_rounds = f"{NO_ROUNDS} " if self.limit is Limit.ITERATIONS else ""
+        return self._said(no_rounds + "{n} of {all} " + f"{self.limit.row.unit} used.")
+
+    def _said(self, template: str) -> Sentence:
+        return Sentence(template, n=number(self.used), all=number(self.allowed))
 
 
 def gauges(budget: Budget, spend: Spend) -> Iterator[Gauge]:

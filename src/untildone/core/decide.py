@@ -185,7 +185,7 @@ def _more_rounds(loop: Loop, wish: Ask) -> AwaitPerson | None:
     if held_back is None or held_back.limit is not Limit.ITERATIONS:
         return None
     question = f"{rounds.NO_ROUNDS}\n{rounds.NO_ROUNDS_HINT}"
-    return AwaitPerson(question, leave=Outcome.BUDGET, reason=_used_up(held_back))
+    return AwaitPerson(question, leave=Outcome.BUDGET, reason=held_back.used_up_sentence())
 
 
 def _ask(loop: Loop, now: float, wish: Ask) -> Action:
@@ -207,16 +207,11 @@ def _ask(loop: Loop, now: float, wish: Ask) -> Action:
 def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
     gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=before_worker_turn)
     if gauge is not None:
-        return _rest(Outcome.BUDGET, _used_up(gauge))
+        return _rest(Outcome.BUDGET, gauge.used_up_sentence())
     for gauge in budgets.gauges(loop.budget, loop.spend):
         if gauge.is_nearly_used(loop.settings.warn_from) and gauge.limit not in loop.warned:
             return Record((BudgetWarned(gauge.limit, gauge.used, gauge.allowed),))
     return None
-
-
-def _used_up(gauge: budgets.Gauge) -> str:
-    told = f"{rounds.NO_ROUNDS} " if gauge.limit is Limit.ITERATIONS else ""
-    return f"{told}{gauge.sentence()}."
 
 
 def _talks_in_circles(loop: Loop) -> Record | None:

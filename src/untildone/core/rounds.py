@@ -6,13 +6,17 @@ import re
 
 from untildone.core.hints import assert_never
 from untildone.core.limits import Limit
+from untildone.core.sentence import Sentence
 from untildone.core.value import dataclass
 
 LARGEST = Limit.ITERATIONS.row.most
 NO_ROUNDS = "No remaining rounds. Stopping."
 NO_ROUNDS_HINT = "Use [r+n] to add more rounds or [r=n] to set remaining rounds"
-NO_INSTRUCTION = "No instruction provided after parsing round controls"
-BELONGS_AT_START = "Round controls such as [r+n] belong at the start of the message; this one was left as text"
+NO_INSTRUCTION = Sentence("No instruction provided after parsing round controls")
+BELONGS_AT_START = Sentence(
+    "Round controls such as [r+n] belong at the start of the message; this one was left as text"
+)
+ALMOST = "{control} was left as text: a round control has a whole number from 0 to {most}, as in [r+5]"
 
 _LEADING = re.compile(r"\s*+\[r([+=])([0-9]++)\]\s*+", re.IGNORECASE)
 _ANYWHERE = re.compile(r"\[r[+=][0-9]++\]", re.IGNORECASE)
@@ -41,7 +45,7 @@ class Parsed:
     remaining: int | None
     changes: tuple[Change, ...] = ()
     """The controls that took effect, in the order written."""
-    notices: tuple[str, ...] = ()
+    notices: tuple[Sentence, ...] = ()
     changed: bool = False
     """Whether the rounds left are other than before."""
 
@@ -80,9 +84,9 @@ def _number(digits: str) -> int | None:
     return int(significant)
 
 
-def _applied(controls: list[Change], remaining: int | None) -> tuple[list[Change], list[str], int | None]:
+def _applied(controls: list[Change], remaining: int | None) -> tuple[list[Change], list[Sentence], int | None]:
     effective: list[Change] = []
-    notices: list[str] = []
+    notices: list[Sentence] = []
     for control in controls:
         after = _after(control, remaining)
         notices.append(_notice(control, after))
@@ -102,26 +106,24 @@ def _after(control: Change, remaining: int | None) -> int | None:
             assert_never(control)
 
 
-def _notice(control: Change, after: int | None) -> str:
+def _notice(control: Change, after: int | None) -> Sentence:
     match control:
         case Add(rounds) if after is None:
-            return f"No limit is set, so [r+{rounds}] changes nothing; [r=n] sets one"
+            return Sentence("No limit is set, so [r+{n}] changes nothing; [r=n] sets one", n=rounds)
         case Add(rounds):
-            return f"Added {rounds} rounds. Remaining: {after}"
+            return Sentence("Added {n} rounds. Remaining: {left}", n=rounds, left=after)
         case Set():
-            return f"Set remaining rounds to: {after}"
+            return Sentence("Set remaining rounds to: {left}", left=after)
         case _:
             assert_never(control)
 
 
-def _hints(rest: str) -> list[str]:
-    """What was left as text although it looks like a control."""
-    hints: list[str] = []
+def _hints(rest: str) -> list[Sentence]:
+    """Notices about text that looks like a control but is none."""
+    hints: list[Sentence] = []
     almost = _ALMOST.match(rest)
     if almost:
-        hints.append(
-            f"{almost[1]} was left as text: a round control has a whole number from 0 to {LARGEST:,}, as in [r+5]"
-        )
+        hints.append(Sentence(ALMOST, control=almost[1], most=f"{LARGEST:,}"))
     if _ANYWHERE.search(rest, almost.end() if almost else 0):
         hints.append(BELONGS_AT_START)
     return hints

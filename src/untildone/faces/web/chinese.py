@@ -282,6 +282,10 @@ _PAGES: dict[str, tuple[str, str]] = {
         "解析轮次控制后没有剩余指令",
         "解析輪次控制後沒有剩餘指令",
     ),
+    "{control} was left as text: a round control has a whole number from 0 to {most}, as in [r+5]": (
+        "{control} 按普通文字处理：轮次控制须是 0 到 {most} 的整数，如 [r+5]",
+        "{control} 按普通文字處理：輪次控制須是 0 到 {most} 的整數，如 [r+5]",
+    ),
     "Round controls such as [r+n] belong at the start of the message; this one was left as text": (
         "[r+n] 之类的轮次控制须写在消息开头；此处按普通文字处理",
         "[r+n] 之類的輪次控制須寫在訊息開頭；此處按普通文字處理",

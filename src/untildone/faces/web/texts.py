@@ -1,14 +1,12 @@
-"""The dashboard's words in the reader's language: English, or Chinese in either script. The English text is the key."""
+"""Translations for the dashboard: Chinese in either script. The English text, or its template, is the key."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from untildone.core.limits import Limit
-from untildone.core.rounds import NO_ROUNDS
+from untildone.core.sentence import Sentence
 from untildone.faces.web.chinese import CHINESE
 
 
@@ -19,17 +17,6 @@ class Language(StrEnum):
 
 
 _TRADITIONAL = ("zh-hant", "zh-tw", "zh-hk", "zh-mo")
-_USED_UP = {limit: f"{NO_ROUNDS} " if limit is Limit.ITERATIONS else "" for limit in Limit if limit.row.used}
-"""The limits of a whole loop, and what comes before the sentence that they are used up."""
-_NOTICES = tuple(
-    (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[0-9][0-9.,]*)", re.escape(template))), template)
-    for template in (
-        "Added {n} rounds. Remaining: {left}",
-        "Set remaining rounds to: {left}",
-        "No limit is set, so [r+{n}] changes nothing; [r=n] sets one",
-        *(f"{before}{{n}} of {{all}} {limit.row.unit} used." for limit, before in _USED_UP.items()),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +28,9 @@ class Texts:
         text = self._found(english)
         return text.format(**values) if values else text
 
-    def notice(self, english: str) -> str:
-        """A notice about the budget, which comes with its numbers already in it."""
-        for pattern, template in _NOTICES:
-            if found := pattern.fullmatch(english):
-                return self(template, **found.groupdict())
-        return self(english)
+    def sentence(self, english: str) -> str:
+        """A sentence of the core in this language. One that was read from a file has lost its template: it stays English."""
+        return self(english.template, **english.values) if isinstance(english, Sentence) else self(english)
 
     def _found(self, english: str) -> str:
         found = CHINESE.get(english)

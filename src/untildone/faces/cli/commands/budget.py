@@ -47,7 +47,7 @@ def _tell(loop: Loop, *, driven: bool, as_json: bool) -> None:
         spend = {"budget": to_json(loop.budget), "spend": to_json(loop.spend)}
         streams.data().record({**summaries.fields(loop, driven=driven), **spend})
         return
-    told = [gauge.sentence() for gauge in budgets.gauges(loop.budget, loop.spend)]
+    told: list[str] = [gauge.sentence() for gauge in budgets.gauges(loop.budget, loop.spend)]
     by_turn = [(limit, limit.of(loop.budget)) for limit in Limit if limit.row.used is None]
     told += [limit.row.show(allowed) for limit, allowed in by_turn if allowed is not None]
     for line in told or ["no limit"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from untildone.core import budget as budgets
 from untildone.core.kinds import Host
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
@@ -170,7 +171,14 @@ def _reason(t: Texts, sight: Sight) -> tuple[str, str]:
     if loop.outcome is None:
         return "", ""
     colour = {"verified": "good", "failed": "bad"}.get(loop.outcome.word, "warn")
-    return f"{t(loop.outcome.sentence)} {t.notice(loop.reason)}".strip(), colour
+    return f"{t(loop.outcome.sentence)} {t.sentence(reason_of(loop))}".strip(), colour
+
+
+def reason_of(loop: Loop) -> str:
+    """Why the loop rests. The journal holds an English sentence; if the loop's own numbers make the same sentence, that one
+    can be translated."""
+    made = (gauge.used_up_sentence() for gauge in budgets.gauges(loop.budget, loop.spend))
+    return next((sentence for sentence in made if sentence == loop.reason), loop.reason)
 
 
 def _running(t: Texts, sight: Sight) -> tuple[str, str]:

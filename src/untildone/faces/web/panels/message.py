@@ -52,7 +52,7 @@ class MessageBox:
         self._notices.clear()
         with self._notices:
             for notice in notices:
-                text(self._t.notice(notice), "notice" if sent else "field-hint")
+                text(self._t.sentence(notice), "notice" if sent else "field-hint")
 
     async def _send(self) -> None:
         words = (self._words.value or "").strip()

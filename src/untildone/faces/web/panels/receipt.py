@@ -12,6 +12,7 @@ from untildone.core.codec import epoch
 from untildone.core.limits import REPORTED, duration
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.pieces import amount_of, apart, attempt, box, card, text
 from untildone.faces.web.texts import Texts
 
@@ -23,11 +24,12 @@ class Receipt:
         self._desk = desk
         self._t = t
         self._loop_id = ""
+        self._reason = ""
         self._shown: bool | None = None
         self._place = box("loop-main")
 
     async def show(self, sight: Sight) -> None:
-        self._loop_id = sight.loop.loop_id
+        self._loop_id, self._reason = sight.loop.loop_id, reason_of(sight.loop)
         if sight.has_receipt == self._shown:
             return
         self._shown = sight.has_receipt
@@ -64,7 +66,7 @@ class Receipt:
     def _facts(self, told: Mapping[str, Any]) -> list[tuple[str, str]]:
         agent, spend = told.get("agent") or {}, told.get("spend") or {}
         facts = [
-            ("Outcome", f"{self._t(str(told.get('outcome')))} {self._t.notice(str(told.get('reason') or ''))}"),
+            ("Outcome", f"{self._t(str(told.get('outcome')))} {self._t.sentence(self._reason)}"),
             ("Task", str(told.get("task", ""))[:4000]),
             ("Mode", str(told.get("mode", ""))),
             ("Agent", " ".join(str(agent.get(part) or "") for part in ("profile", "model", "version"))),
