@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
-from untildone.core.model import Budget, Spend, Usage
 from untildone.core.value import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Every command that takes limits imports this module, and `--help` needs none of the values.
+    from untildone.core.model import Budget, Spend, Usage
 
 MOST = 10**12
 """No amount in a journal is larger, and no amount that a person or a program names, unless its row says less."""
