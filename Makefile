@@ -5,9 +5,10 @@ PYTHON := .venv/bin/python
 # How many processes run the tests.
 WORKERS ?= auto
 # Bytecode is kept, whatever the environment says: else each of these processes compiles every test anew.
-PYTEST = env PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal
+PYTEST = env PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal --durations=25
 
-.PHONY: help setup demo test test-most test-agents test-fast check lint types imports bench compare chaos fuzz newcomer agents clean
+.PHONY: help setup demo test test-most test-agents test-fast test-newest check lint fix types imports packages bench compare chaos fuzz newcomer \
+    agents clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -61,17 +62,27 @@ test-agents: setup ## the real agent programs in whole loops, without a network
 test-fast: setup ## the suite without its long tail
 	$(PYTEST) -m "not slow and not real_agent"
 
+test-newest: setup ## the suite on the newest Python of this machine, and how much of the code it covers
+	@scripts/test-newest
+
 check: lint types imports test ## what CI runs
 
 lint: setup
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 
+fix: setup ## let ruff fix what it can
+	$(PYTHON) -m ruff check --fix
+	$(PYTHON) -m ruff format
+
 types: setup
 	$(PYTHON) -m mypy
 
 imports: setup
 	$(PYTHON) .venv/bin/lint-imports
+
+packages: setup ## build wheel and sdist, and install the wheel with and without extras
+	$(PYTHON) -m proof.packages
 
 # BENCH="--quick", or the names of some, or "--report FILE" for a page with plots.
 bench: setup ## the benchmarks, side by side with the alternatives
@@ -97,5 +108,5 @@ agents: ## install the five real agent programs, outside this folder
 	@scripts/install-agents
 
 clean: ## remove what the targets above made here
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-newest .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

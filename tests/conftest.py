@@ -1,10 +1,11 @@
-"""Which tests may be skipped (in CI none; elsewhere those whose means are not on the machine), and how hypothesis tries."""
+"""Which tests may be skipped (in CI none, elsewhere those that need a program this machine lacks), and how hypothesis tries."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,16 @@ pytest.register_assert_rewrite("tests.support.store_conformance", "tests.support
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
 INSTALL_AGENTS = Path(__file__).parent.parent / "scripts" / "install-agents"
+
+MISSING = {
+    "Postgres is not installed": "apt-get install postgresql",
+    "no Chromium": "apt-get install chromium",
+    "agent programs are not installed": "make agents",
+    "tmux is not installed": "apt-get install tmux",
+    "Temporal is not installed": "make setup",
+    "openssl is not installed": "apt-get install openssl",
+}
+"""The commands that install what a skipped test needs, by a part of the reason for which it was skipped."""
 
 # A busy machine is slow, not wrong; and what CI tries is the same each time.
 settings.register_profile("untildone", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=IN_CI)
@@ -76,3 +87,23 @@ def forbid_leaving_out(report: pytest.TestReport | pytest.CollectReport, nodeid:
 
 def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        terminalreporter.section("left out")
+        for line in left_out(Counter(skip_reason(report).removeprefix("Skipped: ") for report in skipped)):
+            terminalreporter.write_line(line)
+
+
+def left_out(reasons: Counter[str]) -> Iterator[str]:
+    """One line for each reason, and the commands that install what was missing."""
+    for reason, tests in reasons.most_common():
+        yield f"{tests} {'test' if tests == 1 else 'tests'}: {reason}"
+    commands = {MISSING[part] for part in MISSING if any(part in reason for reason in reasons)}
+    packages = sorted(each.removeprefix("apt-get install ") for each in commands if each.startswith("apt-get"))
+    others = sorted(each for each in commands if not each.startswith("apt-get"))
+    found = [f"apt-get install {' '.join(packages)}"] * bool(packages) + others
+    if found:
+        yield f"To run them too: {' && '.join(found)}"

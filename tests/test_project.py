@@ -161,6 +161,18 @@ def test_ci_fails_on_a_test_that_was_left_out(tmp_path: Path, ci: str, exit_code
     assert set(re.findall(r"test_(\w+)\.py\S* was left out", ended.stdout)) == failures
 
 
+def test_a_run_ends_with_what_was_left_out_and_how_to_bring_it(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    reasons = ("there is no Chromium on this machine", "Postgres is not installed; Debian has it", "a thing of Linux")
+    tests = (f"def test_{n}(): pytest.skip({reason!r})\n" for n, reason in enumerate((*reasons, reasons[0])))
+    (tmp_path / "test_some.py").write_text("import pytest\n" + "".join(tests))
+    ended = run(sys.executable, "-m", "pytest", "-q", "-n", "1", cwd=tmp_path, CI="", PYTHONPATH=str(ROOT))
+    assert ended.returncode == 0, ended.stdout
+    assert "2 tests: there is no Chromium on this machine\n1 test: " in ended.stdout
+    assert "To run them too: apt-get install chromium postgresql\n" in ended.stdout
+
+
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are a thing of Linux")
 
 

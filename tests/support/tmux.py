@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+import pytest
+
 PATIENCE = 60.0
 UNNOTICED = 5.0
 """Seconds after which a key that changed nothing on the screen was not heard."""
@@ -21,6 +23,8 @@ class Tmux:
     def __init__(
         self, argv: Sequence[str], folder: Path, environment: Mapping[str, str], *, columns: int = 100, rows: int = 40
     ) -> None:
+        if shutil.which("tmux") is None:
+            pytest.skip("tmux is not installed")
         # A socket's path must be short, and those of tests are not.
         self._place = tempfile.mkdtemp(prefix="tmux-")
         variables = [f"{name}={value}" for name, value in environment.items()]
