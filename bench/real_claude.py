@@ -19,7 +19,7 @@ from driving import repository
 from figures import Figure, Row, figure
 
 from untildone import agents, settings
-from untildone.agents import Request
+from untildone.core.agent_io import Request
 from untildone.core.events import Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import SessionUse

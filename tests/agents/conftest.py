@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from untildone.agents import AgentEvent, Request, find
+from untildone.agents import find
+from untildone.core.agent_io import AgentEvent, Request
 from untildone.core.model import Answer
 
 STREAMS = Path(__file__).parent / "streams"

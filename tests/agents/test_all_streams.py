@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from untildone.agents import Invocation, Notice, Request, SessionKnown, ToolEnded, ToolStarted, find, names
+from untildone.agents import find, names
+from untildone.core.agent_io import Invocation, Notice, Request, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.model import Permissions, SessionUse
 
 STREAMS = sorted((Path(__file__).parent / "streams").glob("*/*.jsonl"))

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from untildone.agents import Request, find
-from untildone.agents.command import LONGEST_ANSWER
+from untildone.agents import find
+from untildone.agents.command.stream import LONGEST_ANSWER
+from untildone.core.agent_io import Request
 from untildone.core.errors import UsageError
 from untildone.core.model import Answer, FailureKind
 

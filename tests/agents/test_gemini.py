@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from untildone.agents import Notice, Request, Said, ToolEnded, ToolStarted, find
+from untildone.agents import find
+from untildone.core.agent_io import Notice, Request, Said, ToolEnded, ToolStarted
 from untildone.core.errors import UsageError
 from untildone.core.model import FailureKind, Permissions, SessionUse
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from untildone.agents import AgentEvent, Notice, Request, Said, SessionKnown, Thought, ToolEnded, ToolStarted, find
+from untildone.agents import find
+from untildone.core.agent_io import AgentEvent, Notice, Request, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core.claims import has_marker, has_promise
 from untildone.core.model import Answer, FailureKind, Permissions, SessionUse, Usage
 

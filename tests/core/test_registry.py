@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from untildone import agents, modes
-from untildone.agents import Agent
+from untildone.core.agent import Agent
 from untildone.core.errors import UnknownName, UsageError
 from untildone.core.mode import Mode
 from untildone.core.registry import Registry

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from untildone.agents import AgentEvent
 from untildone.core.actions import AwaitPerson
+from untildone.core.agent_io import AgentEvent
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,

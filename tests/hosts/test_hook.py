@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.support.command_line import CommandLine
 
+from untildone import agents
 from untildone.hosts.hook import program
 from untildone.hosts.hook.prompts import Wanted, understood
 from untildone.hosts.hook.transcripts import MOST_READ, TAIL, last_message
@@ -279,7 +280,8 @@ def test_transcripts(case: str, tmp_path: Path) -> None:
     lines, expected = TRANSCRIPTS[case]
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert last_message(str(path)) == expected
+    agent = "copilot" if case == "copilot" else "claude"
+    assert last_message(agents.hook_of(agent), str(path)) == expected
 
 
 @pytest.mark.parametrize("off", range(-3, 4))
@@ -289,11 +291,11 @@ def test_a_message_is_whole_wherever_a_part_begins(off: int, tmp_path: Path) -> 
     filler = json.dumps({"mode": "x" * (TAIL - len(last) - len(json.dumps({"mode": ""})) - 1 + off)}) + "\n"
     first = json.dumps(_assistant("one", "b")) + "\n"
     path.write_text(first + filler + last)
-    assert last_message(str(path)) == "one\ntwo"
+    assert last_message(agents.hook_of("claude"), str(path)) == "one\ntwo"
 
 
 def test_no_transcript_and_no_file() -> None:
-    assert last_message("/no/such/file") == last_message("/") == last_message("") == ""
+    assert {last_message(agents.hook_of("claude"), path) for path in ("/no/such/file", "/", "")} == {""}
 
 
 PROMPTS = {
@@ -357,7 +359,7 @@ def test_copilot_writes_its_transcript_behind_the_stop(tmp_path: Path) -> None:
 
     late = threading.Timer(0.3, write_behind)
     late.start()
-    assert last_message(str(path), stamp='"timestamp":1794782664007') == "I am done."
+    assert last_message(agents.hook_of("copilot"), str(path), '"timestamp":1794782664007') == "I am done."
     late.join()
 
 

@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from untildone import agents
+from untildone.core.transcript import Transcript
 from untildone.hosts.hook.asked import CUT, LEFT_OUT, LONGEST, MOST, Words, merged
 from untildone.hosts.hook.records import LONGEST_LINE, asked_in
 
 Json = dict[str, Any]
+
+
+def transcript(agent: str) -> Transcript:
+    return agents.hook_of(agent).transcript
 
 
 def claude(content: object, **more: object) -> Json:
@@ -110,7 +116,8 @@ RECORDS: dict[str, tuple[list[object], list[str]]] = {
 @pytest.mark.parametrize("case", RECORDS)
 def test_only_what_the_person_said_is_heard(case: str) -> None:
     entries, expected = RECORDS[case]
-    words = Words()
+    agent = case.partition(",")[0]
+    words = Words(transcript(agent if agent in agents.hooked_names() else "claude"))
     for entry in entries:
         words.hear(json.dumps(entry).encode())
     assert list(words.asked) == expected
@@ -142,7 +149,7 @@ def test_whatever_part_of_it_was_heard_all_is_there_once(told: list[str], data: 
 
 
 def test_of_very_much_the_first_and_the_last_are_kept() -> None:
-    words = Words()
+    words = Words(transcript("claude"))
     for number in range(20_000):
         words.hear(json.dumps(typed(f"Do number {number}.")).encode())
     words.hear(json.dumps(typed("y" * 2 * LONGEST)).encode())
@@ -164,7 +171,7 @@ def test_of_a_long_record_the_beginning_and_the_end_are_read_in_little_memory(tm
         file.writelines([noise] * 300)
         file.write(json.dumps(typed("the last")) + "\n")
     tracemalloc.start()
-    found = asked_in(str(path), part=1 << 20)
+    found = asked_in(transcript("claude"), str(path), part=1 << 20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found == ("the first", "the last")
@@ -172,7 +179,7 @@ def test_of_a_long_record_the_beginning_and_the_end_are_read_in_little_memory(tm
 
 
 def test_no_record_and_no_file(tmp_path: Path) -> None:
-    assert asked_in("/no/such/file") == asked_in(str(tmp_path)) == asked_in("") == ()
+    assert {asked_in(transcript("codex"), path) for path in ("/no/such/file", str(tmp_path), "")} == {()}
 
 
 def test_a_copy_tells_what_was_asked_before_it_was_made(tmp_path: Path) -> None:
@@ -189,8 +196,8 @@ def test_a_copy_tells_what_was_asked_before_it_was_made(tmp_path: Path) -> None:
 
     record("14", "a", None, (3, "one"), (9, "after the copy"))
     record("15", "b", ("a", 5), (6, "two"))
-    assert asked_in(str(record("16", "c", ("b", 8), (9, "three")))) == ("one", "two", "three")
-    assert asked_in(str(record("16", "d", ("../../a", 8), (9, "four")))) == ("four",)
-    assert asked_in(str(record("16", "e", ("e", 8), (1, "round")))) == ("round",) * 9, (
+    assert asked_in(transcript("codex"), str(record("16", "c", ("b", 8), (9, "three")))) == ("one", "two", "three")
+    assert asked_in(transcript("codex"), str(record("16", "d", ("../../a", 8), (9, "four")))) == ("four",)
+    assert asked_in(transcript("codex"), str(record("16", "e", ("e", 8), (1, "round")))) == ("round",) * 9, (
         "it ends, whatever is written there"
     )

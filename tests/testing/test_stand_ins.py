@@ -23,7 +23,8 @@ from tests.support.stand_ins import (
     write_stand_in,
 )
 
-from untildone.agents import Request, find
+from untildone.agents import find
+from untildone.core.agent_io import Request
 from untildone.core.claims import has_promise
 from untildone.core.model import Answer, FailureKind, SessionUse
 

@@ -1,140 +1,37 @@
-"""The agents, one pure file each: this folder is the registry.
+"""The agents, one pure package each: this folder is the registry, plugins add to it.
 
-An agent turns a request into a command line, and lines of output into events and, at the end, an answer. It starts nothing.
+The stop hook imports `untildone.agents.<name>`: a package's `__init__` imports its parts only when they are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
-from untildone.core.model import EMPTY, Answer, Permissions, SessionUse
+from untildone.core.errors import UsageError
 from untildone.core.registry import Registry
-from untildone.core.value import dataclass, field
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.core.agent import Agent
+    from untildone.core.hook import HookSide
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What an agent program can do; modes and the engine choose by these, never by name."""
+DEFAULT = "claude"
+"""The agent that works if none is named."""
 
-    resume: bool = False
-    fork: bool = False
-    hooks: bool = False
-    cost: bool = False
-    tokens: bool = False
-    structured_answer: bool = False
-    system_prompt: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What an agent is asked to do in one run."""
-
-    prompt: str
-    session: SessionUse = SessionUse.NEW
-    session_id: str | None = None
-    """The session to resume or fork."""
-    fresh_id: str = ""
-    """A UUID for a new session, for programs that let the caller choose it."""
-    model: str | None = None
-    args: tuple[str, ...] = ()
-    system_prompt: str | None = None
-    permissions: Permissions = Permissions.WORK
-    max_cost_usd: float | None = None
-    command: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """The command line, what to add to the environment, and what goes to standard input (None: closed at once)."""
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-    stdin: bytes | None = None
-    prints_text: bool = False
-    """What it prints is for people: the reader takes many lines at once as well, where there are many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """Text that the agent wrote for the person."""
-
-    text: str
-    lines: int = 1
-    """How many lines of its output this stands for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thought:
-    """The agent is thinking; the text may be empty."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
-    """The agent uses a tool. `summary` is one line: the command, the file, the pattern."""
-
-    tool: str
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolEnded:
-    """The tool came back; `summary` is its first line."""
-
-    tool: str
-    ok: bool
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something worth a line: a retry of the program's own, a denied permission, a warning."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionKnown:
-    """The agent told its session id."""
-
-    session_id: str
-
-
-AgentEvent = Said | Thought | ToolStarted | ToolEnded | Notice | SessionKnown
-
-
-class Reader(Protocol):
-    """Reads one run's output. Lines of unknown kind are skipped; a line that does not parse gives a Notice, never an exception."""
-
-    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
-        """Take one line of standard output, without its line end."""
-        ...
-
-    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
-        """The program has ended: what did it come to? `now` (epoch seconds) is for reset times that are told as a duration."""
-        ...
-
-
-class Agent(Protocol):
-    name: str
-    program: str
-    """The executable that is looked up on PATH; empty where the request names it."""
-    install: str
-    """How to get it, in one line."""
-    capabilities: Capabilities
-
-    def invocation(self, request: Request) -> Invocation: ...
-
-    def reader(self, request: Request) -> Reader: ...
-
-    def hand_back(self, session_id: str) -> tuple[str, ...] | None:
-        """The command that opens a session for a person at a terminal; None: this agent has no such thing."""
-        ...
-
-
-_REGISTRY: Registry[Agent] = Registry("agent", Agent)
+_REGISTRY: Registry[Agent] = Registry("agent", "untildone.core.agent:Agent")
 find = _REGISTRY.find
 names = _REGISTRY.names
 own_names = _REGISTRY.own_names
+
+
+def hook_of(name: str) -> HookSide:
+    """How the agent calls its stop hook. UsageError: it has none."""
+    hook = find(name).hook
+    if hook is None:
+        raise UsageError(
+            f"{name} has no hook that is asked before it stops.", f"choose one of: {', '.join(hooked_names())}"
+        )
+    return hook
+
+
+def hooked_names() -> tuple[str, ...]:
+    """The agents of this folder that have a stop hook, sorted."""
+    return tuple(name for name in own_names() if find(name).hook is not None)

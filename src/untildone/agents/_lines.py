@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from untildone.agents import Notice, Request
+from untildone.core.agent_io import Notice, Request
 from untildone.core.errors import UsageError
 from untildone.core.failures import classify, plain
 from untildone.core.limits import MOST

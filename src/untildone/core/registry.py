@@ -7,7 +7,6 @@ A plugin can add a name, it cannot replace one of the folder.
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 from untildone.core.errors import UnknownName, UsageError
 from untildone.core.hints import Any, Generic, TypeVar
@@ -16,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from importlib.metadata import EntryPoint
+    from types import ModuleType
 
 T = TypeVar("T")
 
@@ -26,8 +26,8 @@ class Registry(Generic[T]):
     Each has a package in `untildone.agents` that defines AGENT, in its `__init__` or in its module `agent`.
     """
 
-    def __init__(self, kind: str, protocol: type) -> None:
-        """`protocol` names the attributes that a plugin's object must have."""
+    def __init__(self, kind: str, protocol: type | str) -> None:
+        """`protocol` declares the attributes that a plugin's object must have: a class, or `module:NAME` to import it late."""
         self._kind = kind
         self._protocol = protocol
         self._room = f"untildone.{kind}s"
@@ -83,7 +83,8 @@ class Registry(Generic[T]):
 
     def _checked(self, found: T) -> T:
         """`found`, if it has every attribute that the protocol declares."""
-        expected = {*self._protocol.__annotations__, *vars(self._protocol)}
+        protocol = _load(self._protocol) if isinstance(self._protocol, str) else self._protocol
+        expected = {*getattr(protocol, "__annotations__", ()), *vars(protocol)}
         missing = sorted(name for name in expected if not name.startswith("_") and not hasattr(found, name))
         if missing:
             raise TypeError(f"it is no {self._kind}: it has no {', '.join(missing)}")
@@ -93,7 +94,7 @@ class Registry(Generic[T]):
 def _attribute(module: str, name: str) -> Any:
     """An attribute of a module; None if there is no such module, or none with that attribute."""
     try:
-        return getattr(import_module(module), name, None)
+        return getattr(_import_module(module), name, None)
     except ModuleNotFoundError as problem:
         # The module itself or a package that it lies in is absent. Anything else is an error inside of it.
         if problem.name is None or not f"{module}.".startswith(f"{problem.name}."):
@@ -101,12 +102,18 @@ def _attribute(module: str, name: str) -> Any:
         return None
 
 
+def _import_module(name: str) -> ModuleType:
+    """As `importlib.import_module`, which the stop hook does without: it imports `warnings` as well."""
+    __import__(name)
+    return sys.modules[name]
+
+
 def _load(reference: str) -> Any:
     """The object that `module:NAME` refers to."""
     module, _, name = reference.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), name)):
         raise ValueError("the reference is not of the form module:NAME")
-    return getattr(import_module(module), name)
+    return getattr(_import_module(module), name)
 
 
 def _described(problem: Exception) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from untildone.agents import AgentEvent
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Wait
+from untildone.core.agent_io import AgentEvent
 from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from untildone import agents
-from untildone.agents import Notice, Request
+from untildone.core.agent_io import Notice, Request
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Permissions
 from untildone.core.secrets import Redactor
 from untildone.system import process

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from untildone import agents
-from untildone.agents import AgentEvent, Reader, Request, SessionKnown
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
+from untildone.core.agent_io import AgentEvent, Invocation, Reader, Request, SessionKnown
 from untildone.core.errors import AgentMissing, LoopNotFound, UsageError
 from untildone.core.events import SessionOpened, TurnEnded, TurnInterrupted
 from untildone.core.kinds import Interruption
@@ -85,7 +85,7 @@ class Turn:
             return ""
         return f"\n\nWhat changed in the workspace:\n```diff\n{diff[:SHOWN_DIFF]}\n```"
 
-    def _run(self, action: AskAgent, invocation: agents.Invocation, reader: Reader) -> Ended:
+    def _run(self, action: AskAgent, invocation: Invocation, reader: Reader) -> Ended:
         loop = self.loop
         profile_env = self.around.profile_environment(action.agent.profile)
         spawn = Spawn(

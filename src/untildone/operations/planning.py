@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from untildone import agents, modes, settings
 from untildone.core import rounds
+from untildone.core.agent import Agent
+from untildone.core.agent_io import Request
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import LoopCreated
 from untildone.core.kinds import Host
@@ -249,7 +251,7 @@ def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own:
     return choice
 
 
-def _check_program(agent: agents.Agent, choice: AgentChoice, environment: Mapping[str, str]) -> None:
-    program = agent.invocation(agents.Request(prompt="", command=choice.command)).argv[0]
+def _check_program(agent: Agent, choice: AgentChoice, environment: Mapping[str, str]) -> None:
+    program = agent.invocation(Request(prompt="", command=choice.command)).argv[0]
     if shutil.which(program, path=environment.get("PATH")) is None:
         raise AgentMissing(f"The program '{program}' for agent '{choice.profile}' is not on PATH.", agent.install)

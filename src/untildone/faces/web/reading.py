@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from untildone import agents
-from untildone.agents import AgentEvent, Notice, Reader, Request, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core.agent_io import (
+    AgentEvent,
+    Notice,
+    Reader,
+    Request,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+)
 from untildone.core.model import AgentChoice
 from untildone.core.value import replace
 from untildone.store import Spool

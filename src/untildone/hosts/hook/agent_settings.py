@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from untildone import agents
 from untildone.core.errors import UsageError
+from untildone.core.hook import HookSide
 from untildone.hosts.hook import program
 from untildone.system import json_text
 from untildone.system.json_text import Broken
@@ -20,18 +22,10 @@ from untildone.system.json_text import Broken
 STOP_SECONDS = 1800
 """How long a stop may take: the checks run meanwhile, and are bounded by it."""
 PROMPT_SECONDS = 60
-BLOCK_CAP = ("env", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")
-"""Claude Code overrides a stop hook that blocks more often in a row than this says; 0: as often as it wants."""
 BACKUP = ".before-untildone"
 NO_FILE = "There was no file.\n"
 """What the backup of a file says that was not there."""
 _OURS = re.compile(r"hosts[/\\]+hook[/\\]+program\.py")
-_EVENTS = {
-    "claude": {"Stop": "stop", "UserPromptSubmit": "prompt"},
-    "codex": {"Stop": "stop", "UserPromptSubmit": "prompt"},
-    "gemini": {"AfterAgent": "stop", "BeforeAgent": "prompt"},
-    "copilot": {"agentStop": "stop", "userPromptSubmitted": "prompt"},
-}
 _BEGIN = """\
 Work on this task, until it is done:
 
@@ -56,28 +50,22 @@ _COMMANDS = {
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where the hook of an agent belongs, and what is put there."""
+    """Where the hook of an agent is installed."""
 
     agent: str
     file: Path
     commands: Path | None
-    """The folder for slash commands, where the agent has such a thing."""
+    """The folder for slash commands, if the agent has such a folder."""
+
+    @property
+    def hook(self) -> HookSide:
+        return agents.hook_of(self.agent)
 
 
 def installation(agent: str, folder: Path, environment: Mapping[str, str], *, for_person: bool) -> Installation:
     home = Path(environment.get("HOME") or Path.home())
-    base = home if for_person else folder
-    match agent:
-        case "claude":
-            own = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude") if for_person else folder / ".claude"
-            return Installation(agent, own / "settings.json", own / "commands")
-        case "codex":
-            return Installation(agent, Path(environment.get("CODEX_HOME") or home / ".codex") / "hooks.json", None)
-        case "gemini":
-            return Installation(agent, base / ".gemini" / "settings.json", None)
-        case _:
-            own = Path(environment.get("COPILOT_HOME") or home / ".copilot")
-            return Installation(agent, own / "settings.json", None)
+    place = agents.hook_of(agent).setup.location(folder, home, environment, for_person=for_person)
+    return Installation(agent, place.file, place.commands)
 
 
 def is_installed(place: Installation) -> bool:
@@ -94,10 +82,7 @@ def install(place: Installation) -> tuple[str, ...]:
         return (f"The hook is in {place.file} already.", *told)
     _keep(place, before)
     _write(place.file, after)
-    if before is not None and BLOCK_CAP[1] in before and place.agent == "claude" and not is_uncapped(before):
-        told.append(
-            f"{BLOCK_CAP[1]} is set in {place.file}: after so many rounds without a tool call, the agent stops."
-        )
+    told += _warnings(place, before)
     return (f"The hook is in {place.file}.", *told)
 
 
@@ -116,8 +101,11 @@ def uninstall(place: Installation) -> tuple[str, ...]:
     return (f"The hook is out of {place.file}.",)
 
 
-def is_uncapped(text: str) -> bool:
-    return bool(json_text.value_at(text, BLOCK_CAP) == "0")
+def _warnings(place: Installation, before: str | None) -> list[str]:
+    """What follows from settings of the person that the hook wants otherwise."""
+    wanted = [setting for setting in place.hook.setup.settings if before and setting.path[-1] in before]
+    other = [setting for setting in wanted if json_text.value_at(before or "", setting.path) != setting.value]
+    return [f"{setting.path[-1]} is set in {place.file}: {setting.warning}." for setting in other]
 
 
 def hook_command(agent: str, kind: str, seconds: int, *more: str) -> str:
@@ -127,8 +115,8 @@ def hook_command(agent: str, kind: str, seconds: int, *more: str) -> str:
 
 
 def hooks_of_run(agent: str, folder: str) -> dict[str, list[dict[str, Any]]]:
-    """The hook for one run of an agent, which is told the folder of that run, or `$` and the variable that holds it."""
-    return {event: [_entry(agent, kind, folder)] for event, kind in _EVENTS[agent].items()}
+    """The hook entries for one run. `folder` is the run's folder, or `$` and the variable that holds it."""
+    return {event: [_entry(agent, kind, folder)] for event, kind in agents.hook_of(agent).events.items()}
 
 
 def _quoted(path: str) -> str:
@@ -137,32 +125,23 @@ def _quoted(path: str) -> str:
 
 def _entry(agent: str, kind: str, *more: str) -> dict[str, Any]:
     seconds = STOP_SECONDS if kind == "stop" else PROMPT_SECONDS
-    command = hook_command(agent, kind, seconds, *more)
-    match agent:
-        case "copilot":
-            return {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": seconds}
-        case "gemini":
-            named = {"name": f"untildone-{kind}", "type": "command", "command": command, "timeout": seconds * 1000}
-            return {"hooks": [named]}
-        case _:
-            return {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
+    return agents.hook_of(agent).setup.entry(kind, hook_command(agent, kind, seconds, *more), seconds)
 
 
 def _with_hook(place: Installation, text: str | None) -> str:
     """The settings with the hook in them. What is there of an older installation is replaced where it stands."""
     text = "{}\n" if text is None or not text.strip() else text
     with _told_as_sentence(place.file):
-        for event, kind in _EVENTS[place.agent].items():
+        for event, kind in place.hook.events.items():
             present = _ours(text, event)
             entry = _entry(place.agent, kind)
             if present is None:
                 text = json_text.with_item(text, ("hooks", event), entry)
             elif json_text.value_at(text, present) != entry:
                 text = json_text.with_value(text, present, entry)
-        if place.agent == "claude" and json_text.value_at(text, BLOCK_CAP) is None:
-            text = json_text.with_member(text, BLOCK_CAP, "0")
-        if place.agent == "copilot" and json_text.value_at(text, ("version",)) is None and text.strip() == "{}":
-            text = json_text.with_member(text, ("version",), 1)
+        for setting in place.hook.setup.settings:
+            if json_text.value_at(text, setting.path) is None:
+                text = json_text.with_member(text, setting.path, setting.value)
     return text
 
 
@@ -179,13 +158,14 @@ def _without_hook(place: Installation, text: str, before: str | None) -> str:
     """The settings have been changed since: only what is ours goes, and what it leaves empty that was not there before."""
     with _told_as_sentence(place.file):
         kept = json_text.parse(before).plain if before and before.strip() else {}
-        for event in _EVENTS[place.agent]:
+        for event in place.hook.events:
             while (present := _ours(text, event)) is not None:
                 text = json_text.without(text, present)
             text = _without_empty(text, ("hooks", event), kept)
         text = _without_empty(text, ("hooks",), kept)
-        if place.agent == "claude" and json_text.value_at(text, BLOCK_CAP) == "0" and _value(kept, BLOCK_CAP) is None:
-            text = _without_empty(json_text.without(text, BLOCK_CAP), BLOCK_CAP[:1], kept)
+        for setting in place.hook.setup.settings:
+            if json_text.value_at(text, setting.path) == setting.value and _value(kept, setting.path) is None:
+                text = _without_empty(json_text.without(text, setting.path), setting.path[:-1], kept)
     return text
 
 
@@ -212,7 +192,7 @@ class _told_as_sentence:
     def __exit__(self, kind: object, problem: BaseException | None, where: object) -> None:
         if isinstance(problem, Broken):
             raise UsageError(
-                f"{self._file} cannot be understood: {problem}.", "mend it first; it was left as it is"
+                f"{self._file} cannot be understood: {problem}.", "fix it first; it was left as it is"
             ) from None
 
 
@@ -222,7 +202,7 @@ def _read(file: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError:
-        raise UsageError(f"{file} is not UTF-8 text.", "mend it first; it was left as it is") from None
+        raise UsageError(f"{file} is not UTF-8 text.", "fix it first; it was left as it is") from None
     except OSError as problem:
         raise UsageError(f"Cannot read {file}: {problem.strerror}.", "make it readable") from None
 

@@ -1,6 +1,6 @@
-"""The hook's way in and out: reads what the agent tells, finds the session's loop, answers. It never breaks the agent.
+"""Starts and ends the hook: reads the agent's event, finds the session's loop, writes the reply. It never breaks the agent.
 
-Whatever goes wrong here, the answer is valid, the exit code is 0, the agent may stop, and the person is told why.
+If anything fails, the reply is still valid JSON, the exit code is 0, the agent may stop, and the person gets the reason.
 """
 
 from __future__ import annotations
@@ -9,8 +9,16 @@ import os
 import sys
 import time
 
-from untildone.core.hook import ALLOW, PROMPT, STOP, HookEvent, Reply
-from untildone.hosts.hook import occasions, replies, sessions
+from untildone import agents
+from untildone.core.hook import ALLOW, PROMPT, STOP, HookCall
+from untildone.core.plain_json import read_object, written
+from untildone.hosts.hook import sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from untildone.core.hook import HookEvent, Reply
 
 USUAL_SECONDS = 60.0
 """How long a hook may take whose installation does not say."""
@@ -26,24 +34,27 @@ class TimeUp(BaseException):
 
 
 def main(arguments: list[str]) -> None:
-    """`AGENT KIND SECONDS [FOLDER]`, as written by the installation, or for one run with a folder. Does not return."""
-    told = (arguments[0] if arguments else "", arguments[1] if len(arguments) > 1 else STOP)
-    at, agent = time.time(), told[0]
+    """`AGENT KIND SECONDS [FOLDER]`: what the installed hook, or that of a wrapped run, is started with. Does not return."""
+    kind = arguments[1] if len(arguments) > 1 else STOP
     try:
         allowed = _seconds(arguments[2:3])
         margin = min(allowed / 2, max(LEAST_MARGIN, min(MOST_MARGIN, allowed / 10)))
         _set_alarm(allowed - margin / 2)
-        if DRIVEN in os.environ:
-            reply = ALLOW
-        else:
-            event = occasions.read(_standard_input(), told, os.environ, at)
-            agent = event.agent
-            reply = _reply(event, time.monotonic() + allowed - margin, "".join(arguments[3:4]))
+        call = HookCall(arguments[0] if arguments else agents.DEFAULT, kind, os.environ, time.time())
+        fields = {} if DRIVEN in os.environ else _answer(call, allowed - margin, "".join(arguments[3:4]))
         _set_alarm(0)
     except BaseException as problem:
         _set_alarm(0)
-        reply = _let_go(problem, told[1])
-    _leave(replies.as_json(reply, agent))
+        # All agents show this field to the person.
+        fields = {"systemMessage": _sentence(problem, kind)}
+    _leave(written(fields))
+
+
+def _answer(call: HookCall, seconds: float, run_folder: str) -> dict[str, Any]:
+    deadline = time.monotonic() + seconds
+    content = _standard_input()
+    hook = agents.hook_of(call.agent)
+    return hook.reply(_reply(hook.read(read_object(content), call), deadline, run_folder))
 
 
 def _reply(event: HookEvent, deadline: float, run_folder: str) -> Reply:
@@ -106,16 +117,16 @@ def _standard_input() -> bytes:
     return b"".join(chunks)
 
 
-def _let_go(problem: BaseException, kind: str) -> Reply:
-    """Anything may have failed, so this relies on nothing."""
+def _sentence(problem: BaseException, kind: str) -> str:
+    """What went wrong, for the person. Any part of the program may be broken, so this uses none."""
     if isinstance(problem, TimeUp):
         why = "the hook's time was used up"
     elif isinstance(problem, ValueError):
         why = f"what the agent told its hook cannot be understood: {problem}"
     else:
         why = getattr(problem, "sentence", "") or f"{type(problem).__name__}: {problem}"
-    told = "".join(letter if letter.isprintable() else " " for letter in str(why)[:500]).strip().rstrip(".")
-    return Reply(user_message=f"untildone: {told}. {'The agent may stop' if kind == STOP else 'Nothing was started'}.")
+    printable = "".join(letter if letter.isprintable() else " " for letter in str(why)[:500]).strip().rstrip(".")
+    return f"untildone: {printable}. {'The agent may stop' if kind == STOP else 'Nothing was started'}."
 
 
 def _leave(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from untildone import agents
 from untildone.hosts.hook import sessions
 from untildone.system import runners
 
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
 
     from untildone.core.loop import Loop
 
-AGENTS_PID = "CLAUDE_PID"
-"""In this variable, Claude Code tells its hooks who asks them."""
-
 
 def of_process(pid: int) -> str:
     """A process as a holder, in one line; empty if it cannot be known."""
@@ -23,9 +21,10 @@ def of_process(pid: int) -> str:
     return "" if start is None else f"{pid} {start:.2f} {runners.machine()}"
 
 
-def of_agent(environment: Mapping[str, str]) -> str:
-    told = environment.get(AGENTS_PID, "")
-    return of_process(int(told)) if told.isascii() and told.isdigit() and len(told) < 12 else ""
+def of_agent(agent: str, environment: Mapping[str, str]) -> str:
+    """The agent process that called the hook, as a holder; empty if the agent does not report its process id."""
+    pid = environment.get(agents.hook_of(agent).pid_variable, "")
+    return of_process(int(pid)) if pid.isascii() and pid.isdigit() and len(pid) < 12 else ""
 
 
 def is_gone(holder: str) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from glob import escape, glob
+from glob import glob
 from typing import BinaryIO
 
-from untildone.core.plain_json import read_object
-from untildone.hosts.hook import sessions
+from untildone.core.transcript import Transcript
 from untildone.hosts.hook.asked import Words
 from untildone.hosts.hook.transcripts import opened
 
@@ -17,14 +16,14 @@ PART = 32 << 20
 LONGEST_LINE = 8 << 20
 """A longer one is passed over: what a person types is shorter, and an image says nothing to be read."""
 MOST_COPIES = 8
-"""So many generations of copies of copies are followed."""
+"""How many generations of forks are followed."""
 
 
-def asked_in(path: str, part: int = PART) -> tuple[str, ...]:
-    """Everything that the person asked, in order; of very much, the first and the last of it. Nothing if there is no such record."""
-    words = Words()
+def asked_in(transcript: Transcript, path: str, part: int = PART) -> tuple[str, ...]:
+    """Everything that the person asked, in order; of very much, the beginning and the end. Empty if there is no such file."""
+    words = Words(transcript)
     try:
-        for record, before in reversed(_with_origins(path)):
+        for record, before in reversed(_with_origins(transcript, path)):
             with opened(record) as file:
                 for line in _lines(file, part):
                     words.hear(line, before)
@@ -33,34 +32,19 @@ def asked_in(path: str, part: int = PART) -> tuple[str, ...]:
     return words.asked
 
 
-def _with_origins(path: str) -> list[tuple[str, int | None]]:
-    """The record, and those that it was copied from, each with the number at which the copy was made: Codex writes down no more."""
+def _with_origins(transcript: Transcript, path: str) -> list[tuple[str, int | None]]:
+    """The record and those that it was forked from, each with the ordinal at which the fork was made."""
     found: list[tuple[str, int | None]] = [(path, None)]
-    while len(found) <= MOST_COPIES and (origin := _origin(found[-1][0])) is not None:
+    while len(found) <= MOST_COPIES and (origin := _origin(transcript, found[-1][0])) is not None:
         found.append(origin)
     return found
 
 
-def _origin(path: str) -> tuple[str, int] | None:
+def _origin(transcript: Transcript, path: str) -> tuple[str, int] | None:
     with opened(path) as file:
-        first = file.readline(LONGEST_LINE)
-    try:
-        entry = read_object(first) if b'"forked_from_id"' in first else {}
-    except (ValueError, RecursionError):
-        return None
-    match entry:
-        case {"payload": {"forked_from_id": str(name), "forked_from_ordinal_exclusive": int(before)}}:
-            return _of_codex(path, name, before)
-        case _:
-            return None
-
-
-def _of_codex(path: str, name: str, before: int) -> tuple[str, int] | None:
-    """Its records lie in folders by day, all of them three levels below one."""
-    top = os.path.join(os.path.dirname(path), *[os.pardir] * 3)
-    pattern = os.path.join(escape(top), "*", "*", "*", f"rollout-*-{name}.jsonl")
-    found = glob(pattern) if sessions.is_name(name) else []
-    return (found[0], before) if found else None
+        origin = transcript.origin(path, file.readline(LONGEST_LINE))
+    files = glob(origin.files) if origin else []
+    return (files[0], origin.before) if origin and files else None
 
 
 def _lines(file: BinaryIO, part: int) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from untildone import agents
 from untildone.core.actions import AskAgent, RunGates
 from untildone.core.events import SessionRead
 from untildone.core.kinds import Host
@@ -22,23 +23,6 @@ from untildone.system.guard import Guard
 
 if TYPE_CHECKING:
     from untildone.hosts.hook.stops import Stop
-
-_SESSIONS_OWN = (
-    "CLAUDECODE",
-    "CLAUDE_PID",
-    "CLAUDE_EFFORT",
-    "CLAUDE_ENV_FILE",
-    "CLAUDE_PROJECT_DIR",
-    "CLAUDE_PLUGIN_ROOT",
-    "CLAUDE_PLUGIN_DATA",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_SESSION_ATTENDED",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_MESSAGING_TOKEN",
-    "CLAUDE_CODE_MESSAGING_SOCKET",
-)
-"""What the agent tells its hooks about its session: another agent, or a check, is not part of it."""
 
 
 def run_gates(stop: Stop, action: RunGates) -> Next:
@@ -61,7 +45,9 @@ def _reads_more(stop: Stop) -> bool:
     if stop.session_was_read or not stop.event.transcript:
         return False
     stop.session_was_read = True
-    everything = asked.merged(records.asked_in(stop.event.transcript), stop.loop.asked)
+    everything = asked.merged(
+        records.asked_in(agents.hook_of(stop.event.agent).transcript, stop.event.transcript), stop.loop.asked
+    )
     if everything == stop.loop.everything_asked:
         return False
     stop.stepper.write(SessionRead(everything), sync=False)
@@ -72,7 +58,8 @@ def _reads_more(stop: Stop) -> bool:
 def _processes(stop: Stop) -> Iterator[Running]:
     """However this ends, no process that was started here stays, and none in its process groups."""
     persons = {**presence.environment_of(stop.note.holder), **os.environ}
-    environment = {name: value for name, value in persons.items() if name not in _SESSIONS_OWN}
+    of_session = _session_variables(stop.event.agent)
+    environment = {name: value for name, value in persons.items() if name not in of_session}
     around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()), host=Host.HOOK)
     hands = Running(stop.stepper, stop.store, around, time_left=lambda: stop.deadline - time.monotonic())
     mark, _ = orphans.mark(stop.loop.loop_id)
@@ -83,3 +70,9 @@ def _processes(stop: Stop) -> Iterator[Running]:
         orphans.end_all(mark, groups=frozenset(hands.groups))
         around.guard.forget(mark)
         around.guard.close()
+
+
+def _session_variables(agent: str) -> frozenset[str]:
+    """Variables that describe a session of this or any other agent: checks and supervisors are not part of it."""
+    hooks = [agents.hook_of(name) for name in {agent, *agents.hooked_names()}]
+    return frozenset(variable for hook in hooks for variable in hook.session_variables)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from untildone import agents
 from untildone.core.actions import AskAgent, AwaitPerson, Record, RunGates, Wait
 from untildone.core.errors import LoopBusy
 from untildone.core.events import AnswerRead, HookTriggered, PromptReinjected, Rested, TurnEnded
@@ -31,7 +32,7 @@ LONGEST_WAIT = 120.0
 
 
 def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
-    note = _with_holder(note)
+    note = _with_holder(note, event.agent)
     store = open_store(note.root, presence.environment_of(note.holder))
     if not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
         sessions.forget(note)
@@ -50,11 +51,11 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
     return reply
 
 
-def _with_holder(note: Note) -> Note:
+def _with_holder(note: Note, agent: str) -> Note:
     """A session may be gone on with in another process than the one that it was left in."""
     if note.holder and not presence.is_gone(note.holder):
         return note
-    holder = presence.of_agent(os.environ)
+    holder = presence.of_agent(agent, os.environ)
     if not holder:
         return note
     sessions.write(replace(note, holder=holder))
@@ -148,7 +149,8 @@ class Stop:
         if message is None:
             from untildone.hosts.hook.transcripts import last_message
 
-            return last_message(self.event.transcript, self.event.transcript_marker)
+            hook = agents.hook_of(self.event.agent)
+            return last_message(hook, self.event.transcript, self.event.transcript_marker)
         if self.event.message_is_cumulative and self.event.stop_hook_active:
             return message[self.note.heard :]
         return message

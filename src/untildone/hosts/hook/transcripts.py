@@ -1,4 +1,4 @@
-"""The agent's last message, read from the end of its transcript: however long that is, only its tail is looked at, as far as it must be."""
+"""The agent's last message, read from the end of its transcript: of a long one, only as much of its tail as necessary."""
 
 from __future__ import annotations
 
@@ -7,45 +7,46 @@ import os
 import stat
 import time
 
-from untildone.core.plain_json import read_object
+from untildone.core.hook import Boundary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, BinaryIO
+    from typing import BinaryIO
+
+    from untildone.core.hook import HookSide
 
 TAIL, MOST_READ = 64 * 1024, 8 << 20
-"""Bytes that are read first, and at the most: the more the longer the last message is."""
+"""Bytes that are read first, and at most."""
 LONGEST_DELAY, LOOK_EVERY = 5.0, 0.01
-"""Seconds that the transcript may lag behind the stop that it tells of."""
+"""Seconds that the transcript may lag behind the stop, and between two looks at it."""
 
 
-def last_message(path: str, stamp: str = "") -> str:
-    """What the agent itself said last, once the transcript has the stamp of this stop; empty if that cannot be found."""
-    _wait_for(path, stamp.encode())
+def last_message(hook: HookSide, path: str, marker: str = "") -> str:
+    """The text of the agent's last message, once the transcript contains the marker of this stop; empty if there is none."""
+    _wait_for(path, marker.encode())
     try:
         with opened(path) as file:
-            return _last_message(_lines_backwards(file))
+            return _last_message(hook, _lines_backwards(file))
     except OSError:
         return ""
 
 
-def _last_message(lines: Iterator[bytes]) -> str:
+def _last_message(hook: HookSide, lines: Iterator[bytes]) -> str:
+    """The parts of the last message: the lines with its id, up to a prompt or the result of a tool."""
     parts: list[str] = []
     message_id: object = None
     for line in lines:
-        entry = _entry(line)
-        if _is_persons(entry):
+        said = hook.agent_line(line)
+        if isinstance(said, Boundary):
             break
-        said = _said(entry)
-        if not said:
+        if said is None:
             continue
-        identity = _message(entry).get("id")
-        if parts and identity != message_id:
+        if parts and said.message_id != message_id:
             break
-        parts.insert(0, said)
-        message_id = identity
-        if identity is None:
+        parts.insert(0, said.text)
+        message_id = said.message_id
+        if message_id is None:
             break
     return "\n".join(parts)
 
@@ -62,10 +63,10 @@ def opened(path: str) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def _wait_for(path: str, stamp: bytes) -> None:
-    """Copilot writes its transcript behind, a tenth of a second on a quiet machine."""
+def _wait_for(path: str, marker: bytes) -> None:
+    """Some agents write their transcript later than they call the hook: a tenth of a second on a quiet machine."""
     deadline = time.monotonic() + LONGEST_DELAY
-    while stamp and stamp not in _tail(path) and time.monotonic() < deadline:
+    while marker and marker not in _tail(path) and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY)
 
 
@@ -76,7 +77,7 @@ def _tail(path: str) -> bytes:
 
 
 def _lines_backwards(file: BinaryIO) -> Iterator[bytes]:
-    """Whole lines, the last one first, in ever larger parts."""
+    """Whole lines, the last one first. The file is read in parts, each twice as large as the one before."""
     end, part, rest = file.seek(0, os.SEEK_END), TAIL, b""
     least = max(0, end - MOST_READ)
     while end > least:
@@ -87,34 +88,3 @@ def _lines_backwards(file: BinaryIO) -> Iterator[bytes]:
         end, part = start, part * 2
     if not least:
         yield rest
-
-
-def _entry(line: bytes) -> dict[str, Any]:
-    if b'"assistant' not in line and b'"user' not in line:
-        return {}
-    try:
-        return read_object(line)
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _is_persons(entry: dict[str, Any]) -> bool:
-    """What the agent said before a prompt, or before a tool answered, is not its last message."""
-    return entry.get("type") in ("user", "user.message") and entry.get("isMeta") is not True
-
-
-def _message(entry: dict[str, Any]) -> dict[str, Any]:
-    inner = entry.get("data" if entry.get("type") == "assistant.message" else "message")
-    return inner if isinstance(inner, dict) else {}
-
-
-def _said(entry: dict[str, Any]) -> str:
-    """The text of an assistant's line; not that of a subagent."""
-    if entry.get("type") not in ("assistant", "assistant.message") or entry.get("isSidechain") is True:
-        return ""
-    content = _message(entry).get("content")
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str))

@@ -97,7 +97,7 @@ def _go_on(event: HookEvent, note: Note) -> Reply:
 
 
 def _is_our_own(loop: Loop, prompt: str) -> bool:
-    """Gemini CLI tells its hook what it was sent back with as if the person had said it."""
+    """Whether the prompt is the one that blocked the last stop: some agents report it as if the person had typed it."""
     if loop.turn is None or loop.turn.role is not Role.WORKER:
         return False
     ask = modes.find(loop.settings.mode).next(replace(loop, turn=None, inbox=loop.turn.messages))

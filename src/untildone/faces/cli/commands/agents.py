@@ -12,6 +12,8 @@ import click
 
 from untildone import agents, settings
 from untildone.core import failures, limits
+from untildone.core.agent import Agent
+from untildone.core.agent_io import Request
 from untildone.core.codec import to_json
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.model import Outcome
@@ -74,17 +76,19 @@ def look(chosen: Settings, name: str) -> Known:
     return Known(name, profile.agent, program, path, version, tuple(_abilities(agent)), agent.install)
 
 
-def _program(agent: agents.Agent, own: str | None) -> str:
+def _program(agent: Agent, own: str | None) -> str:
     try:
-        return agent.invocation(agents.Request(prompt="", command=own)).argv[0]
+        return agent.invocation(Request(prompt="", command=own)).argv[0]
     except UsageError:
         return agent.program
 
 
-def _abilities(agent: agents.Agent) -> Iterator[str]:
+def _abilities(agent: Agent) -> Iterator[str]:
     for field in fields(agent.capabilities):
         if getattr(agent.capabilities, field.name):
             yield field.name
+    if agent.hook is not None:
+        yield "hooks"
 
 
 @command.command("check")

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from untildone import agents
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.kinds import Host
@@ -21,15 +22,33 @@ from untildone.faces.cli.views import summaries
 from untildone.hosts.hook import agent_settings, program
 from untildone.hosts.hook.agent_settings import Installation
 from untildone.hosts.hook.beginnings import Begun
-from untildone.hosts.hook.occasions import AGENTS
 from untildone.store.files import FileStore
 
-SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 
-for_agent = click.option("--agent", type=click.Choice(AGENTS), default="claude", help="Whose settings (claude).")
+class HookedAgent(click.ParamType[str]):
+    """The name of an agent that has a stop hook."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        agents.hook_of(value)
+        return value
+
+
+_HOOKED = agents.hooked_names()
+for_agent = click.option(
+    "--agent",
+    type=HookedAgent(),
+    default=agents.DEFAULT,
+    help=f"Whose settings: {', '.join(_HOOKED)} ({agents.DEFAULT}).",
+)
 for_person = click.option("--user", is_flag=True, help="For all your projects, not this one alone.")
 of_session = click.option(
-    "--session", metavar="ID", envvar=SESSION_VARIABLE, default="", help="The agent's session; inside one, its own."
+    "--session",
+    metavar="ID",
+    envvar=[variable for name in _HOOKED if (variable := agents.hook_of(name).session_variable)],
+    default="",
+    help="The agent's session; inside one, its own.",
 )
 
 
@@ -52,10 +71,8 @@ def install(agent: str, user: bool, folder: str) -> int:
         streams.talk().line(sentence)
     streams.data().line(str(place.file))
     streams.talk().line(f'In {agent}: /until-done "make the tests pass" --check "pytest -q" --max-iterations 20')
-    if agent == "codex":
-        streams.talk().line(
-            "hint: Codex asks once whether it may run new hooks; without a terminal, it must be told so."
-        )
+    if hint := place.hook.setup.hint:
+        streams.talk().line(f"hint: {hint}")
     return 0
 
 
@@ -100,7 +117,7 @@ def status(session: str, folder: str, as_json: bool) -> int:
     if as_json:
         streams.data().record({"message": _standing(loop), **(_fields(loop) if loop else {})})
         return 0
-    places = (_installation(agent, folder, user=for_all) for agent in AGENTS for for_all in (False, True))
+    places = (_installation(agent, folder, user=for_all) for agent in _HOOKED for for_all in (False, True))
     for place in dict.fromkeys(places):
         if agent_settings.is_installed(place):
             streams.data().line(f"{place.agent}: {place.file}")
@@ -147,7 +164,7 @@ def cancel(session: str, folder: str, as_json: bool) -> int:
 @command.command(short_help="Begin a loop in a session.")
 @click.argument("task", nargs=-1)
 @of_session
-@click.option("--agent", type=click.Choice(AGENTS), default="claude", help="Whose session it is (claude).")
+@click.option("--agent", type=HookedAgent(), default=agents.DEFAULT, help=f"Whose session it is ({agents.DEFAULT}).")
 @click.option("--mode", type=click.Choice(["ralph", "supervise", "phases"]), help="ralph (default).")
 @click.option("--route", metavar="ROUTE", help="For the mode phases.")
 @click.option("--quick", "route", flag_value="direct", type=str, help="Short for --mode phases --route direct.")
@@ -217,9 +234,9 @@ def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at
             return _again(present, asked_at), False
         words = rounds.parse(task, None).rest.strip()
         if present is not None and not words:
-            return _go_on(store, present, task, session), True
+            return _go_on(store, present, task, session, flags["agent"]), True
         new = created(store, task, place, session, {**flags, "interactive": False})
-        return beginnings.take_up(store, new, session, presence.of_agent(os.environ)), True
+        return beginnings.take_up(store, new, session, presence.of_agent(flags["agent"], os.environ)), True
 
 
 def _again(present: Loop, asked_at: float) -> Begun:
@@ -232,14 +249,14 @@ def _again(present: Loop, asked_at: float) -> Begun:
     )
 
 
-def _go_on(store: FileStore, present: Loop, task: str, session: str) -> Begun:
+def _go_on(store: FileStore, present: Loop, task: str, session: str, agent: str) -> Begun:
     from untildone.hosts.hook import beginnings, presence
     from untildone.operations import verbs
 
     if task.strip():
         verbs.say(store, present.loop_id, task)
     verbs.resume(store, present.loop_id, host=Host.HOOK)
-    return beginnings.take_up(store, present.loop_id, session, presence.of_agent(os.environ))
+    return beginnings.take_up(store, present.loop_id, session, presence.of_agent(agent, os.environ))
 
 
 def created(

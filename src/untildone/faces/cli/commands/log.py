@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from untildone import agents
-from untildone.agents import Request, Said, Thought
+from untildone.core.agent_io import AgentEvent, Request, Said, Thought
 from untildone.core.apply import apply
 from untildone.core.errors import UsageError
 from untildone.core.events import Entry, LoopCreated
@@ -120,7 +120,7 @@ def _lines(printed: Spool) -> Iterator[bytes]:
         yield begun
 
 
-def _tell_events(data: streams.Output, events: tuple[agents.AgentEvent, ...]) -> None:
+def _tell_events(data: streams.Output, events: tuple[AgentEvent, ...]) -> None:
     for event in events:
         if isinstance(event, Said):
             data.line(harmless(event.text) if data.is_terminal else event.text)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from untildone import agents
-from untildone.agents import Reader, Request
+from untildone.core.agent_io import Reader, Request
 from untildone.core.apply import apply
 from untildone.core.events import Entry, GatesRan, GateStarted, LimitReached, TurnRetried, TurnStarted
 from untildone.core.loop import Loop

@@ -18,9 +18,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from untildone.agents import AgentEvent, Said, SessionKnown, ToolEnded
 from untildone.core import budget as budgets
 from untildone.core import limits, rounds
+from untildone.core.agent_io import AgentEvent, Said, SessionKnown, ToolEnded
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.limits import duration
 from untildone.core.loop import Loop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from untildone.agents import AgentEvent
+from untildone.core.agent_io import AgentEvent
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult

@@ -6,9 +6,9 @@ import time
 from enum import StrEnum
 from typing import assert_never
 
-from untildone.agents import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core import budget as budgets
 from untildone.core import limits, rounds
+from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,

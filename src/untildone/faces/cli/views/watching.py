@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from untildone.agents import AgentEvent, Said
+from untildone.core.agent_io import AgentEvent, Said
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult

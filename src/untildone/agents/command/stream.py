@@ -1,37 +1,16 @@
-"""Any program: the prompt on standard input, the answer on standard output. It has no sessions."""
+"""Reads the plain text that any program prints."""
 
 from __future__ import annotations
 
-import shlex
 from collections import deque
-from functools import lru_cache
 
-from untildone.agents import AgentEvent, Capabilities, Invocation, Request, Said
-from untildone.agents._lines import ended_without_answer, with_system_prompt
-from untildone.core.errors import UsageError
+from untildone.agents._lines import ended_without_answer
+from untildone.core.agent_io import AgentEvent, Said
 from untildone.core.failures import limit_as_last_word, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind
 
 LONGEST_ANSWER = 256 * 1024
 """Bytes of output that are kept: the last ones."""
-
-
-class Command:
-    name = "command"
-    program = ""
-    install = 'name the program with --command "PROGRAM ARGS"'
-    capabilities = Capabilities()
-
-    def invocation(self, request: Request) -> Invocation:
-        prompt = with_system_prompt(request.prompt, request.system_prompt)
-        argv = (*_split(request.command), *request.args)
-        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"), prints_text=True)
-
-    def reader(self, request: Request) -> CommandReader:
-        return CommandReader(_split(request.command)[0])
-
-    def hand_back(self, session_id: str) -> None:
-        return None
 
 
 class CommandReader:
@@ -63,18 +42,3 @@ class CommandReader:
         # The words of a program we do not know may speak of anything: only its absence is more than a crash.
         kind = ended.kind if exit_code in (126, 127) else FailureKind.CRASHED
         return Failure(kind, ended.message)
-
-
-@lru_cache(maxsize=64)
-def _split(command: str | None) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(command or ""))
-    except ValueError as reason:
-        sentence = f"The command {command!r} cannot be split into words: {reason}."
-        raise UsageError(sentence, "close every quote in --command") from None
-    if not words or not words[0]:
-        raise UsageError("The agent 'command' needs a program to run.", 'name it with --command "PROGRAM ARGS"')
-    return words
-
-
-AGENT = Command()

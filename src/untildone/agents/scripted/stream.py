@@ -1,25 +1,10 @@
-"""A stand-in agent that acts out a script: for demos, tests and trying things out. `testing/scripted_agent.py` is the program."""
+"""Reads the JSON lines of the scripted agent."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from untildone.agents import (
-    AgentEvent,
-    Capabilities,
-    Invocation,
-    Notice,
-    Request,
-    Said,
-    SessionKnown,
-    Thought,
-    ToolEnded,
-    ToolStarted,
-)
 from untildone.agents._lines import (
-    LONGEST_ARGUMENT,
     Object,
     ObjectLines,
     ended_without_answer,
@@ -27,58 +12,20 @@ from untildone.agents._lines import (
     first_line,
     number_field,
     text_field,
-    with_system_prompt,
 )
-from untildone.core.model import Answer, Failure, FailureKind, SessionUse, Usage
+from untildone.core.agent_io import (
+    AgentEvent,
+    Notice,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+)
+from untildone.core.model import Answer, Failure, FailureKind, Usage
 
-PROGRAM = Path(__file__).parent.parent / "testing" / "scripted_agent.py"
 CANNOT_WORK = 2
 """The program's exit code when the script, or what it was asked, is wrong."""
-
-
-class Scripted:
-    name = "scripted"
-    program = ""
-    install = "it comes with untildone"
-    capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True, system_prompt=True)
-
-    def invocation(self, request: Request) -> Invocation:
-        system_prompt, prompt = _system_and_prompt(request)
-        argv = (
-            sys.executable,
-            "-I",
-            "-S",
-            str(PROGRAM),
-            *_session_flags(request),
-            f"--permissions={request.permissions}",
-            *((f"--model={request.model}",) if request.model else ()),
-            *((f"--system-prompt={system_prompt}",) if system_prompt else ()),
-            *request.args,
-        )
-        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
-
-    def reader(self, request: Request) -> ScriptedReader:
-        return ScriptedReader()
-
-    def hand_back(self, session_id: str) -> None:
-        return None
-
-
-def _session_flags(request: Request) -> tuple[str, ...]:
-    fresh = (f"--session={request.fresh_id}",) if request.fresh_id else ()
-    match request.session:
-        case SessionUse.NEW:
-            return fresh
-        case SessionUse.RESUME:
-            return (f"--resume={request.session_id}",)
-        case SessionUse.FORK:
-            return (f"--resume={request.session_id}", "--fork", *fresh)
-
-
-def _system_and_prompt(request: Request) -> tuple[str | None, str]:
-    if request.system_prompt and len(request.system_prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT:
-        return None, with_system_prompt(request.prompt, request.system_prompt)
-    return request.system_prompt, request.prompt
 
 
 class ScriptedReader:
@@ -154,6 +101,3 @@ def _told_failure(told: Object, now: float) -> Failure:
     kind = text_field(told, "kind")
     known = FailureKind(kind) if kind in set(FailureKind) else FailureKind.MALFORMED
     return Failure(known, text_field(told, "message"), None if reset_in is None else now + reset_in)
-
-
-AGENT = Scripted()

@@ -1,22 +1,9 @@
-"""opencode: `opencode run --format json`. It prints no result: a run is over when its last step stopped."""
+"""Reads the JSON lines of `opencode run`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 
-from untildone.agents import (
-    AgentEvent,
-    Capabilities,
-    Invocation,
-    Notice,
-    Request,
-    Said,
-    SessionKnown,
-    Thought,
-    ToolEnded,
-    ToolStarted,
-)
 from untildone.agents._lines import (
     ClosingText,
     Object,
@@ -25,63 +12,24 @@ from untildone.agents._lines import (
     first_line,
     number_field,
     object_field,
-    session_to_use,
     spent_field,
     status_field,
     text_field,
     token_sum,
     tokens_field,
     tool_summary,
-    with_system_prompt,
+)
+from untildone.core.agent_io import (
+    AgentEvent,
+    Notice,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
 )
 from untildone.core.failures import classify, limit_in_answer
-from untildone.core.model import EMPTY, Answer, Failure, FailureKind, Permissions, SessionUse, Usage
-
-_PERMISSIONS = {
-    Permissions.WORK: None,
-    Permissions.EDIT: '{"bash":"deny"}',
-    Permissions.READ: '{"bash":"deny","edit":"deny"}',
-}
-
-
-class OpenCode:
-    name = "opencode"
-    program = "opencode"
-    install = "npm install -g opencode-ai"
-    capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True)
-
-    def invocation(self, request: Request) -> Invocation:
-        prompt = with_system_prompt(request.prompt, request.system_prompt)
-        denied = _PERMISSIONS[request.permissions]
-        argv = (
-            self.program,
-            "run",
-            "--format=json",
-            "--auto",
-            *_session_flags(request),
-            *((f"--model={request.model}",) if request.model else ()),
-            *request.args,
-        )
-        return Invocation(argv, {"OPENCODE_PERMISSION": denied} if denied else EMPTY, prompt.encode("utf-8", "replace"))
-
-    def reader(self, request: Request) -> OpenCodeReader:
-        return OpenCodeReader()
-
-    def hand_back(self, session_id: str) -> tuple[str, ...]:
-        return (self.program, "--session", session_id)
-
-
-def _session_flags(request: Request) -> tuple[str, ...]:
-    use, session_id = session_to_use(request)
-    match use:
-        case SessionUse.NEW:
-            return ()
-        case SessionUse.RESUME:
-            return (f"--session={session_id}",)
-        case SessionUse.FORK:
-            return (f"--session={session_id}", "--fork")
-        case _:
-            assert_never(use)
+from untildone.core.model import Answer, Failure, FailureKind, Usage
 
 
 class OpenCodeReader:
@@ -170,6 +118,3 @@ def _tokens(tokens: Object) -> int:
     if total is not None:
         return total
     return token_sum(tokens, "input", "output", "reasoning") + token_sum(object_field(tokens, "cache"), "read", "write")
-
-
-AGENT = OpenCode()

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from untildone.agents import (
-    AgentEvent,
-    Notice,
-    Said,
-    SessionKnown,
-    Thought,
-    ToolEnded,
-    ToolStarted,
-)
 from untildone.agents._lines import (
     ClosingText,
     Object,
@@ -30,6 +21,7 @@ from untildone.agents._lines import (
     token_sum,
     tool_summary,
 )
+from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Usage
 from untildone.core.reset_times import believable

@@ -1,97 +1,32 @@
-"""Codex: `codex exec --json`, its `resume` and its `fork`."""
+"""Reads the JSON lines of `codex exec`."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 
-from untildone.agents import (
+from untildone.agents._lines import (
+    Object,
+    ObjectLines,
+    ended_without_answer,
+    first_line,
+    object_field,
+    objects_field,
+    text_field,
+    token_sum,
+    tool_summary,
+)
+from untildone.core.agent_io import (
     AgentEvent,
-    Capabilities,
-    Invocation,
     Notice,
-    Request,
     Said,
     SessionKnown,
     Thought,
     ToolEnded,
     ToolStarted,
 )
-from untildone.agents._lines import (
-    LONGEST_ARGUMENT,
-    Object,
-    ObjectLines,
-    argument,
-    ended_without_answer,
-    first_line,
-    object_field,
-    objects_field,
-    session_to_use,
-    text_field,
-    token_sum,
-    tool_summary,
-    with_system_prompt,
-)
 from untildone.core.failures import classify, limit_in_answer
-from untildone.core.model import Answer, Failure, Permissions, SessionUse, Usage
-
-_SANDBOX = {
-    Permissions.WORK: "danger-full-access",
-    Permissions.EDIT: "workspace-write",
-    Permissions.READ: "read-only",
-}
-_BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
-"""Without these it fetches plugins at each start, waits without end for a network that is gone, and ends late."""
-
-
-class Codex:
-    name = "codex"
-    program = "codex"
-    install = "npm install -g @openai/codex"
-    capabilities = Capabilities(resume=True, fork=True, hooks=True, tokens=True, system_prompt=True)
-
-    def invocation(self, request: Request) -> Invocation:
-        system_prompt, prompt = _system_and_prompt(request)
-        use, session_id = session_to_use(request)
-        argv = (
-            self.program,
-            "exec",
-            *((use.value,) if use is not SessionUse.NEW else ()),
-            "--json",
-            "--skip-git-repo-check",
-            *_BOUNDED,
-            "--config=approval_policy=never",
-            f"--config=sandbox_mode={_SANDBOX[request.permissions]}",
-            *((f"--model={request.model}",) if request.model else ()),
-            *((f"--config=developer_instructions={_toml_text(system_prompt)}",) if system_prompt else ()),
-            *request.args,
-            *((session_id,) if use is not SessionUse.NEW else ()),
-            "-",
-        )
-        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
-
-    def reader(self, request: Request) -> CodexReader:
-        return CodexReader()
-
-    def hand_back(self, session_id: str) -> tuple[str, ...]:
-        return (self.program, "resume", session_id)
-
-
-def _system_and_prompt(request: Request) -> tuple[str | None, str]:
-    """A session that exists takes no new instructions, and an argument has its bounds: then the prompt carries them."""
-    told = request.system_prompt
-    if (
-        told
-        and request.session is SessionUse.NEW
-        and len(_toml_text(told).encode("utf-8", "replace")) <= LONGEST_ARGUMENT
-    ):
-        return told, request.prompt
-    return None, with_system_prompt(request.prompt, told)
-
-
-def _toml_text(text: str) -> str:
-    return json.dumps(argument(text), ensure_ascii=False).replace("\x7f", "\\u007f")
+from untildone.core.model import Answer, Failure, Usage
 
 
 class CodexReader:
@@ -205,6 +140,3 @@ def _bare_command(command: str) -> str:
 
 def _changed_files(item: Object) -> str:
     return first_line(", ".join(text_field(change, "path") for change in objects_field(item, "changes")))
-
-
-AGENT = Codex()

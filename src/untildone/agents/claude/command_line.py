@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from untildone.agents import Capabilities, Invocation, Request
-from untildone.agents._claude_stream import ClaudeReader
 from untildone.agents._lines import LONGEST_ARGUMENT, argument, session_to_use, with_system_prompt
+from untildone.core.agent_io import Invocation, Request
 from untildone.core.model import Permissions, SessionUse
 
 _WORK_TOOLS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch,Task,Skill"
@@ -18,35 +17,22 @@ _PERMISSIONS = {
 }
 
 
-class Claude:
-    name = "claude"
-    program = "claude"
-    install = "npm install -g @anthropic-ai/claude-code"
-    capabilities = Capabilities(
-        resume=True, fork=True, hooks=True, cost=True, tokens=True, structured_answer=True, system_prompt=True
+def invocation(request: Request) -> Invocation:
+    """The command line of one run."""
+    system_prompt, prompt = _system_and_prompt(request)
+    argv = (
+        "claude",
+        "-p",
+        "--output-format=stream-json",
+        "--verbose",
+        *_PERMISSIONS[request.permissions],
+        *_session_flags(request),
+        *((f"--model={request.model}",) if request.model else ()),
+        *_system_prompt_flags(system_prompt, request.session),
+        *((f"--max-budget-usd={request.max_cost_usd:.6f}",) if request.max_cost_usd is not None else ()),
+        *request.args,
     )
-
-    def invocation(self, request: Request) -> Invocation:
-        system_prompt, prompt = _system_and_prompt(request)
-        argv = (
-            self.program,
-            "-p",
-            "--output-format=stream-json",
-            "--verbose",
-            *_PERMISSIONS[request.permissions],
-            *_session_flags(request),
-            *((f"--model={request.model}",) if request.model else ()),
-            *_system_prompt_flags(system_prompt, request.session),
-            *((f"--max-budget-usd={request.max_cost_usd:.6f}",) if request.max_cost_usd is not None else ()),
-            *request.args,
-        )
-        return Invocation(argv, {"DISABLE_AUTOUPDATER": "1"}, _disarmed(prompt).encode("utf-8", "replace"))
-
-    def reader(self, request: Request) -> ClaudeReader:
-        return ClaudeReader()
-
-    def hand_back(self, session_id: str) -> tuple[str, ...]:
-        return (self.program, "--resume", session_id)
+    return Invocation(argv, {"DISABLE_AUTOUPDATER": "1"}, _disarmed(prompt).encode("utf-8", "replace"))
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:
@@ -79,6 +65,3 @@ def _system_prompt_flags(system_prompt: str | None, session: SessionUse) -> tupl
         return ()
     unfrozen = ("--system-prompt-snapshot=off",) if session is not SessionUse.NEW else ()
     return (f"--system-prompt={argument(system_prompt)}", *unfrozen)
-
-
-AGENT = Claude()

@@ -1,20 +1,9 @@
-"""Gemini CLI: `gemini -o stream-json`. Its exit code is the HTTP status, modulo 256."""
+"""Reads the JSON lines of `gemini`. Its exit code is the HTTP status, modulo 256."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from untildone.agents import (
-    AgentEvent,
-    Capabilities,
-    Invocation,
-    Notice,
-    Request,
-    Said,
-    SessionKnown,
-    ToolEnded,
-    ToolStarted,
-)
 from untildone.agents._lines import (
     ClosingText,
     Object,
@@ -22,51 +11,18 @@ from untildone.agents._lines import (
     ended_without_answer,
     first_line,
     object_field,
-    resumable_session,
     text_field,
     tokens_field,
     tool_summary,
-    with_system_prompt,
 )
+from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.failures import classify, limit_in_answer, status_in
-from untildone.core.model import Answer, Failure, FailureKind, Permissions, SessionUse, Usage
+from untildone.core.model import Answer, Failure, FailureKind, Usage
 
-_APPROVAL = {Permissions.WORK: "yolo", Permissions.EDIT: "auto_edit", Permissions.READ: "plan"}
 _STATUS_BY_EXIT = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504)}
+
+
 _NO_AUTH, _NOT_TRUSTED, _TURNS_USED = 41, 55, 53
-
-
-class Gemini:
-    name = "gemini"
-    program = "gemini"
-    install = "npm install -g @google/gemini-cli"
-    capabilities = Capabilities(resume=True, hooks=True, tokens=True)
-
-    def invocation(self, request: Request) -> Invocation:
-        prompt = with_system_prompt(request.prompt, request.system_prompt)
-        argv = (
-            self.program,
-            "--output-format=stream-json",
-            f"--approval-mode={_APPROVAL[request.permissions]}",
-            *_session_flags(request),
-            *((f"--model={request.model}",) if request.model else ()),
-            *request.args,
-        )
-        env = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-        return Invocation(argv, env, prompt.encode("utf-8", "replace"))
-
-    def reader(self, request: Request) -> GeminiReader:
-        return GeminiReader()
-
-    def hand_back(self, session_id: str) -> tuple[str, ...]:
-        return (self.program, "--resume", session_id)
-
-
-def _session_flags(request: Request) -> tuple[str, ...]:
-    use, session_id = resumable_session(request, "gemini")
-    if use is SessionUse.RESUME:
-        return (f"--resume={session_id}",)
-    return (f"--session-id={session_id}",) if session_id else ()
 
 
 _KINDS = ("message", "init", "tool_use", "tool_result", "error", "result")
@@ -164,6 +120,3 @@ class GeminiReader:
 
 def _usage(result: Object | None) -> Usage:
     return Usage(tokens=tokens_field(result or {}, "stats", "total_tokens"))
-
-
-AGENT = Gemini()

@@ -1,21 +1,9 @@
-"""GitHub Copilot CLI, with JSON lines. The caller chooses the session's id, so that it survives a killed run."""
+"""Reads the JSON lines of GitHub Copilot CLI."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from untildone.agents import (
-    AgentEvent,
-    Capabilities,
-    Invocation,
-    Notice,
-    Request,
-    Said,
-    SessionKnown,
-    Thought,
-    ToolEnded,
-    ToolStarted,
-)
 from untildone.agents._lines import (
     Object,
     ObjectLines,
@@ -23,56 +11,21 @@ from untildone.agents._lines import (
     field,
     first_line,
     object_field,
-    resumable_session,
-    session_to_use,
     status_field,
     text_field,
     tool_summary,
-    with_system_prompt,
+)
+from untildone.core.agent_io import (
+    AgentEvent,
+    Notice,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
 )
 from untildone.core.failures import classify, limit_in_answer
-from untildone.core.model import Answer, Failure, Permissions, SessionUse
-
-_PERMISSIONS = {
-    Permissions.WORK: ("--allow-all",),
-    Permissions.EDIT: ("--allow-tool=write",),
-    Permissions.READ: ("--deny-tool=write",),
-}
-
-
-class Copilot:
-    name = "copilot"
-    program = "copilot"
-    install = "npm install -g @github/copilot"
-    capabilities = Capabilities(resume=True, hooks=True)
-
-    def invocation(self, request: Request) -> Invocation:
-        prompt = with_system_prompt(request.prompt, request.system_prompt)
-        argv = (
-            self.program,
-            "--output-format=json",
-            "--no-ask-user",
-            "--no-auto-update",
-            *_PERMISSIONS[request.permissions],
-            *_session_flags(request),
-            *((f"--model={request.model}",) if request.model else ()),
-            *request.args,
-        )
-        return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
-
-    def reader(self, request: Request) -> CopilotReader:
-        return CopilotReader(session_to_use(request)[1] or None)
-
-    def hand_back(self, session_id: str) -> tuple[str, ...]:
-        return (self.program, "--resume", session_id)
-
-
-def _session_flags(request: Request) -> tuple[str, ...]:
-    """`--session-id` would start anew, without a word, where the session to resume is gone."""
-    use, session_id = resumable_session(request, "copilot")
-    if use is SessionUse.RESUME:
-        return (f"--resume={session_id}",)
-    return (f"--session-id={session_id}",) if session_id else ()
+from untildone.core.model import Answer, Failure
 
 
 class CopilotReader:
@@ -173,6 +126,3 @@ class CopilotReader:
         if self._result_code == 0:
             return limit_in_answer(self._text, now)
         return ended_without_answer("copilot", exit_code, stderr_tail, now, stray=self._lines.stray)
-
-
-AGENT = Copilot()

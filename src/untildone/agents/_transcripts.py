@@ -1,0 +1,25 @@
+"""What the readers of transcripts share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from untildone.core.plain_json import read_object
+from untildone.core.transcript import Origin
+
+
+class CompleteTranscript:
+    """A transcript that holds the whole session."""
+
+    def origin(self, path: str, first_line: bytes) -> Origin | None:
+        return None
+
+
+def entry_in(line: bytes, *marks: bytes) -> dict[str, Any]:
+    """The JSON object of a line that contains one of `marks`; empty for any other line, which is not parsed."""
+    if not any(mark in line for mark in marks):
+        return {}
+    try:
+        return read_object(line)
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,63 @@
+"""Codex: `codex exec --json`, its `resume` and its `fork`."""
+
+from __future__ import annotations
+
+import json
+
+from untildone.agents._lines import (
+    LONGEST_ARGUMENT,
+    argument,
+    session_to_use,
+    with_system_prompt,
+)
+from untildone.core.agent_io import (
+    Invocation,
+    Request,
+)
+from untildone.core.model import Permissions, SessionUse
+
+_SANDBOX = {
+    Permissions.WORK: "danger-full-access",
+    Permissions.EDIT: "workspace-write",
+    Permissions.READ: "read-only",
+}
+_BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
+"""Without these it fetches plugins at each start, waits without end for a network that is gone, and ends late."""
+
+
+def invocation(request: Request) -> Invocation:
+    """The command line of one run."""
+    system_prompt, prompt = _system_and_prompt(request)
+    use, session_id = session_to_use(request)
+    argv = (
+        "codex",
+        "exec",
+        *((use.value,) if use is not SessionUse.NEW else ()),
+        "--json",
+        "--skip-git-repo-check",
+        *_BOUNDED,
+        "--config=approval_policy=never",
+        f"--config=sandbox_mode={_SANDBOX[request.permissions]}",
+        *((f"--model={request.model}",) if request.model else ()),
+        *((f"--config=developer_instructions={_toml_text(system_prompt)}",) if system_prompt else ()),
+        *request.args,
+        *((session_id,) if use is not SessionUse.NEW else ()),
+        "-",
+    )
+    return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+
+
+def _system_and_prompt(request: Request) -> tuple[str | None, str]:
+    """A session that exists takes no new instructions, and an argument has its bounds: then the prompt carries them."""
+    told = request.system_prompt
+    if (
+        told
+        and request.session is SessionUse.NEW
+        and len(_toml_text(told).encode("utf-8", "replace")) <= LONGEST_ARGUMENT
+    ):
+        return told, request.prompt
+    return None, with_system_prompt(request.prompt, told)
+
+
+def _toml_text(text: str) -> str:
+    return json.dumps(argument(text), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,27 @@
+"""Codex's hooks: `Stop` and `UserPromptSubmit`, as Claude Code has them."""
+
+from __future__ import annotations
+
+from untildone.agents._hooks import CommonHook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.core.hook_setup import HookSetup
+    from untildone.core.transcript import Transcript
+
+
+class CodexHook(CommonHook):
+    @property
+    def transcript(self) -> Transcript:
+        from untildone.agents.codex.transcript import CodexTranscript
+
+        return CodexTranscript()
+
+    @property
+    def setup(self) -> HookSetup:
+        from untildone.agents.codex.setup import CodexSetup
+
+        return CodexSetup()
+
+
+HOOK = CodexHook()

@@ -1,0 +1,42 @@
+"""Gemini CLI's hooks: `AfterAgent` and `BeforeAgent`. Its message at a stop contains those before it as well."""
+
+from __future__ import annotations
+
+from untildone.agents._hooks import CommonHook, message_of
+from untildone.core.hook import PROMPT, STOP, HookEvent
+from untildone.core.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from untildone.core.hook import HookCall
+    from untildone.core.hook_setup import HookSetup
+    from untildone.core.transcript import Transcript
+
+
+class GeminiHook(CommonHook):
+    events: Mapping[str, str] = {"AfterAgent": STOP, "BeforeAgent": PROMPT}
+    project_variable = "GEMINI_PROJECT_DIR"
+    block_decision = "deny"
+    prompt_event = "BeforeAgent"
+
+    def read(self, fields: Mapping[str, Any], call: HookCall) -> HookEvent:
+        message = message_of(fields, "prompt_response")
+        return replace(super().read(fields, call), message=message, message_is_cumulative=message is not None)
+
+    @property
+    def transcript(self) -> Transcript:
+        from untildone.agents.gemini.transcript import GeminiTranscript
+
+        return GeminiTranscript()
+
+    @property
+    def setup(self) -> HookSetup:
+        from untildone.agents.gemini.setup import GeminiSetup
+
+        return GeminiSetup()
+
+
+HOOK = GeminiHook()

@@ -1,0 +1,50 @@
+"""opencode: `opencode run --format json`. It prints no result: a run is over when its last step stopped."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from untildone.agents._lines import (
+    session_to_use,
+    with_system_prompt,
+)
+from untildone.core.agent_io import (
+    Invocation,
+    Request,
+)
+from untildone.core.model import EMPTY, Permissions, SessionUse
+
+_PERMISSIONS = {
+    Permissions.WORK: None,
+    Permissions.EDIT: '{"bash":"deny"}',
+    Permissions.READ: '{"bash":"deny","edit":"deny"}',
+}
+
+
+def invocation(request: Request) -> Invocation:
+    """The command line of one run."""
+    prompt = with_system_prompt(request.prompt, request.system_prompt)
+    denied = _PERMISSIONS[request.permissions]
+    argv = (
+        "opencode",
+        "run",
+        "--format=json",
+        "--auto",
+        *_session_flags(request),
+        *((f"--model={request.model}",) if request.model else ()),
+        *request.args,
+    )
+    return Invocation(argv, {"OPENCODE_PERMISSION": denied} if denied else EMPTY, prompt.encode("utf-8", "replace"))
+
+
+def _session_flags(request: Request) -> tuple[str, ...]:
+    use, session_id = session_to_use(request)
+    match use:
+        case SessionUse.NEW:
+            return ()
+        case SessionUse.RESUME:
+            return (f"--session={session_id}",)
+        case SessionUse.FORK:
+            return (f"--session={session_id}", "--fork")
+        case _:
+            assert_never(use)

@@ -1,0 +1,52 @@
+"""A stand-in agent that acts out a script: for demos, tests and trying things out. `testing/scripted_agent.py` is the program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from untildone.agents._lines import (
+    LONGEST_ARGUMENT,
+    with_system_prompt,
+)
+from untildone.core.agent_io import (
+    Invocation,
+    Request,
+)
+from untildone.core.model import SessionUse
+
+PROGRAM = Path(__file__).parents[2] / "testing" / "scripted_agent.py"
+
+
+def invocation(request: Request) -> Invocation:
+    """The command line of one run."""
+    system_prompt, prompt = _system_and_prompt(request)
+    argv = (
+        sys.executable,
+        "-I",
+        "-S",
+        str(PROGRAM),
+        *_session_flags(request),
+        f"--permissions={request.permissions}",
+        *((f"--model={request.model}",) if request.model else ()),
+        *((f"--system-prompt={system_prompt}",) if system_prompt else ()),
+        *request.args,
+    )
+    return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+
+
+def _session_flags(request: Request) -> tuple[str, ...]:
+    fresh = (f"--session={request.fresh_id}",) if request.fresh_id else ()
+    match request.session:
+        case SessionUse.NEW:
+            return fresh
+        case SessionUse.RESUME:
+            return (f"--resume={request.session_id}",)
+        case SessionUse.FORK:
+            return (f"--resume={request.session_id}", "--fork", *fresh)
+
+
+def _system_and_prompt(request: Request) -> tuple[str | None, str]:
+    if request.system_prompt and len(request.system_prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT:
+        return None, with_system_prompt(request.prompt, request.system_prompt)
+    return request.system_prompt, request.prompt

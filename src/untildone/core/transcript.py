@@ -1,0 +1,48 @@
+"""What a person asked in a session, in the lines of an agent's own record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from untildone.core.hints import Protocol
+from untildone.core.value import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PersonText:
+    """A prompt that the person typed."""
+
+    text: str
+    message_id: str | None = None
+    """Some agents write the same prompt twice, with one id."""
+    ordinal: int | None = None
+    """The number of the line, if the agent numbers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookReason:
+    """What a stop hook answered. The agent writes the same text again, as if the person had typed it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The session that this one was forked from."""
+
+    files: str
+    """A glob pattern for its transcript."""
+    before: int
+    """Only its lines with a smaller ordinal belong to the fork."""
+
+
+class Transcript(Protocol):
+    """Reads one agent's transcript, line by line. Pure."""
+
+    def person_line(self, line: bytes) -> Sequence[PersonText | HookReason]:
+        """What the person typed in one line, without anything that the program put there."""
+        ...
+
+    def origin(self, path: str, first_line: bytes) -> Origin | None:
+        """Where the earlier part of the session is; None: the transcript is complete."""
+        ...
