@@ -85,7 +85,7 @@ _WORDS = tuple(
 
 _LIMIT_SENTENCE = re.compile(
     r"""(?ix) ^ (?:\W{0,3}error:\s*)?
-    (?: (?:claude\ (?:ai\ |code\ )?|codex\ |gemini\ |copilot\ )?
+    (?: (?-i: [A-Z]\w*\ ){0,2}?  # the name of a product
         (?:\w+[\ -]){0,2}? limit\ (?:was\ )?(?:reached|exceeded)
       | you(?:'|’)?(?:ve|\ have)?\ (?:now\ )?(?:hit|reached|exceeded)\ your\ (?:[\w-]+\ ){0,4}? (?:limit|quota)
       | (?:\w+\ ){0,2}? quota\ (?:was\ )?(?:reached|exceeded)

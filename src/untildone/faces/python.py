@@ -51,7 +51,7 @@ Folder = str | os.PathLike[str]
 
 
 async def create(task: str, *, folder: Folder = ".", **chosen: Any) -> Loop:
-    """A new loop, not started yet. `chosen` are settings: `agent="codex"`, `checks=["pytest -q"]`, `max_iterations=10`, …"""
+    """A new loop, not started yet. `chosen` are settings: `mode="supervise"`, `checks=["pytest -q"]`, `max_iterations=10`, …"""
 
     def make() -> Loop:
         place = Path(folder).resolve()

@@ -62,7 +62,7 @@ _TAKEN = (
 def command(words: Sequence[str], folder: str, checks: Sequence[str], **flags: Any) -> int:
     """Run your agent's own terminal interface, exactly as if untildone were not there; but when it stops, a supervisor looks.
 
-    AGENT is claude, unless set. What follows it goes to it as it is: untildone wrap -r 10 claude --continue
+    Without AGENT, the one in your settings runs. What follows AGENT is passed to it unchanged.
 
     Options of untildone stand before AGENT. With --no-review, the checks alone decide.
     """
