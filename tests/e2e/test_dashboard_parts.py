@@ -56,6 +56,7 @@ from untildone.faces.web.chinese import CHINESE
 from untildone.faces.web.desk import Wanted
 from untildone.faces.web.fields import GROUPS, Field, Kind, fields, grouped, meant, profile_schema, shown
 from untildone.faces.web.listing import BoardPages
+from untildone.faces.web.panels.gates import why_failed
 from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.patches import patches
 from untildone.faces.web.policy import policy
@@ -320,6 +321,19 @@ class TestTexts:
         assert Texts(Language.SIMPLIFIED).sentence(reason_of(used_up)) == "没有剩余轮次，已停止。已用 3 / 3 轮。"
         other = replace(loop, reason="The agent is missing.")
         assert Texts(Language.SIMPLIFIED).sentence(reason_of(other)) == "The agent is missing."
+
+    @pytest.mark.parametrize(
+        ("exit_code", "reason", "chinese"),
+        [
+            (2, "exit code 2", "退出码 2"),
+            (0, "ran no test", "没有运行任何测试"),
+            (None, "the supervisor asks for more", "监督者要求继续完善"),
+            (None, "timed out after 7 s", "timed out after 7 s"),
+        ],
+    )
+    def test_why_a_gate_failed_is_translated(self, exit_code: int | None, reason: str, chinese: str) -> None:
+        result = GateResult("check", "make", passed=False, exit_code=exit_code, reason=reason)
+        assert Texts(Language.SIMPLIFIED).sentence(why_failed(result)) == chinese
 
     @pytest.mark.parametrize(
         ("message", "left", "chinese"),

@@ -190,6 +190,12 @@ _PAGES: dict[str, tuple[str, str]] = {
     "interrupted (timeout)": ("被中断（超时）", "被中斷（逾時）"),
     "interrupted (budget)": ("被中断（预算）", "被中斷（預算）"),
     "interrupted (crash)": ("被中断（运行者崩溃）", "被中斷（執行者當機）"),
+    # Why a gate failed
+    "exit code {n}": ("退出码 {n}", "結束代碼 {n}"),
+    "ran no test": ("没有运行任何测试", "沒有執行任何測試"),
+    "could not be started": ("无法启动", "無法啟動"),
+    "nothing changed in the workspace": ("工作区中没有任何改动", "工作區中沒有任何改動"),
+    "the supervisor asks for more": ("监督者要求继续完善", "監督者要求繼續完善"),
     "No claim yet": ("还没有完成声明", "還沒有完成聲明"),
     "When the agent says that it is done, the gates are asked.": (
         "当智能体自称完成时，将检查关卡。",

@@ -7,6 +7,7 @@ from nicegui import ui
 from untildone.core.limits import duration
 from untildone.core.loop import RunningGate
 from untildone.core.model import GateResult
+from untildone.core.sentence import Sentence
 from untildone.faces.web import pieces
 from untildone.faces.web.desk import Desk, Sight
 from untildone.faces.web.pieces import box, card, text
@@ -67,7 +68,7 @@ class Gates:
                     t("passed") if result.passed else t("failed"), "chip good" if result.passed else "chip bad", "span"
                 )
                 text(result.command or t(result.gate.replace("_", " ")), "mono wrap")
-            failed = [result.reason] if result.reason and not result.passed else []
+            failed = [t.sentence(why_failed(result))] if result.reason and not result.passed else []
             text(" · ".join([*failed, duration(result.seconds)]), "quiet wrap")
             if result.tail.strip():
                 with box("aside", "details") as folded:
@@ -78,3 +79,10 @@ class Gates:
 
     async def tick(self) -> None:
         return
+
+
+def why_failed(result: GateResult) -> str:
+    """The reason of a failed gate. The journal holds it in English; with a number in it, it is made again from the result's
+    own value, so that it can be translated."""
+    made = Sentence("exit code {n}", n=result.exit_code)
+    return made if made == result.reason else result.reason
