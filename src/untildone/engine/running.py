@@ -31,6 +31,8 @@ from untildone.engine.surroundings import NobodyWatches, Observer, Person, Signa
 if TYPE_CHECKING:
     from untildone.store import Store
 
+LONG_WAIT = 5.0
+"""Seconds. A loop that waits longer for a usage limit leaves its slot of a server or machine to another loop meanwhile."""
 LOOK_EVERY = 0.02
 """Seconds between two looks at the journal while the loop waits."""
 

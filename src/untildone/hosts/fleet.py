@@ -21,8 +21,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.engine import archiving
 from untildone.engine.engine import Engine
+from untildone.engine.running import LONG_WAIT
 from untildone.engine.surroundings import Surroundings
-from untildone.hosts.patience import LONG_WAIT
 from untildone.store import Seen, Store
 from untildone.system.guard import Guard
 

@@ -340,14 +340,15 @@ def receipt(store: Store, loop_id: str) -> str | None:
 
 
 def await_release(store: Store, loop_id: str, within: float) -> None:
-    """Wait until the runner of a loop that has ended, or is to stop, has released the lease: then the loop is archived."""
+    """Wait until a loop that is ending has ended and its runner has released the lease: then it is archived."""
     deadline = time.monotonic() + within
-    while _is_ending(store.load(loop_id)) and store.is_driven(loop_id) and time.monotonic() < deadline:
+    while _is_ending(store, loop_id) and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY)
 
 
-def _is_ending(loop: Loop) -> bool:
-    return loop.status.ended or loop.stop is not None
+def _is_ending(store: Store, loop_id: str) -> bool:
+    loop = store.load(loop_id)
+    return store.is_driven(loop_id) if loop.status.ended else loop.stop is not None
 
 
 @contextmanager

@@ -19,11 +19,11 @@ from untildone.core.model import Outcome, Status, Urgency
 from untildone.core.value import replace
 from untildone.engine import archiving
 from untildone.engine.engine import Engine
+from untildone.engine.running import LONG_WAIT
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import Surroundings
 from untildone.hosts.cluster.publishing import Published
 from untildone.hosts.cluster.workflow import Step, Then
-from untildone.hosts.patience import LONG_WAIT
 from untildone.store import Store
 
 BUSY_ELSEWHERE = 2.0

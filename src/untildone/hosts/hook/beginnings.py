@@ -96,7 +96,7 @@ def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -
     """The agent's running turn is the loop's next iteration; process `holder` has its session. UsageError if the loop cannot go on."""
     note = Note(str(store.root), session_id, loop_id, holder=holder)
     with leased(store, loop_id, Host.HOOK) as stepper:
-        stepper.look_first()
+        stepper.take_up()
         hands = _Begins(stepper, note)
         loop = stepper.run(hands)
         if hands.begun is None and loop.works_in_session:
