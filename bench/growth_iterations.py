@@ -143,7 +143,7 @@ def _checkpoint(stage: Stage) -> Path:
 
 def _make_history(stage: Stage, size: int) -> None:
     """Append the last real iteration again, with other numbers and words, until there are so many."""
-    with stage.store.claim(stage.loop_id) as journal:
+    with stage.store.lease(stage.loop_id) as journal:
         template = _last_iteration(list(deque((entry.event for entry in journal.entries()), maxlen=SOME)))
         done = journal.loop.spend.iterations
         for numbers in _batches(range(done + 1, size + 1)):

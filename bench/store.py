@@ -56,7 +56,7 @@ def _appends(files: Store, database: Store, times: int) -> Iterator[Row]:
         took: dict[str, list[float]] = {}
         for kind, store in (("files", files), ("database", database)):
             store.create(loop_created(f"loop-append-{events}"))
-            with store.claim(f"loop-append-{events}") as journal:
+            with store.lease(f"loop-append-{events}") as journal:
                 append = _appending(journal, events)
                 took[kind] = [seconds_of(append) * 1000 for _ in range(times)]
         yield Row(what, figure(took["database"], "ms"), BESIDE, figure(took["files"], "ms"))
@@ -71,7 +71,7 @@ def _crowd(database: Store, times: int) -> Row:
 
     def write(number: int) -> float:
         database.create(loop_created(f"loop-crowd-{number}"))
-        with database.claim(f"loop-crowd-{number}") as journal:
+        with database.lease(f"loop-crowd-{number}") as journal:
             return seconds_of(lambda: [journal.append(MessageSent("hello")) for _ in range(times)]) / times * 1000
 
     alone = write(0)
@@ -99,7 +99,7 @@ def _loads(files: Store, database: Store, sizes: Sequence[int]) -> Iterator[Row]
     for kind, store in (("files", files), ("Postgres", database)):
         for size in sizes:
             store.create(loop_created(f"loop-{size}"))
-            with store.claim(f"loop-{size}") as journal:
+            with store.lease(f"loop-{size}") as journal:
                 for number in range(0, size, 10):
                     events = [event for each in range(number, number + 10) for event in iteration(each + 1)]
                     journal.append(*events, sync=False)
@@ -113,7 +113,7 @@ def _hearing(database: Store, elsewhere: Store, times: int) -> Row:
     """From a person's word in one process to the runner that looks fifty times a second in another."""
     database.create(loop_created("loop-heard"))
     delays: list[float] = []
-    with database.claim("loop-heard") as runner, closing(elsewhere.open("loop-heard")) as control:
+    with database.lease("loop-heard") as runner, closing(elsewhere.open("loop-heard")) as control:
         runner.catch_up()
         for _ in range(times):
             began = time.perf_counter()

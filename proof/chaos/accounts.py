@@ -93,7 +93,7 @@ class Account:
             self._take(line, kind)
         if kind == "runner_claimed":
             token = line.fields["token"]
-            self._must(line, ORDER, "a runner claims a loop once", token not in self._tokens)
+            self._must(line, ORDER, "a runner takes a lease once", token not in self._tokens)
             self._tokens.add(token)
         self.standings[line.seq] = self.standing
 

@@ -17,7 +17,7 @@ from proof.chaos.tally import Tally
 from proof.chaos.words import Ledger, Word
 
 from untildone.core.errors import UntilDoneError
-from untildone.core.events import RunnerClaimed
+from untildone.core.events import RunnerLeased
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 from untildone.store import layout
@@ -164,8 +164,8 @@ class Case:
     def last_runner(self) -> int | None:
         """The process that drove the loop last, also when the loop itself has forgotten it."""
         with suppress(UntilDoneError), closing(self.ground.store.open(self.loop_id)) as journal:
-            claims = [entry.event.pid for entry in journal.entries() if isinstance(entry.event, RunnerClaimed)]
-            return claims[-1] if claims else None
+            leases = [entry.event.pid for entry in journal.entries() if isinstance(entry.event, RunnerLeased)]
+            return leases[-1] if leases else None
         return None
 
     def agents(self) -> list[int]:

@@ -170,14 +170,14 @@ def freeze_runner(case: Case, draw: float) -> bool:
     runner = case.await_runner()
     if runner is None or case.desk is not None:
         return False
-    before = laws.claims(case)
+    before = laws.leases(case)
 
     def others_try() -> None:
         case.start_runner("_drive", case.loop_id)
         second_runner(case, draw)
         if processes.stands_still(runner, 0.0) and before and before[-1] == runner:
-            news = laws.claims(case)[len(before) :]
-            told = [f"runner {runner} stands still, and {news} claimed its loop"] if news else []
+            news = laws.leases(case)[len(before) :]
+            told = [f"runner {runner} stands still, and {news} leased its loop"] if news else []
             case.tally.law(case.story.number, "no two runners at once", told)
 
     return _frozen(case, [runner], others_try, busy=lambda: laws.is_writing(case))

@@ -86,8 +86,8 @@ def excuse(case: Case, before: list[bytes], after: list[bytes], covered: int) ->
 # --- what blows ask ---
 
 
-def claims(case: Case) -> list[int]:
-    """The runners that have claimed the loop, in order."""
+def leases(case: Case) -> list[int]:
+    """The process ids of the runners that leased the loop, in order."""
     lines = accounts.readable(journal(case))
     return [line.fields["pid"] for line in lines if line.event == "runner_claimed"]
 
@@ -303,14 +303,14 @@ def _not_alone(case: Case) -> list[str]:
 
 
 def _by_turns(case: Case) -> list[str]:
-    """Once an agent of another runner was started, none of the runner before is, unless it claimed the loop once more, as a server
+    """Once an agent of another runner was started, none of the runner before is, unless it leased the loop once more, as a server
     may. (Of one that died meanwhile, init is the parent.)"""
-    claimed = Counter(pid for pid, _ in groupby(claims(case)))
+    leased = Counter(pid for pid, _ in groupby(leases(case)))
     if case.is_damaged:
-        # Which claims there were may be lost.
-        claimed = Counter({pid: times for pid, times in claimed.items() if case.desk is None})
-    runners = [parent for parent, _ in groupby(call.parent for call in case.calls() if call.parent in claimed)]
-    again = {parent for parent in runners if runners.count(parent) > claimed[parent]}
+        # The entries of leases may be lost.
+        leased = Counter({pid: times for pid, times in leased.items() if case.desk is None})
+    runners = [parent for parent, _ in groupby(call.parent for call in case.calls() if call.parent in leased)]
+    again = {parent for parent in runners if runners.count(parent) > leased[parent]}
     return [f"runners {sorted(again)} started agents after others had: {runners}"] if again else []
 
 

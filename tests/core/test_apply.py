@@ -25,7 +25,7 @@ from untildone.core.events import (
     PromptReinjected,
     Rested,
     ResumeRequested,
-    RunnerClaimed,
+    RunnerLeased,
     SessionOpened,
     SessionRead,
     StartRequested,
@@ -99,7 +99,7 @@ LOOPS = {
     Status.FAILED: after(Rested(Outcome.FAILED), of=RUNNING),
 }
 EVERY_EVENT: tuple[Event, ...] = (
-    RunnerClaimed("token", 7, "here"),
+    RunnerLeased("token", 7, "here"),
     StartRequested(),
     PauseRequested(),
     ResumeRequested(skip_wait=True),
@@ -130,7 +130,7 @@ EVERY_EVENT: tuple[Event, ...] = (
 
 @pytest.mark.parametrize(
     "over",
-    [GatesRan((FAILED,)), begins(), Rested(Outcome.PAUSED), RunnerClaimed("t", 1, "here")],
+    [GatesRan((FAILED,)), begins(), Rested(Outcome.PAUSED), RunnerLeased("t", 1, "here")],
     ids=["spoke", "next turn", "rest", "new runner"],
 )
 def test_a_check_runs_until_it_speaks_or_nobody_waits_for_it(over: Event) -> None:
@@ -217,7 +217,7 @@ def test_resume_forgets_outcome_stall_and_the_question_to_the_person() -> None:
 
 
 def test_rest_clears_orders_runner_and_turn_and_gives_back_what_the_turn_carried() -> None:
-    loop = after(MessageSent("hello"), RunnerClaimed("t", 1, "here"), begins(messages=1), PauseRequested(), of=RUNNING)
+    loop = after(MessageSent("hello"), RunnerLeased("t", 1, "here"), begins(messages=1), PauseRequested(), of=RUNNING)
     rested = after(Rested(Outcome.FAILED, "no key"), of=loop)
     assert (rested.turn, rested.pause, rested.stop, rested.runner) == (None, None, None, None)
     assert rested.inbox == ("hello",)
@@ -369,7 +369,7 @@ def test_a_warning_is_due_again_once_the_budget_was_raised() -> None:
 
 def test_who_drives_what_was_seen_and_what_tasks_there_are() -> None:
     loop = after(
-        RunnerClaimed("token", 7, "here"),
+        RunnerLeased("token", 7, "here"),
         WorkspaceSeen(Changes("seen", head="abc")),
         TasksChanged((TaskChange("1", "write it"), TaskChange("2", "test it"))),
         LiveStateSeen("# state"),
@@ -387,9 +387,9 @@ def test_who_drives_what_was_seen_and_what_tasks_there_are() -> None:
     [
         ((), ""),
         ((StartRequested(Host.SERVER),), "server"),
-        ((StartRequested(Host.SERVER), RunnerClaimed("t", 1, "here", Host.SERVER), Rested(Outcome.BUDGET)), "server"),
-        ((StartRequested(Host.SERVER), RunnerClaimed("t", 1, "here")), "terminal"),
-        ((StartRequested(Host.SERVER), RunnerClaimed("t", 1, "here", Host.NONE)), "server"),
+        ((StartRequested(Host.SERVER), RunnerLeased("t", 1, "here", Host.SERVER), Rested(Outcome.BUDGET)), "server"),
+        ((StartRequested(Host.SERVER), RunnerLeased("t", 1, "here")), "terminal"),
+        ((StartRequested(Host.SERVER), RunnerLeased("t", 1, "here", Host.NONE)), "server"),
         ((StartRequested(), ResumeRequested(host=Host.SERVER)), "server"),
         ((StartRequested(Host.SERVER), StartRequested()), "server"),
         ((StartRequested(Host.SERVER), ResumeRequested()), "server"),

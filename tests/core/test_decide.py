@@ -221,7 +221,7 @@ def test_a_supervisor_who_changes_nothing_costs_no_second_check() -> None:
 @pytest.mark.parametrize(("now", "times"), [("as it was", 1), ("edited meanwhile", 2)])
 def test_what_changed_while_nobody_drove_the_loop_is_judged_anew(now: str, times: int) -> None:
     ran = looping(by_role(DONE, Answer(AGREED)), checks=("make",), review=True)
-    ran.claim()
+    ran.lease()
     while not ran.gates_run:
         ran.step()
     ran.tell("pause", PauseRequested())
@@ -392,7 +392,7 @@ def test_a_person_who_interrupts_is_asked_and_may_leave_and_resume() -> None:
 
 def test_a_turn_that_nobody_finished_is_written_down_and_stays_counted() -> None:
     driver = looping(["lost", DONE], Budget(iterations=2))
-    driver.claim()
+    driver.lease()
     driver.journal.append(TurnStarted(Role.WORKER, 1, 1, "worker", SessionUse.NEW, "prompt"))
     driver.crash()
     assert driver.run().spend.iterations == 2
@@ -401,7 +401,7 @@ def test_a_turn_that_nobody_finished_is_written_down_and_stays_counted() -> None
 
 def test_an_answer_that_was_written_down_is_not_asked_for_again() -> None:
     driver = looping([DONE], checks=("make",))
-    driver.claim()
+    driver.lease()
     driver.step()
     driver.crash()
     assert driver.run().outcome is Outcome.VERIFIED

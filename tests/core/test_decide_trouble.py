@@ -211,7 +211,7 @@ def test_a_fork_of_no_use_is_left_for_a_fresh_reviewer_who_is_shown_the_work(kin
 @pytest.mark.parametrize(("set_back", "waits"), [(0.0, True), (30.0, True), (120.0, False), (86_400.0, False)])
 def test_a_clock_that_was_set_back_makes_no_retry_wait_for_hours(set_back: float, waits: bool) -> None:
     driver = looping([failing(FailureKind.CRASHED), DONE])
-    driver.claim()
+    driver.lease()
     while not isinstance(driver.step(), Wait):
         pass
     driver.clock.now -= set_back

@@ -143,7 +143,7 @@ class LoopMachine(RuleBasedStateMachine):
         spare = replace(worker, profile="spare") if fallback else None
         self.driver.create(LoopSettings("ralph", worker, "/workspace", fallback=spare, **chosen), budget)
         self.say("start", StartRequested())
-        self.driver.claim()
+        self.driver.lease()
 
     def say(self, verb: str, event: Event) -> None:
         try:
@@ -186,7 +186,7 @@ class LoopMachine(RuleBasedStateMachine):
         except Crash:
             assert len(self.driver.entries) == seq - before
         self.driver.crash()
-        self.driver.claim()
+        self.driver.lease()
 
     @rule(event=controls)
     def control(self, event: Event) -> None:
@@ -273,7 +273,7 @@ def test_a_wait_is_over_when_its_time_has_come() -> None:
     given = iter([limited, Answer(PROMISE)])
     driver = Driver(lambda _action, _loop: next(given))
     driver.create(LoopSettings("ralph", AgentChoice("worker", "scripted"), "/workspace"), Budget(iterations=1)).start()
-    driver.claim()
+    driver.lease()
     while not isinstance(driver.step(), Wait):
         pass
     assert isinstance(driver.step(), Wait)

@@ -14,7 +14,7 @@ from tests.support.cluster import HEARTBEAT_TIMEOUT, PATIENCE, TestCluster, Work
 from tests.support.postgres import Cluster as Postgres
 from tests.support.temporal import Temporal
 
-from untildone.core.events import Entry, RunnerClaimed, TurnEnded, TurnInterrupted, TurnStarted
+from untildone.core.events import Entry, RunnerLeased, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, SessionUse, Status, Urgency
 from untildone.operations import verbs
@@ -31,19 +31,19 @@ def started(cluster: TestCluster, loop_id: str) -> list[TurnStarted]:
     return [entry.event for entry in cluster.entries(loop_id) if isinstance(entry.event, TurnStarted)]
 
 
-def claims(cluster: TestCluster, loop_id: str, machine: str) -> list[Entry]:
+def leases(cluster: TestCluster, loop_id: str, machine: str) -> list[Entry]:
     return [entry for entry in cluster.entries(loop_id) if machine_of(entry) == machine]
 
 
 def machine_of(entry: Entry) -> str | None:
-    """The machine that claimed the loop with this entry; None if the entry is no claim."""
-    return entry.event.machine if isinstance(entry.event, RunnerClaimed) else None
+    """The machine that leased the loop with this entry; None if the entry is no lease."""
+    return entry.event.machine if isinstance(entry.event, RunnerLeased) else None
 
 
 def turns_since(cluster: TestCluster, loop_id: str, machine: str) -> list[TurnStarted]:
-    """The turns that began after that machine claimed the loop first."""
-    claimed = claims(cluster, loop_id, machine)
-    since = claimed[0].seq if claimed else float("inf")
+    """The turns that began after that machine leased the loop first."""
+    leased = leases(cluster, loop_id, machine)
+    since = leased[0].seq if leased else float("inf")
     entries = (entry for entry in cluster.entries(loop_id) if entry.seq > since)
     return [entry.event for entry in entries if isinstance(entry.event, TurnStarted)]
 
@@ -83,7 +83,7 @@ def test_a_loop_goes_from_its_start_to_its_receipt(cluster: TestCluster) -> None
     cluster.until_rest([loop_id])
     holds_together(cluster, loop_id, 3)
     assert rounds(cluster, loop_id) == [1, 2, 3]
-    assert [machine_of(entry) for entry in claims(cluster, loop_id, "one")] == ["one"]
+    assert [machine_of(entry) for entry in leases(cluster, loop_id, "one")] == ["one"]
     receipt = until(lambda: cluster.store.receipt(loop_id))
     assert '"path": "steps"' in receipt
     # Nothing but its branch is left of it on the remote.
@@ -104,8 +104,8 @@ def test_a_killed_worker_is_replaced_in_mid_iteration(cluster: TestCluster) -> N
     assert {loop.outcome for loop in loops} == {Outcome.VERIFIED}
     for loop_id in loop_ids:
         holds_together(cluster, loop_id, 2)
-    left = [name for name in at_work if claims(cluster, name, "two")]
-    after = [claims(cluster, name, "two")[0].at - killed_at for name in left]
+    left = [name for name in at_work if leases(cluster, name, "two")]
+    after = [leases(cluster, name, "two")[0].at - killed_at for name in left]
     print(f"taken over after {[round(each, 1) for each in after]} s; the heartbeat time-out is {HEARTBEAT_TIMEOUT} s")
 
 
@@ -117,13 +117,13 @@ def test_a_frozen_worker_can_neither_write_nor_publish_when_it_thaws(cluster: Te
     one.signal(signal.SIGSTOP)
     frozen_at = time.time()
     two = cluster.worker("two", apart=True)
-    taken = until(lambda: claims(cluster, loop_id, "two"), 120)[0]
+    taken = until(lambda: leases(cluster, loop_id, "two"), 120)[0]
     print(f"taken over {taken.at - frozen_at:.1f} s after the freeze; the heartbeat time-out is {HEARTBEAT_TIMEOUT} s")
     one.signal(signal.SIGCONT)
     until(lambda: not set(stale) & set(cluster.agents(loop_id)))
     cluster.until_rest([loop_id])
     holds_together(cluster, loop_id, 1)
-    assert len(claims(cluster, loop_id, "one")) == 1
+    assert len(leases(cluster, loop_id, "one")) == 1
     assert [type(entry.event) for entry in cluster.entries(loop_id)].count(TurnEnded) == 1
     # The round that the frozen machine was in is not among those published.
     assert 1 not in rounds(cluster, loop_id)
@@ -274,7 +274,7 @@ def test_loops_share_a_slot(cluster: TestCluster) -> None:
     """One slot, and loops that would keep it for ever: each gets its share."""
     cluster.worker("one", "--slots", "1", "--share", "1")
     loop_ids = [cluster.run(f"loop-{name}", iterations=100, **cluster.stepping_agent(99, 0.3)) for name in "ab"]
-    until(lambda: all(len(claims(cluster, name, "one")) >= 2 for name in loop_ids))
+    until(lambda: all(len(leases(cluster, name, "one")) >= 2 for name in loop_ids))
     for loop_id in loop_ids:
         assert not any(isinstance(entry.event, TurnInterrupted) for entry in cluster.entries(loop_id))
 

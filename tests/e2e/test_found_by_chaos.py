@@ -71,7 +71,7 @@ def test_the_receipt_of_a_loop_that_is_just_being_put_away_is_waited_for(cli: Co
     loop_id, folder = not_put_away(cli)
     store = FileStore(cli.workspace / ".loop")
     with ThreadPoolExecutor(1) as hands:
-        with store.claim(loop_id):
+        with store.lease(loop_id):
             asked = hands.submit(verbs.receipt, FileStore(cli.workspace / ".loop"), loop_id)
             assert wait([asked], timeout=0.3).not_done
         told = asked.result(timeout=30)
@@ -222,7 +222,7 @@ def test_a_loop_that_a_server_drives_stays_the_servers_when_a_terminal_resumes_i
     store = FileStore(tmp_path / ".loop")
     store.create(loop_created("loop-1"))
     verbs.start(store, "loop-1", host=Host.SERVER)
-    with store.claim("loop-1", host=Host.SERVER):
+    with store.lease("loop-1", host=Host.SERVER):
         assert verbs.resume(store, "loop-1").host == "server"
     assert verbs.resume(store, "loop-1").host == "terminal", "nobody has it: whoever resumes it does"
 
@@ -283,7 +283,7 @@ def test_a_resume_in_the_moment_in_which_the_runner_leaves_is_gone_on_with(cli: 
     assert cli.run(*words).code == Outcome.BUDGET.exit_code
     store = FileStore(cli.workspace / ".loop")
     (loop_id,) = store.ids()
-    with store.claim(loop_id):
+    with store.lease(loop_id):
         resumed = cli.start("resume", loop_id, "-r", "+1", "--detach")
         until(lambda: store.load(loop_id).status is Status.RUNNING)
     assert resumed.wait(60) == 0

@@ -18,7 +18,7 @@ from untildone.core.events import (
     LoopCreated,
     MessageSent,
     Rested,
-    RunnerClaimed,
+    RunnerLeased,
     StartRequested,
     WorkspaceSeen,
 )
@@ -180,5 +180,5 @@ def test_nothing_is_written_behind_the_end(tmp_path: Path, begun: bool) -> None:
         Engine(store, around).drive("loop-1")
     finally:
         around.guard.close()
-    *after, claimed = (entry.event for entry in store.open("loop-1").entries())
-    assert (tuple(after), type(claimed)) == (before, RunnerClaimed)
+    *after, leased = (entry.event for entry in store.open("loop-1").entries())
+    assert (tuple(after), type(leased)) == (before, RunnerLeased)

@@ -289,7 +289,7 @@ def test_a_loop_whose_runner_died_before_the_archive_is_archived_later_and_once(
 
 def test_what_another_runner_has_is_left_to_it(store: FileStore) -> None:
     started(store, StopRequested())
-    with store.claim("loop-1") as journal:
+    with store.lease("loop-1") as journal:
         journal.append(Rested(Outcome.STOPPED))
         archiving.recover(store, "loop-1")
         assert store.live_ids() == ("loop-1",)

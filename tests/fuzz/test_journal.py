@@ -51,7 +51,7 @@ def journal_of(root: Path, name: str = NAME) -> Path:
 
 
 def drive(store: FileStore, name: str, *numbers: int) -> Loop:
-    with store.claim(name) as journal:
+    with store.lease(name) as journal:
         journal.append(StartRequested(), *(event for number in numbers for event in iteration(number)))
         journal.append(MessageSent("Mind the gap 😀"))
         return journal.loop

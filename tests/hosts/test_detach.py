@@ -32,7 +32,7 @@ store = FileStore(folder / ".loop")
 """
 DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 STAYS = "time.sleep(100)"
-CLAIMS = "with store.claim(loop_id) as journal: "
+LEASES = "with store.lease(loop_id) as journal: "
 
 
 class LooksLate(FileStore):
@@ -111,7 +111,7 @@ def test_one_that_is_killed_as_it_has_claimed_the_loop_has_not_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was said to go on in the background, and nothing did."""
-    runs(monkeypatch, CLAIMS + DIES)
+    runs(monkeypatch, LEASES + DIES)
     loop_id = loop_in(tmp_path)
     with pytest.raises(UntilDoneError, match="did not start: signal 9 ended it") as raised:
         detach.start_runner(LooksLate(tmp_path / ".loop"), loop_id, within=60)
@@ -120,7 +120,7 @@ def test_one_that_is_killed_as_it_has_claimed_the_loop_has_not_started(
 
 
 def test_one_that_fails_as_it_has_claimed_the_loop_tells_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs(monkeypatch, CLAIMS + "sys.exit(print('untildone: The disk is full.', flush=True) or 1)")
+    runs(monkeypatch, LEASES + "sys.exit(print('untildone: The disk is full.', flush=True) or 1)")
     with pytest.raises(UntilDoneError, match=r"did not start: The disk is full\.$") as raised:
         detach.start_runner(LooksLate(tmp_path / ".loop"), loop_in(tmp_path), within=60)
     assert raised.value.exit_code == 1
@@ -136,7 +136,7 @@ def test_one_that_was_quick_did_its_work(tmp_path: Path) -> None:
 def test_one_that_was_through_before_anybody_looked_did_its_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs(monkeypatch, CLAIMS + "journal.append(Rested(Outcome.PAUSED, ''))")
+    runs(monkeypatch, LEASES + "journal.append(Rested(Outcome.PAUSED, ''))")
     store = LooksLate(tmp_path / ".loop")
     assert detach.start_runner(store, loop_in(tmp_path), within=60) == started(store)
 
@@ -145,7 +145,7 @@ def test_one_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.Mo
     runs(monkeypatch, "signal.signal(signal.SIGTERM, signal.SIG_IGN)", "Path(folder, 'deaf').touch()", STAYS)
     monkeypatch.setattr(detach, "END_WITHIN", 0.5)
     store = FileStore(tmp_path / ".loop")
-    with pytest.raises(UntilDoneError, match="did not claim the loop within 3 s") as raised:
+    with pytest.raises(UntilDoneError, match="did not lease the loop within 3 s") as raised:
         detach.start_runner(store, loop_in(tmp_path), within=3)
     assert raised.value.exit_code == 6
     assert not lives(started(store))
@@ -161,5 +161,5 @@ def test_one_that_cannot_be_waited_for_is_ended(tmp_path: Path, monkeypatch: pyt
 
 def test_where_somebody_else_was_quicker_theirs_is_told(tmp_path: Path) -> None:
     loop_id = loop_in(tmp_path)
-    with FileStore(tmp_path / ".loop").claim(loop_id):
+    with FileStore(tmp_path / ".loop").lease(loop_id):
         assert detach.start_runner(FileStore(tmp_path / ".loop"), loop_id, within=60) == os.getpid()

@@ -16,7 +16,7 @@ from tests.support.command_line import until
 
 from untildone import settings
 from untildone.core.errors import LoopBusy, StoreError
-from untildone.core.events import Entry, Rested, RunnerClaimed, TurnInterrupted, TurnStarted
+from untildone.core.events import Entry, Rested, RunnerLeased, TurnInterrupted, TurnStarted
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
@@ -113,10 +113,10 @@ def driven(store: FileStore, fleet: Fleet, loop_ids: list[str]) -> list[tuple[fl
 
 
 def _span(journal: list[Entry]) -> tuple[float, float]:
-    claims = [entry.at for entry in journal if isinstance(entry.event, RunnerClaimed)]
+    leases = [entry.at for entry in journal if isinstance(entry.event, RunnerLeased)]
     rests = [entry.at for entry in journal if isinstance(entry.event, Rested)]
-    assert (len(claims), len(rests)) == (1, 1)
-    return claims[0], rests[0]
+    assert (len(leases), len(rests)) == (1, 1)
+    return leases[0], rests[0]
 
 
 def test_a_loop_that_is_wanted_many_times_is_driven_once(store: FileStore, fleets: Fleets) -> None:
@@ -129,7 +129,7 @@ def test_a_loop_that_is_wanted_many_times_is_driven_once(store: FileStore, fleet
         thread.join()
     rested(store, loop_id)
     kinds = [type(entry.event) for entry in entries(store, loop_id)]
-    assert (kinds.count(RunnerClaimed), kinds.count(TurnStarted)) == (1, 1)
+    assert (kinds.count(RunnerLeased), kinds.count(TurnStarted)) == (1, 1)
 
 
 def test_a_start_that_somebody_else_wrote_is_noticed(store: FileStore, fleets: Fleets) -> None:
@@ -145,7 +145,7 @@ def test_a_loop_of_a_terminal_is_left_alone(store: FileStore, fleets: Fleets) ->
     fleets()
     rested(store, own)
     assert store.load(loop_id).status is Status.RUNNING
-    assert not any(isinstance(entry.event, RunnerClaimed) for entry in entries(store, loop_id))
+    assert not any(isinstance(entry.event, RunnerLeased) for entry in entries(store, loop_id))
 
 
 def test_an_end_leaves_loops_running_and_the_next_fleet_goes_on(store: FileStore, fleets: Fleets) -> None:
@@ -196,8 +196,8 @@ def test_a_loop_at_its_limit_leaves_its_slot(store: FileStore, fleets: Fleets) -
     (loop,) = rested(store, started(store, {"claim": True}, agent="own", profiles={"own": {"agent": "scripted"}}))
     assert loop.outcome is Outcome.CLAIMED
     assert store.load(waits).status is Status.RUNNING
-    claims = [entry for entry in entries(store, waits) if isinstance(entry.event, RunnerClaimed)]
-    assert len(claims) == 1
+    leases = [entry for entry in entries(store, waits) if isinstance(entry.event, RunnerLeased)]
+    assert len(leases) == 1
     verbs.resume(store, waits, skip_wait=True, host=Host.NONE)
     assert rested(store, waits)[0].outcome is Outcome.CLAIMED
 

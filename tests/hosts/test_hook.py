@@ -386,7 +386,7 @@ def test_a_loop_that_somebody_drives_lets_go_and_says_so(session: Session) -> No
 
     session.say("/until-done x")
     store = FileStore(session.cli.workspace / ".loop")
-    with store.claim(store.find("last")):
+    with store.lease(store.find("last")):
         answer = session.stop()
     assert "already being driven" in answer["systemMessage"]
     assert "decision" not in answer

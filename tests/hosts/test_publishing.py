@@ -316,7 +316,7 @@ def test_a_remote_whose_refs_are_locked_for_a_moment_is_asked_again(tmp_path: Pa
 
 
 def test_of_many_machines_that_publish_at_once_the_last_claim_wins(tmp_path: Path, remote: Path) -> None:
-    """Every machine claims, works and publishes on its own; at any time only the newest claim's work gets in."""
+    """Every machine leases, works and publishes on its own; at any time only the work under the newest lease gets in."""
     tokens = [f"2026-01-01T00:00:{second:02d}.000000Z" for second in range(1, 9)]
     published: list[str] = []
 

@@ -51,7 +51,7 @@ class Stage:
         self.driver = Driver(self.answer, self.gate, self.person)
         worker = AgentChoice("worker", "scripted", abilities=play.abilities)
         chosen = LoopSettings(mode, worker, "/workspace", retry_delay=0.0, **play.chosen)
-        self.driver.create(chosen, Budget(iterations=play.budget)).start().claim()
+        self.driver.create(chosen, Budget(iterations=play.budget)).start().lease()
 
     @property
     def loop(self) -> Loop:
@@ -99,7 +99,7 @@ class Stage:
         with suppress(Crash):
             self.work()
         self.driver.crash()
-        self.driver.claim()
+        self.driver.lease()
 
     def edit_file(self, change: Any) -> None:
         shown = self.mode.live_state(self.loop)

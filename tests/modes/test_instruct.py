@@ -310,7 +310,7 @@ def test_the_examples_of_the_design(
     person = Person(said, "That is all.")
     words = [f"Step {n}." for n in range(used)] + [DONE]
     ran = led([*words, "More.", DONE], rounds=limit, interactive=True, person=person)
-    ran.claim()
+    ran.lease()
     while not person.questions:
         ran.step()
     loop = ran.loop
@@ -388,7 +388,7 @@ def test_the_instructor_knows_what_the_worker_remembers(context: Context, memory
 
 def test_the_state_stays_small() -> None:
     ran = led(["x" * 5_000_000, "y", DONE], ["z" * 5_000_000])
-    ran.claim()
+    ran.lease()
     while ran.loop.status is Status.RUNNING:
         ran.step()
         assert len(str(ran.loop.skill_state)) < 2 * instruct.LONGEST_INSTRUCTION

@@ -157,7 +157,7 @@ def test_checks_come_first_and_a_failed_one_spares_the_review() -> None:
 
 def test_a_message_goes_to_the_worker_with_the_feedback() -> None:
     ran = supervised(["I did it."], ["More tests, please.", AGREED])
-    ran.claim()
+    ran.lease()
     while not ran.loop.failed_gates:
         ran.step()
     ran.tell("say", MessageSent("And in French."))

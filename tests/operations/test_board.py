@@ -111,7 +111,7 @@ class TestWithoutALook:
         assert board.counts() == {"created": 1}
         write(store, "loop-1", StartRequested())
         assert board.counts() == {"running": 1}
-        with store.claim("loop-1", Host.SERVER) as journal:
+        with store.lease("loop-1", Host.SERVER) as journal:
             journal.append(LoopRenamed("Another title"))
             assert board.rows()[0].title == "Another title"
             journal.append(Rested(Outcome.VERIFIED))

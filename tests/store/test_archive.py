@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> FileStore:
 
 def ended_loop(store: FileStore, name: str = NAME) -> Loop:
     store.create(loop_created(name))
-    with store.claim(name) as journal:
+    with store.lease(name) as journal:
         journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
         return journal.loop
 

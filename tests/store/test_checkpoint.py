@@ -39,7 +39,7 @@ def offset_in(path: Path) -> int:
 
 def test_the_file_has_what_programs_rely_on(store: FileStore) -> None:
     store.create(loop_created(NAME, "Mend the roof."))
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(StartRequested(), *iteration(1), *iteration(2))
         loop = journal.loop
     path = store.root / f"{NAME}.json"
@@ -102,7 +102,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_loop(store: FileS
     for path in store.root.glob(f"{NAME}.json*"):
         path.unlink()
     (store.root / f"{NAME}.json").mkdir()
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(StartRequested(), *iteration(1))
         loop = journal.loop
     assert store.load(NAME) == loop
@@ -133,9 +133,9 @@ def counted() -> dict[str, int]:
 
 
 def cost_of_iteration(store: FileStore, number: int) -> dict[str, int]:
-    """What one more run with one iteration reads and writes, from claim to release, and then a load."""
+    """What one more run with one iteration reads and writes, from lease to release, and then a load."""
     before = counted() if COUNTED.exists() else {}
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(*iteration(number))
     assert store.load(NAME).spend.iterations == number
     after = counted() if COUNTED.exists() else {}
@@ -149,10 +149,10 @@ def sizes(store: FileStore) -> dict[str, int]:
 
 def test_the_cost_of_an_iteration_does_not_grow_with_those_before_it(store: FileStore) -> None:
     store.create(loop_created(NAME))
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(StartRequested(), *(event for number in range(1, 10) for event in iteration(number)))
     early_cost, early = cost_of_iteration(store, 10), sizes(store)
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         for number in range(11, 5000):
             journal.append(*iteration(number), sync=False)
     before = sizes(store)
@@ -169,11 +169,11 @@ def test_the_cost_of_an_iteration_does_not_grow_with_those_before_it(store: File
 def test_what_follows_the_last_checkpoint_is_all_that_is_folded(store: FileStore) -> None:
     """A runner that died left some entries after its last checkpoint."""
     store.create(loop_created(NAME))
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         for number in range(1, 200):
             journal.append(*iteration(number), sync=False)
     older = {path: path.read_bytes() for path in store.root.glob(f"{NAME}.json*")}
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(*iteration(200), *iteration(201))
         truth = journal.loop
     for path, content in older.items():

@@ -63,7 +63,7 @@ class Kept:
 
 
 def drive(store: FileStore, *events: Event) -> Loop:
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(*events)
         return journal.loop
 
@@ -341,7 +341,7 @@ def test_control_after_an_older_copy_of_the_journal_is_heard(kept: Kept) -> None
 
 
 def test_damage_that_a_runner_meets_on_its_way_is_written_down(kept: Kept) -> None:
-    with kept.store.claim(NAME) as runner:
+    with kept.store.lease(NAME) as runner:
         with kept.journal.open("ab") as file:
             file.write(b"not an entry\n")
         with closing(kept.store.open(NAME)) as control:

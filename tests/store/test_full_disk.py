@@ -87,7 +87,7 @@ def append_until_full(store: FileStore, text: str) -> StoreError:
 def live_through_shortage(connection: Connection, place: Path, shortage: Shortage) -> None:
     store, short = FileStore(place / ".loop"), shortage(place)
     store.create(loop_created(NAME))
-    with store.claim(NAME) as runner:
+    with store.lease(NAME) as runner:
         runner.append(StartRequested(), *iteration(1))
         short.fill()
         problem = append_until_full(store, "x" * 3000)
@@ -109,7 +109,7 @@ def end_in_shortage(connection: Connection, place: Path, shortage: Shortage) -> 
     """The runner comes to its end while no checkpoint can be written."""
     store, short = FileStore(place / ".loop"), shortage(place)
     store.create(loop_created(NAME))
-    with store.claim(NAME) as runner:
+    with store.lease(NAME) as runner:
         runner.append(StartRequested(), *(event for number in range(1, 40) for event in iteration(number)))
         short.fill()
         append_until_full(store, "x" * 3000)
@@ -117,7 +117,7 @@ def end_in_shortage(connection: Connection, place: Path, shortage: Shortage) -> 
         truth = runner.loop
     assert store.load(NAME) == truth
     short.free()
-    with store.claim(NAME) as runner:
+    with store.lease(NAME) as runner:
         assert runner.loop.spend == truth.spend
     connection.send("the same")
 
@@ -173,7 +173,7 @@ def use_without_permission(connection: Connection, place: Path) -> None:
     if os.geteuid() == 0:
         os.seteuid(65534)
     told = []
-    for use in (lambda: store.create(loop_created("loop-2")), lambda: store.claim(NAME).__enter__()):
+    for use in (lambda: store.create(loop_created("loop-2")), lambda: store.lease(NAME).__enter__()):
         with pytest.raises(StoreError) as caught:
             use()
         told.append(caught.value.sentence)

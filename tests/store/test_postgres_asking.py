@@ -91,7 +91,7 @@ def test_loops_to_drive_are_found_by_one_question_unless_an_older_untildone_wrot
 
 def test_whoever_waits_hardly_asks(store: PostgresStore, statements: Callable[[], int]) -> None:
     store.create(loop_created("loop-1"))
-    with store.claim("loop-1") as runner:
+    with store.lease("loop-1") as runner:
         runner.append(StartRequested())
         runner.catch_up()
         time.sleep(1.5)
@@ -112,7 +112,7 @@ def test_a_control_from_elsewhere_is_heard_without_asking(database: str, store: 
     store.create(loop_created("loop-1"))
     with (
         closing(PostgresStore(database, folder=tmp_path)) as elsewhere,
-        store.claim("loop-1") as runner,
+        store.lease("loop-1") as runner,
         closing(elsewhere.open("loop-1")) as control,
     ):
         runner.catch_up()
@@ -132,5 +132,5 @@ def test_followers_hear_the_end(store: PostgresStore, database: str, tmp_path: P
         following = verbs.follow(elsewhere, "loop-1", to_rest=True)
         assert [type(next(following).event).__name__ for _ in range(2)] == ["LoopCreated", "StartRequested"]
         verbs.stop(store, "loop-1")
-        assert [type(entry.event).__name__ for entry in following] == ["StopRequested", "RunnerClaimed", "Rested"]
+        assert [type(entry.event).__name__ for entry in following] == ["StopRequested", "RunnerLeased", "Rested"]
         assert verbs.wait(elsewhere, "loop-1", timeout=30).status.ended

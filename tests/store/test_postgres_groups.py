@@ -42,16 +42,16 @@ def test_no_more_loops_at_once_than_the_group_may_have(stores: tuple[PostgresSto
         one.create(created(name))
     one.create(created("loop-other", group=None))
     one.change_group(NIGHT, max_cost=None, at_once=2)
-    with ExitStack() as claims:
-        claims.enter_context(one.claim("loop-a"))
-        claims.enter_context(two.claim("loop-b", Host.CLUSTER, "2026-01-01"))
-        with pytest.raises(GroupFull, match="as many loops at work as it may have at once"), one.claim("loop-c"):
+    with ExitStack() as leases:
+        leases.enter_context(one.lease("loop-a"))
+        leases.enter_context(two.lease("loop-b", Host.CLUSTER, "2026-01-01"))
+        with pytest.raises(GroupFull, match="as many loops at work as it may have at once"), one.lease("loop-c"):
             pass
-        claims.enter_context(two.claim("loop-other"))
+        leases.enter_context(two.lease("loop-other"))
         assert two.group(NIGHT) == Group(NIGHT, None, 2, 0.0, loops=3, at_work=2)
-        with one.claim("loop-c", host=Host.NONE):
+        with one.lease("loop-c", host=Host.NONE):
             """What only writes down what follows from a control needs no place."""
-    with two.claim("loop-c"):
+    with two.lease("loop-c"):
         assert one.group(NIGHT).at_work == 1
 
 
@@ -59,7 +59,7 @@ def test_a_machine_that_takes_over_a_loop_needs_no_second_place(stores: tuple[Po
     one, two = stores
     one.create(created("loop-a"))
     one.change_group(NIGHT, max_cost=None, at_once=1)
-    with one.claim("loop-a", Host.CLUSTER, "2026-01-01"), two.claim("loop-a", Host.CLUSTER, "2026-01-02"):
+    with one.lease("loop-a", Host.CLUSTER, "2026-01-01"), two.lease("loop-a", Host.CLUSTER, "2026-01-02"):
         assert two.group(NIGHT).at_work == 1
 
 
@@ -69,7 +69,7 @@ def test_the_dollars_of_all_loops_count(stores: tuple[PostgresStore, PostgresSto
     for store, name in ((one, "loop-a"), (two, "loop-b")):
         store.create(created(name))
         assert not one.group(NIGHT).used_up
-        with store.claim(name) as journal:
+        with store.lease(name) as journal:
             said = Answer("So.", session_id="s", usage=Usage(cost_usd=0.6))
             journal.append(TurnStarted(Role.WORKER, 1, 1, "claude", SessionUse.NEW, "Go."))
             journal.append(TurnEnded(Role.WORKER, 1, said, 1.5, Changes("1")))

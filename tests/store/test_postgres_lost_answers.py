@@ -10,7 +10,7 @@ import pytest
 from tests.support.lossy_proxy import LossyProxy
 from tests.support.store_conformance import loop_created
 
-from untildone.core.events import MessageSent, RunnerClaimed
+from untildone.core.events import MessageSent, RunnerLeased
 from untildone.core.kinds import Host
 from untildone.store.postgres import PostgresStore
 
@@ -49,10 +49,10 @@ def test_an_append_is_not_written_twice(store: PostgresStore, door: LossyProxy) 
 def test_a_claim_is_made_once(store: PostgresStore, door: LossyProxy) -> None:
     store.create(loop_created("loop-1"))
     door.lose(b"WITH moved")
-    with store.claim("loop-1", Host.CLUSTER, "2026") as journal:
+    with store.lease("loop-1", Host.CLUSTER, "2026") as journal:
         journal.append(MessageSent("first"))
-        claims = [entry for entry in journal.entries() if isinstance(entry.event, RunnerClaimed)]
-    assert (door.lost, len(claims)) == (1, 1)
+        leases = [entry for entry in journal.entries() if isinstance(entry.event, RunnerLeased)]
+    assert (door.lost, len(leases)) == (1, 1)
 
 
 def test_a_loop_is_created_once(store: PostgresStore, door: LossyProxy) -> None:

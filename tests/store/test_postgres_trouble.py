@@ -94,7 +94,7 @@ def test_a_server_that_crashes_loses_and_doubles_nothing(
     with (
         process(say_on, database, "one", tmp_path) as (_, first),
         process(say_on, database, "two", tmp_path) as (_, second),
-        store.claim("loop-1") as runner,
+        store.lease("loop-1") as runner,
     ):
         one, two = Writer(first), Writer(second)
         runner.append(StartRequested())
@@ -138,7 +138,7 @@ def test_connections_that_are_cut_lose_and_double_nothing(database: str, store: 
             connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}".encode())
         time.sleep(0.3)
 
-    with meanwhile(cut), store.claim("loop-1") as journal:
+    with meanwhile(cut), store.lease("loop-1") as journal:
         for number in range(40):
             journal.append(MessageSent(f"one {number}"))
             journal.catch_up()
@@ -205,7 +205,7 @@ def test_a_server_that_stays_away_is_told_in_time(
 
 
 def test_a_checkpoint_spares_reading_the_journal(database: str, store: PostgresStore) -> None:
-    with store.claim("loop-1") as journal:
+    with store.lease("loop-1") as journal:
         for number in range(1, 40):
             journal.append(*iteration(number))
         loop = journal.loop
@@ -223,7 +223,7 @@ def test_a_damaged_entry_is_passed_over_and_told(database: str, store: PostgresS
         journal.append(MessageSent("one 0"), MessageSent("one 1"), MessageSent("one 2"))
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("UPDATE untildone.entries SET line = replace(line, 'one 1', 'one 9') WHERE seq = 3")
-    with store.claim("loop-1") as journal:
+    with store.lease("loop-1") as journal:
         journal.append(StartRequested())
         assert journal.loop.inbox == ("one 0", "one 2")
         told = [type(entry.event).__name__ for entry in journal.entries()]

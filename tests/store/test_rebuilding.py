@@ -16,7 +16,7 @@ from untildone.store.files import FileStore
 def a_loop_that_worked(root: Path) -> FileStore:
     store = FileStore(root)
     store.create(loop_created("loop-1", "write the docs"))
-    with store.claim("loop-1") as journal:
+    with store.lease("loop-1") as journal:
         for number in (1, 2, 3):
             journal.append(*iteration(number))
             store.spool("loop-1", f"{number:04d}").write(b"{}\n")
@@ -31,7 +31,7 @@ def test_the_whole_state_is_lost(tmp_path: Path) -> None:
     loop = store.load("loop-1")
     assert (loop.description, loop.spend.iterations) == ("write the docs", 3)
     assert (loop.status, loop.outcome) == (Status.PAUSED, Outcome.INTERRUPTED)
-    with store.claim("loop-1") as journal:
+    with store.lease("loop-1") as journal:
         assert any("rebuilt" in detail for detail in journal.repairs)
 
 

@@ -48,7 +48,7 @@ def test_a_secret_reaches_no_file(tmp_path: Path, secret: str) -> None:
     workspace = tmp_path / "workspace"
     store = FileStore(tmp_path / ".loop", Redactor.from_environment({"SERVICE_TOKEN": secret}))
     store.create(loop_created(NAME, said))
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(
             StartRequested(),
             MessageSent(said),
@@ -76,7 +76,7 @@ def test_a_secret_reaches_no_file(tmp_path: Path, secret: str) -> None:
 def test_a_password_that_is_a_word_of_ours_makes_no_loop_unreadable(tmp_path: Path, password: str) -> None:
     store = FileStore(tmp_path / ".loop", Redactor.from_environment({"DB_PASSWORD": password}))
     store.create(loop_created(NAME, f"The password is {password}."))
-    with store.claim(NAME) as journal:
+    with store.lease(NAME) as journal:
         journal.append(StartRequested(), *iteration(1))
     for root in (store, FileStore(store.root)):
         with closing(root.open(NAME)) as journal:

@@ -34,7 +34,7 @@ from untildone.core.events import (
     MessageSent,
     PauseRequested,
     Rested,
-    RunnerClaimed,
+    RunnerLeased,
     StartRequested,
     TurnEnded,
     TurnStarted,
@@ -106,15 +106,15 @@ def write_messages(connection: Connection, factory: StoreFactory, loop_id: str, 
 
 
 def hold_claim(connection: Connection, factory: StoreFactory, loop_id: str) -> None:
-    with factory().claim(loop_id):
-        connection.send("claimed")
+    with factory().lease(loop_id):
+        connection.send("leased")
         connection.recv()
 
 
 def try_claim(connection: Connection, factory: StoreFactory, loop_id: str) -> None:
     try:
-        with factory().claim(loop_id):
-            connection.send("claimed")
+        with factory().lease(loop_id):
+            connection.send("leased")
     except LoopBusy as problem:
         connection.send(problem.sentence)
 
@@ -155,13 +155,13 @@ class StoreConformance:
             with pytest.raises(UsageError) as caught:
                 use(bad)
             assert caught.value.hint
-        with pytest.raises(UsageError), store.claim(bad):
+        with pytest.raises(UsageError), store.lease(bad):
             pass
 
     def test_a_loop_that_is_not_there_is_said_to_be(self, store: Store) -> None:
         with pytest.raises(LoopNotFound, match="There is no loop 'nothing'"):
             store.load("nothing")
-        with pytest.raises(LoopNotFound), store.claim("nothing"):
+        with pytest.raises(LoopNotFound), store.lease("nothing"):
             pass
         assert store.ids() == ()
 
@@ -214,7 +214,7 @@ class StoreConformance:
 
     def test_a_loaded_loop_is_the_fold_of_its_entries(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with store.claim("loop-1") as journal:
+        with store.lease("loop-1") as journal:
             journal.append(StartRequested())
             for number in range(1, 30):
                 journal.append(*iteration(number), sync=False)
@@ -231,7 +231,7 @@ class StoreConformance:
         writers = [process(write_messages, factory, "loop-1", writer) for writer in range(WRITERS)]
         with writers[0] as one, writers[1] as two, writers[2] as three, writers[3] as four:
             connections = [connection for _, connection in (one, two, three, four)]
-            with store.claim("loop-1") as journal:
+            with store.lease("loop-1") as journal:
                 seen = [*journal.append(StartRequested())]
                 assert [heard(connection) for connection in connections] == ["ready"] * WRITERS
                 for connection in connections:
@@ -250,33 +250,33 @@ class StoreConformance:
         store = factory()
         store.create(loop_created("loop-1"))
         assert not store.is_driven("loop-1")
-        with store.claim("loop-1") as journal:
+        with store.lease("loop-1") as journal:
             assert factory().is_driven("loop-1")
             assert journal.loop.runner is not None
-            with pytest.raises(LoopBusy, match="already being driven"), factory().claim("loop-1"):
+            with pytest.raises(LoopBusy, match="already being driven"), factory().lease("loop-1"):
                 pass
             with process(try_claim, factory, "loop-1") as (_, connection):
                 assert "already being driven" in str(heard(connection))
         assert not store.is_driven("loop-1")
         with process(try_claim, factory, "loop-1") as (_, connection):
-            assert heard(connection) == "claimed"
+            assert heard(connection) == "leased"
 
     def test_a_claim_is_in_the_journal(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with store.claim("loop-1"), closing(store.open("loop-1")) as journal:
-            assert [type(entry.event) for entry in journal.entries()] == [LoopCreated, RunnerClaimed]
+        with store.lease("loop-1"), closing(store.open("loop-1")) as journal:
+            assert [type(entry.event) for entry in journal.entries()] == [LoopCreated, RunnerLeased]
 
     def test_a_claim_ends_with_the_death_of_its_holder(self, factory: StoreFactory) -> None:
         store = factory()
         store.create(loop_created("loop-1"))
         with process(hold_claim, factory, "loop-1") as (child, connection):
-            assert heard(connection) == "claimed"
+            assert heard(connection) == "leased"
             assert store.is_driven("loop-1")
             child.kill()
             child.join(PATIENCE)
             # A server hears of it when the connection breaks, a moment later.
             until(lambda: not store.is_driven("loop-1"), PATIENCE)
-            with store.claim("loop-1") as journal:
+            with store.lease("loop-1") as journal:
                 assert journal.loop.runner is not None
                 assert journal.loop.runner.pid != child.pid
 
@@ -289,14 +289,14 @@ class StoreConformance:
                 pool.submit(look_until, finished, factory())
             try:
                 for _ in range(30):
-                    with store.claim("loop-1"):
+                    with store.lease("loop-1"):
                         assert store.is_driven("loop-1")
             finally:
                 finished.set()
 
     def test_control_reaches_the_runner(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with store.claim("loop-1") as runner, closing(store.open("loop-1")) as control:
+        with store.lease("loop-1") as runner, closing(store.open("loop-1")) as control:
             runner.append(StartRequested())
             control.append(PauseRequested())
             assert [entry.event for entry in runner.catch_up()] == [PauseRequested()]
@@ -311,7 +311,7 @@ class StoreConformance:
                     journal.append(StartRequested(Host.SERVER if name == "loop-3" else Host.CLUSTER))
         assert factory().running_ids(Host.CLUSTER) == ("loop-1", "loop-2")
         assert factory().running_ids(Host.SERVER) == ("loop-3",)
-        with store.claim("loop-1", Host.CLUSTER, "2026") as journal:
+        with store.lease("loop-1", Host.CLUSTER, "2026") as journal:
             assert factory().running_ids(Host.CLUSTER) == ("loop-1", "loop-2")
             journal.append(*iteration(1), Rested(Outcome.CLAIMED))
         assert factory().running_ids(Host.CLUSTER) == ("loop-2",)
@@ -322,7 +322,7 @@ class StoreConformance:
         store = factory()
         for name in ("loop-1", "loop-2"):
             store.create(loop_created(name))
-        with store.claim("loop-1") as journal:
+        with store.lease("loop-1") as journal:
             journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
             ended = journal.loop
         for _ in range(2):

@@ -51,7 +51,7 @@ class RecordsConformance:
     def test_a_survey_tells_how_loops_stand(self, store: Store) -> None:
         for name in ("loop-1", "loop-2", "loop-3"):
             store.create(loop_created(name, f"The task of {name}."))
-        with store.claim("loop-2"):
+        with store.lease("loop-2"):
             found = list(store.survey(("loop-3", "loop-2", "gone", "loop-1")))
         assert [each.loop_id for each in found] == ["loop-3", "loop-2", "loop-1"]
         assert [each.driven for each in found] == [False, True, False]
@@ -78,7 +78,7 @@ class RecordsConformance:
         with closing(store.open("loop-1")) as journal:
             journal.append(LoopRenamed("By a person"))
             assert journal.loop == told[-1]
-        with store.claim("loop-1") as runner:
+        with store.lease("loop-1") as runner:
             runner.append(LoopRenamed("By its runner"), sync=False)
             assert runner.loop == told[-1]
             with closing(factory().open("loop-1")) as journal:
@@ -113,7 +113,7 @@ class RecordsConformance:
 
     def test_output_is_there_while_and_after_it_is_printed(self, factory: StoreFactory, store: Store) -> None:
         store.create(loop_created("loop-1"))
-        with store.claim("loop-1"):
+        with store.lease("loop-1"):
             printed = factory().spool("loop-1", "0001")
             assert (printed.size(), printed.read(0, 10)) == (None, b"")
             spool = store.spool("loop-1", "0001")
@@ -170,7 +170,7 @@ class RecordsConformance:
     def test_the_end_of_a_loop(self, factory: StoreFactory, store: Store) -> None:
         store.create(loop_created("loop-1"))
         store.create(loop_created("loop-2"))
-        with store.claim("loop-1") as journal:
+        with store.lease("loop-1") as journal:
             journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
         store.spool("loop-1", "0001").write(b"printed\n")
         assert store.receipt("loop-1") is None

@@ -25,7 +25,7 @@ from untildone.core.events import (
     PromptReinjected,
     Rested,
     ResumeRequested,
-    RunnerClaimed,
+    RunnerLeased,
     SessionOpened,
     SessionRead,
     StartRequested,
@@ -73,7 +73,7 @@ def _created(event: LoopCreated, entry: Entry) -> Loop:
 
 
 def _changed(loop: Loop, event: Event, at: float) -> Loop:
-    if loop.status.ended and not isinstance(event, StateRepaired | RunnerClaimed):
+    if loop.status.ended and not isinstance(event, StateRepaired | RunnerLeased):
         return loop
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
@@ -101,7 +101,7 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
                 gate=None,
                 runner=None,
             )
-        case RunnerClaimed(token=token, pid=pid, machine=machine, host=host):
+        case RunnerLeased(token=token, pid=pid, machine=machine, host=host):
             return replace(loop, runner=Runner(token, pid, machine), gate=None, host=host or loop.host)
         case StateRepaired() | LoopCreated() | HookTriggered() | PromptReinjected():
             return loop

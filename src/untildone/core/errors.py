@@ -8,7 +8,7 @@
     │   └── WrongMove         the loop's status does not allow this control
     ├── LoopBusy              another runner drives this loop                            exit 2
     │   ├── GroupFull         its group has no place for one more loop at work
-    │   └── Superseded        a newer runner has claimed it: this one must stop, and what it did does not count
+    │   └── Superseded        a newer runner holds the lease: this one must stop, and its work does not count
     ├── AgentMissing          the agent program cannot be found or started               exit 6
     └── StoreError            the state cannot be read or written                        exit 6
         └── DamagedState      it is damaged beyond what journal and backups can repair

@@ -39,8 +39,8 @@ class LoopCreated:
 
 
 @dataclass(frozen=True, slots=True)
-class RunnerClaimed:
-    """A runner drives the loop from here on; an older runner's word no longer counts."""
+class RunnerLeased:
+    """A runner holds the lease of the loop from here on; entries of earlier runners no longer count."""
 
     token: str
     pid: int
@@ -268,7 +268,7 @@ class PromptReinjected:
 
 Event = (
     LoopCreated
-    | RunnerClaimed
+    | RunnerLeased
     | StartRequested
     | PauseRequested
     | ResumeRequested
@@ -315,7 +315,7 @@ _TURNS: dict[type, str] = {
 _RESTS = {Status.COMPLETED: "task_complete", Status.FAILED: "loop_failed", Status.PAUSED: "loop_paused"}
 _NAMES: dict[type, str] = {
     LoopCreated: "loop_created",
-    RunnerClaimed: "runner_claimed",
+    RunnerLeased: "runner_claimed",
     StartRequested: "start_requested",
     PauseRequested: "pause_requested",
     ResumeRequested: "resume_requested",

@@ -394,7 +394,7 @@ def leased(
     limits: SharedLimits | None = None,
 ) -> Iterator[Stepper]:
     """Hold the loop's lease; LoopBusy if another runner has it. A loop that has ended is archived before the lease is released."""
-    with store.claim(loop_id, host, token) as journal:
+    with store.lease(loop_id, host, token) as journal:
         stepper = Stepper(store, journal, enter=enter, clock=clock, on_entry=on_entry, limits=limits)
         yield stepper
         if stepper.loop.status.ended:

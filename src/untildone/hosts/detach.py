@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from untildone.core.errors import UntilDoneError
-from untildone.core.events import RunnerClaimed
+from untildone.core.events import RunnerLeased
 from untildone.core.loop import Loop
 from untildone.store import Journal, Store
 from untildone.system import disk
@@ -23,7 +23,7 @@ END_WITHIN = 10.0
 
 
 def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
-    """Start one; the process id of the loop's runner once it has claimed the loop, or the reason why it did not.
+    """Start one; the process id of the loop's runner once it has leased the loop, or the reason why it did not.
 
     The runner may be somebody else's, if they were quicker. Whatever else happens, nothing is left running.
     """
@@ -70,19 +70,19 @@ def _spawn(store: Store, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
 
 def _runner(store: Store, journal: Journal, child: subprocess.Popen[bytes], deadline: float) -> int | None:
     """Who has the loop; None: nobody does in time. A child that has ended may have done all its work, or died over it."""
-    claimed = False
+    leased = False
     while True:
         ended = child.poll() is not None
         fresh = [entry.event for entry in journal.catch_up()]
-        claimed = claimed or any(isinstance(event, RunnerClaimed) and event.pid == child.pid for event in fresh)
-        if claimed and not ended and child.poll() is None:
+        leased = leased or any(isinstance(event, RunnerLeased) and event.pid == child.pid for event in fresh)
+        if leased and not ended and child.poll() is None:
             return child.pid
         if ended:
-            has_rested = claimed and not (journal.loop.runner and journal.loop.runner.pid == child.pid)
+            has_rested = leased and not (journal.loop.runner and journal.loop.runner.pid == child.pid)
             return child.pid if has_rested else _other_runner(store, journal.loop, child)
         if time.monotonic() > deadline:
             return None
-        if not claimed:
+        if not leased:
             time.sleep(LOOK_EVERY)
 
 
@@ -92,7 +92,7 @@ def _other_runner(store: Store, loop: Loop, child: subprocess.Popen[bytes]) -> i
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """One that has just claimed the loop may save and rest."""
+    """A runner that has just leased the loop may save and rest."""
     if child.poll() is None:
         child.terminate()
         try:
@@ -113,7 +113,7 @@ def _said(log: Path, written: int) -> str:
 
 def _failure(loop_id: str, code: int | None, log: Path, written: int, within: float) -> UntilDoneError:
     if code is None:
-        why = f"it did not claim the loop within {within:g} s"
+        why = f"it did not lease the loop within {within:g} s"
     elif code < 0:
         why = f"signal {-code} ended it"
     else:

@@ -29,10 +29,10 @@ from untildone.system.guard import Guard
 SLOTS = 4
 LOOK_EVERY = 0.5
 TRY_AGAIN, DRIVEN_ELSEWHERE = 0.1, 1.0
-"""Seconds until the next look at a loop that somebody else has claimed for a moment; that they drive, or whose group is full."""
+"""Seconds until the next look at a loop that another process leases for a moment; that it drives; or whose group is full."""
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
 NOBODYS_AFTER = 30.0
-"""So many seconds after its start, a loop that no runner ever claimed is taken to be forgotten."""
+"""Seconds after which a started loop that no runner ever leased counts as forgotten."""
 END_WITHIN = 15.0
 _log = logging.getLogger(__name__)
 
@@ -303,7 +303,7 @@ def _reported(what: str) -> Iterator[None]:
 
 
 def _is_ours(loop: Loop) -> bool:
-    """Whether the loop is to be driven by a server. What nobody ever claimed may just be starting elsewhere."""
+    """Whether the loop is to be driven by a server. A loop that was never leased may just be starting elsewhere."""
     if loop.status is not Status.RUNNING:
         return False
     forgotten = not loop.host and loop.updated_at < time.time() - NOBODYS_AFTER

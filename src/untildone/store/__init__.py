@@ -132,7 +132,7 @@ class Store(Protocol):
     def open(self, loop_id: str) -> Journal:
         """For control: read, and append requests."""
 
-    def claim(
+    def lease(
         self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None
     ) -> AbstractContextManager[Journal]:
         """For the one runner, of one kind of host: exclusive while it lasts; LoopBusy if another runner has it.
@@ -141,7 +141,7 @@ class Store(Protocol):
         """
 
     def is_driven(self, loop_id: str) -> bool:
-        """Whether a live runner has claimed the loop."""
+        """Whether a live runner holds the lease of the loop."""
 
     def signature(self, loop_id: str) -> object | None:
         """What changes whenever something is written to the journal; None: the loop is not there. Quick: it is asked often."""

@@ -191,7 +191,7 @@ class FileStore:
         return journal
 
     @contextmanager
-    def claim(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[FileJournal]:
+    def lease(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[FileJournal]:
         lock = self._lock(loop_id)
         if lock is None:
             raise self._busy(loop_id)

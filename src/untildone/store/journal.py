@@ -10,7 +10,7 @@ from pathlib import Path
 from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, LoopNotFound, StoreError
-from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
+from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
@@ -224,7 +224,7 @@ class FileJournal:
         self._writer = CheckpointWriter(self._write_checkpoint)
         token = token or runners.new_token(self._writing.clock())
         # The lock is what keeps others out: this line need not be on disk before the next one that must.
-        self.append(RunnerClaimed(token, os.getpid(), runners.machine(), host), sync=False)
+        self.append(RunnerLeased(token, os.getpid(), runners.machine(), host), sync=False)
 
     def _write_checkpoint(self, kept: Checkpoint) -> None:
         checkpoint.write(self._places.checkpoint, kept, self._writing.redactor)

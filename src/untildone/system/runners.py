@@ -1,4 +1,4 @@
-"""What a runner says of itself when it claims a loop."""
+"""How a runner identifies itself when it leases a loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MACHINE = "UNTILDONE_MACHINE"
 
 
 def new_token(now: float) -> str:
-    """No other claim has it."""
+    """A token that no other lease has."""
     return f"{now:.6f}-{os.urandom(4).hex()}"
 
 

@@ -23,7 +23,7 @@ from untildone.core.events import (
     LoopCreated,
     MessageSent,
     Rested,
-    RunnerClaimed,
+    RunnerLeased,
     SessionOpened,
     StartRequested,
     TurnInterrupted,
@@ -249,7 +249,7 @@ class Driver:
 
     def run(self, most_steps: int = MANY_STEPS) -> Loop:
         """Take the loop and drive it until it rests; a wait takes no time."""
-        self.claim()
+        self.lease()
         for _ in range(most_steps):
             action = self.step()
             if isinstance(action, Rest):
@@ -258,8 +258,8 @@ class Driver:
                 self.clock.now = max(self.clock.now, action.until)
         raise NoRest(f"no rest after {most_steps} steps: {self.loop}")
 
-    def claim(self) -> None:
-        self.journal.append(RunnerClaimed(f"runner-{len(self.entries)}", 1, "here"))
+    def lease(self) -> None:
+        self.journal.append(RunnerLeased(f"runner-{len(self.entries)}", 1, "here"))
         if not self.loop.start.fingerprint:
             self.journal.append(WorkspaceSeen(Changes("as it was")))
 

@@ -211,7 +211,7 @@ def _longest_run(mode: Subject) -> tuple[int, Driver]:
 
 def _obeys(mode: Subject, seed: int, step: int, order: PauseRequested | StopRequested, outcome: Outcome) -> None:
     driver = mode.looping(mode.any_answer(seed), 4, checks=("make",))
-    driver.claim()
+    driver.lease()
     for _ in range(step):
         driver.step()
     if driver.loop.status is not Status.RUNNING:

@@ -98,7 +98,7 @@ class LoopLine(BaseModel):
     agent: str
     workspace: str
     host: str = Field(description="What drives it, or did last: terminal, server, hook, cluster; empty: nothing yet")
-    machine: str = Field("", description="The machine that drives it, if it is claimed; empty: none")
+    machine: str = Field("", description="The machine whose runner holds the lease; empty: none")
     driven: bool = Field(description="Whether somebody drives it now")
     queued: bool = Field(description="Whether it waits for a free slot of this server")
     current_iteration: int

@@ -1,4 +1,4 @@
-"""One attempt to advance a loop on this machine: claim it, go on with it, and say what comes next.
+"""One attempt to advance a loop on this machine: lease it, go on with it, and say what comes next.
 
 It goes on until the loop rests, has to wait for long, or is to be handed over.
 """
@@ -47,7 +47,7 @@ class Attempt:
         self._engine.hand_over(urgency)
 
     def go(self) -> Step:
-        """Superseded if somebody else has claimed the loop; then nothing of this attempt counts."""
+        """Raises Superseded if another runner has leased the loop; then nothing of this attempt counts."""
         try:
             return self._gone()
         except LoopNotFound:

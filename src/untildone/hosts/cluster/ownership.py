@@ -1,8 +1,8 @@
 """Who may publish the work of a loop: the owner's mark on the remote, moved by compare-and-swap only.
 
-Besides the loop's branch, the remote has a ref of the loop's own, the mark. Whoever claims the loop moves it to a commit that names
+Besides the loop's branch, the remote has a ref of the loop's own, the mark. A runner that leases the loop moves it to a commit that names
 their token; whoever publishes moves branch and mark together, and only from where they themselves left them. So a machine
-that was taken for dead can no longer publish from the moment on that another has claimed, even before that one has published anything.
+that was taken for dead can no longer publish from the moment on that another has leased it, even before that one has published anything.
 """
 
 from __future__ import annotations

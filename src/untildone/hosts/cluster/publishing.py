@@ -20,8 +20,8 @@ from untildone.hosts.cluster.ownership import Address, Move
 from untildone.workspace import commits
 from untildone.workspace.git import GitFailed, git, root_of
 
-CLAIMS_TRIED = 20
-"""How often a claim is tried again that another one came before."""
+LEASE_ATTEMPTS = 20
+"""How often taking the lease is tried again after another runner came first."""
 TAKE_WITHIN, PUBLISH_WITHIN = 30.0, 600.0
 """How long, in seconds, a remote that cannot be reached is tried again: before a turn, and after one that cost something."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
@@ -102,7 +102,7 @@ class Published:
     def _claim(self, mirror: Mirror, loop: Loop) -> None:
         repository, address = str(mirror.path), self._address
         self._keeps_out = not _is_first(loop)
-        for _ in range(CLAIMS_TRIED):
+        for _ in range(LEASE_ATTEMPTS):
             found = ownership.standing(repository, address)
             self._note(found)
             wanted = {self._commit: self._base_ref, **({found.mark: address.mark_ref} if found.mark else {})}
@@ -121,7 +121,9 @@ class Published:
             _welcoming.add(address.remote)
             self._mark = mark
             return
-        raise Superseded(f"Loop {address.loop_id} is claimed again and again.", "look at the other workers")
+        raise Superseded(
+            f"Loop {address.loop_id} is leased again and again by other runners.", "look at the other machines"
+        )
 
     def _note(self, found: ownership.Standing) -> None:
         """Where the branch is, or what it starts from."""
@@ -142,7 +144,7 @@ class Published:
 
     def _superseded(self) -> Superseded:
         return Superseded(
-            f"Loop {self._address.loop_id} was claimed by a newer runner.",
+            f"Loop {self._address.loop_id} was leased by a newer runner.",
             "what this one did meanwhile is not published",
         )
 
@@ -208,7 +210,7 @@ class Published:
 
 def _is_first(loop: Loop) -> bool:
     """Whether no earlier runner of the loop can publish anything: it would have had to write first what it found in the
-    workspace, and the journal takes that from the one that claimed last only. So there is nobody to be kept out."""
+    workspace, and the journal takes that from the one that took the last lease only. So there is nobody to be kept out."""
     return not loop.start.fingerprint
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, LoopNotFound, Superseded
-from untildone.core.events import Entry, Event, RunnerClaimed, StateRepaired
+from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
@@ -44,7 +44,7 @@ _APPEND = f"""
         UPDATE untildone.loops
         SET last_seq = %(known)s + cardinality(%(lines)s::text[]), told_seq = %(known)s + cardinality(%(lines)s::text[]),
             cost = %(cost)s, status = %(status)s, host = %(host)s,
-            token = coalesce(%(claims)s, token), engine_token = coalesce(%(engine)s, engine_token)
+            token = coalesce(%(lease)s, token), engine_token = coalesce(%(engine)s, engine_token)
         WHERE number = %(loop)s AND last_seq = %(known)s AND (%(token)s::text IS NULL OR token = %(token)s)
             AND (%(engine)s::text IS NULL OR engine_token IS NULL OR engine_token < %(engine)s
                  OR (engine_token = %(engine)s AND token = %(engine)s))
@@ -94,7 +94,7 @@ class PostgresJournal:
         """`loop` is as of some entry, `lines` are those after it."""
         self.repairs: list[str] = []
         self.token: str | None = None
-        """Of the claim, if this is the runner's."""
+        """The token of the lease, if this is a runner's journal."""
         self._writing = writing
         self._database = writing.database
         self._folded = loop
@@ -128,11 +128,11 @@ class PostgresJournal:
         return self._append(events, after) if events else ()
 
     def become_runner(self, host: Host, engine_token: str | None = None) -> None:
-        """Superseded if an engine made a newer claim."""
+        """Raises Superseded if an engine issued a newer lease."""
         self._writer = CheckpointWriter(self._write_checkpoint, CHECKPOINT_EVERY)
         token = engine_token or runners.new_token(self._writing.clock())
-        claim = RunnerClaimed(token, os.getpid(), runners.machine(), host)
-        self._append((claim,), None, {"claims": token, "engine": engine_token})
+        leased = RunnerLeased(token, os.getpid(), runners.machine(), host)
+        self._append((leased,), None, {"lease": token, "engine": engine_token})
         self.token = token
 
     def entries(self) -> Iterator[Entry]:
@@ -152,14 +152,14 @@ class PostgresJournal:
             self._writing.announcing.flush()
 
     def _append(
-        self, events: tuple[Event, ...], after: int | None, claim: dict[str, str | None] | None = None
+        self, events: tuple[Event, ...], after: int | None, lease: dict[str, str | None] | None = None
     ) -> tuple[Entry, ...]:
         key = uuid.uuid4()
         told: tuple[Entry, ...] = ()
         while after is None or self.loop.seq == after:
             ours = self._numbered((*events, *self._repairs_to_tell()))
             folded = self._folded_with(ours)
-            if self._written(ours, key, {**_summary(folded), **(claim or {})}):
+            if self._written(ours, key, {**_summary(folded), **(lease or {})}):
                 self._folded, self._last_seq = folded, ours[-1].seq
                 self._note_written()
                 return (*told, *ours)
@@ -170,7 +170,7 @@ class PostgresJournal:
                 mine = {entry.seq: entry for entry in ours}
                 return (*told, *(mine.get(entry.seq, entry) for entry in news.entries))
             told = (*told, *news.entries)
-            self._check(news, claim)
+            self._check(news, lease)
             if not news.keys:
                 raise self._lost()
         return told
@@ -198,7 +198,7 @@ class PostgresJournal:
             "lines": [line_of(entry, self._writing.loop_id, self._writing.redactor) for entry in entries],
             # A person's word at once; a runner has many, which are announced apart.
             "aloud": self._writer is None,
-            "claims": None,
+            "lease": None,
             "engine": None,
             **also,
         }
@@ -224,9 +224,9 @@ class PostgresJournal:
         entries = self._take((seq, line) for _, _, seq, _, line in fresh)
         return _News(entries, frozenset(row[3] for row in fresh), rows[0][0], rows[0][1])
 
-    def _check(self, news: _News, claim: dict[str, str | None] | None = None) -> None:
-        """Raise Superseded if another runner has claimed the loop since, or an engine made a newer claim than this one."""
-        engine = claim.get("engine") if claim else None
+    def _check(self, news: _News, lease: dict[str, str | None] | None = None) -> None:
+        """Raise Superseded if another runner has leased the loop since, or an engine issued a newer lease."""
+        engine = lease.get("engine") if lease else None
         older = engine is not None and news.engine_token is not None and news.engine_token >= engine != news.token
         if older or (self.token is not None and news.token != self.token):
             raise Superseded(

@@ -64,7 +64,7 @@ class Locks:
                     self._ask(self._connection, f"pg_advisory_unlock{lock.ending}", lock.key)
 
     def renew(self) -> None:
-        """Take again what was lost with the connection, unless somebody else has it now: then their claim counts."""
+        """Take again what was lost with the connection, unless another process has taken it since: then that one's lease counts."""
         import psycopg
 
         with self._using, suppress(UntilDoneError, psycopg.Error):

@@ -45,7 +45,7 @@ class Turn:
 
 class PostgresSpool:
     def __init__(self, database: Database, turn: Turn, token: Callable[[], str | None]) -> None:
-        """`token` is that of the claim under which it is written: a runner that was superseded adds nothing more."""
+        """`token` returns the token of the lease under which output is written: a superseded runner can add nothing more."""
         self._database = database
         self._turn = turn
         self._token = token

@@ -23,8 +23,8 @@ CREATE TABLE untildone.loops (
     engine_token text COLLATE "C",
     archived boolean NOT NULL DEFAULT false
 );
-COMMENT ON COLUMN untildone.loops.token IS 'the last claim: whoever holds another one may not write any more';
-COMMENT ON COLUMN untildone.loops.engine_token IS 'the newest claim that an engine made: an older one is refused';
+COMMENT ON COLUMN untildone.loops.token IS 'token of the last lease: a runner with another token may not write';
+COMMENT ON COLUMN untildone.loops.engine_token IS 'newest token that an engine issued: a lease with an older one is refused';
 
 CREATE TABLE untildone.entries (
     loop integer NOT NULL REFERENCES untildone.loops ON DELETE CASCADE,
@@ -33,7 +33,7 @@ CREATE TABLE untildone.entries (
     line text NOT NULL,
     PRIMARY KEY (loop, seq)
 );
-COMMENT ON COLUMN untildone.entries.append_key IS 'of one append: tells whether it was written when the connection was lost';
+COMMENT ON COLUMN untildone.entries.append_key IS 'one key per append: shows after a lost connection whether the append was written';
 
 CREATE TABLE untildone.checkpoints (
     loop integer PRIMARY KEY REFERENCES untildone.loops ON DELETE CASCADE,
@@ -75,12 +75,12 @@ ALTER TABLE untildone.loops
     ADD COLUMN status text COLLATE "C",
     ADD COLUMN host text COLLATE "C",
     ADD COLUMN told_seq bigint NOT NULL DEFAULT 0;
-COMMENT ON COLUMN untildone.loops.told_seq IS 'the entry as of which status and host hold: if it is not the last, the journal tells';
+COMMENT ON COLUMN untildone.loops.told_seq IS 'entry as of which status and host are valid: if it is not the last one, read the journal';
 """
 
 ADDITIONS = """
 ALTER TABLE untildone.documents ADD COLUMN addition uuid;
-COMMENT ON COLUMN untildone.documents.addition IS 'the last one: tells whether it was written when the connection was lost';
+COMMENT ON COLUMN untildone.documents.addition IS 'key of the last addition: shows after a lost connection whether it was written';
 """
 
 MIGRATIONS = (FIRST, GROUPS, STATUS, ADDITIONS)

@@ -1,4 +1,4 @@
-"""The store in a Postgres database: loops, claims, and what people read beside the journal."""
+"""The store in a Postgres database: loops, leases, and the documents beside the journal."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class PostgresStore:
         self._listening = Listening(self.database, self._locks.renew)
         self._announcing = Announcing(self.database)
         self._tokens: dict[str, str] = {}
-        """Of the loops that are claimed here."""
+        """The tokens of this process's leases, by loop."""
         self._signatures: dict[str, tuple[int, bool]] = {}
         self._signatures_at = float("-inf")
 
@@ -183,7 +183,7 @@ class PostgresStore:
         )
 
     @contextmanager
-    def claim(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[PostgresJournal]:
+    def lease(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[PostgresJournal]:
         """Without a token, one runner at a time, for as long as it lives. An engine's tokens say which of its runners counts:
         the newest, and an older one need not be dead before."""
         lock = self._taken(loop_id, host, shared=token is not None)

@@ -67,7 +67,7 @@ def command(folder: str, quiet: bool, as_json: bool, **flags: Any) -> int:
 
 
 def _named(wanted: Options) -> Options:
-    """Claims tell the name: so the whole process goes by it."""
+    """Set the machine name for the whole process, because leases record it."""
     from untildone.system import runners
 
     if wanted.machine:

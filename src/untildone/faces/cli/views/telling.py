@@ -26,7 +26,7 @@ from untildone.core.events import (
     PromptReinjected,
     Rested,
     ResumeRequested,
-    RunnerClaimed,
+    RunnerLeased,
     SessionOpened,
     SessionRead,
     StartRequested,
@@ -142,7 +142,7 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
 
 def _beside(
     event: StateRepaired
-    | RunnerClaimed
+    | RunnerLeased
     | TasksChanged
     | LoopRenamed
     | LiveStateSeen
@@ -157,7 +157,7 @@ def _beside(
     match event:
         case StateRepaired(detail=detail):
             return (Line(f"repaired: {one_line(detail)}", Kind.WARNING),)
-        case RunnerClaimed(pid=pid, machine=machine):
+        case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
         case TasksChanged(changes=changes):
             return (Line(f"tasks: {len(changes)} changed by a person"),)
