@@ -26,7 +26,7 @@ from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import NobodyWatches
-from untildone.operations import verbs
+from untildone.operations import control, creation, runner, stores
 from untildone.store.files import FileStore
 
 INSTANT = '#!/bin/sh\ncat > /dev/null\necho "working on it, call $$"\n'
@@ -91,7 +91,7 @@ class Stage:
     environment: Mapping[str, str]
 
     def drive(self) -> Watch:
-        around, watch = verbs.surroundings(self.environment, self.chosen), Watch()
+        around, watch = runner.surroundings(self.environment, self.chosen), Watch()
         try:
             Engine(self.store, around, watch).drive(self.loop_id)
         finally:
@@ -103,9 +103,9 @@ def staged(workspace: Path, environment: Mapping[str, str] = os.environ, **flags
     workspace.mkdir(parents=True, exist_ok=True)
     environment = {**environment, "HOME": str(workspace)}
     chosen = settings.load(workspace, flags, environment)
-    store = verbs.files_of(workspace, environment, create=True)
-    loop_id = verbs.create(store, "do it", chosen, workspace, environment).loop_id
-    verbs.start(store, loop_id)
+    store = stores.open_files(workspace, environment, create=True)
+    loop_id = creation.create(store, "do it", chosen, workspace, environment).loop.loop_id
+    control.start(store, loop_id)
     return Stage(workspace, store, loop_id, chosen, environment)
 
 
@@ -122,11 +122,11 @@ def drive_alone(stage: Stage, rounds: int) -> Mapping[str, Any]:
 
 
 def main(workspace: Path, loop_id: str, rounds: int) -> None:
-    store = verbs.files_of(workspace)
+    store = stores.open_files(workspace)
     loop = store.load(loop_id)
     loaded = statistics.median(seconds_of(lambda: store.load(loop_id)) for _ in range(LOADS))
-    verbs.budget(store, loop_id, BudgetChanged(Limit.ITERATIONS, loop.spend.iterations + rounds, add=False))
-    verbs.resume(store, loop_id)
+    control.budget(store, loop_id, BudgetChanged(Limit.ITERATIONS, loop.spend.iterations + rounds, add=False))
+    control.resume(store, loop_id)
     stage = Stage(workspace, store, loop_id, settings.load(workspace, {}, os.environ), os.environ)
     watch = stage.drive()
     told = {

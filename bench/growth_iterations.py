@@ -20,9 +20,9 @@ from driving import INSTANT, Stage, drive_alone, program, with_command
 from figures import Curve, Found, Row, figure, grown, growth, taking_turns
 
 from untildone.core.events import Event, TurnEnded, TurnStarted
+from untildone.core.loop import output_name
 from untildone.core.model import Role
 from untildone.core.value import replace
-from untildone.engine.turns import output_name
 from untildone.store import checkpoint
 
 FIRST = 10

@@ -27,7 +27,7 @@ from serving import Clients, Memory, completed, create
 from tests.support.command_line import CommandLine
 from tests.support.serving import Server
 
-from untildone.operations.board import Board
+from untildone.operations.loop_table import LoopTable
 from untildone.store.files import FileStore
 
 SLOTS = 8
@@ -218,7 +218,7 @@ def _turns(asked: Callable[[Place], float], places: Sequence[Place], times: int)
 
 def _boards(root: Path, times: int) -> Iterator[Row]:
     """What the dashboard asks for every second, if nobody has looked for it already."""
-    board = Board({"bench": FileStore(root)})
+    board = LoopTable({"bench": FileStore(root)})
     first = seconds_of(board.rows) * 1000
     again = figure([seconds_of(board.rows) * 1000 for _ in range(times)], "ms")
     number = len(board.rows())

@@ -25,7 +25,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import SessionUse
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import NobodyWatches
-from untildone.operations import verbs
+from untildone.operations import control, creation, runner, stores
 from untildone.testing.modelapi import ModelAPI, Step, environment
 
 INSTALL_AGENTS = Path(__file__).parents[1] / "scripts" / "install-agents"
@@ -89,10 +89,10 @@ def one_loop(folder: Path, rounds: int) -> tuple[TurnAbout, BareClaude]:
 def drive(workspace: Path, env: Mapping[str, str], rounds: int, watch: TurnAbout) -> None:
     flags = {"agent": "claude", "max_iterations": rounds, "promise": ""}
     chosen = settings.load(workspace, flags, env)
-    store = verbs.store_of(workspace, env, create=True)
-    loop_id = verbs.create(store, "Do the work.", chosen, workspace, env).loop_id
-    verbs.start(store, loop_id)
-    around = verbs.surroundings(env, chosen)
+    store = stores.open_store(workspace, env, create=True)
+    loop_id = creation.create(store, "Do the work.", chosen, workspace, env).loop.loop_id
+    control.start(store, loop_id)
+    around = runner.surroundings(env, chosen)
     try:
         Engine(store, around, watch).drive(loop_id)
     finally:

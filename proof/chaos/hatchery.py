@@ -31,7 +31,7 @@ LOADED = (
     "untildone.faces.cli.entry",
     "untildone.agents.scripted",
     "untildone.core.failures",
-    "untildone.operations.planning",
+    "untildone.operations.creation",
     *(f"untildone.modes.{mode}.mode" for mode in MODES),
 )
 

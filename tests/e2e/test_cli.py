@@ -371,7 +371,7 @@ def test_completion_knows_commands_without_loading_them(cli: CommandLine, shell:
 def test_help_loads_nothing_heavy(cli: CommandLine) -> None:
     code = (
         "import sys\nfrom untildone.faces.cli.entry import run\nrun(['--help'])\n"
-        "heavy = {'pydantic', 'rich', 'questionary', 'psutil', 'untildone.operations.verbs', 'untildone.engine.engine'}\n"
+        "heavy = {'pydantic', 'rich', 'questionary', 'psutil', 'untildone.operations.control', 'untildone.engine.engine'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     ended = subprocess.run(

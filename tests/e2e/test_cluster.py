@@ -17,7 +17,7 @@ from tests.support.temporal import Temporal
 from untildone.core.events import Entry, RunnerLeased, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, SessionUse, Status, Urgency
-from untildone.operations import verbs
+from untildone.operations import control
 
 Found = TypeVar("Found")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -173,19 +173,19 @@ def test_controls_act_on_a_running_iteration(cluster: TestCluster) -> None:
     cluster.worker("one")
     loop_id = cluster.run("loop-a", iterations=3, **cluster.stepping_agent(9, 60))
     until(lambda: cluster.agents(loop_id))
-    said = verbs.say(cluster.store, loop_id, "[r+5] Mind the gap.")
+    said = control.say(cluster.store, loop_id, "[r+5] Mind the gap.")
     cluster.client.poke(loop_id)
     assert said.loop.budget.iterations == 8
 
     asked_at = time.time()
-    verbs.pause(cluster.store, loop_id, Urgency.NOW)
+    control.pause(cluster.store, loop_id, Urgency.NOW)
     cluster.client.poke(loop_id, Urgency.NOW)
     paused = cluster.until(loop_id, lambda loop: loop.outcome is Outcome.PAUSED)
     print(f"pause --now acted after {paused.updated_at - asked_at:.2f} s")
     until(lambda: not cluster.agents(loop_id))
 
     asked_at = time.time()
-    verbs.resume(cluster.store, loop_id, host=Host.CLUSTER)
+    control.resume(cluster.store, loop_id, host=Host.CLUSTER)
     cluster.client.start(loop_id)
     again = until(lambda: started(cluster, loop_id)[1:])[0]
     turn = cluster.loop(loop_id).turn
@@ -195,7 +195,7 @@ def test_controls_act_on_a_running_iteration(cluster: TestCluster) -> None:
     until(lambda: cluster.agents(loop_id))
 
     asked_at = time.time()
-    verbs.stop(cluster.store, loop_id, Urgency.NOW)
+    control.stop(cluster.store, loop_id, Urgency.NOW)
     cluster.client.poke(loop_id, Urgency.NOW)
     stopped = cluster.until(loop_id, lambda loop: loop.status is Status.FAILED)
     print(f"stop --now acted after {stopped.updated_at - asked_at:.2f} s")
@@ -217,9 +217,9 @@ def test_a_poke_alone_interrupts_and_nothing_is_counted_twice(cluster: TestClust
 def test_a_queued_loop_obeys_at_once(cluster: TestCluster) -> None:
     """No worker is there at all: what a person says counts all the same."""
     loop_id = cluster.run("loop-a", **cluster.stepping_agent(1, 0))
-    assert verbs.pause(cluster.store, loop_id).outcome is Outcome.PAUSED
+    assert control.pause(cluster.store, loop_id).outcome is Outcome.PAUSED
     cluster.worker("one")
-    verbs.resume(cluster.store, loop_id, host=Host.CLUSTER)
+    control.resume(cluster.store, loop_id, host=Host.CLUSTER)
     cluster.client.start(loop_id)
     cluster.client.start(loop_id)
     cluster.until_rest([loop_id])
@@ -261,7 +261,7 @@ def test_a_session_stays_on_its_machine(cluster: TestCluster) -> None:
     cluster.worker("two")
     assert one.end() == 0
     until(lambda: len(turns_since(cluster, loop_id, "two")) >= 2)
-    verbs.stop(cluster.store, loop_id, Urgency.NOW)
+    control.stop(cluster.store, loop_id, Urgency.NOW)
     cluster.until_rest([loop_id])
     after = turns_since(cluster, loop_id, "two")
     before = started(cluster, loop_id)[: -len(after)]
@@ -288,7 +288,7 @@ def test_a_loop_at_its_limit_leaves_its_slot_and_can_be_woken(cluster: TestClust
     cluster.until_rest([other])
     assert cluster.loop(waiting).status is Status.RUNNING
     cluster.forget_limits()
-    verbs.resume(cluster.store, waiting, skip_wait=True, host=Host.CLUSTER)
+    control.resume(cluster.store, waiting, skip_wait=True, host=Host.CLUSTER)
     cluster.client.start(waiting)
     assert cluster.until_rest([waiting])[0].outcome is Outcome.CLAIMED
 
@@ -302,7 +302,7 @@ def test_a_remote_that_is_not_there_pauses_the_loop_and_says_so(cluster: TestClu
     (loop,) = cluster.until_rest([loop_id])
     assert (loop.outcome, "has no commit to start from" in loop.reason) == (Outcome.PAUSED, True)
     git(there, "push", "--quiet", str(cluster.remote), "main")
-    verbs.resume(cluster.store, loop_id, host=Host.CLUSTER)
+    control.resume(cluster.store, loop_id, host=Host.CLUSTER)
     cluster.client.start(loop_id)
     cluster.until_rest([loop_id])
     holds_together(cluster, loop_id, 1)

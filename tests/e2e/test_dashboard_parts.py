@@ -53,9 +53,8 @@ from untildone.core.rounds import parse
 from untildone.core.value import replace
 from untildone.faces.web import reading
 from untildone.faces.web.chinese import CHINESE
-from untildone.faces.web.desk import Wanted
 from untildone.faces.web.fields import GROUPS, Field, Kind, fields, grouped, meant, profile_schema, shown
-from untildone.faces.web.listing import BoardPages
+from untildone.faces.web.listing import TablePages
 from untildone.faces.web.panels.gates import why_failed
 from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.patches import patches
@@ -63,7 +62,8 @@ from untildone.faces.web.policy import policy
 from untildone.faces.web.reading import Output, Window
 from untildone.faces.web.texts import Language, Texts, texts_for
 from untildone.faces.web.timeline import Timeline, extended
-from untildone.operations.board import Board
+from untildone.faces.web.values import Wanted
+from untildone.operations.loop_table import LoopTable
 from untildone.store.files import FileStore
 from untildone.store.spool import FileSpool
 
@@ -395,19 +395,19 @@ def said_by_the_pages() -> Iterator[str]:
 
 class TestListing:
     @pytest.fixture
-    def pages(self, tmp_path: Path) -> BoardPages:
+    def pages(self, tmp_path: Path) -> TablePages:
         store = FileStore(tmp_path / ".loop")
         chosen = LoopSettings("ralph", SCRIPTED, str(tmp_path))
         for number in range(7):
             store.create(LoopCreated(f"loop-{number}", f"Job {number}", "A job", chosen, Budget(iterations=5)))
-        return BoardPages(Board({"a-project": store}))
+        return TablePages(LoopTable({"a-project": store}))
 
-    def test_a_page_of_those_that_fit(self, pages: BoardPages) -> None:
+    def test_a_page_of_those_that_fit(self, pages: TablePages) -> None:
         listing = pages.listing(Wanted(page=2, size=3))
         assert [row.loop_id for row in listing.rows] == ["loop-3", "loop-2", "loop-1"]
         assert (listing.total, listing.pages, listing.counts) == (7, 3, {"created": 7})
 
-    def test_a_page_too_far_is_the_last(self, pages: BoardPages) -> None:
+    def test_a_page_too_far_is_the_last(self, pages: TablePages) -> None:
         listing = pages.listing(Wanted(page=99, size=3))
         assert (listing.page, [row.loop_id for row in listing.rows]) == (3, ["loop-0"])
 
@@ -421,5 +421,5 @@ class TestListing:
             (Wanted(ended_only=True), []),
         ],
     )
-    def test_search_and_filter(self, pages: BoardPages, wanted: Wanted, found: list[str]) -> None:
+    def test_search_and_filter(self, pages: TablePages, wanted: Wanted, found: list[str]) -> None:
         assert [row.loop_id for row in pages.listing(wanted).rows] == found

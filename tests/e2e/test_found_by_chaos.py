@@ -19,7 +19,7 @@ from tests.support.store_conformance import loop_created
 
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status
-from untildone.operations import verbs
+from untildone.operations import control, look
 from untildone.store.files import FileStore
 from untildone.system import orphans
 
@@ -72,7 +72,7 @@ def test_the_receipt_of_a_loop_that_is_just_being_put_away_is_waited_for(cli: Co
     store = FileStore(cli.workspace / ".loop")
     with ThreadPoolExecutor(1) as hands:
         with store.lease(loop_id):
-            asked = hands.submit(verbs.receipt, FileStore(cli.workspace / ".loop"), loop_id)
+            asked = hands.submit(look.receipt, FileStore(cli.workspace / ".loop"), loop_id)
             assert wait([asked], timeout=0.3).not_done
         told = asked.result(timeout=30)
     assert told == (folder / "receipt.json").read_text()
@@ -221,10 +221,10 @@ def test_a_loop_that_a_server_drives_stays_the_servers_when_a_terminal_resumes_i
     """Seed 2, story 26: after a crash the next server did not take it up, and nobody else did."""
     store = FileStore(tmp_path / ".loop")
     store.create(loop_created("loop-1"))
-    verbs.start(store, "loop-1", host=Host.SERVER)
+    control.start(store, "loop-1", host=Host.SERVER)
     with store.lease("loop-1", host=Host.SERVER):
-        assert verbs.resume(store, "loop-1").host == "server"
-    assert verbs.resume(store, "loop-1").host == "terminal", "nobody has it: whoever resumes it does"
+        assert control.resume(store, "loop-1").host == "server"
+    assert control.resume(store, "loop-1").host == "terminal", "nobody has it: whoever resumes it does"
 
 
 HIT_LATE = """
@@ -295,11 +295,11 @@ def test_a_stop_ends_what_a_runner_left_that_died_together_with_its_guard(tmp_pa
     """Seed 6, story 39: the loop was stopped, and its agent lived on."""
     store = FileStore(tmp_path / ".loop")
     store.create(loop_created("loop-1"))
-    verbs.start(store, "loop-1")
+    control.start(store, "loop-1")
     name, value = orphans.mark("loop-1")
     left = subprocess.Popen(["sleep", "600"], env={**os.environ, name: value}, start_new_session=True)
     try:
-        verbs.stop(store, "loop-1")
+        control.stop(store, "loop-1")
         assert left.wait(60) != 0
     finally:
         left.kill()

@@ -17,7 +17,7 @@ from tests.support.command_line import CommandLine, Ended, finish, until
 from tests.support.terminal import Terminal
 
 from untildone.faces.cli.views import menus
-from untildone.operations import verbs
+from untildone.operations import stores
 
 LIVE = ".claude/ralph-delta.local.md"
 TASK = "Build the login"
@@ -344,7 +344,7 @@ def test_leaving_chooses_nothing(menu: Terminal, key: str) -> None:
 
 def test_facts_say_where_a_loop_stands(cli: CommandLine) -> None:
     loop_id = paused(cli, ANALYSIS, PLAN)
-    loop = verbs.store_of(cli.workspace).load(loop_id)
+    loop = stores.open_store(cli.workspace).load(loop_id)
     assert menus.facts_at_limit(loop) == ("Iteration: 2/2", "Done: no subtask yet", "Not done: User model; Sign-in")
     task, mode, progress, last = menus.facts_of_unfinished(loop)
     assert (task, mode) == (f"Task: {TASK}", "Mode: phases, route ralph")

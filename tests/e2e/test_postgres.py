@@ -18,7 +18,7 @@ from tests.support.postgres import PASSWORD, Cluster
 from tests.support.serving import Server
 
 from untildone.core.model import Outcome
-from untildone.operations import verbs
+from untildone.operations import look
 from untildone.store.postgres import PostgresStore
 
 PATIENCE = 120.0
@@ -223,7 +223,7 @@ def test_a_killed_server_takes_its_loops_up_again(shared: CommandLine) -> None:
 
 
 def has_begun(store: PostgresStore, rounds: int) -> bool:
-    return any(loop.spend.iterations >= rounds for loop in verbs.load_all(store))
+    return any(loop.spend.iterations >= rounds for loop in look.load_all(store))
 
 
 @pytest.mark.slow
@@ -242,7 +242,7 @@ def test_a_loop_goes_on_while_the_database_crashes(
             output, errors = running.communicate(timeout=PATIENCE)
         finally:
             running.kill()
-        (loop,) = verbs.load_all(store)
+        (loop,) = look.load_all(store)
     assert running.returncode == 0, errors
     numbers = [record["seq"] for record in map(json.loads, output.splitlines()) if "seq" in record]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -13,6 +13,7 @@ import pytest
 
 import untildone
 from untildone.faces import python as aio
+from untildone.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 NAMES = {
@@ -42,6 +43,10 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
+
+
+def test_create_is_typed_for_every_setting() -> None:
+    assert set(aio.Chosen.__annotations__) == set(Settings.model_fields)
 
 
 def script(*turns: dict[str, object]) -> list[str]:

@@ -14,7 +14,7 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.model import Outcome
 from untildone.hosts import detach
-from untildone.operations import verbs
+from untildone.operations import control, creation, look
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
 from untildone.system import orphans
@@ -87,8 +87,8 @@ def loop_in(folder: Path) -> str:
     script.write_text(json.dumps([{"say": "done", "claim": True}]))
     chosen = settings.load(folder, {"agent": "scripted", "args": ("--script", str(script))}, {})
     store = FileStore(folder / ".loop")
-    loop_id: str = verbs.create(store, "a job", chosen, folder).loop_id
-    verbs.start(store, loop_id)
+    loop_id: str = creation.create(store, "a job", chosen, folder).loop.loop_id
+    control.start(store, loop_id)
     return loop_id
 
 
@@ -129,7 +129,7 @@ def test_one_that_fails_as_it_has_claimed_the_loop_tells_why(tmp_path: Path, mon
 def test_one_that_was_quick_did_its_work(tmp_path: Path) -> None:
     loop_id = loop_in(tmp_path)
     pid = detach.start_runner(FileStore(tmp_path / ".loop"), loop_id, within=60)
-    loop = verbs.wait(FileStore(tmp_path / ".loop"), loop_id, timeout=60)
+    loop = look.wait(FileStore(tmp_path / ".loop"), loop_id, timeout=60)
     assert (loop.outcome, pid > 0) == (Outcome.CLAIMED, True)
 
 

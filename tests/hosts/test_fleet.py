@@ -21,7 +21,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.hosts.fleet import Fleet, Served
-from untildone.operations import verbs
+from untildone.operations import control, creation, look, runner
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
 from untildone.system.guard import Guard
@@ -46,7 +46,7 @@ def fleets(store: FileStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     def open_fleet(slots: int = 2) -> Fleet:
         guard = Guard()
         chosen = settings.load(store.root.parent, {}, {})
-        served = Served(store, lambda: verbs.surroundings(os.environ, chosen, guard, Host.SERVER))
+        served = Served(store, lambda: runner.surroundings(os.environ, chosen, guard, Host.SERVER))
         fleet = Fleet([served], guard, slots)
         fleet.open()
         opened.append(fleet)
@@ -64,18 +64,18 @@ def create(store: FileStore, *turns: Any, script: str | None = None, **chosen: A
     path.write_text(json.dumps(turns or [{"say": "done", "claim": True}]))
     args = ("--scenario", script) if script else ("--script", str(path))
     wanted = {"agent": "scripted", "args": args, "retry_delay": 0.05, **chosen}
-    loop_id: str = verbs.create(store, "a job", settings.load(folder, wanted, {}), folder).loop_id
+    loop_id: str = creation.create(store, "a job", settings.load(folder, wanted, {}), folder).loop.loop_id
     return loop_id
 
 
 def started(store: FileStore, *turns: Any, **chosen: Any) -> str:
     loop_id = create(store, *turns, **chosen)
-    verbs.start(store, loop_id, Host.SERVER)
+    control.start(store, loop_id, Host.SERVER)
     return loop_id
 
 
 def entries(store: FileStore, loop_id: str) -> list[Entry]:
-    return list(verbs.follow(store, loop_id, to_rest=False))
+    return list(look.follow(store, loop_id, to_rest=False))
 
 
 def rested(store: FileStore, *loop_ids: str) -> list[Loop]:
@@ -140,7 +140,7 @@ def test_a_start_that_somebody_else_wrote_is_noticed(store: FileStore, fleets: F
 
 def test_a_loop_of_a_terminal_is_left_alone(store: FileStore, fleets: Fleets) -> None:
     loop_id = create(store)
-    verbs.start(store, loop_id, Host.TERMINAL)
+    control.start(store, loop_id, Host.TERMINAL)
     own = started(store)
     fleets()
     rested(store, own)
@@ -161,7 +161,7 @@ def test_an_end_leaves_loops_running_and_the_next_fleet_goes_on(store: FileStore
     assert not store.is_driven(first)
     fleets(slots=2)
     until(lambda: at_work(store, second))
-    verbs.stop(store, second, Urgency.NOW)
+    control.stop(store, second, Urgency.NOW)
     assert [loop.outcome for loop in rested(store, first, second)] == [Outcome.CLAIMED, Outcome.STOPPED]
 
 
@@ -169,12 +169,12 @@ def test_a_pause_and_a_resume_by_somebody_else(store: FileStore, fleets: Fleets)
     fleets()
     loop_id = started(store, {"sleep": 0.2}, {"claim": True}, promise="never", max_iterations=100)
     until(lambda: at_work(store, loop_id))
-    verbs.pause(store, loop_id)
+    control.pause(store, loop_id)
     (loop,) = rested(store, loop_id)
     assert loop.outcome is Outcome.PAUSED
-    verbs.resume(store, loop_id, host=Host.NONE)
+    control.resume(store, loop_id, host=Host.NONE)
     until(lambda: at_work(store, loop_id))
-    verbs.stop(store, loop_id, Urgency.NOW)
+    control.stop(store, loop_id, Urgency.NOW)
     assert rested(store, loop_id)[0].outcome is Outcome.STOPPED
 
 
@@ -182,7 +182,7 @@ def test_a_message_with_rounds_makes_a_loop_that_was_out_of_them_go_on(store: Fi
     fleets()
     loop_id = started(store, {"say": "more"}, {"say": "done", "claim": True}, max_iterations=1)
     assert rested(store, loop_id)[0].outcome is Outcome.BUDGET
-    heard = verbs.say(store, loop_id, "[r+1] go on")
+    heard = control.say(store, loop_id, "[r+1] go on")
     assert (heard.goes_on, heard.cared_for) == (True, True)
     assert rested(store, loop_id)[0].outcome is Outcome.CLAIMED
 
@@ -198,7 +198,7 @@ def test_a_loop_at_its_limit_leaves_its_slot(store: FileStore, fleets: Fleets) -
     assert store.load(waits).status is Status.RUNNING
     leases = [entry for entry in entries(store, waits) if isinstance(entry.event, RunnerLeased)]
     assert len(leases) == 1
-    verbs.resume(store, waits, skip_wait=True, host=Host.NONE)
+    control.resume(store, waits, skip_wait=True, host=Host.NONE)
     assert rested(store, waits)[0].outcome is Outcome.CLAIMED
 
 
@@ -208,7 +208,7 @@ def test_a_loop_that_cannot_be_driven_is_tried_again(store: FileStore, fleets: F
     journal = store.progress(loop_id) / "output"
     journal.rmdir()
     journal.write_text("in the way")
-    verbs.start(store, loop_id, Host.SERVER)
+    control.start(store, loop_id, Host.SERVER)
     until(lambda: fleet.problems.get(loop_id))
     assert store.load(loop_id).status is Status.RUNNING
     journal.unlink()

@@ -15,7 +15,8 @@ from tests.support.terminal import Terminal
 
 from untildone.core.model import Outcome, Status
 from untildone.hosts.hook import presence, sessions
-from untildone.operations import verbs
+from untildone.operations import control, stores
+from untildone.operations.presence import is_at_work, without_closed_session
 
 pytestmark = pytest.mark.timeout(400)
 AGREES = "[TASK_COMPLETED]"
@@ -112,11 +113,11 @@ def test_after_a_power_cut_nobody_need_go_back_to_the_session(person: Person) ->
         asked(terminal, "one")
         until(lambda: listed(person) == IN_SESSION, PATIENCE)
         lose_power(terminal)
-    store = verbs.files_of(person.cli.workspace)
+    store = stores.open_files(person.cli.workspace)
     (loop_id,) = store.live_ids()
-    assert not verbs.is_at_work(store, loop_id)
-    assert verbs.resume(store, loop_id).host == "terminal"
-    assert verbs.pause(store, loop_id).outcome is Outcome.PAUSED
+    assert not is_at_work(store, loop_id)
+    assert control.resume(store, loop_id).host == "terminal"
+    assert control.pause(store, loop_id).outcome is Outcome.PAUSED
 
 
 def test_a_session_of_the_plain_hook_whose_agent_is_gone(tmp_path: Path) -> None:
@@ -127,13 +128,13 @@ def test_a_session_of_the_plain_hook_whose_agent_is_gone(tmp_path: Path) -> None
         env = {**cli.environment, "CLAUDE_PID": str(agent.pid)}
         begun = cli.run("hook", "start", "--session", "s1", "make it", env=env, patience=PATIENCE)
         assert begun.code == 0, begun.errors
-        store = verbs.files_of(cli.workspace)
-        assert verbs.seen(store, store.load(store.find("last"))).works_in_session
+        store = stores.open_files(cli.workspace)
+        assert without_closed_session(store, store.load(store.find("last"))).works_in_session
     finally:
         agent.kill()
         agent.wait()
-    assert not verbs.seen(store, store.load(store.find("last"))).works_in_session
-    stopped = verbs.stop(store, store.find("last"))
+    assert not without_closed_session(store, store.load(store.find("last"))).works_in_session
+    stopped = control.stop(store, store.find("last"))
     assert (stopped.status, stopped.outcome) == (Status.FAILED, Outcome.STOPPED)
 
 

@@ -16,7 +16,7 @@ from untildone.core.codec import timestamp
 from untildone.core.events import Entry, MessageSent, Rested, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome
-from untildone.operations import verbs
+from untildone.operations import control, look
 from untildone.store.postgres import PostgresStore
 from untildone.store.postgres.journal import line_of
 
@@ -67,7 +67,7 @@ def test_a_thousand_loops_are_listed_by_a_handful_of_questions(
     found = list(store.survey(store.ids()))
     assert [each.loop_id for each in found] == names
     assert all(each.loop is not None and each.loop.created_at == 1.0 for each in found)
-    assert [loop.loop_id for loop in verbs.load_all(store)] == names
+    assert [loop.loop_id for loop in look.load_all(store)] == names
     assert 0 < statements() - before <= 6
 
 
@@ -127,10 +127,10 @@ def test_a_control_from_elsewhere_is_heard_without_asking(database: str, store: 
 
 def test_followers_hear_the_end(store: PostgresStore, database: str, tmp_path: Path) -> None:
     store.create(loop_created("loop-1"))
-    verbs.start(store, "loop-1")
+    control.start(store, "loop-1")
     with closing(PostgresStore(database, folder=tmp_path)) as elsewhere:
-        following = verbs.follow(elsewhere, "loop-1", to_rest=True)
+        following = look.follow(elsewhere, "loop-1", to_rest=True)
         assert [type(next(following).event).__name__ for _ in range(2)] == ["LoopCreated", "StartRequested"]
-        verbs.stop(store, "loop-1")
+        control.stop(store, "loop-1")
         assert [type(entry.event).__name__ for entry in following] == ["StopRequested", "RunnerLeased", "Rested"]
-        assert verbs.wait(elsewhere, "loop-1", timeout=30).status.ended
+        assert look.wait(elsewhere, "loop-1", timeout=30).status.ended

@@ -16,7 +16,7 @@ from untildone.core.errors import LoopBusy, Superseded
 from untildone.core.events import MessageSent, PauseRequested, ResumeRequested, RunnerLeased, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.operations import verbs
+from untildone.operations import control
 from untildone.store.postgres import PostgresStore
 
 # A busy machine takes its time to start a database.
@@ -143,7 +143,7 @@ def test_a_person_is_never_refused(store: PostgresStore, machine: Machine) -> No
 def test_a_pause_between_two_turns_of_a_cluster_takes_effect_at_once(store: PostgresStore, machine: Machine) -> None:
     with store.lease("loop-1", Host.CLUSTER, FIRST) as journal:
         journal.append(*iteration(1))
-    assert verbs.pause(machine(), "loop-1").outcome is Outcome.PAUSED
+    assert control.pause(machine(), "loop-1").outcome is Outcome.PAUSED
     with store.lease("loop-1", Host.CLUSTER, SECOND) as journal:
         assert (journal.loop.status, journal.loop.spend.iterations) == (Status.PAUSED, 1)
 

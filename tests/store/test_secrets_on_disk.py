@@ -25,7 +25,7 @@ from untildone.core.events import (
 from untildone.core.model import Answer, GateResult, Outcome, Role, SessionUse
 from untildone.core.secrets import Redactor
 from untildone.engine.engine import Engine
-from untildone.operations import verbs
+from untildone.operations import control, creation, runner, stores
 from untildone.store.files import FileStore
 
 NAME = "loop-1"
@@ -98,10 +98,10 @@ def test_a_secret_that_an_agent_and_a_check_print_reaches_no_file(tmp_path: Path
     workspace.mkdir()
     flags = {"agent": "command", "command": str(agent), "checks": ['echo "$SERVICE_TOKEN"; false'], "max_iterations": 2}
     chosen = settings.load(workspace, flags, environment)
-    store = verbs.files_of(workspace, environment, create=True)
-    loop_id = verbs.create(store, f"Use {secret}.", chosen, workspace, environment).loop_id
-    verbs.start(store, loop_id)
-    around = verbs.surroundings(environment, chosen)
+    store = stores.open_files(workspace, environment, create=True)
+    loop_id = creation.create(store, f"Use {secret}.", chosen, workspace, environment).loop.loop_id
+    control.start(store, loop_id)
+    around = runner.surroundings(environment, chosen)
     loop = Engine(store, around).drive(loop_id)
     assert (loop.outcome, loop.spend.iterations) == (Outcome.BUDGET, 2)
     files = written(store.root)

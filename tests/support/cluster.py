@@ -31,7 +31,7 @@ from untildone.core.model import Budget
 from untildone.core.value import replace
 from untildone.hosts.cluster.client import Cluster
 from untildone.hosts.cluster.connecting import Access
-from untildone.operations import verbs
+from untildone.operations import loop_settings
 from untildone.store.postgres import PostgresStore
 from untildone.system import orphans
 
@@ -176,7 +176,7 @@ class TestCluster:
         """A loop that waits for its start; its id, which no other cluster has used."""
         loop_id = f"{name}-{self.parts.queue}"
         wanted = settings.load(self.parts.folder, {"retry_delay": 0.05, **chosen}, {})
-        kept = verbs.loop_settings(wanted, str(self.parts.folder / "nowhere"), os.environ)
+        kept = loop_settings.loop_settings(wanted, str(self.parts.folder / "nowhere"), os.environ)
         kept = replace(kept, remote=str(remote or self.remote), branch=loop_id)
         self.store.create(LoopCreated(loop_id, "A job", "A job", kept, Budget(iterations=iterations)))
         return loop_id

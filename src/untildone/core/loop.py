@@ -209,3 +209,8 @@ class Loop:
 
 def session_key(role: Role, profile: str) -> str:
     return f"{role.value}:{profile}"
+
+
+def output_name(role: Role, iteration: int) -> str:
+    """The name of the output of a turn: `0003`, or `0003-supervisor`."""
+    return f"{iteration:04d}" if role is Role.WORKER else f"{iteration:04d}-{role.value}"

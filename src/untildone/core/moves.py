@@ -1,26 +1,43 @@
-"""Which control a loop's status allows. The same control twice is fine; one that makes no sense is refused with a sentence."""
+"""Which control a loop's status allows. The same control twice is allowed; one that makes no sense raises WrongMove."""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 from untildone.core.errors import WrongMove
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 
+
+class Control(StrEnum):
+    """What a person can ask of a loop."""
+
+    START = "start"
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    SAY = "say"
+    BUDGET = "budget"
+    SUBTASKS = "tasks"
+    RENAME = "rename"
+    DELETE = "delete"
+
+
 _ALLOWED = {
-    "start": {Status.CREATED, Status.RUNNING},
-    "pause": {Status.RUNNING, Status.PAUSED},
-    "resume": {Status.CREATED, Status.RUNNING, Status.PAUSED},
-    "stop": {Status.CREATED, Status.RUNNING, Status.PAUSED},
-    "say": {Status.CREATED, Status.RUNNING, Status.PAUSED},
-    "budget": {Status.CREATED, Status.RUNNING, Status.PAUSED},
-    "tasks": {Status.CREATED, Status.RUNNING, Status.PAUSED},
-    "rename": {Status.CREATED, Status.RUNNING, Status.PAUSED},
-    "delete": {Status.COMPLETED, Status.FAILED},
+    Control.START: {Status.CREATED, Status.RUNNING},
+    Control.PAUSE: {Status.RUNNING, Status.PAUSED},
+    Control.RESUME: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.STOP: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.SAY: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.BUDGET: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.SUBTASKS: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.RENAME: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.DELETE: {Status.COMPLETED, Status.FAILED},
 }
-_AGAIN = {"stop": (Outcome.STOPPED, Outcome.ABANDONED)}
-"""Saying it again to a loop that already obeyed is no mistake."""
-_IN_VAIN = ("start", "resume", "pause", "say")
-"""What a loop that is to stop would never obey or hear."""
+_AGAIN = {Control.STOP: (Outcome.STOPPED, Outcome.ABANDONED)}
+"""Controls that a loop accepts again after it obeyed them."""
+_IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY)
+"""Controls that a loop which is being stopped would never obey."""
 _HINTS = {
     Status.COMPLETED: "start a new loop with `untildone run`",
     Status.FAILED: "start a new loop with `untildone run`",
@@ -29,33 +46,34 @@ _HINTS = {
     Status.RUNNING: "it is running already",
 }
 
-_HINTS_FOR = {"delete": "stop it first"}
+_HINTS_FOR = {Control.DELETE: "stop it first"}
 
 
-def check(loop: Loop, verb: str) -> None:
-    if verb == "resume" and loop.works_in_session:
+def check(loop: Loop, control: Control) -> None:
+    """Raise WrongMove if the loop's status does not allow the control."""
+    if control is Control.RESUME and loop.works_in_session:
         raise WrongMove(
             f"Loop {loop.loop_id} is at work in the session {loop.settings.hook_session}.",
             f"it goes on there; `untildone pause --now {loop.loop_id}` takes it out of the session",
         )
-    if loop.stop is not None and verb in _IN_VAIN and not loop.status.ended:
-        raise WrongMove(f"Loop {loop.loop_id} is being stopped: it cannot {_WORDS[verb]}.", _HINTS[Status.FAILED])
-    if loop.status in _ALLOWED[verb]:
+    if loop.stop is not None and control in _IN_VAIN and not loop.status.ended:
+        raise WrongMove(f"Loop {loop.loop_id} is being stopped: it cannot {_WORDS[control]}.", _HINTS[Status.FAILED])
+    if loop.status in _ALLOWED[control]:
         return
-    if loop.outcome in _AGAIN.get(verb, ()):
+    if loop.outcome in _AGAIN.get(control, ()):
         return
-    hint = _HINTS_FOR.get(verb) or _HINTS[loop.status]
-    raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[verb]}.", hint)
+    hint = _HINTS_FOR.get(control) or _HINTS[loop.status]
+    raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[control]}.", hint)
 
 
 _WORDS = {
-    "start": "be started",
-    "pause": "be paused",
-    "resume": "be resumed",
-    "stop": "be stopped",
-    "say": "take a message",
-    "budget": "take another budget",
-    "tasks": "take other tasks",
-    "rename": "take another title",
-    "delete": "be deleted",
+    Control.START: "be started",
+    Control.PAUSE: "be paused",
+    Control.RESUME: "be resumed",
+    Control.STOP: "be stopped",
+    Control.SAY: "take a message",
+    Control.BUDGET: "take another budget",
+    Control.SUBTASKS: "take other tasks",
+    Control.RENAME: "take another title",
+    Control.DELETE: "be deleted",
 }

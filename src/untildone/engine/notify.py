@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class NotifySettings:
     """Who wants to be told."""
 
     command: tuple[str, ...] = ()
@@ -40,16 +40,16 @@ class Wishes:
     desktop: bool = False
 
 
-def tell(wishes: Wishes, loop: Loop, environment: Mapping[str, str]) -> None:
+def tell(wanted: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
     """Tell everybody, one after the other. Whoever interrupted a loop knows it already."""
     if loop.outcome is None or loop.outcome is Outcome.INTERRUPTED:
         return
-    if wishes.command:
-        _run(wishes.command, loop, environment)
-    if wishes.desktop:
+    if wanted.command:
+        _run(wanted.command, loop, environment)
+    if wanted.desktop:
         _show(loop, environment)
-    if wishes.webhook:
-        _post(wishes.webhook, wishes.secret, loop)
+    if wanted.webhook:
+        _post(wanted.webhook, wanted.secret, loop)
 
 
 def message(loop: Loop) -> dict[str, Any]:
@@ -155,16 +155,16 @@ class Notifier:
     """Tells in the background, for a host that drives many loops."""
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[tuple[Wishes, Loop, Mapping[str, str]] | None] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[tuple[NotifySettings, Loop, Mapping[str, str]] | None] = queue.Queue(MOST_WAITING)
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def tell(self, wishes: Wishes, loop: Loop, environment: Mapping[str, str]) -> None:
-        if not (wishes.command or wishes.webhook or wishes.desktop):
+    def tell(self, wanted: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
+        if not (wanted.command or wanted.webhook or wanted.desktop):
             return
         self._start()
         try:
-            self._waiting.put_nowait((wishes, loop, environment))
+            self._waiting.put_nowait((wanted, loop, environment))
         except queue.Full:
             _log.warning("Loop %s: too many notifications are waiting; this one is left out", loop.loop_id)
 

@@ -13,7 +13,7 @@ from untildone.core.agent_io import AgentEvent, Invocation, Reader, Request, Ses
 from untildone.core.errors import AgentMissing, LoopNotFound, UsageError
 from untildone.core.events import SessionOpened, TurnEnded, TurnInterrupted
 from untildone.core.kinds import Interruption
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, output_name
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Role, Usage
 from untildone.core.value import replace
 from untildone.engine import usage_limits as limits
@@ -182,11 +182,6 @@ class Turn:
 
     def _title(self, action: AskAgent) -> str:
         return f"Round {action.iteration}: {self.loop.title}"
-
-
-def output_name(role: Role, iteration: int) -> str:
-    """What a turn printed, by round: `0003`, or `0003-supervisor`."""
-    return f"{iteration:04d}" if role is Role.WORKER else f"{iteration:04d}-{role.value}"
 
 
 def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:

@@ -1,16 +1,16 @@
-"""The verbs for asynchronous programs: `import untildone`, then `await untildone.create(…)` and so on.
+"""The operations for asynchronous programs: `import untildone`, then `await untildone.create(…)` and so on.
 
-Loops are those of a folder, as on the command line. A started loop is driven by a process of its own, in the background.
+Loops are those of a folder, as on the command line. A started loop is driven by a background process of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypedDict, Unpack
 
 from untildone import settings
 from untildone.core import amounts
@@ -18,10 +18,10 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.hosts import detach
-from untildone.operations import planning, verbs
-from untildone.operations.verbs import Heard, Verification
-from untildone.store import Journal, Store, places
+from untildone.operations import background, control, creation, look, stores
+from untildone.operations.control import Heard
+from untildone.operations.look import Verification
+from untildone.operations.stores import Journal, Store
 
 __all__ = [
     "Entry",
@@ -50,13 +50,58 @@ LOOK_EVERY = 0.1
 Folder = str | os.PathLike[str]
 
 
-async def create(task: str, *, folder: Folder = ".", **chosen: Any) -> Loop:
+class Chosen(TypedDict, total=False):
+    """The settings that `create` takes; docs/guide.md says what each means."""
+
+    mode: str
+    route: str
+    agent: str
+    command: str
+    model: str
+    args: Sequence[str]
+    instructor: str
+    supervisor: str
+    fallback_agent: str
+    permissions: Literal["work", "edit", "read"]
+    checks: Sequence[str]
+    check_timeout: float
+    review: bool
+    review_threshold: int
+    require_change: bool
+    loop_enabled: bool
+    max_iterations: int | Literal["none"]
+    max_minutes: float
+    max_cost: float
+    max_tokens: int
+    iteration_timeout: float
+    promise: str
+    marker: str
+    context: Literal["continue", "fresh"]
+    interactive: bool
+    worktree: bool
+    commit: bool
+    remote: str
+    branch: str
+    group: str
+    retry_delay: float
+    notify_command: Sequence[str]
+    notify_webhook: str
+    notify_secret: str
+    notify_desktop: bool
+    store: str
+    cluster: Mapping[str, str]
+    profiles: Mapping[str, Mapping[str, object]]
+
+
+async def create(task: str, *, folder: Folder = ".", **chosen: Unpack[Chosen]) -> Loop:
     """A new loop, not started yet. `chosen` are settings: `mode="supervise"`, `checks=["pytest -q"]`, `max_iterations=10`, …"""
 
     def make() -> Loop:
         place = Path(folder).resolve()
-        store = verbs.store_of(place, create=True) if places.named(place, os.environ) is None else _store_of(place)
-        return planning.create(store, task, settings.load(place, chosen), place)
+        store = (
+            stores.open_store(place, create=True) if stores.database_of(place, os.environ) is None else _store_of(place)
+        )
+        return creation.create(store, task, settings.load(place, dict(chosen)), place).loop
 
     return await asyncio.to_thread(make)
 
@@ -66,7 +111,7 @@ async def start(loop: Loop | str, *, folder: Folder = ".") -> Loop:
 
     def begin() -> Loop:
         store, loop_id = _found(loop, folder)
-        started = verbs.start(store, loop_id)
+        started = control.start(store, loop_id)
         _drive(store, loop_id)
         return started
 
@@ -74,7 +119,7 @@ async def start(loop: Loop | str, *, folder: Folder = ".") -> Loop:
 
 
 async def pause(loop: Loop | str, *, now: bool = False, folder: Folder = ".") -> Loop:
-    return await asyncio.to_thread(lambda: verbs.pause(*_found(loop, folder), _urgency(now=now)))
+    return await asyncio.to_thread(lambda: control.pause(*_found(loop, folder), _urgency(now=now)))
 
 
 async def resume(loop: Loop | str, *, skip_wait: bool = False, folder: Folder = ".") -> Loop:
@@ -82,7 +127,7 @@ async def resume(loop: Loop | str, *, skip_wait: bool = False, folder: Folder = 
 
     def go_on() -> Loop:
         store, loop_id = _found(loop, folder)
-        resumed = verbs.resume(store, loop_id, skip_wait=skip_wait)
+        resumed = control.resume(store, loop_id, skip_wait=skip_wait)
         _drive(store, loop_id)
         return resumed
 
@@ -90,7 +135,7 @@ async def resume(loop: Loop | str, *, skip_wait: bool = False, folder: Folder = 
 
 
 async def stop(loop: Loop | str, *, now: bool = False, folder: Folder = ".") -> Loop:
-    return await asyncio.to_thread(lambda: verbs.stop(*_found(loop, folder), _urgency(now=now)))
+    return await asyncio.to_thread(lambda: control.stop(*_found(loop, folder), _urgency(now=now)))
 
 
 async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
@@ -98,9 +143,9 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
 
     def speak() -> Heard:
         store, loop_id = _found(loop, folder)
-        heard = verbs.say(store, loop_id, text)
+        heard = control.say(store, loop_id, text)
         if heard.goes_on and not heard.cared_for:
-            detach.start_runner(store, loop_id)
+            background.start_runner(store, loop_id)
         return heard
 
     return await asyncio.to_thread(speak)
@@ -109,7 +154,7 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
 async def budget(loop: Loop | str, *, folder: Folder = ".", **limits: float | str) -> Loop:
     """Other limits, by the names of `core.limits.Limit`, such as `iterations` or `cost`: "+5" is more, 5 is in all, "none" no limit."""
     changes = [amounts.change(limit, amount) for limit, amount in limits.items()]
-    return await asyncio.to_thread(lambda: verbs.budget(*_found(loop, folder), *changes))
+    return await asyncio.to_thread(lambda: control.budget(*_found(loop, folder), *changes))
 
 
 async def show(loop: Loop | str = "last", *, folder: Folder = ".") -> Loop:
@@ -122,7 +167,7 @@ async def show(loop: Loop | str = "last", *, folder: Folder = ".") -> Loop:
 
 async def list(*, folder: Folder = ".") -> tuple[Loop, ...]:
     """Every loop of the folder, oldest first."""
-    return await asyncio.to_thread(lambda: tuple(verbs.load_all(_store_of(folder))))
+    return await asyncio.to_thread(lambda: tuple(look.load_all(_store_of(folder))))
 
 
 async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Entry]:
@@ -153,23 +198,23 @@ async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
 
 async def verify(loop: Loop | str, *, folder: Folder = ".") -> tuple[Verification, ...]:
     """Run the checks of an ended loop again, and compare."""
-    return await asyncio.to_thread(lambda: verbs.verify(*_found(loop, folder), os.environ))
+    return await asyncio.to_thread(lambda: look.verify(*_found(loop, folder), os.environ))
 
 
 async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
     """What the loop changed in its workspace."""
-    return await asyncio.to_thread(lambda: verbs.diff(*_found(loop, folder)))
+    return await asyncio.to_thread(lambda: look.diff(*_found(loop, folder)))
 
 
 def _store_of(folder: Folder) -> Store:
-    address = places.named(Path(folder), os.environ)
-    return verbs.store_of(Path(folder)) if address is None else _connected(Path(folder).resolve(), address)
+    address = stores.database_of(Path(folder), os.environ)
+    return stores.open_store(Path(folder)) if address is None else _connected(Path(folder).resolve(), address)
 
 
 @cache
 def _connected(folder: Path, _address: str) -> Store:
     """One for all calls: each has connections of its own."""
-    return verbs.store_of(folder)
+    return stores.open_store(folder)
 
 
 def _found(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
@@ -196,4 +241,4 @@ def _rested(store: Store, journal: Journal) -> bool:
 
 def _drive(store: Store, loop_id: str) -> None:
     if not store.is_driven(loop_id):
-        detach.start_runner(store, loop_id)
+        background.start_runner(store, loop_id)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from untildone.core.errors import UntilDoneError
@@ -22,7 +23,9 @@ LOOK_EVERY = 0.02
 END_WITHIN = 10.0
 
 
-def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
+def start_runner(
+    store: Store, loop_id: str, environment: Mapping[str, str] = os.environ, within: float = WITHIN
+) -> int:
     """Start one; the process id of the loop's runner once it has leased the loop, or the reason why it did not.
 
     The runner may be somebody else's, if they were quicker. Whatever else happens, nothing is left running.
@@ -33,7 +36,7 @@ def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
     journal = store.open(loop_id)
     try:
         written = log.stat().st_size if log.exists() else 0
-        child = _spawn(store, loop_id, log)
+        child = _spawn(store, loop_id, log, environment)
         try:
             pid = _runner(store, journal, child, time.monotonic() + within)
             if pid is None:
@@ -46,7 +49,7 @@ def start_runner(store: Store, loop_id: str, within: float = WITHIN) -> int:
     return pid
 
 
-def _spawn(store: Store, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
+def _spawn(store: Store, loop_id: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, *PROGRAM, loop_id, "--dir", str(store.home)]
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -57,6 +60,7 @@ def _spawn(store: Store, loop_id: str, log: Path) -> subprocess.Popen[bytes]:
                 stdout=descriptor,
                 stderr=descriptor,
                 close_fds=True,
+                env=environment,
                 start_new_session=True,
             )
         finally:

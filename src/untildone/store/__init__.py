@@ -94,27 +94,18 @@ class Journal(Protocol):
     def close(self) -> None: ...
 
 
-class Store(Protocol):
-    redactor: Redactor
-    """Goes over everything that is written."""
-    on_news: News
-    """Told at once of whatever this process reads of a loop or writes to it."""
+class Journals(Protocol):
+    """The loops themselves: created, listed, read, written by one runner at a time, archived and deleted."""
 
-    @property
-    def home(self) -> Path:
-        """The workspace whose settings hold, and in which new loops work."""
-
-    @property
-    def name(self) -> str:
-        """What people call it: a folder, or the address of a database without its secrets."""
-
-    def create(self, event: LoopCreated) -> Loop: ...
+    def create(self, event: LoopCreated, *first: Event) -> Loop:
+        """A new loop; `first` follow its creation in the journal."""
+        ...
 
     def ids(self) -> tuple[str, ...]:
         """Every loop there is, oldest first."""
 
     def find(self, name: str) -> str:
-        """The id that a person means: an id, a unique part of one, or `last`; LoopNotFound if that is none, or several."""
+        """The id for a name: an id, a unique part of one, or `last`. LoopNotFound if no loop or several match."""
 
     def live_ids(self) -> tuple[str, ...]:
         """The loops that are not in the history."""
@@ -140,9 +131,6 @@ class Store(Protocol):
         A `token` is issued by an engine that drives loops on many machines: of two, the greater one wins, at any time.
         """
 
-    def is_driven(self, loop_id: str) -> bool:
-        """Whether a live runner holds the lease of the loop."""
-
     def signature(self, loop_id: str) -> object | None:
         """What changes whenever something is written to the journal; None: the loop is not there. Quick: it is asked often."""
 
@@ -154,11 +142,15 @@ class Store(Protocol):
         """Entries behind a place of the journal (0 is its beginning), not too many at once, and the place where they end."""
         ...
 
-    def serving(self) -> AbstractContextManager[None]:
-        """For the one server that drives loops of this store; LoopBusy if there is another."""
+    def archive(self, loop_id: str, receipt: str, report: str) -> None:
+        """Move an ended loop to the history, with its receipt and report."""
 
-    def is_served(self) -> bool:
-        """Whether a live server drives loops of this store."""
+    def delete(self, loop_id: str) -> None:
+        """All of a loop."""
+
+
+class Records(Protocol):
+    """What people and agents read beside the journal: output, documents, live state, receipt."""
 
     def spool(self, loop_id: str, name: str) -> Spool:
         """What an agent prints in one turn."""
@@ -173,14 +165,14 @@ class Store(Protocol):
     def put_document(self, loop_id: str, name: str, text: str) -> None:
         """Make such a document say exactly this."""
 
+    def documents(self, loop_id: str) -> Mapping[str, str]:
+        """What people read beside the journal, by file name."""
+
     def live_file(self, loop_id: str, workspace: str) -> LiveFile:
         """The live state file of a loop whose mode has one."""
 
     def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
         """Keep a full copy of the state, which later checkpoints do not replace; of many, the newest."""
-
-    def documents(self, loop_id: str) -> Mapping[str, str]:
-        """What people read beside the journal, by file name."""
 
     def receipt(self, loop_id: str) -> str | None:
         """The receipt of an ended loop, if it has one."""
@@ -188,11 +180,22 @@ class Store(Protocol):
     def progress(self, loop_id: str) -> Path:
         """The loop's own folder on this machine, for what people and agents read."""
 
-    def archive(self, loop_id: str, receipt: str, report: str) -> None:
-        """Move an ended loop to the history, with its receipt and report."""
 
-    def delete(self, loop_id: str) -> None:
-        """All of a loop."""
+class Presence(Protocol):
+    """Which loops a live runner drives, and whether a live server serves the store."""
+
+    def is_driven(self, loop_id: str) -> bool:
+        """Whether a live runner holds the lease of the loop."""
+
+    def serving(self) -> AbstractContextManager[None]:
+        """For the one server that drives loops of this store; LoopBusy if there is another."""
+
+    def is_served(self) -> bool:
+        """Whether a live server drives loops of this store."""
+
+
+class Groups(Protocol):
+    """Loops that share a total."""
 
     def group(self, name: str) -> Group:
         """A group as it stands."""
@@ -205,6 +208,30 @@ class Store(Protocol):
     def change_group(self, name: str, *, max_cost: float | None, at_once: int | None) -> Group:
         """Other limits for a group; None: no limit."""
         ...
+
+
+class Store(Journals, Records, Presence, Groups, Protocol):
+    """Everything about the loops of one place. A function that needs one part takes that Protocol instead."""
+
+    redactor: Redactor
+    """Removes secrets from everything that is written."""
+    on_news: News
+    """Called with every state of a loop that this process reads or writes."""
+
+    @property
+    def root(self) -> Path | None:
+        """The folder with the loops' files; None: the loops are in a database, which other machines can reach."""
+
+    @property
+    def home(self) -> Path:
+        """The workspace whose settings hold, and in which new loops work."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: a folder, or the address of a database without its secrets."""
+
+    def keep_in_memory(self) -> None:
+        """Remember loops that were read, for a process that lives long and reads the same loops often."""
 
     def close(self) -> None:
         """Let go of connections, if there are any."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from untildone.core.codec import timestamp
 from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
-from untildone.core.events import Entry, LoopCreated
+from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
@@ -61,6 +61,11 @@ class FileStore:
     def home(self) -> Path:
         return self.root.parent
 
+    def keep_in_memory(self) -> None:
+        from untildone.store.memory import Memory
+
+        self.memory = Memory()
+
     @property
     def name(self) -> str:
         return str(self.home)
@@ -68,8 +73,8 @@ class FileStore:
     def close(self) -> None:
         """Nothing is held."""
 
-    def create(self, event: LoopCreated) -> Loop:
-        """Made under another name first: a loop is there with its first entry, or not at all."""
+    def create(self, event: LoopCreated, *first: Event) -> Loop:
+        """Made in a draft folder that is renamed: a loop exists with its first entries, or not at all."""
         import shutil
         import tempfile
 
@@ -80,11 +85,11 @@ class FileStore:
             layout.prepare(self.root)
             draft = Path(tempfile.mkdtemp(".tmp", f"{event.loop_id}.", self.root))
         try:
-            return self._begin(event, draft)
+            return self._begin(event, first, draft)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    def _begin(self, event: LoopCreated, draft: Path) -> Loop:
+    def _begin(self, event: LoopCreated, first: tuple[Event, ...], draft: Path) -> Loop:
         import shutil
 
         live = layout.live(self.root, event.loop_id)
@@ -97,6 +102,7 @@ class FileStore:
             journal.append(event)
             with disk.told_as_sentence(draft):
                 shutil.copyfile(draft / layout.JOURNAL, draft / rebuilding.FIRST_ENTRY)
+            journal.append(*first)
             disk.sync_folder(draft)
             self._take_name(journal.loop, draft, live.progress)
             with suppress(StoreError):

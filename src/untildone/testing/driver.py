@@ -241,9 +241,9 @@ class Driver:
         self.tell("start", StartRequested())
         return self
 
-    def tell(self, verb: str, *events: Event) -> None:
+    def tell(self, control: str, *events: Event) -> None:
         """Append what a person wants, as every face does: refused if the status does not allow it."""
-        moves.check(self.loop, verb)
+        moves.check(self.loop, moves.Control(control))
         if not self.loop.status.ended:
             self.journal.append(*events)
 

@@ -1,4 +1,4 @@
-"""`create_app`: the API as one ASGI application. The dashboard is mounted on the same one, behind the same door."""
+"""`create_app`: the API as one ASGI application. The dashboard is mounted on it, behind the same middleware."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from starlette.responses import PlainTextResponse
 
 from untildone.faces.api import configuration, groups, loops, records, running, tasks
 from untildone.faces.api.answers import explain_errors
-from untildone.faces.api.safety import Door, Doorbook
-from untildone.faces.api.service import Service
+from untildone.faces.api.following import Following
+from untildone.faces.api.keys import Keys
+from untildone.faces.api.safety import RequestStats, SecurityMiddleware
+from untildone.operations.service import Service
 
 LOOPBACK_NAMES = ("localhost",)
 SUMMARY = "Keeps coding agents at work until the job is verified done."
 
 
-def create_app(service: Service, names: Iterable[str] = LOOPBACK_NAMES, *, remote: bool = False) -> FastAPI:
-    """`names` are those by which the server may be called, beside addresses: of this machine, or with `remote` any."""
+def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAMES, *, remote: bool = False) -> FastAPI:
+    """`names` are the host names that the server accepts, besides addresses: of this machine, or, with `remote`, any."""
     app = FastAPI(
         title="untildone",
         summary=SUMMARY,
@@ -30,11 +32,13 @@ def create_app(service: Service, names: Iterable[str] = LOOPBACK_NAMES, *, remot
         separate_input_output_schemas=False,
     )
     app.state.service = service
-    app.state.book = Doorbook()
+    app.state.keys = keys
+    app.state.following = Following()
+    app.state.stats = RequestStats()
     explain_errors(app)
     for room in (records, tasks, loops, groups, configuration, running):
         app.include_router(room.router)
-    app.add_middleware(Door, keys=service.keys, names=tuple(names), book=app.state.book, remote=remote)
+    app.add_middleware(SecurityMiddleware, keys=keys, names=tuple(names), stats=app.state.stats, remote=remote)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
 

@@ -6,16 +6,28 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
 
+from untildone.faces.api.following import Following
+from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import TASK_ID
-from untildone.faces.api.service import Service
+from untildone.operations.service import Service
 
 
+# These are asynchronous although they await nothing: a thread for each would cost more than the rest of a request.
 async def _service(request: Request) -> Service:
-    """Asynchronous although it waits for nothing: another thread for it would cost more than all else of a request."""
     return cast(Service, request.app.state.service)
 
 
+async def _keys(request: Request) -> Keys:
+    return cast(Keys, request.app.state.keys)
+
+
+async def _following(request: Request) -> Following:
+    return cast(Following, request.app.state.following)
+
+
 Serving = Annotated[Service, Depends(_service)]
+WithKeys = Annotated[Keys, Depends(_keys)]
+WithStreams = Annotated[Following, Depends(_following)]
 LoopId = Annotated[
     str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", description="The whole id of a loop", max_length=100)
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
-from untildone.store import Store
+from untildone.operations.stores import Store
 
 LOOK_EVERY = 0.1
 MOST_STREAMS = 200

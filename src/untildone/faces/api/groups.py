@@ -12,7 +12,7 @@ from untildone.core.limits import Limit
 from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import Serving
 from untildone.faces.api.configuration import Workspace
-from untildone.store import Group
+from untildone.operations.stores import Group
 
 router = APIRouter(prefix="/api/groups", tags=["groups"])
 Name = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", max_length=100, description="A group's name")]

@@ -10,8 +10,10 @@ from untildone.core import amounts, moves
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
+from untildone.core.moves import Control
 from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import LoopId, Serving
+from untildone.faces.api.lines import line, lines
 from untildone.faces.api.models import (
     BudgetChange,
     Heard,
@@ -24,9 +26,8 @@ from untildone.faces.api.models import (
     Now,
     Resumption,
 )
-from untildone.faces.api.service import END_WITHIN
-from untildone.operations import verbs
-from untildone.store import checkpoint
+from untildone.operations import control, look
+from untildone.operations.service import END_WITHIN
 
 MOST_ON_A_PAGE = 200
 router = APIRouter(prefix="/api/loops", tags=["loops"])
@@ -39,7 +40,7 @@ def create_loop(new: NewLoop, service: Serving, response: Response) -> LoopLine:
     if new.start:
         loop = service.start(loop.loop_id)
     response.headers["Location"] = f"/api/loops/{loop.loop_id}"
-    return service.line(loop)
+    return line(service, loop)
 
 
 @router.get("", response_model=LoopList, responses=may_answer(422, 503))
@@ -52,8 +53,8 @@ def list_loops(
     ] = None,
 ) -> LoopList:
     """All loops of the served folders, newest first."""
-    page = service.board.page(status, cursor or None, limit)
-    return LoopList(loops=service.lines(page.rows), next_cursor=page.cursor)
+    page = service.table.page(status, cursor or None, limit)
+    return LoopList(loops=lines(service, page.rows), next_cursor=page.cursor)
 
 
 @router.get("/{loop_id}", response_model=LoopState, responses=may_answer(404, 422, 503))
@@ -62,7 +63,7 @@ def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
     store = service.store_of(loop_id)
     loop = store.load(loop_id)
     return {
-        **checkpoint.as_fields(loop),
+        **look.checkpoint_fields(loop),
         "driven": store.is_driven(loop_id),
         "queued": service.fleet.is_queued(loop_id),
         "problem": service.fleet.problems.get(loop_id, ""),
@@ -76,10 +77,10 @@ def change_loop(loop_id: LoopId, change: LoopChange, service: Serving) -> LoopLi
     changes = _budget_changes(change.budget) if change.budget else ()
     loop = store.load(loop_id)
     if change.title is not None:
-        loop = verbs.rename(store, loop_id, change.title)
+        loop = control.rename(store, loop_id, change.title)
     if changes:
-        loop = verbs.budget(store, loop_id, *changes)
-    return service.line(loop)
+        loop = control.budget(store, loop_id, *changes)
+    return line(service, loop)
 
 
 @router.delete("/{loop_id}", status_code=204, responses=may_answer(404, 409, 422, 503))
@@ -91,7 +92,7 @@ def delete_loop(
     """Everything of an ended loop but its work: journal, output, receipt."""
     store = service.store_of(loop_id)
     if force and not store.load(loop_id).status.ended:
-        verbs.stop(store, loop_id, Urgency.NOW)
+        control.stop(store, loop_id, Urgency.NOW)
     service.delete(loop_id, within=END_WITHIN if force else 1.0)
     return Response(status_code=204)
 
@@ -99,32 +100,32 @@ def delete_loop(
 @router.post("/{loop_id}/start", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def start_loop(loop_id: LoopId, service: Serving) -> LoopLine:
     """It is driven here, as soon as a slot is free. A running one goes on as it is."""
-    return service.line(service.start(loop_id))
+    return line(service, service.start(loop_id))
 
 
 @router.post("/{loop_id}/pause", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def pause_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> LoopLine:
     """After the iteration, or now. A paused one stays paused."""
-    return service.line(verbs.pause(service.store_of(loop_id), loop_id, _urgency(when)))
+    return line(service, control.pause(service.store_of(loop_id), loop_id, _urgency(when)))
 
 
 @router.post("/{loop_id}/resume", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def resume_loop(loop_id: LoopId, service: Serving, how: Resumption | None = None) -> LoopLine:
     """It goes on here, where it was. A running one goes on where it is."""
-    return service.line(service.resume(loop_id, skip_wait=how is not None and how.now))
+    return line(service, service.resume(loop_id, skip_wait=how is not None and how.now))
 
 
 @router.post("/{loop_id}/stop", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def stop_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> LoopLine:
     """For good, after the iteration or now. A stopped one stays stopped."""
-    return service.line(verbs.stop(service.store_of(loop_id), loop_id, _urgency(when)))
+    return line(service, control.stop(service.store_of(loop_id), loop_id, _urgency(when)))
 
 
 @router.post("/{loop_id}/messages", response_model=Heard, responses=may_answer(404, 409, 422, 503))
 def say(loop_id: LoopId, message: Message, service: Serving) -> Heard:
     """Part of its next prompt. `[r+5]` at the very start adds rounds; a loop that was out of them goes on."""
     heard = service.say(loop_id, message.text)
-    return Heard(notices=list(heard.notices), goes_on=heard.goes_on, loop=service.line(heard.loop))
+    return Heard(notices=list(heard.notices), goes_on=heard.goes_on, loop=line(service, heard.loop))
 
 
 @router.post("/{loop_id}/budget", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
@@ -133,9 +134,9 @@ def change_budget(loop_id: LoopId, change: BudgetChange, service: Serving) -> Lo
     store, changes = service.store_of(loop_id), _budget_changes(change)
     if not changes:
         loop: Loop = store.load(loop_id)
-        moves.check(loop, "budget")
-        return service.line(loop)
-    return service.line(verbs.budget(store, loop_id, *changes))
+        moves.check(loop, Control.BUDGET)
+        return line(service, loop)
+    return line(service, control.budget(store, loop_id, *changes))
 
 
 def _budget_changes(change: BudgetChange) -> tuple[BudgetChanged, ...]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from untildone.core.codec import timestamp, to_json
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, Spend, Status, Task, TaskStatus
-from untildone.operations.board import Row
+from untildone.operations.loop_table import Row
 from untildone.settings import Settings
 
 LONGEST_TEXT = 500_000

@@ -15,15 +15,13 @@ from starlette.types import Receive, Scope, Send
 
 from untildone.core.codec import timestamp, to_json
 from untildone.core.errors import UsageError
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
-from untildone.engine.turns import output_name
 from untildone.faces.api.answers import beside_text, may_answer
-from untildone.faces.api.common import LoopId, Serving
+from untildone.faces.api.common import LoopId, Serving, WithStreams
 from untildone.faces.api.following import Following
 from untildone.faces.api.models import Receipt
-from untildone.operations import verbs
-from untildone.store.lines import as_fields
+from untildone.operations import look
 
 HEARTBEAT = 15
 SLOW_READER = 20.0
@@ -68,6 +66,7 @@ class _Stream(EventSourceResponse):
 async def stream_events(
     loop_id: LoopId,
     service: Serving,
+    following: WithStreams,
     last_event_id: Annotated[
         str | None, Header(pattern=r"^[0-9]{1,15}$", description="The number of the last entry that you have")
     ] = None,
@@ -79,16 +78,18 @@ async def stream_events(
     loop = await run_in_threadpool(store.load, loop_id)
     if loop.status.ended and after >= loop.seq:
         return Response(status_code=204)
-    service.following.reserve()
+    following.reserve()
 
     async def messages() -> AsyncIterator[ServerSentEvent]:
-        async for entry, now in service.following.follow(store, loop_id, after, stays=follow):
+        async for entry, now in following.follow(store, loop_id, after, stays=follow):
             if entry is None:
                 yield ServerSentEvent(json.dumps(_end(now)), event="loop_end")
             else:
-                yield ServerSentEvent(json.dumps(as_fields(entry, loop_id), ensure_ascii=False), id=str(entry.seq))
+                yield ServerSentEvent(
+                    json.dumps(look.entry_fields(entry, loop_id), ensure_ascii=False), id=str(entry.seq)
+                )
 
-    return _Stream(messages(), service.following)
+    return _Stream(messages(), following)
 
 
 def _end(loop: Loop) -> dict[str, Any]:
@@ -129,7 +130,7 @@ def read_diff(
 ) -> Response:
     """What the loop changed in its workspace, as far as git tells."""
     try:
-        diff = verbs.diff(service.store_of(loop_id), loop_id, stat=stat)
+        diff = look.diff(service.store_of(loop_id), loop_id, stat=stat)
     except UsageError as problem:
         raise HTTPException(404, problem.sentence.rstrip(".")) from None
     return PlainTextResponse(diff.encode("utf-8", "replace")[:MOST_DIFF])
@@ -138,7 +139,7 @@ def read_diff(
 @router.get("/receipt", response_model=Receipt, responses=may_answer(404, 422, 503))
 def read_receipt(loop_id: LoopId, service: Serving) -> dict[str, Any]:
     """The receipt of an ended loop."""
-    receipt = verbs.receipt(service.store_of(loop_id), loop_id)
+    receipt = look.receipt(service.store_of(loop_id), loop_id)
     if receipt is None:
         raise HTTPException(404, f"Loop {loop_id} has no receipt yet: it gets one when it ends")
     try:

@@ -11,11 +11,12 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from untildone.faces.api.answers import beside_text, may_answer
-from untildone.faces.api.common import Serving
+from untildone.faces.api.common import Serving, WithKeys, WithStreams
+from untildone.faces.api.following import Following
 from untildone.faces.api.keys import COOKIE, COOKIE_SECONDS, Keys
 from untildone.faces.api.models import Health
-from untildone.faces.api.safety import Doorbook
-from untildone.faces.api.service import Service
+from untildone.faces.api.safety import RequestStats
+from untildone.operations.service import Service
 
 router = APIRouter(tags=["server"])
 _VERSION = version("untildone")
@@ -35,49 +36,49 @@ def health() -> Health:
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=beside_text(422, 503))
-def metrics(service: Serving, request: Request) -> str:
+def metrics(service: Serving, following: WithStreams, request: Request) -> str:
     """For Prometheus."""
-    return "".join(f"{line}\n" for line in _metrics(service, request.app.state.book))
+    return "".join(f"{line}\n" for line in _metrics(service, following, request.app.state.stats))
 
 
-def _metrics(service: Service, book: Doorbook) -> Iterator[str]:
+def _metrics(service: Service, following: Following, stats: RequestStats) -> Iterator[str]:
     load = service.fleet.load()
     yield "# TYPE untildone_loops gauge"
     yield from (
-        f'untildone_loops{{status="{status}"}} {count}' for status, count in sorted(service.board.counts().items())
+        f'untildone_loops{{status="{status}"}} {count}' for status, count in sorted(service.table.counts().items())
     )
     gauges = {
         "slots": load.slots,
         "loops_driven": len(load.driving),
         "loops_queued": len(load.queued),
         "loops_waiting": len(load.waiting),
-        "event_streams": service.following.streams,
+        "event_streams": following.streams,
     }
     for name, value in gauges.items():
         yield f"# TYPE untildone_{name} gauge"
         yield f"untildone_{name} {value}"
     yield "# TYPE untildone_http_responses_total counter"
-    yield from (f'untildone_http_responses_total{{code="{code}"}} {n}' for code, n in sorted(book.answers.items()))
+    yield from (f'untildone_http_responses_total{{code="{code}"}} {n}' for code, n in sorted(stats.answers.items()))
     yield "# TYPE untildone_http_refused_total counter"
-    yield f"untildone_http_refused_total {book.refused}"
+    yield f"untildone_http_refused_total {stats.refused}"
 
 
 @router.get("/login", include_in_schema=False)
-def log_in(service: Serving, code: Annotated[str | None, Query(max_length=200)] = None) -> Response:
+def log_in(keys: WithKeys, code: Annotated[str | None, Query(max_length=200)] = None) -> Response:
     """The code of the link is good once; then the cookie is what counts, and nothing secret is in an address."""
     if code is None:
         return HTMLResponse(_FORM.format(told=_ASK), headers=_POLICY)
-    if not service.keys.use_code(code):
+    if not keys.use_code(code):
         return HTMLResponse(_FORM.format(told=f"That link was used, or is too old. {_ASK}"), 403, headers=_POLICY)
-    return _welcome(service.keys)
+    return _welcome(keys)
 
 
 @router.post("/login", include_in_schema=False)
-async def log_in_by_token(service: Serving, request: Request) -> Response:
+async def log_in_by_token(keys: WithKeys, request: Request) -> Response:
     words = parse_qs((await request.body()).decode("utf-8", "replace"))
-    if not service.keys.is_token((words.get("token") or [""])[0].strip()):
+    if not keys.is_token((words.get("token") or [""])[0].strip()):
         return HTMLResponse(_FORM.format(told=f"That is not the token. {_ASK}"), 403, headers=_POLICY)
-    return _welcome(service.keys)
+    return _welcome(keys)
 
 
 def _welcome(keys: Keys) -> Response:

@@ -1,7 +1,7 @@
-"""The door: every request passes here before anything else sees it, and every answer on its way out.
+"""The security middleware: every request and every response passes through it.
 
-Names that the server was not called by (a rebound name), pages of other sites, bodies that are too big or too slow and visitors
-without a key are turned away before a byte of their request is believed.
+It refuses unknown host names (DNS rebinding), requests from pages of other sites, bodies that are too large or too slow, and
+requests without a valid token or cookie, before any other code reads the request.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class Doorbook:
-    """What came through the door, for the metrics."""
+class RequestStats:
+    """Counts responses and refusals, for the metrics."""
 
     answers: Counter[int] = field(default_factory=Counter)
     refused: int = 0
 
 
-class Door:
-    """ASGI middleware around everything, the dashboard and its web sockets too."""
+class SecurityMiddleware:
+    """ASGI middleware around the whole application, including the dashboard and its web sockets."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, names: Iterable[str], book: Doorbook, *, remote: bool) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, names: Iterable[str], stats: RequestStats, *, remote: bool) -> None:
         self._app = app
         self._keys = keys
         self._names = frozenset(name.lower() for name in names)
         self._remote = remote
-        self._book = book
+        self._stats = stats
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -75,7 +75,7 @@ class Door:
             if refusal is not None:
                 return await send({"type": "websocket.close", "code": 1008, "reason": refusal.error})
             return await self._app(scope, receive, send)
-        answer = _Answer(scope, send, self._book)
+        answer = _Answer(scope, send, self._stats)
         if refusal is not None:
             return await answer.refuse(refusal)
         return await self._app(scope, _Body(receive).receive, answer.send)
@@ -160,10 +160,10 @@ class _Body:
 class _Answer:
     """The answer on its way out: with the headers that every answer has, and a line in the log without its query."""
 
-    def __init__(self, scope: Scope, send: Send, book: Doorbook) -> None:
+    def __init__(self, scope: Scope, send: Send, stats: RequestStats) -> None:
         self._scope = scope
         self._send = send
-        self._book = book
+        self._stats = stats
         self._started = time.monotonic()
 
     async def send(self, message: Message) -> None:
@@ -173,7 +173,7 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
-        self._book.refused += 1
+        self._stats.refused += 1
         content = json.dumps({"error": refusal.error, "hint": refusal.hint, "field": None}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
         headers += [(b"connection", b"close"), *([(b"www-authenticate", b"Bearer")] if refusal.status == 401 else [])]
@@ -188,7 +188,7 @@ class _Answer:
         return [(name.encode(), value.encode()) for name, value in wanted.items() if name.encode() not in names]
 
     def _note(self, status: int) -> None:
-        self._book.answers[status] += 1
+        self._stats.answers[status] += 1
         took = (time.monotonic() - self._started) * 1000
         path = self._scope["path"].encode("ascii", "backslashreplace").decode()[:300]
         _log.info("%s %s %d %.0f ms", self._scope["method"], path, status, took)

@@ -12,11 +12,12 @@ from untildone.core import moves, tasks
 from untildone.core.errors import UsageError, WrongMove
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskChange
+from untildone.core.moves import Control
 from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import LoopId, Serving, TaskName
 from untildone.faces.api.models import NewTask, TaskLine, TaskList, TaskOrder, TaskPatch, task_line
-from untildone.faces.api.service import Service
-from untildone.operations import verbs
+from untildone.operations import control
+from untildone.operations.service import Service
 
 router = APIRouter(prefix="/api/loops/{loop_id}/tasks", tags=["tasks"])
 MOST_TASKS = 10_000
@@ -45,7 +46,7 @@ def order_tasks(loop_id: LoopId, wanted: TaskOrder, service: Serving) -> TaskLis
     """The named tasks first, in this order."""
     store = service.store_of(loop_id)
     loop = store.load(loop_id)
-    moves.check(loop, "tasks")
+    moves.check(loop, Control.SUBTASKS)
     known = {task.task_id for task in loop.tasks}
     unknown = next((name for name in wanted.order if name not in known), None)
     if unknown is not None:
@@ -53,7 +54,7 @@ def order_tasks(loop_id: LoopId, wanted: TaskOrder, service: Serving) -> TaskLis
     if len(set(wanted.order)) < len(wanted.order):
         raise UsageError("'order': a task is named twice.", "name each once")
     changes = tasks.ordered(loop.tasks, tuple(wanted.order))
-    return _list(verbs.change_tasks(store, loop_id, *changes) if changes else loop)
+    return _list(control.change_subtasks(store, loop_id, *changes) if changes else loop)
 
 
 @router.patch("/{task_id}", response_model=TaskLine, responses=may_answer(404, 409, 422, 503))
@@ -70,7 +71,7 @@ def delete_task(loop_id: LoopId, task_id: TaskName, service: Serving) -> Respons
     loop = service.store_of(loop_id).load(loop_id)
     _found(loop, task_id)
     freed = [_without(task, task_id) for task in loop.tasks if task_id in task.depends_on]
-    verbs.change_tasks(service.store_of(loop_id), loop_id, *freed, TaskChange(task_id, remove=True))
+    control.change_subtasks(service.store_of(loop_id), loop_id, *freed, TaskChange(task_id, remove=True))
     return Response(status_code=204)
 
 
@@ -101,5 +102,5 @@ def _changed(service: Service, loop: Loop, change: TaskChange) -> TaskLine:
             f"'depends_on': task '{change.task_id}' would wait for ever.",
             "name tasks that are there and do not wait for it",
         )
-    after = verbs.change_tasks(service.store_of(loop.loop_id), loop.loop_id, change)
+    after = control.change_subtasks(service.store_of(loop.loop_id), loop.loop_id, change)
     return task_line(_task(after.tasks, change.task_id))

@@ -11,31 +11,24 @@ from untildone.core.codec import timestamp
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
-from untildone.faces.cli import streams
+from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands import watch
 from untildone.faces.cli.commands.run import created
 from untildone.faces.cli.driving import Show
 from untildone.faces.cli.views import ending
-from untildone.operations import planning, verbs
-from untildone.store import Store
-from untildone.store.lines import as_fields, compact
+from untildone.operations import cluster, look
+from untildone.operations.stores import Store
 
 
 def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
-    chosen = settings.load(place, flags)
-    cluster = planning.cluster(place)
-    store = verbs.store_of(place)
-    loop_id = created(store, task, chosen, place, Host.CLUSTER)
-    if not chosen.remote and _is_ahead(place):
+    chosen = settings.load(place, flags, parameters.environment())
+    target = cluster.cluster(place, parameters.environment())
+    store = parameters.open_store(place)
+    loop_id = created(store, task, chosen, place, Host.CLUSTER).loop_id
+    if not chosen.remote and cluster.has_unpublished_work(place):
         streams.talk().line("This folder has work that its remote does not have: the loop does not see it.")
-    streams.talk().line(f"Loop {loop_id} was given to the cluster at {cluster.access.address}.")
+    streams.talk().line(f"Loop {loop_id} was given to the cluster at {target.access.address}.")
     return detached(loop_id, as_json=as_json) if detach else watched(store, loop_id, Show(as_json=as_json, plain=plain))
-
-
-def _is_ahead(place: Path) -> bool:
-    from untildone.hosts.cluster.reading import unpublished
-
-    return unpublished(str(place))
 
 
 def detached(loop_id: str, *, as_json: bool) -> int:
@@ -58,9 +51,9 @@ def watched(store: Store, loop_id: str, show: Show, after: int = 0) -> int:
 
 def _recorded(store: Store, loop_id: str, after: int) -> Loop:
     data = streams.data()
-    for entry in verbs.follow(store, loop_id, to_rest=True):
+    for entry in look.follow(store, loop_id, to_rest=True):
         if entry.seq > after:
-            data.json(compact(as_fields(entry, loop_id)))
+            data.json(look.entry_json(entry, loop_id))
     loop = store.load(loop_id)
     data.record(ending.fields(loop, loop.outcome.exit_code if loop.outcome else 0, time.time()))
     return loop

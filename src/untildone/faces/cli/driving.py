@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.engine.engine import Engine
-from untildone.engine.surroundings import Surroundings
-from untildone.faces.cli import streams
+from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.interrupting import interrupted_by_signals
-from untildone.faces.cli.views import ending, handing_back, telling
+from untildone.faces.cli.views import ending, handing_back
 from untildone.faces.cli.views.recording import JsonLines, RecordingView
 from untildone.faces.cli.views.watching import PlainView
-from untildone.operations import verbs
+from untildone.faces.text import telling
+from untildone.operations import runner
+from untildone.operations.runner import Engine, Surroundings
+from untildone.operations.stores import Store
 from untildone.settings import Settings
-from untildone.store import Store
 
 if TYPE_CHECKING:
     from untildone.faces.cli.views.person import TerminalPerson
@@ -74,13 +74,17 @@ class Driver:
             self._lines = JsonLines(self._store, loop_id, self._data, from_start=from_start)
             self._engine.observer = RecordingView(self.view, self._lines)
 
-    def introduce(self, loop_id: str) -> None:
-        for line in telling.introduction(self._store.load(loop_id)):
+    def introduce(self, loop: Loop) -> None:
+        for line in telling.introduction(loop):
             self.view.line(line)
 
-    def drive(self, loop_id: str, *, patience: float = 0.0) -> int:
-        """Drive it until it rests, and tell how; the exit code. A runner that is just leaving is given some time."""
-        self._talks = self._engine.person is not None and self._store.load(loop_id).settings.interactive
+    def drive(self, loop: Loop, *, patience: float = 0.0) -> int:
+        """Drive the loop until it rests and show its outcome; the exit code.
+
+        Waits `patience` seconds for a runner that is just leaving the loop.
+        """
+        loop_id = loop.loop_id
+        self._talks = self._engine.person is not None and loop.settings.interactive
         try:
             with self.view, self._keys():
                 loop = self._drive_when_free(loop_id, time.monotonic() + patience)
@@ -152,7 +156,7 @@ def view_of(redactor: Redactor, show: Show, environment: Mapping[str, str]) -> P
 
 @contextmanager
 def driver(store: Store, chosen: Settings, show: Show) -> Iterator[Driver]:
-    around = verbs.surroundings(os.environ, chosen)
+    around = runner.surroundings(parameters.environment(), chosen)
     store.redactor = around.redactor
     drives = Driver(store, around, show)
     with interrupted_by_signals(drives.interrupt):

@@ -13,6 +13,7 @@ import click
 from untildone.core.errors import UntilDoneError
 from untildone.faces.cli import streams
 from untildone.faces.cli.interrupting import deaf_to_the_end
+from untildone.faces.cli.parameters import STORE
 from untildone.faces.cli.table import program
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def _saved_traceback(error: Exception) -> Path:
     from untildone.core.secrets import Redactor
 
     details = "".join(traceback.format_exception(error))
-    content = Redactor.from_environment(os.environ).text(f"untildone {sys.argv[1:2]}\n{details}")
+    address = next((word.removeprefix("--store=") for word in sys.argv if "://" in word), "")
+    redactor = Redactor.from_environment({**os.environ, **({STORE: address} if address else {})})
+    content = redactor.text(f"untildone {sys.argv[1:2]}\n{details}")
     name = f"defect-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
     for folder in (Path.cwd() / ".loop", Path(tempfile.gettempdir())):
         if folder.is_dir() and os.access(folder, os.W_OK):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
@@ -13,8 +13,12 @@ from untildone.core.errors import UsageError
 from untildone.core.limits import MOST, Limit
 from untildone.core.value import dataclass
 
+if TYPE_CHECKING:
+    from untildone.operations.stores import Store
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 STORE, CLUSTER = "UNTILDONE_STORE", "UNTILDONE_CLUSTER"
+ENVIRONMENT = "untildone.environment"
 _WHOLE = r"[0-9]{1,18}"
 _DECIMAL = r"([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([eE][+-]?[0-9]{1,3})?"
 
@@ -46,32 +50,53 @@ def store(command: Command) -> Command:
 
 
 def _take_store(context: click.Context, _parameter: click.Parameter, address: str | None) -> None:
-    """As if it had been said in the environment: a runner in the background hears it too."""
     if address is not None:
-        os.environ[STORE] = address
+        context.meta[ENVIRONMENT] = {**_environment_of(context), STORE: address}
         context.meta[STORE] = address
 
 
-def _take_temporal(_context: click.Context, _parameter: click.Parameter, address: str | None) -> None:
-    """As if it had been said in the environment, beside what else is said of the cluster there."""
+def _take_temporal(context: click.Context, _parameter: click.Parameter, address: str | None) -> None:
+    """The address replaces only `temporal` of the cluster settings in the environment."""
     if address is None:
         return
     import json
 
+    inherited = _environment_of(context)
     try:
-        said = json.loads(os.environ.get(CLUSTER) or "{}")
+        table = json.loads(inherited.get(CLUSTER) or "{}")
     except ValueError:
-        said = {}
-    os.environ[CLUSTER] = json.dumps({**(said if isinstance(said, dict) else {}), "temporal": address})
+        table = {}
+    table = {**(table if isinstance(table, dict) else {}), "temporal": address}
+    context.meta[ENVIRONMENT] = {**inherited, CLUSTER: json.dumps(table)}
+
+
+def environment() -> Mapping[str, str]:
+    """The environment of this process, with --store and --temporal of the running command in place of its own values."""
+    context = click.get_current_context(silent=True)
+    return os.environ if context is None else _environment_of(context)
+
+
+def _environment_of(context: click.Context) -> Mapping[str, str]:
+    found: Mapping[str, str] = context.meta.get(ENVIRONMENT, os.environ)
+    return found
+
+
+def open_store(folder: str | os.PathLike[str], *, create: bool = False) -> Store:
+    """The store of a folder, or the one that --store names."""
+    from pathlib import Path
+
+    from untildone.operations import stores
+
+    return stores.open_store(Path(folder), environment(), create=create)
 
 
 def store_again() -> str:
-    """What to add to a command so that it finds the same database; nothing, if it was not named by a flag."""
+    """The option to add to a command so that it opens the same database; empty if no flag named one."""
     context = click.get_current_context(silent=True)
     address = context.meta.get(STORE) if context else None
     if not address:
         return ""
-    from untildone.store.postgres.addresses import without_password
+    from untildone.operations.stores import without_password
 
     return f" --store {without_password(address)}"
 
@@ -119,10 +144,10 @@ def _loops(context: click.Context, _parameter: click.Parameter, incomplete: str)
     from pathlib import Path
 
     from untildone.core.errors import UntilDoneError
-    from untildone.store import places
+    from untildone.operations import stores
 
     try:
-        known = places.open_store(Path(context.params.get("folder") or "."), os.environ).ids()
+        known = stores.open_store(Path(context.params.get("folder") or "."), _environment_of(context)).ids()
     except UntilDoneError:
         known = ()
     return [name for name in (*reversed(known), "last") if name.startswith(incomplete)]

@@ -6,40 +6,39 @@ from fastapi import FastAPI, Request
 from nicegui import app as pages_app
 from nicegui import ui
 
-from untildone.faces.api.service import Service
-from untildone.faces.web.desk import Desk
-from untildone.faces.web.local import LocalDesk
+from untildone.faces.web.backend import Backend
+from untildone.operations.service import Service
 
 
 def mount(app: FastAPI, service: Service) -> None:
     """Add the dashboard to the application that has the API. Who may come in is decided at the application's door."""
-    show(app, LocalDesk(service))
+    show(app, Backend(service))
 
 
-def show(app: FastAPI, desk: Desk) -> None:
+def show(app: FastAPI, backend: Backend) -> None:
     from untildone.faces.web import frame
     from untildone.faces.web.pages import loop, loops, new, preferences
     from untildone.faces.web.policy import PagePolicy
 
     @ui.page("/")
     def all_loops(request: Request) -> None:
-        loops.build(desk, request, ended_only=False)
+        loops.build(backend, request, ended_only=False)
 
     @ui.page("/history")
     def history(request: Request) -> None:
-        loops.build(desk, request, ended_only=True)
+        loops.build(backend, request, ended_only=True)
 
     @ui.page("/loops/{loop_id}")
     def one_loop(request: Request, loop_id: str) -> None:
-        loop.build(desk, request, loop_id)
+        loop.build(backend, request, loop_id)
 
     @ui.page("/new")
     def new_loop(request: Request) -> None:
-        new.build(desk, request)
+        new.build(backend, request)
 
     @ui.page("/settings")
     def all_settings(request: Request) -> None:
-        preferences.build(desk, request)
+        preferences.build(backend, request)
 
     frame.serve_assets()
     # Before anything compresses the page.

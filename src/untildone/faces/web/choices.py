@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from untildone import agents, modes, settings
-from untildone.faces.web.desk import Desk
+from untildone import settings
+from untildone.faces.web.backend import Backend
+from untildone.operations import output
 from untildone.settings import Settings
 
 
 def choices(chosen: Settings) -> dict[str, tuple[str, ...]]:
-    who = (*agents.names(), *chosen.profiles)
+    who = (*output.agent_names(), *chosen.profiles)
     roles = dict.fromkeys(("agent", "instructor", "supervisor", "fallback_agent"), who)
-    return {"mode": modes.names(), **roles}
+    return {"mode": output.mode_names(), **roles}
 
 
 def starting_values(chosen: Settings) -> Mapping[str, Any]:
     """The settings as a form starts with them: secrets stay here."""
-    usual = modes.find(chosen.mode).default_iterations
+    usual = output.usual_rounds(chosen.mode)
     return {**settings.hidden(chosen.model_dump(mode="json")), "usual_rounds": usual}
 
 
-def read(desk: Desk, workspace: str) -> tuple[Mapping[str, Any], dict[str, tuple[str, ...]]]:
-    chosen = desk.settings(workspace)
+def read(backend: Backend, workspace: str) -> tuple[Mapping[str, Any], dict[str, tuple[str, ...]]]:
+    chosen = backend.settings(workspace)
     return starting_values(chosen), choices(chosen)

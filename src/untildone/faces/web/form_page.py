@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from untildone.faces.web import choices, pieces
-from untildone.faces.web.desk import Desk
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import apart, box, text
 from untildone.faces.web.texts import Texts
 
@@ -16,10 +16,10 @@ from untildone.faces.web.texts import Texts
 class FormPage:
     """Subclasses lay out the form, and say what there is to know about the workspace."""
 
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
-        self._workspace = desk.workspaces()[0]
+        self._workspace = backend.workspaces()[0]
 
     def build(self, title: str) -> None:
         text(title, "form-title", "h1")
@@ -30,7 +30,7 @@ class FormPage:
 
     async def _fill(self) -> None:
         try:
-            values, named = await apart(choices.read, self._desk, self._workspace)
+            values, named = await apart(choices.read, self._backend, self._workspace)
         except Exception as problem:
             self._whole.clear()
             with self._whole:
@@ -48,7 +48,7 @@ class FormPage:
         raise NotImplementedError
 
     def _choose_workspace(self) -> None:
-        names = self._desk.workspaces()
+        names = self._backend.workspaces()
         if len(names) > 1:
             ui.select(
                 list(names),

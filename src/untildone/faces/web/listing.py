@@ -7,19 +7,19 @@ from collections import Counter
 from untildone.core.errors import UntilDoneError
 from untildone.core.kinds import Host
 from untildone.core.model import Status
-from untildone.faces.web.desk import Listing, Wanted
-from untildone.operations import verbs
-from untildone.operations.board import Board, Row
+from untildone.faces.web.values import Listing, Wanted
+from untildone.operations import presence
+from untildone.operations.loop_table import LoopTable, Row
 
 DAMAGED = "damaged"
 
 
-class BoardPages:
-    def __init__(self, board: Board) -> None:
-        self.board = board
+class TablePages:
+    def __init__(self, table: LoopTable) -> None:
+        self.table = table
 
     def listing(self, wanted: Wanted) -> Listing:
-        found = [row for row in self.board.rows() if _fits(row, wanted)]
+        found = [row for row in self.table.rows() if _fits(row, wanted)]
         counts = Counter(map(status_word, found))
         chosen = [row for row in found if wanted.status in ("", status_word(row))]
         pages = max(1, -(-len(chosen) // wanted.size))
@@ -29,9 +29,9 @@ class BoardPages:
         return Listing(shown, len(chosen), page, pages, counts, undriven)
 
     def _driven(self, row: Row) -> bool:
-        store = self.board.stores[row.workspace]
+        store = self.table.stores[row.workspace]
         try:
-            return verbs.is_at_work(store, row.loop_id) if row.host is Host.HOOK else store.is_driven(row.loop_id)
+            return presence.is_at_work(store, row.loop_id) if row.host is Host.HOOK else store.is_driven(row.loop_id)
         except UntilDoneError:
             return False
 

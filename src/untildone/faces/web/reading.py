@@ -7,21 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from untildone import agents
-from untildone.core.agent_io import (
-    AgentEvent,
-    Notice,
-    Reader,
-    Request,
-    Said,
-    SessionKnown,
-    Thought,
-    ToolEnded,
-    ToolStarted,
-)
+from untildone.core.agent_io import AgentEvent, Notice, Reader, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core.model import AgentChoice
 from untildone.core.value import replace
-from untildone.store import Spool
+from untildone.operations.output import reader
+from untildone.operations.stores import Spool
 
 WINDOW = 192 * 1024
 LONGEST_LINE = 5 * 1024 * 1024
@@ -129,7 +119,7 @@ class Output:
 
     def _read(self, start: int, end: int, size: int, *, keep_first: bool = False) -> Window:
         """What lies between two places. Of too many blocks, those at one end: the window must border on the one before."""
-        self._reader = agents.find(self._choice.agent).reader(Request(prompt="", command=self._choice.command))
+        self._reader = reader(self._choice)
         start = self._line_start(start)
         lines, reached = self._lines(start, end)
         if reached == start and end < size:

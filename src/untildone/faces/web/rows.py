@@ -11,7 +11,7 @@ from untildone.core.limits import duration
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
 from untildone.faces.web.standing import chip_classes, standing
 from untildone.faces.web.texts import Texts
-from untildone.operations.board import Row
+from untildone.operations.loop_table import Row
 
 
 class RowView:

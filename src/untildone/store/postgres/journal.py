@@ -79,6 +79,7 @@ class Writing:
     loop_id: str
     number: int
     on_news: News
+    machine: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class PostgresJournal:
         """Raises Superseded if an engine issued a newer lease."""
         self._writer = CheckpointWriter(self._write_checkpoint, CHECKPOINT_EVERY)
         token = engine_token or runners.new_token(self._writing.clock())
-        leased = RunnerLeased(token, os.getpid(), runners.machine(), host)
+        leased = RunnerLeased(token, os.getpid(), self._writing.machine, host)
         self._append((leased,), None, {"lease": token, "engine": engine_token})
         self.token = token
 

@@ -14,7 +14,7 @@ from typing import Any
 from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError, UsageError
-from untildone.core.events import Entry, LoopCreated
+from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
@@ -30,7 +30,7 @@ from untildone.store.postgres.journal import PostgresJournal, Writing, line_of
 from untildone.store.postgres.listening import Listening
 from untildone.store.postgres.locks import HELD, Lock, Locks
 from untildone.store.postgres.output import PostgresSpool, Turn
-from untildone.system import disk
+from untildone.system import disk, runners
 
 KEPT_CHECKPOINTS = 10
 _AT_ONCE = 500
@@ -77,11 +77,14 @@ class PostgresStore:
         folder: Path | None = None,
         home: Path | None = None,
         patience: float = PATIENCE,
+        machine: str = "",
     ) -> None:
         self.database = Database(address, patience)
         self.redactor = redactor or Redactor({})
         self.on_news: News = nobody_asks
         self.clock = clock
+        self.machine = machine or runners.machine()
+        """The name of this machine, which its leases carry."""
         self.home = home or Path.cwd()
         self._folder = folder or _default_folder()
         self._locks = Locks(self.database)
@@ -93,6 +96,13 @@ class PostgresStore:
         self._signatures_at = float("-inf")
 
     @property
+    def root(self) -> None:
+        """The loops are in the database."""
+
+    def keep_in_memory(self) -> None:
+        """The database answers quickly enough."""
+
+    @property
     def name(self) -> str:
         return self.database.name
 
@@ -102,7 +112,7 @@ class PostgresStore:
         self._locks.close()
         self.database.close()
 
-    def create(self, event: LoopCreated) -> Loop:
+    def create(self, event: LoopCreated, *first: Event) -> Loop:
         loop_id, key = checked_id(event.loop_id), uuid.uuid4()
         entry = Entry(1, epoch(timestamp(self.clock())), event)
         loop, line = apply(None, entry), line_of(entry, loop_id, self.redactor)
@@ -112,7 +122,13 @@ class PostgresStore:
         if not made:
             raise UsageError(f"There is already a loop '{loop_id}' in {self.name}.", "choose another id")
         self.on_news(loop_id, loop)
-        return loop
+        return self._begun(loop_id, first) if first else loop
+
+    def _begun(self, loop_id: str, first: tuple[Event, ...]) -> Loop:
+        journal = self.open(loop_id)
+        journal.append(*first)
+        journal.close()
+        return journal.loop
 
     def ids(self) -> tuple[str, ...]:
         return tuple(name for (name,) in self.database.rows("SELECT loop_id FROM untildone.loops ORDER BY loop_id"))
@@ -170,6 +186,7 @@ class PostgresStore:
             loop_id,
             number,
             self.on_news,
+            self.machine,
         )
         try:
             known = None if content is None else checkpoint.decoded(content.encode()).loop

@@ -21,8 +21,8 @@ from untildone.engine import programs, trial
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands.run import existing_folder
 from untildone.faces.cli.parameters import Amount
-from untildone.faces.cli.views.plain import one_line
-from untildone.operations import verbs
+from untildone.faces.text.plain import one_line
+from untildone.operations import loop_settings
 from untildone.settings import Settings
 
 
@@ -103,7 +103,7 @@ def check(name: str, program: str | None, model: str | None, timeout: float, fol
     flags: dict[str, Any] = {"agent": name, "command": program, "model": model}
     chosen = settings.load(existing_folder(folder), flags)
     try:
-        choice = verbs.loop_settings(chosen, folder).worker
+        choice = loop_settings.loop_settings(chosen, folder).worker
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     environment = {**os.environ, **settings.profile(chosen, name).env}

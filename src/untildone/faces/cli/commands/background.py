@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import click
 
@@ -12,14 +11,13 @@ from untildone.core.codec import timestamp
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driving import Show, driver
-from untildone.hosts import detach
-from untildone.operations import verbs
-from untildone.store import Store
+from untildone.operations import background, control
+from untildone.operations.stores import Store
 
 
 def detached(store: Store, loop_id: str, *, as_json: bool) -> int:
     """Start a runner and tell its loop's id."""
-    pid = detach.start_runner(store, loop_id)
+    pid = background.start_runner(store, loop_id, parameters.environment())
     data = streams.data()
     if as_json:
         data.record({"event": "loop_detached", "ts": timestamp(time.time()), "loop_id": loop_id, "pid": pid})
@@ -34,10 +32,9 @@ def detached(store: Store, loop_id: str, *, as_json: bool) -> int:
 @parameters.place
 def command(name: str, folder: str) -> int:
     """Drive a loop until it rests."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     loop_id = store.find(name)
-    chosen = settings.load(store.home, {})
+    chosen = settings.load(store.home, {}, parameters.environment())
     with driver(store, chosen, Show(plain=True, ask=False)) as drives:
-        if store.load(loop_id).status is Status.CREATED:
-            verbs.start(store, loop_id)
-        return drives.drive(loop_id)
+        loop = store.load(loop_id)
+        return drives.drive(control.start(store, loop_id) if loop.status is Status.CREATED else loop)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from untildone.core import budget as budgets
@@ -13,7 +11,7 @@ from untildone.core.loop import Loop
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Change
 from untildone.faces.cli.views import summaries
-from untildone.operations import verbs
+from untildone.operations import control
 
 
 @click.command()
@@ -26,12 +24,12 @@ def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> i
 
     Without a change, show how much is used.
     """
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     loop_id = store.find(name)
     changes = {Limit(name): change for name, change in limits.items() if change is not None}
     before = store.load(loop_id)
     events = [BudgetChanged(limit, change.amount, add=change.add) for limit, change in changes.items()]
-    loop = verbs.budget(store, loop_id, *events) if events else before
+    loop = control.budget(store, loop_id, *events) if events else before
     for limit, change in changes.items():
         if change.add and limit.of(before.budget) is None:
             of, amount = limit.row.label.lower(), f"{change.amount:g}"

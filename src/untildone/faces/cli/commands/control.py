@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
-from untildone.operations import verbs
+from untildone.operations import control
 
 now = click.option("--now", "at_once", is_flag=True, help="End the running round at once.")
 
@@ -22,8 +20,8 @@ now = click.option("--now", "at_once", is_flag=True, help="End the running round
 @parameters.as_json
 def pause(name: str, at_once: bool, folder: str, as_json: bool) -> int:
     """Pause a loop after its round, or now. `untildone resume` goes on."""
-    store = verbs.store_of(Path(folder))
-    loop = verbs.pause(store, store.find(name), _urgency(at_once=at_once))
+    store = parameters.open_store(folder)
+    loop = control.pause(store, store.find(name), _urgency(at_once=at_once), parameters.environment())
     _tell(loop, "pause", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
     return 0
 
@@ -36,9 +34,9 @@ def pause(name: str, at_once: bool, folder: str, as_json: bool) -> int:
 @parameters.as_json
 def stop(name: str, at_once: bool, abandon: bool, folder: str, as_json: bool) -> int:
     """End a loop for good, after its round or now."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     outcome = Outcome.ABANDONED if abandon else Outcome.STOPPED
-    loop = verbs.stop(store, store.find(name), _urgency(at_once=at_once), outcome)
+    loop = control.stop(store, store.find(name), _urgency(at_once=at_once), outcome, parameters.environment())
     _tell(loop, "end", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
     return 0
 

@@ -20,7 +20,7 @@ def command(folder: str | None, plain: bool) -> int:
     from untildone import settings
     from untildone.faces.cli import streams
     from untildone.faces.cli.driving import Show, driver
-    from untildone.operations import verbs
+    from untildone.operations import creation, look, stores
     from untildone.testing import demo_project
 
     place = _empty(folder)
@@ -37,16 +37,15 @@ def command(folder: str | None, plain: bool) -> int:
     )
     flags = {"agent": "scripted", "args": ("--script", str(script)), "checks": (check,)}
     chosen = settings.load(project, flags, {**os.environ, "UNTILDONE_CONFIG": str(place / "none.toml")})
-    store = verbs.files_of(project, create=True)
+    store = stores.open_files(project, create=True)
     with driver(store, chosen, Show(plain=plain, ask=False)) as drives:
-        loop_id = verbs.create(store, demo_project.TASK, chosen, project).loop_id
-        verbs.start(store, loop_id)
-        exit_code = drives.drive(loop_id)
+        loop = creation.create(store, demo_project.TASK, chosen, project, starts=True).loop
+        exit_code = drives.drive(loop)
     talk.line("")
-    kept = store.progress(loop_id)
+    kept = store.progress(loop.loop_id)
     talk.line(f"The receipt ({kept / 'receipt.json'}):")
     talk.line((kept / "report.md").read_text())
-    talk.line(verbs.diff(store, loop_id, colour=talk.is_terminal and "NO_COLOR" not in os.environ))
+    talk.line(look.diff(store, loop.loop_id, colour=talk.is_terminal and "NO_COLOR" not in os.environ))
     talk.line(f"hint: cd {project} && untildone list --all && untildone verify last && untildone log last")
     return exit_code
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import click
 
 from untildone.faces.cli import parameters, streams
-from untildone.operations import verbs
+from untildone.operations import look
 
 
 @click.command()
@@ -18,11 +17,11 @@ from untildone.operations import verbs
 @parameters.as_json
 def command(name: str, stat: bool, folder: str, as_json: bool) -> int:
     """What a loop changed in its workspace, from its start to its end, or until now."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     loop_id = store.find(name)
     data = streams.data()
     colour = data.is_terminal and not as_json and "NO_COLOR" not in os.environ
-    text = verbs.diff(store, loop_id, stat=stat, colour=colour)
+    text = look.diff(store, loop_id, stat=stat, colour=colour)
     if as_json:
         data.record({"loop_id": loop_id, "diff": text})
     elif text.strip():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,8 +11,7 @@ from untildone.core.errors import UsageError
 from untildone.core.limits import Limit
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
-from untildone.operations import verbs
-from untildone.store import Group
+from untildone.operations.stores import Group
 
 
 @click.command()
@@ -35,7 +33,7 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
     Loops join a group with `run --group NAME`. The total holds on all machines: a loop whose group has no place waits for
     one, and a loop whose group has spent its dollars pauses before its next round.
     """
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     if max_cost is None and at_once is None:
         found = tuple(group for group in store.groups() if name in (None, group.name))
         _tell(found, as_json=as_json)

@@ -110,9 +110,9 @@ def where() -> int:
 def status(session: str, folder: str, as_json: bool) -> int:
     """Where the hook is installed, and which loops sessions have here."""
     from untildone.hosts.hook import beginnings
-    from untildone.operations import verbs
+    from untildone.operations import stores
 
-    store = verbs.files_of(Path(folder))
+    store = stores.open_files(Path(folder))
     loop = beginnings.loop_of(store, session) if session else None
     if as_json:
         streams.data().record({"message": _standing(loop), **(_fields(loop) if loop else {})})
@@ -145,13 +145,13 @@ def cancel(session: str, folder: str, as_json: bool) -> int:
     """End the session's loop: the agent may stop."""
     from untildone.core.model import Outcome, Urgency
     from untildone.hosts.hook import beginnings
-    from untildone.operations import verbs
+    from untildone.operations import control, stores
 
-    store = verbs.files_of(Path(folder))
+    store = stores.open_files(Path(folder))
     loop = beginnings.loop_of(store, beginnings.checked_session(session))
     if loop is None:
         raise UsageError("This session has no loop.", "`untildone list` shows the loops there are")
-    loop = verbs.stop(store, loop.loop_id, Urgency.NOW, Outcome.STOPPED)
+    loop = control.stop(store, loop.loop_id, Urgency.NOW, Outcome.STOPPED)
     beginnings.forget(store, session)
     message = f"Loop {loop.loop_id} is {loop.outcome.word if loop.outcome else loop.status.value}."
     if as_json:
@@ -224,9 +224,9 @@ def start(
 def _begin(place: Path, task: str, session: str, flags: dict[str, Any], asked_at: float) -> tuple[Begun, bool]:
     """A new loop in the session, or the paused one that it has; and whether it did not go on already."""
     from untildone.hosts.hook import beginnings, presence
-    from untildone.operations import verbs
+    from untildone.operations import stores
 
-    store = verbs.files_of(place, create=True)
+    store = stores.open_files(place, create=True)
     beginnings.checked_session(session)
     with beginnings.one_at_a_time(store):
         present = beginnings.loop_of(store, session)
@@ -251,11 +251,11 @@ def _again(present: Loop, asked_at: float) -> Begun:
 
 def _go_on(store: FileStore, present: Loop, task: str, session: str, agent: str) -> Begun:
     from untildone.hosts.hook import beginnings, presence
-    from untildone.operations import verbs
+    from untildone.operations import control
 
     if task.strip():
-        verbs.say(store, present.loop_id, task)
-    verbs.resume(store, present.loop_id, host=Host.HOOK)
+        control.say(store, present.loop_id, task)
+    control.resume(store, present.loop_id, host=Host.HOOK)
     return beginnings.take_up(store, present.loop_id, session, presence.of_agent(agent, os.environ))
 
 
@@ -264,12 +264,14 @@ def created(
 ) -> str:
     """A new loop in a session, started; its id."""
     from untildone import settings
-    from untildone.operations import verbs
+    from untildone.operations import creation
 
     fixed = {"context": "continue", "worktree": False, "loop_enabled": True}
     chosen = settings.load(place, {**flags, **fixed})
     try:
-        loop = verbs.create(store, task, chosen, place, hook_session=session, reviewed=reviewed)
+        loop = creation.create(
+            store, task, chosen, place, hook_session=session, reviewed=reviewed, host=Host.HOOK, starts=True
+        ).loop
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
-    return verbs.start(store, loop.loop_id, Host.HOOK).loop_id
+    return loop.loop_id

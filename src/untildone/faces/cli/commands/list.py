@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
@@ -12,9 +11,9 @@ from untildone.core.model import Status
 from untildone.core.value import dataclass
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
-from untildone.faces.cli.views.plain import one_line
-from untildone.operations import verbs
-from untildone.store import Store
+from untildone.faces.text.plain import one_line
+from untildone.operations import presence
+from untildone.operations.stores import Store
 
 ENDED_SHOWN = 10
 COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
@@ -53,7 +52,7 @@ class Row:
 @parameters.as_json
 def command(wanted: str | None, everything: bool, folder: str, as_json: bool) -> int:
     """The loops of this folder, newest first: those that can go on, and the last that ended."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     rows = [row for row in _rows(store, _ids(store, everything=everything or wanted is not None)) if _fits(row, wanted)]
     data = streams.data()
     if as_json:
@@ -83,7 +82,7 @@ def _fits(row: Row, wanted: str | None) -> bool:
 
 def _rows(store: Store, loop_ids: list[str]) -> Iterator[Row]:
     for found in store.survey(loop_ids):
-        loop = None if found.loop is None else verbs.seen(store, found.loop)
+        loop = None if found.loop is None else presence.without_closed_session(store, found.loop)
         yield Row(found.loop_id, loop, found.driven, found.problem)
 
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
-from untildone import agents
-from untildone.core.agent_io import AgentEvent, Request, Said, Thought
+from untildone.core.agent_io import AgentEvent, Said, Thought
 from untildone.core.apply import apply
 from untildone.core.errors import UsageError
 from untildone.core.events import Entry, LoopCreated
 from untildone.core.limits import Limit
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
-from untildone.engine.turns import output_name
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
-from untildone.faces.cli.views import telling
-from untildone.faces.cli.views.plain import harmless
-from untildone.operations import verbs
-from untildone.store import Spool, Store
-from untildone.store.lines import as_fields, compact
+from untildone.faces.text import telling
+from untildone.faces.text.plain import harmless
+from untildone.operations import look
+from untildone.operations.output import reader
+from untildone.operations.stores import Spool, Store
 
 AT_ONCE = 1 << 20
 
@@ -45,15 +42,15 @@ AT_ONCE = 1 << 20
 @parameters.as_json
 def command(name: str, follow: bool, iteration: int | None, role: str, folder: str, as_json: bool) -> int:
     """What happened in a loop, a line each."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     loop_id = store.find(name)
     if iteration is not None:
         return _show_output(store, store.load(loop_id), Role(role), iteration, raw=as_json)
     data = streams.data()
     loop: Loop | None = None
-    for entry in _fresh(verbs.follow(store, loop_id, to_rest=follow)):
+    for entry in _fresh(look.follow(store, loop_id, to_rest=follow)):
         if as_json:
-            data.json(compact(as_fields(entry, loop_id)))
+            data.json(look.entry_json(entry, loop_id))
         else:
             loop = _after(loop, entry, store, loop_id)
             _tell(data, entry, loop)
@@ -96,14 +93,13 @@ def _show_output(store: Store, loop: Loop, role: Role, iteration: int, *, raw: b
         raise UsageError(
             f"Loop {loop.loop_id} has no output of round {iteration}.", f"it took {loop.spend.iterations} rounds"
         )
-    agent = agents.find(loop.settings.agent_for(role).agent)
-    reader = agent.reader(Request(prompt="", command=loop.settings.agent_for(role).command))
+    reads = reader(loop.settings.agent_for(role))
     data = streams.data()
     for line in _lines(printed):
         if raw:
             data.raw(line)
         else:
-            _tell_events(data, reader.feed(line.rstrip(b"\r\n")))
+            _tell_events(data, reads.feed(line.rstrip(b"\r\n")))
         if data.gone:
             break
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 
 import click
 
@@ -16,12 +15,13 @@ from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.faces.cli import parameters, streams
+from untildone.core.moves import Control
+from untildone.faces.cli import choosing, parameters, streams
 from untildone.faces.cli.driving import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
-from untildone.faces.cli.views import choosing, summaries
-from untildone.operations import verbs
-from untildone.store import Store
+from untildone.faces.cli.views import summaries
+from untildone.operations import control
+from untildone.operations.stores import Store
 
 LOOK_EVERY = 0.02
 LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
@@ -52,25 +52,25 @@ def command(
 
     Without a name: the newest that is unfinished. At a terminal you are asked what to do with it.
     """
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     asking = not (rounds or skip_wait or detach or as_json)
     loop_id = store.find(name) if name is not None else _unfinished(store, asking=asking)
     if loop_id is None:
         return 0
     before = store.load(loop_id)
-    moves.check(before, "resume")
+    moves.check(before, Control.RESUME)
     if before.host is Host.CLUSTER:
         _request(store, before, rounds, skip_wait=skip_wait)
         return _in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
-    chosen = settings.load(store.home, {})
+    chosen = settings.load(store.home, {}, parameters.environment())
     with driver(store, chosen, Show(as_json=as_json and not detach, plain=plain)) as drives:
         drives.watch(loop_id, from_start=False)
-        _request(store, before, rounds, skip_wait=skip_wait)
+        resumed = _request(store, before, rounds, skip_wait=skip_wait)
         patience = STILL_THERE_AFTER if before.status is Status.RUNNING else LEAVING_WITHIN
         try:
             if detach:
                 return _detached(store, loop_id, patience, as_json=as_json)
-            return choosing.drive_on(drives, store, loop_id, patience=patience)
+            return choosing.drive_on(drives, store, resumed, patience=patience)
         except LoopBusy as busy:
             return _already_running(store.load(loop_id), busy, as_json=as_json)
 
@@ -83,10 +83,10 @@ def _unfinished(store: Store, *, asking: bool) -> str | None:
     return found[0].loop_id if found else store.find("last")
 
 
-def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bool) -> None:
+def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bool) -> Loop:
     if rounds is not None:
-        verbs.budget(store, before.loop_id, *_budget(before, rounds))
-    verbs.resume(store, before.loop_id, skip_wait=skip_wait)
+        control.budget(store, before.loop_id, *_budget(before, rounds))
+    return control.resume(store, before.loop_id, skip_wait=skip_wait, environment=parameters.environment())
 
 
 def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:

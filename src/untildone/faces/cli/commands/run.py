@@ -15,8 +15,9 @@ from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 
 if TYPE_CHECKING:
+    from untildone.core.loop import Loop
+    from untildone.operations.stores import Store
     from untildone.settings import Settings
-    from untildone.store import Store
 
 EXTRA = "untildone.extra_arguments"
 LONGEST_TASK = 10_000_000
@@ -178,34 +179,33 @@ def _as_settings(flags: dict[str, Any], extra: tuple[str, ...]) -> dict[str, Any
 
 def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
     from untildone import settings
+    from untildone.faces.cli.choosing import drive_on
     from untildone.faces.cli.driving import Show, driver
-    from untildone.faces.cli.views.choosing import drive_on
-    from untildone.operations import verbs
 
-    chosen = for_terminal(settings.load(place, flags), asking=not (detach or as_json))
-    store = verbs.store_of(place, create=True)
+    chosen = for_terminal(settings.load(place, flags, parameters.environment()), asking=not (detach or as_json))
+    store = parameters.open_store(place, create=True)
     if detach:
         from untildone.faces.cli.commands.background import detached
 
-        return detached(store, created(store, task, chosen, place), as_json=as_json)
+        return detached(store, created(store, task, chosen, place).loop_id, as_json=as_json)
     with driver(store, chosen, Show(as_json=as_json, plain=plain)) as drives:
-        loop_id = created(store, task, chosen, place)
-        drives.watch(loop_id, from_start=True)
-        drives.introduce(loop_id)
-        return drive_on(drives, store, loop_id)
+        loop = created(store, task, chosen, place)
+        drives.watch(loop.loop_id, from_start=True)
+        drives.introduce(loop)
+        return drive_on(drives, store, loop)
 
 
-def created(store: Store, task: str, chosen: Settings, place: Path, host: Host = Host.NONE) -> str:
-    """A new loop, and what is to be said of its task; its id."""
-    from untildone.operations import verbs
+def created(store: Store, task: str, chosen: Settings, place: Path, host: Host = Host.NONE) -> Loop:
+    """A new loop, started. Shows the notices about its task."""
+    from untildone.operations import creation
 
     try:
-        loop = verbs.create(store, task, chosen, place, host=host)
+        new = creation.create(store, task, chosen, place, parameters.environment(), host=host, starts=True)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
-    for notice in verbs.opening(task, chosen, place).notices:
+    for notice in new.notices:
         streams.talk().line(notice)
-    return verbs.start(store, loop.loop_id, host).loop_id
+    return new.loop
 
 
 def for_terminal(chosen: Settings, *, asking: bool) -> Settings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -12,8 +11,7 @@ from untildone.core.errors import UsageError
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
-from untildone.hosts import detach
-from untildone.operations import verbs
+from untildone.operations import background, control
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -27,10 +25,14 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds goes on.
     """
     text = _text(words)
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     loop_id = store.find(name)
-    heard = verbs.say(store, loop_id, text)
-    pid = detach.start_runner(store, loop_id) if heard.goes_on and not heard.cared_for else None
+    heard = control.say(store, loop_id, text, environment=parameters.environment())
+    pid = (
+        background.start_runner(store, loop_id, parameters.environment())
+        if heard.goes_on and not heard.cared_for
+        else None
+    )
     if as_json:
         told = summaries.fields(heard.loop, driven=store.is_driven(loop_id))
         streams.data().record({**told, "notices": list(heard.notices), "goes_on": heard.goes_on})

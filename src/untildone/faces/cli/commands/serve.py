@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from untildone.faces.api.service import Service
+    from untildone.faces.api.keys import Keys
+    from untildone.operations.service import Service
 
 PORT = 8321
 NEEDED = ("fastapi", "uvicorn", "sse_starlette")
@@ -63,31 +64,31 @@ def command(
     _check_reach(host, allow_remote=allow_remote)
     from untildone.core.kinds import Host
     from untildone.faces.api import keys, serving
-    from untildone.faces.api.service import Service
+    from untildone.operations.service import Service
 
     serving.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
     places = list(dict.fromkeys(existing_folder(folder) for folder in folders or (".",)))
     if in_cluster:
         _check_cluster(places)
     driven_by = Host.CLUSTER if in_cluster else Host.SERVER
-    doorkeeper = keys.Keys(keys.find_token(os.environ))
+    tokens = keys.Keys(keys.find_token(os.environ))
     listening = serving.listen(host, port)
-    with Service(places, doorkeeper, slots, host=driven_by) as service:
-        app = _app(service, names, host, remote=allow_remote, dashboard=not no_dashboard)
-        _announce(service, listening, as_json=as_json)
+    with Service(places, slots, parameters.environment(), driven_by) as service:
+        app = _app(service, tokens, (host, *names), remote=allow_remote, dashboard=not no_dashboard)
+        _announce(service, tokens, listening, as_json=as_json)
         serving.serve(app, listening)
     return 0
 
 
 def _check_cluster(folders: Sequence[Path]) -> None:
     """Report a cluster that cannot work before anything is served."""
-    from untildone.operations import planning
-    from untildone.store import places
+    from untildone.operations import cluster, stores
 
+    environment = parameters.environment()
     for folder in folders:
-        if not places.named(folder, os.environ):
+        if not stores.database_of(folder, environment):
             raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
-        planning.cluster(folder)
+        cluster.cluster(folder, environment)
 
 
 def _check_packages() -> None:
@@ -107,10 +108,10 @@ def _check_reach(host: str, *, allow_remote: bool) -> None:
         )
 
 
-def _app(service: Service, names: Sequence[str], host: str, *, remote: bool, dashboard: bool) -> FastAPI:
+def _app(service: Service, keys: Keys, names: Sequence[str], *, remote: bool, dashboard: bool) -> FastAPI:
     from untildone.faces.api.app import LOOPBACK_NAMES, create_app, greet
 
-    app = create_app(service, (*LOOPBACK_NAMES, host, *names), remote=remote)
+    app = create_app(service, keys, (*LOOPBACK_NAMES, *names), remote=remote)
     if not (dashboard and _mount_dashboard(app, service)):
         greet(app)
     return app
@@ -124,11 +125,11 @@ def _mount_dashboard(app: FastAPI, service: Service) -> bool:
     return True
 
 
-def _announce(service: Service, listening: socket.socket, *, as_json: bool) -> None:
+def _announce(service: Service, keys: Keys, listening: socket.socket, *, as_json: bool) -> None:
     host, port = listening.getsockname()[:2]
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     url = f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
-    link = f"{url}/login?code={service.keys.new_code()}"
+    link = f"{url}/login?code={keys.new_code()}"
     if as_json:
         told = {"event": "server_start", "ts": timestamp(time.time()), "url": url, "login": link, "pid": os.getpid()}
         streams.data().record(told)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import click
 
 from untildone.core.codec import to_json
 from untildone.core.errors import UsageError
 from untildone.core.model import Outcome
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.views.plain import one_line
-from untildone.operations import verbs
-from untildone.operations.verbs import Verification
+from untildone.faces.text.plain import one_line
+from untildone.operations import look
+from untildone.operations.look import Verification
 
 
 @click.command()
@@ -22,9 +19,9 @@ from untildone.operations.verbs import Verification
 @parameters.as_json
 def command(name: str, folder: str, as_json: bool) -> int:
     """Run the checks of an ended loop again and compare: 0 if all pass now as they did then, 6 if not."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     loop_id = store.find(name)
-    found = verbs.verify(store, loop_id, os.environ)
+    found = look.verify(store, loop_id, parameters.environment())
     if not found:
         raise UsageError(
             f"Loop {loop_id} has no check: there is nothing to verify.", 'name one when you run it: --check "pytest -q"'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import click
 
@@ -12,7 +11,7 @@ from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.faces.cli.views import ending
-from untildone.operations import verbs
+from untildone.operations import look, presence
 
 
 @click.command()
@@ -24,12 +23,12 @@ from untildone.operations import verbs
 @parameters.as_json
 def command(name: str, timeout: float | None, folder: str, as_json: bool) -> int:
     """Wait until a loop rests, and exit with the code of its outcome."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     loop_id = store.find(name)
     loop = store.load(loop_id)
-    if loop.status is Status.RUNNING and loop.host is not Host.CLUSTER and not verbs.is_at_work(store, loop_id):
+    if loop.status is Status.RUNNING and loop.host is not Host.CLUSTER and not presence.is_at_work(store, loop_id):
         streams.talk().line(f"Nobody drives loop {loop_id} now; `untildone resume {loop_id}` goes on.")
-    loop = verbs.wait(store, loop_id, timeout)
+    loop = look.wait(store, loop_id, timeout)
     exit_code = loop.outcome.exit_code if loop.outcome else 0
     if as_json:
         streams.data().record(ending.fields(loop, exit_code, time.time()))

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import click
 
-from untildone import agents
-from untildone.core.agent_io import Reader, Request
+from untildone.core.agent_io import Reader
 from untildone.core.apply import apply
 from untildone.core.events import Entry, GatesRan, GateStarted, LimitReached, TurnRetried, TurnStarted
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, output_name
 from untildone.core.model import Status
-from untildone.engine.turns import output_name
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driving import Show, view_of
-from untildone.faces.cli.views import ending, telling
+from untildone.faces.cli.views import ending
 from untildone.faces.cli.views.watching import PlainView
-from untildone.operations import verbs
-from untildone.store import Spool, Store
+from untildone.faces.text import telling
+from untildone.operations.output import reader
+from untildone.operations.stores import Records, Spool, Store
 
 LOOK_EVERY, LOOK_AT_OUTPUT_EVERY = 0.05, 0.1
 AT_ONCE = 1 << 20
@@ -29,7 +27,7 @@ AT_ONCE = 1 << 20
 class AgentOutput:
     """Reads along what the agent of the running turn prints."""
 
-    def __init__(self, store: Store, loop_id: str) -> None:
+    def __init__(self, store: Records, loop_id: str) -> None:
         self._store = store
         self._loop_id = loop_id
         self._name = ""
@@ -42,7 +40,7 @@ class AgentOutput:
     def turn(self, event: TurnStarted, loop: Loop) -> None:
         choice = loop.settings.agent_for(event.role)
         name = output_name(event.role, event.iteration)
-        self._reader = agents.find(choice.agent).reader(Request(prompt="", command=choice.command))
+        self._reader = reader(choice)
         if name != self._name:
             self._name, self._read, self._rest = name, 0, b""
             self._spool = self._store.spool(self._loop_id, name)
@@ -133,7 +131,7 @@ class Watch:
 @parameters.place
 def command(name: str, plain: bool, folder: str) -> int:
     """Watch a running loop from another terminal, until it rests. Ctrl-C leaves it alone."""
-    store = verbs.store_of(Path(folder))
+    store = parameters.open_store(folder)
     watched(store, store.find(name), Show(plain=plain))
     return 0
 

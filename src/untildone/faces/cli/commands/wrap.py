@@ -91,12 +91,12 @@ def begin(own_folder: str, session: str) -> int:
     """Begin a loop in a wrapped session, with what the person said, on standard input, as its task."""
     from untildone.faces.cli.commands.hook import created
     from untildone.hosts.hook import beginnings
-    from untildone.operations import verbs
+    from untildone.operations import stores
 
     told = json.loads((Path(own_folder) / runs.WISHES).read_text(encoding="utf-8"))
     place, wishes = Path(told["folder"]), {**told["wishes"], "interactive": True}
     reviewed = wishes.pop("review", None)
-    store = verbs.files_of(place, create=True)
+    store = stores.open_files(place, create=True)
     task = sys.stdin.buffer.read().decode("utf-8", "replace")
     loop_id = created(store, task, place, session, wishes, reviewed=reviewed)
     runs.note_down(own_folder, runs.Belonging(session, loop_id, str(store.root)))
@@ -127,14 +127,14 @@ def _run_folder(chosen: Settings) -> Iterator[Path]:
 def _checked(place: Path, wishes: dict[str, Any]) -> Settings:
     """Everything that cannot work is said now: an unknown agent, one that is not there, no SUPERVISOR.md."""
     from untildone import settings
-    from untildone.operations import planning
+    from untildone.operations import loop_settings
 
     chosen = settings.load(place, wishes)
     reviewed = wishes.get("review")
     if reviewed is False and not (chosen.checks or chosen.require_change):
         raise UsageError("Without a review and without a check, nobody looks.", 'name a check: --check "pytest -q"')
     try:
-        planning.loop_settings(chosen, str(place), os.environ, reviewed=reviewed)
+        loop_settings.loop_settings(chosen, str(place), os.environ, reviewed=reviewed)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     return chosen

@@ -12,10 +12,9 @@ from untildone.core.limits import Limit, duration
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.faces.cli import parameters
-from untildone.faces.cli.views.plain import one_line
-from untildone.faces.cli.views.telling import Kind, Line
-from untildone.store import Store, layout
-from untildone.store.files import FileStore
+from untildone.faces.text.plain import one_line
+from untildone.faces.text.telling import Kind, Line
+from untildone.operations.stores import Store, is_nearest
 
 LONGEST_REASON = 1000
 
@@ -88,10 +87,10 @@ def _more_budget(loop: Loop, name: str) -> str:
 
 
 def _where(store: Store) -> str:
-    """What to add so that the loop is found from this folder."""
-    if not isinstance(store, FileStore):
+    """The option to add so that a command in this folder finds the loop."""
+    if store.root is None:
         return parameters.store_again()
     try:
-        return "" if layout.find_root(Path.cwd()) == store.root.resolve() else f" --dir {store.home}"
+        return "" if is_nearest(store, Path.cwd()) else f" --dir {store.home}"
     except OSError:
         return f" --dir {store.home}"

@@ -6,19 +6,16 @@ import os
 import shlex
 import sys
 
-from untildone import agents
-from untildone.core.loop import Loop, session_key
-from untildone.core.model import Role
+from untildone.core.loop import Loop
 from untildone.faces.cli import streams
+from untildone.operations import output
 
 
 def command_of(loop: Loop) -> tuple[str, ...] | None:
     """What opens the worker's last session, for a supervised loop that is done; None: there is nothing to open."""
     if loop.settings.mode != "supervise" or loop.outcome is None or loop.outcome.exit_code != 0:
         return None
-    worker = loop.settings.worker
-    session = loop.sessions.get(session_key(Role.WORKER, worker.profile))
-    return agents.find(worker.agent).hand_back(session.session_id) if session else None
+    return output.session_command(loop)
 
 
 def hand_back(loop: Loop) -> None:

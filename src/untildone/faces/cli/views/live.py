@@ -28,10 +28,10 @@ from untildone.core.model import GateResult, Spend
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.faces.cli.streams import Output
-from untildone.faces.cli.views import telling
-from untildone.faces.cli.views.plain import one_line
-from untildone.faces.cli.views.telling import Kind, Line
 from untildone.faces.cli.views.watching import PlainView
+from untildone.faces.text import telling
+from untildone.faces.text.plain import one_line
+from untildone.faces.text.telling import Kind, Line
 
 FRAMES_A_SECOND = 6
 RECENT = 4

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 
 from rich.cells import cell_len, set_cell_size
 
-from untildone import modes
 from untildone.core import budget as budgets
 from untildone.core.codec import timestamp
 from untildone.core.limits import Limit
@@ -21,7 +20,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import TaskStatus
 from untildone.faces.cli import streams
 from untildone.faces.cli.views import summaries
-from untildone.faces.cli.views.plain import one_line
+from untildone.faces.text.plain import one_line
+from untildone.operations import output
 
 WIDTH = 76
 ASKED_AT_MOST = 3
@@ -80,7 +80,7 @@ def facts_of_unfinished(loop: Loop) -> tuple[str, ...]:
 
 def where_it_stands(loop: Loop) -> str:
     """In a few words: the first of what the live state file calls pending, or the loop's status."""
-    text = modes.find(loop.settings.mode).live_state(loop) or ""
+    text = output.live_state(loop) or ""
     pending = text.partition("\n## Pending Work\n1. ")[2].partition("\n")[0]
     return pending or (loop.outcome.word if loop.outcome else loop.status.value)
 

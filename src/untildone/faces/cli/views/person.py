@@ -11,9 +11,9 @@ from untildone.core import rounds
 from untildone.core.actions import AwaitPerson
 from untildone.core.loop import Loop
 from untildone.faces.cli.views.keys import KeyWatch
-from untildone.faces.cli.views.plain import one_line
-from untildone.faces.cli.views.telling import Kind, Line
 from untildone.faces.cli.views.watching import PlainView
+from untildone.faces.text.plain import one_line
+from untildone.faces.text.telling import Kind, Line
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

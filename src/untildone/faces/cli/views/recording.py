@@ -8,14 +8,14 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.views.watching import PlainView
-from untildone.store import Store
-from untildone.store.lines import as_fields, compact
+from untildone.operations import look
+from untildone.operations.stores import Journals
 
 
 class JsonLines:
     """Reads the journal along, so that what others write is told as well, and in its order."""
 
-    def __init__(self, store: Store, loop_id: str, data: Output, *, from_start: bool) -> None:
+    def __init__(self, store: Journals, loop_id: str, data: Output, *, from_start: bool) -> None:
         self._loop_id = loop_id
         self._data = data
         self._journal = store.open(loop_id)
@@ -32,7 +32,7 @@ class JsonLines:
 
     def _tell(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
-            self._data.json(compact(as_fields(entry, self._loop_id)))
+            self._data.json(look.entry_json(entry, self._loop_id))
 
 
 class RecordingView:

@@ -13,8 +13,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 from untildone.core.secrets import Redactor
 from untildone.faces.cli.streams import Output
-from untildone.faces.cli.views import telling
-from untildone.faces.cli.views.telling import Kind, Line
+from untildone.faces.text import telling
+from untildone.faces.text.telling import Kind, Line
 
 BURST, A_SECOND = 200.0, 20.0
 """So many lines of an agent are shown at once, and so many a second after that: a flood is counted, not shown."""

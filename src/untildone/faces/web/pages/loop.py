@@ -11,17 +11,18 @@ from nicegui.element import Element
 
 from untildone.core.errors import LoopNotFound
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.panels import budget, changes, gates, head, log, message, receipt, spend, tasks, work
 from untildone.faces.web.pieces import apart, box
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LoopView
 
 
 class Panel(Protocol):
     """A part of the page, built where it is created."""
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         """The loop has changed, or this is the first look."""
         ...
 
@@ -30,7 +31,7 @@ class Panel(Protocol):
         ...
 
 
-_TABS: dict[str, tuple[str, str, Callable[[Desk, Texts], Panel]]] = {
+_TABS: dict[str, tuple[str, str, Callable[[Backend, Texts], Panel]]] = {
     "work": ("Rounds", "timeline", work.Work),
     "gates": ("Gates", "verified", gates.Gates),
     "spend": ("Spend", "bar_chart", spend.SpendPlots),
@@ -41,20 +42,20 @@ _TABS: dict[str, tuple[str, str, Callable[[Desk, Texts], Panel]]] = {
 }
 
 
-def build(desk: Desk, request: Request, loop_id: str) -> None:
+def build(backend: Backend, request: Request, loop_id: str) -> None:
     t = texts_of(request)
-    page = LoopPage(desk, t, loop_id, request.query_params.get("tab", "work"))
+    page = LoopPage(backend, t, loop_id, request.query_params.get("tab", "work"))
     with frame(request, t, loop_id, page.pressed):
         page.build()
 
 
 class LoopPage:
-    def __init__(self, desk: Desk, t: Texts, loop_id: str, tab: str) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts, loop_id: str, tab: str) -> None:
+        self._backend = backend
         self._t = t
         self._loop_id = loop_id
         self._tab = tab if tab in _TABS else "work"
-        self._sight: Sight | None = None
+        self._sight: LoopView | None = None
         self._fixed: list[Panel] = []
         self._panel: Panel | None = None
         self._head: head.Head | None = None
@@ -73,7 +74,7 @@ class LoopPage:
 
     async def _poll(self) -> None:
         try:
-            sight = await apart(self._desk.look, self._loop_id)
+            sight = await apart(self._backend.look, self._loop_id)
             if self._whole.is_deleted:
                 return
             await self._show(sight)
@@ -102,7 +103,7 @@ class LoopPage:
                 pieces.text(" ".join(pieces.told(self._t, problem)))
             pieces.set_classes(self._trouble, "notice bad")
 
-    async def _show(self, sight: Sight) -> None:
+    async def _show(self, sight: LoopView) -> None:
         if self._sight is not None and self._sight.mark == sight.mark:
             return
         first, self._sight = self._sight is None, sight
@@ -112,19 +113,19 @@ class LoopPage:
             if panel is not None:
                 await panel.show(sight)
 
-    def _lay_out(self, sight: Sight) -> None:
+    def _lay_out(self, sight: LoopView) -> None:
         ui.page_title(f"{sight.loop.title} · untildone")
         self._whole.clear()
         with self._whole:
-            self._head = head.Head(self._desk, self._t)
+            self._head = head.Head(self._backend, self._t)
             with box("loop-grid"):
                 with box("loop-main"):
                     self._build_tabs()
                     self._place = box()
                 with box("loop-side", "aside"):
                     side: list[Panel] = [
-                        budget.BudgetBars(self._desk, self._t),
-                        message.MessageBox(self._desk, self._t),
+                        budget.BudgetBars(self._backend, self._t),
+                        message.MessageBox(self._backend, self._t),
                     ]
                     side.append(head.Facts(self._t))
         self._fixed = [self._head, *side]
@@ -147,5 +148,5 @@ class LoopPage:
         place: Element = self._place
         place.clear()
         with place:
-            self._panel = _TABS[tab][2](self._desk, self._t)
+            self._panel = _TABS[tab][2](self._backend, self._t)
         ui.run_javascript(f"history.replaceState(null, '', '?tab={tab}')")

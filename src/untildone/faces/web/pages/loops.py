@@ -9,27 +9,28 @@ from nicegui.elements.mixins.text_element import TextElement
 from untildone.core.model import Status, Urgency
 from untildone.core.value import replace
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Listing, Wanted
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.pieces import apart, attempt, box, set_classes, set_text, text
 from untildone.faces.web.rows import RowView
 from untildone.faces.web.texts import Texts
-from untildone.operations.board import Row
+from untildone.faces.web.values import Listing, Wanted
+from untildone.operations.loop_table import Row
 
 _ALL = ("", "running", "paused", "created", "completed", "failed", "damaged")
 _ENDED = ("", "completed", "failed")
 
 
-def build(desk: Desk, request: Request, *, ended_only: bool) -> None:
+def build(backend: Backend, request: Request, *, ended_only: bool) -> None:
     t = texts_of(request)
-    page = LoopList(desk, t, ended_only=ended_only)
+    page = LoopList(backend, t, ended_only=ended_only)
     with frame(request, t, t("History") if ended_only else t("Loops"), page.pressed):
         page.build()
 
 
 class LoopList:
-    def __init__(self, desk: Desk, t: Texts, *, ended_only: bool) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts, *, ended_only: bool) -> None:
+        self._backend = backend
         self._t = t
         self._wanted = Wanted(ended_only=ended_only)
         self._listing: Listing | None = None
@@ -79,7 +80,7 @@ class LoopList:
     async def _poll(self) -> None:
         wanted = self._wanted
         try:
-            listing = await apart(self._desk.listing, wanted)
+            listing = await apart(self._backend.listing, wanted)
         except Exception as problem:
             self._show_problem(problem)
             return
@@ -159,9 +160,9 @@ class LoopList:
             case "Enter" if chosen := self._chosen():
                 ui.navigate.to(f"/loops/{chosen.loop_id}")
             case "p" if chosen := self._chosen():
-                await attempt(self._t, self._desk.pause, chosen.loop_id, Urgency.AFTER_ITERATION)
+                await attempt(self._t, self._backend.pause, chosen.loop_id, Urgency.AFTER_ITERATION)
             case "r" if chosen := self._chosen():
-                go_on = self._desk.start if chosen.status is Status.CREATED else self._desk.resume
+                go_on = self._backend.start if chosen.status is Status.CREATED else self._backend.resume
                 await attempt(self._t, go_on, chosen.loop_id)
             case _:
                 return

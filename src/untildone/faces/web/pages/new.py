@@ -11,7 +11,7 @@ from nicegui import ui
 from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.fields import ICONS, fields, grouped
 from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
@@ -23,15 +23,15 @@ _OPEN = ("Agent", "Loop Settings", "Gates", "Budget")
 _LEFT_OUT = ("Notifications", "Cluster", "Profiles")
 
 
-def build(desk: Desk, request: Request) -> None:
+def build(backend: Backend, request: Request) -> None:
     t = texts_of(request)
     with frame(request, t, t("New loop")):
-        NewLoop(desk, t).build(t("New loop"))
+        NewLoop(backend, t).build(t("New loop"))
 
 
 class NewLoop(FormPage):
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        super().__init__(desk, t)
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        super().__init__(backend, t)
         self._task = ""
         self._form: Form | None = None
 
@@ -74,7 +74,7 @@ class NewLoop(FormPage):
             if not words:
                 raise UsageError(self._t("The task is empty."), self._t("Say what is to be done."))
             values = self._form.changed()
-            loop_id = await apart(self._desk.create, self._workspace, words, values, start=start)
+            loop_id = await apart(self._backend.create, self._workspace, words, values, start=start)
         except Exception as problem:
             pieces.complain(self._t, problem)
             return

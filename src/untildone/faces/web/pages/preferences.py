@@ -12,7 +12,7 @@ from nicegui.element import Element
 from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.fields import ICONS, Field, Kind, fields, grouped, profile_schema
 from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
@@ -21,10 +21,10 @@ from untildone.faces.web.pieces import apart, box, card, text
 from untildone.faces.web.texts import Texts
 
 
-def build(desk: Desk, request: Request) -> None:
+def build(backend: Backend, request: Request) -> None:
     t = texts_of(request)
     with frame(request, t, t("Settings")):
-        Preferences(desk, t).build(t("Settings"))
+        Preferences(backend, t).build(t("Settings"))
 
 
 class Preferences(FormPage):
@@ -47,13 +47,13 @@ class Preferences(FormPage):
             ui.button(t("Undo changes"), on_click=self._fill).props("flat")
 
     def _about_workspace(self) -> str:
-        file = self._desk.folder(self._workspace) / settings.PROJECT_FILE
+        file = self._backend.folder(self._workspace) / settings.PROJECT_FILE
         return self._t("For new loops. Kept in {file}; your environment can override it.", file=file)
 
     async def _save(self) -> None:
         try:
             values = {**self._form.changed(), **self._profiles.changed()}
-            await apart(self._desk.save_settings, self._workspace, values)
+            await apart(self._backend.save_settings, self._workspace, values)
         except Exception as problem:
             pieces.complain(self._t, problem)
             return

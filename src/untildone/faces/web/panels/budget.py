@@ -9,14 +9,15 @@ from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, complain, text
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LoopView
 
 
 class BudgetBars:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
         self._loop: Loop | None = None
         self._shown: tuple[object, ...] | None = None
@@ -41,7 +42,7 @@ class BudgetBars:
                 ui.button(t("Save"), on_click=self._save).props("unelevated")
         return dialog
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._loop = sight.loop
         gauges = tuple(budgets.gauges(sight.loop.budget, sight.loop.spend))
         self._edit.set_visibility(not sight.loop.status.ended)
@@ -84,7 +85,7 @@ class BudgetBars:
             return
         self._dialog.close()
         if changes:
-            await attempt(self._t, self._desk.budget, self._loop.loop_id, *changes)
+            await attempt(self._t, self._backend.budget, self._loop.loop_id, *changes)
 
     def _change(self, limit: Limit) -> BudgetChanged | None:
         assert self._loop is not None

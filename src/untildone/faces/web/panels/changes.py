@@ -7,10 +7,11 @@ from nicegui.element import Element
 
 from untildone.core.errors import UntilDoneError
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.patches import Patch, patches
 from untildone.faces.web.pieces import apart, box, card, text
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LoopView
 
 OPEN_UP_TO = 80
 """If there are no more lines than this, they are shown without a click."""
@@ -19,10 +20,10 @@ MOST_ROUNDS = 200
 
 
 class ChangesMade:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
-        self._sight: Sight | None = None
+        self._sight: LoopView | None = None
         self._chosen = 0
         self._asked: tuple[object, ...] | None = None
         with card(t("Changes")):
@@ -35,7 +36,7 @@ class ChangesMade:
         with self._place:
             pieces.loading(t)
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._sight = sight
         rounds = [each for each in sight.timeline.rounds if each.after][-MOST_ROUNDS:]
         options = {
@@ -65,7 +66,7 @@ class ChangesMade:
         asked = self._asked
         of = self._sight.timeline.round(self._chosen) if self._chosen else None
         try:
-            diff = await apart(self._desk.diff, self._sight.loop.loop_id, of)
+            diff = await apart(self._backend.diff, self._sight.loop.loop_id, of)
             found: tuple[Patch, ...] | UntilDoneError = await apart(patches, diff)
         except UntilDoneError as problem:
             found = problem

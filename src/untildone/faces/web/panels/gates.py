@@ -9,22 +9,23 @@ from untildone.core.loop import RunningGate
 from untildone.core.model import GateResult
 from untildone.core.sentence import Sentence
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.timeline import Round
+from untildone.faces.web.values import LoopView
 
 SHOWN = 20
 """The gates of so many claims are shown, the last ones."""
 
 
 class Gates:
-    def __init__(self, _desk: Desk, t: Texts) -> None:
+    def __init__(self, _backend: Backend, t: Texts) -> None:
         self._t = t
         self._shown: tuple[object, ...] = ()
         self._place = box("loop-main")
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         judged = tuple(each for each in sight.timeline.rounds if each.gates)[-SHOWN:]
         if self._shown == (judged, sight.gate):
             return
@@ -38,7 +39,7 @@ class Gates:
             for each in reversed(judged):
                 self._show_round(each)
 
-    def _show_none(self, sight: Sight) -> None:
+    def _show_none(self, sight: LoopView) -> None:
         chosen, t = sight.loop.settings, self._t
         gated = chosen.checks or chosen.review or chosen.require_change
         with card(""):

@@ -10,15 +10,16 @@ from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, set_classes, set_text, text
 from untildone.faces.web.standing import chip_classes, standing
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LoopView
 
 
 class Head:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
         self._loop: Loop | None = None
         with box("loop-head"):
@@ -74,7 +75,7 @@ class Head:
                 ui.button(t("Delete"), on_click=self._on_delete).props("unelevated color=negative")
         return dialog
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         loop, t = sight.loop, self._t
         self._loop = loop
         set_text(self._title, loop.title)
@@ -86,7 +87,7 @@ class Head:
         self._show_reason(sight)
         self._show_controls(loop.status)
 
-    def _show_reason(self, sight: Sight) -> None:
+    def _show_reason(self, sight: LoopView) -> None:
         words, colour = _reason(self._t, sight)
         set_text(self._reason, words)
         set_classes(self._reason, f"notice {colour}".strip() if words else "notice hidden")
@@ -116,25 +117,25 @@ class Head:
         return self._loop.loop_id if self._loop else ""
 
     async def _on_start(self) -> None:
-        await attempt(self._t, self._desk.start, self._loop_id)
+        await attempt(self._t, self._backend.start, self._loop_id)
 
     async def _on_resume(self) -> None:
-        await attempt(self._t, self._desk.resume, self._loop_id)
+        await attempt(self._t, self._backend.resume, self._loop_id)
 
     async def _on_pause(self) -> None:
-        await attempt(self._t, self._desk.pause, self._loop_id, Urgency.AFTER_ITERATION)
+        await attempt(self._t, self._backend.pause, self._loop_id, Urgency.AFTER_ITERATION)
 
     async def _on_pause_now(self) -> None:
-        await attempt(self._t, self._desk.pause, self._loop_id, Urgency.NOW)
+        await attempt(self._t, self._backend.pause, self._loop_id, Urgency.NOW)
 
     async def _on_stop(self, urgency: Urgency) -> None:
         self._stop_dialog.close()
-        await attempt(self._t, self._desk.stop, self._loop_id, urgency)
+        await attempt(self._t, self._backend.stop, self._loop_id, urgency)
 
     async def _on_delete(self) -> None:
         self._delete_dialog.close()
         try:
-            await pieces.apart(self._desk.delete, self._loop_id)
+            await pieces.apart(self._backend.delete, self._loop_id)
         except Exception as problem:
             pieces.complain(self._t, problem)
         else:
@@ -161,7 +162,7 @@ def _now(t: Texts, loop: Loop) -> str:
     return t("Round {n} ({left} left)", n=done, left=max(0, most - done))
 
 
-def _reason(t: Texts, sight: Sight) -> tuple[str, str]:
+def _reason(t: Texts, sight: LoopView) -> tuple[str, str]:
     """What a person should know about how it stands, and how much it matters."""
     loop = sight.loop
     if sight.problem:
@@ -181,7 +182,7 @@ def reason_of(loop: Loop) -> str:
     return next((sentence for sentence in made if sentence == loop.reason), loop.reason)
 
 
-def _running(t: Texts, sight: Sight) -> tuple[str, str]:
+def _running(t: Texts, sight: LoopView) -> tuple[str, str]:
     loop = sight.loop
     if loop.stop is not None:
         return t("It stops after this round."), "warn"
@@ -210,7 +211,7 @@ class Facts:
             self._list = box("facts", "dl")
         self._shown: tuple[tuple[str, str], ...] = ()
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         facts = tuple(self._facts(sight.loop))
         if facts == self._shown:
             return

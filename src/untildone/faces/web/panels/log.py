@@ -5,15 +5,16 @@ from __future__ import annotations
 from nicegui import ui
 
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, LogLine, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, clock, text
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LogLine, LoopView
 
 SHOWN = 100
 
 
 class Log:
-    def __init__(self, _desk: Desk, t: Texts) -> None:
+    def __init__(self, _backend: Backend, t: Texts) -> None:
         self._t = t
         self._lines: tuple[LogLine, ...] = ()
         self._back = 0
@@ -28,7 +29,7 @@ class Log:
                 )
             self._place = box("log")
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._lines = sight.log
         self._draw()
 

@@ -9,14 +9,15 @@ from untildone.core import rounds
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, text
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LoopView
 
 
 class MessageBox:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
         self._loop: Loop | None = None
         with card(t("Message")) as self._card:
@@ -33,7 +34,7 @@ class MessageBox:
                     "unelevated dense padding='4px 14px'"
                 )
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._loop = sight.loop
         self._card.set_visibility(not sight.loop.status.ended)
 
@@ -60,7 +61,7 @@ class MessageBox:
             return
         self._button.disable()
         try:
-            heard = await pieces.apart(self._desk.say, self._loop.loop_id, words)
+            heard = await pieces.apart(self._backend.say, self._loop.loop_id, words)
         except Exception as problem:
             pieces.complain(self._t, problem)
             return

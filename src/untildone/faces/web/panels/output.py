@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
-from untildone.engine.turns import output_name
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.blocks import BlockView
 from untildone.faces.web.pieces import apart, box, card, set_text, text
 from untildone.faces.web.reading import Block, Output, Window
@@ -16,8 +15,8 @@ from untildone.faces.web.texts import Texts
 
 
 class OutputView:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
         self._loop: Loop | None = None
         self._round: int | None = None
@@ -61,7 +60,7 @@ class OutputView:
 
     async def _offer_roles(self, number: int) -> None:
         assert self._loop is not None
-        names = await apart(self._desk.output_names, self._loop.loop_id)
+        names = await apart(self._backend.output_names, self._loop.loop_id)
         if self._place.is_deleted:
             return
         own = {name: self._t(name.partition("-")[2] or "worker") for name in names if name[:4] == f"{number:04d}"}
@@ -79,7 +78,7 @@ class OutputView:
         self._place.clear()
         self._drawn = []
         set_text(self._title, self._t("Output of round {n}", n=int(name[:4])))
-        self._output = await apart(self._desk.output, self._loop.loop_id, name)
+        self._output = await apart(self._backend.output, self._loop.loop_id, name)
         self._output.is_complete = not self._is_going
         await self._go_last()
 

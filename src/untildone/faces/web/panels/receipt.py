@@ -11,29 +11,30 @@ from nicegui import ui
 from untildone.core.codec import epoch
 from untildone.core.limits import REPORTED, duration
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.pieces import amount_of, apart, attempt, box, card, text
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LoopView
 
 MOST_FILES = 200
 
 
 class Receipt:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
         self._loop_id = ""
         self._reason = ""
         self._shown: bool | None = None
         self._place = box("loop-main")
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._loop_id, self._reason = sight.loop.loop_id, reason_of(sight.loop)
         if sight.has_receipt == self._shown:
             return
         self._shown = sight.has_receipt
-        told = await apart(self._desk.receipt, self._loop_id) if sight.has_receipt else None
+        told = await apart(self._backend.receipt, self._loop_id) if sight.has_receipt else None
         if self._place.is_deleted:
             return
         self._place.clear()
@@ -105,7 +106,7 @@ class Receipt:
         self._verdict.clear()
         with self._verdict:
             pieces.loading(self._t)
-        found = await attempt(self._t, self._desk.verify, self._loop_id)
+        found = await attempt(self._t, self._backend.verify, self._loop_id)
         if self._place.is_deleted:
             return
         self._verify.enable()

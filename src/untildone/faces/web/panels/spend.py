@@ -9,17 +9,18 @@ from nicegui import ui
 
 from untildone.core.limits import REPORTED, Limit
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import amount_of, box, card, set_text, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.timeline import Round
+from untildone.faces.web.values import LoopView
 
 SHOWN = 200
 _GREY = "#8a94a6"
 
 
 class SpendPlots:
-    def __init__(self, _desk: Desk, t: Texts) -> None:
+    def __init__(self, _backend: Backend, t: Texts) -> None:
         self._t = t
         self._shown: tuple[Round, ...] | None = None
         with box("loop-main"):
@@ -39,7 +40,7 @@ class SpendPlots:
             text(self._t(name), "quiet")
         return number
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._show_totals(sight)
         rounds = sight.timeline.rounds[-SHOWN:]
         if rounds == self._shown:
@@ -55,7 +56,7 @@ class SpendPlots:
         for limit, plot in self._reported.items():
             _plot(*plot, {each.number: getattr(each.usage, limit.row.field) for each in rounds})
 
-    def _show_totals(self, sight: Sight) -> None:
+    def _show_totals(self, sight: LoopView) -> None:
         for limit, element in self._totals.items():
             assert limit.row.used is not None
             set_text(element, amount_of(limit, limit.row.used(sight.loop.spend)))

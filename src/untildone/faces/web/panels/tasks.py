@@ -10,15 +10,16 @@ from nicegui.events import SortableEventArguments
 from untildone.core import tasks as task_rules
 from untildone.core.model import Task, TaskChange
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.task_row import TaskRow
 from untildone.faces.web.pieces import attempt, box, card, text
 from untildone.faces.web.texts import Texts
+from untildone.faces.web.values import LoopView
 
 
 class Tasks:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
         self._loop_id = ""
         self._tasks: tuple[Task, ...] = ()
@@ -37,7 +38,7 @@ class Tasks:
                 self._new.on("keydown.enter", self._add)
                 ui.button(t("Add"), icon="add", on_click=self._add).props("outline dense padding='4px 12px'")
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._loop_id = sight.loop.loop_id
         editable = not sight.loop.status.ended
         if sight.loop.tasks == self._tasks and editable == self._editable and self._rows.keys() == _ids(self._tasks):
@@ -85,8 +86,8 @@ class Tasks:
         await self._change(*task_rules.ordered(self._tasks, tuple(order)))
 
     async def _change(self, *changes: TaskChange) -> None:
-        await attempt(self._t, self._desk.change_tasks, self._loop_id, *changes)
-        sight = await attempt(self._t, self._desk.look, self._loop_id)
+        await attempt(self._t, self._backend.change_subtasks, self._loop_id, *changes)
+        sight = await attempt(self._t, self._backend.look, self._loop_id)
         if sight is not None and not self._list.is_deleted:
             await self.show(sight)
 

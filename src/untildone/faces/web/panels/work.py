@@ -7,21 +7,22 @@ from nicegui.element import Element
 
 from untildone.core.limits import duration
 from untildone.faces.web import pieces
-from untildone.faces.web.desk import Desk, Sight
+from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.output import OutputView
 from untildone.faces.web.pieces import box, card, money, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.timeline import LIMIT, Round
+from untildone.faces.web.values import LoopView
 
 SHOWN = 40
 """So many rounds at once; the others are a button away."""
 
 
 class Work:
-    def __init__(self, desk: Desk, t: Texts) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
-        self._sight: Sight | None = None
+        self._sight: LoopView | None = None
         self._chosen: int | None = None
         """None: whichever is the last."""
         self._until: int | None = None
@@ -31,9 +32,9 @@ class Work:
         with box("work"):
             with card(t("Rounds")):
                 self._timeline = box("timeline")
-            self._output = OutputView(desk, t)
+            self._output = OutputView(backend, t)
 
-    async def show(self, sight: Sight) -> None:
+    async def show(self, sight: LoopView) -> None:
         self._sight = sight
         self._show_timeline(sight)
         chosen = self._round(sight)
@@ -43,11 +44,11 @@ class Work:
     async def tick(self) -> None:
         await self._output.tick()
 
-    def _round(self, sight: Sight) -> Round | None:
+    def _round(self, sight: LoopView) -> Round | None:
         rounds = sight.timeline
         return rounds.last if self._chosen is None else rounds.round(self._chosen)
 
-    def _show_timeline(self, sight: Sight) -> None:
+    def _show_timeline(self, sight: LoopView) -> None:
         rounds = sight.timeline.rounds
         end = len(rounds) if self._until is None else max(1, min(self._until, len(rounds)))
         start = max(0, end - SHOWN)
@@ -100,7 +101,7 @@ class Work:
         await self.show(self._sight)
 
 
-def _is_going(sight: Sight, chosen: Round | None) -> bool:
+def _is_going(sight: LoopView, chosen: Round | None) -> bool:
     """Whether somebody may still print something: its worker, or another role about it."""
     return chosen is not None and chosen is sight.timeline.last and sight.loop.turn is not None
 

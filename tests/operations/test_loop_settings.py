@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from untildone import settings
-from untildone.operations import planning
+from untildone.operations import loop_settings
 
 FILE = """
 promise = "of the file"
@@ -49,10 +49,10 @@ def planned(folder: Path, flags: dict[str, Any], variables: dict[str, str]) -> d
     (folder / settings.PROJECT_FILE).write_text(FILE)
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", **variables}
     chosen = settings.load(folder, flags, environment)
-    loop = planning.loop_settings(chosen, str(folder), environment)
+    loop = loop_settings.loop_settings(chosen, str(folder), environment)
     return {
         "promise": loop.promise,
-        "max_iterations": planning.loop_budget(chosen, folder).iterations,
+        "max_iterations": loop_settings.loop_budget(chosen, folder).iterations,
         "model": loop.worker.model,
         "command": loop.worker.command,
         "permissions": loop.worker.permissions.value,
@@ -89,4 +89,4 @@ def test_whether_it_loops(tmp_path: Path, flags: dict[str, Any], once: bool) -> 
     (tmp_path / settings.PROJECT_FILE).write_text('[profiles.mine]\nagent = "scripted"\nloop_enabled = false\n')
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     chosen = settings.load(tmp_path, {"agent": "mine", **flags}, environment)
-    assert planning.loop_settings(chosen, str(tmp_path), environment).once is once
+    assert loop_settings.loop_settings(chosen, str(tmp_path), environment).once is once

@@ -18,8 +18,8 @@ from untildone.core.errors import LoopNotFound
 from untildone.core.events import Event, LoopRenamed, Rested, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status
-from untildone.operations.board import Board, Row
-from untildone.operations.board.shelf import Shelf
+from untildone.operations.loop_table import LoopTable, Row
+from untildone.operations.loop_table.index import LoopIndex
 from untildone.store import Seen
 from untildone.store.files import FileStore
 
@@ -30,57 +30,57 @@ def stores(tmp_path: Path) -> dict[str, FileStore]:
 
 
 def test_loops_of_all_workspaces_newest_first(stores: dict[str, FileStore]) -> None:
-    board = Board(stores)
-    assert board.rows() == ()
+    table = LoopTable(stores)
+    assert table.rows() == ()
     for number in range(6):
         stores[("one", "two")[number % 2]].create(loop_created(f"loop-{number}"))
-    assert [(row.loop_id, row.workspace) for row in board.rows()[:2]] == [("loop-5", "two"), ("loop-4", "one")]
-    first = board.page(limit=4)
+    assert [(row.loop_id, row.workspace) for row in table.rows()[:2]] == [("loop-5", "two"), ("loop-4", "one")]
+    first = table.page(limit=4)
     assert ([row.loop_id for row in first.rows], first.cursor) == (["loop-5", "loop-4", "loop-3", "loop-2"], "loop-2")
-    rest = board.page(cursor=first.cursor, limit=4)
+    rest = table.page(cursor=first.cursor, limit=4)
     assert ([row.loop_id for row in rest.rows], rest.cursor) == (["loop-1", "loop-0"], None)
 
 
 def test_what_changes_shows(stores: dict[str, FileStore]) -> None:
-    board, store = Board(stores), stores["one"]
+    table, store = LoopTable(stores), stores["one"]
     store.create(loop_created("loop-1"))
-    assert board.counts() == {"created": 1}
+    assert table.counts() == {"created": 1}
     with closing(store.open("loop-1")) as journal:
         journal.append(StartRequested())
-        assert board.page(Status.RUNNING).rows[0].loop_id == "loop-1"
+        assert table.page(Status.RUNNING).rows[0].loop_id == "loop-1"
         journal.append(Rested(Outcome.VERIFIED))
     store.archive("loop-1", "{}", "")
-    (row,) = board.page(Status.COMPLETED).rows
+    (row,) = table.page(Status.COMPLETED).rows
     assert row.outcome is Outcome.VERIFIED
     store.delete("loop-1")
-    assert board.rows() == ()
+    assert table.rows() == ()
     with pytest.raises(LoopNotFound):
-        board.find("loop-1")
+        table.find("loop-1")
 
 
 def test_a_loop_that_cannot_be_read_is_shown_as_damaged(stores: dict[str, FileStore]) -> None:
-    board, store = Board(stores), stores["one"]
+    table, store = LoopTable(stores), stores["one"]
     store.create(loop_created("loop-1"))
     for path in store.root.glob("loop-1.json*"):
         path.unlink()
     journal = store.root / "loop-1.progress" / "execution.log.jsonl"
     journal.unlink()
     journal.mkdir()
-    (row,) = board.rows()
-    assert (row.status, bool(row.problem), board.counts()) == (None, True, {"damaged": 1})
+    (row,) = table.rows()
+    assert (row.status, bool(row.problem), table.counts()) == (None, True, {"damaged": 1})
 
 
 @pytest.mark.parametrize("name", ["loop-9", "../loop-1", "", "x" * 300, "last"])
 def test_only_a_whole_id_is_found(stores: dict[str, FileStore], name: str) -> None:
     stores["two"].create(loop_created("loop-1"))
-    board = Board(stores)
-    assert board.find("loop-1")[0] == "two"
+    table = LoopTable(stores)
+    assert table.find("loop-1")[0] == "two"
     with pytest.raises(LoopNotFound):
-        board.find(name)
+        table.find(name)
 
 
 FOR_EVER = 1e9
-"""A board that trusts a look so long finds out by itself only what it is told."""
+"""A table that trusts a look so long finds out by itself only what it is told."""
 
 
 def write(store: FileStore, loop_id: str, *events: Event) -> None:
@@ -88,9 +88,9 @@ def write(store: FileStore, loop_id: str, *events: Event) -> None:
         journal.append(*events)
 
 
-def shown(board: Board) -> dict[str, tuple[str, str]]:
-    """What the board says of each loop: its status and its title."""
-    return {row.loop_id: (row.status.value if row.status else row.problem, row.title) for row in board.rows()}
+def shown(table: LoopTable) -> dict[str, tuple[str, str]]:
+    """What the table says of each loop: its status and its title."""
+    return {row.loop_id: (row.status.value if row.status else row.problem, row.title) for row in table.rows()}
 
 
 class TestWithoutALook:
@@ -101,66 +101,66 @@ class TestWithoutALook:
         return FileStore(tmp_path / ".loop")
 
     @pytest.fixture
-    def board(self, store: FileStore) -> Board:
-        board = Board({"here": store}, FOR_EVER)
-        assert board.rows() == ()
-        return board
+    def table(self, store: FileStore) -> LoopTable:
+        table = LoopTable({"here": store}, FOR_EVER)
+        assert table.rows() == ()
+        return table
 
-    def test_what_this_process_does_is_in_the_next_answer(self, board: Board, store: FileStore) -> None:
+    def test_what_this_process_does_is_in_the_next_answer(self, table: LoopTable, store: FileStore) -> None:
         store.create(loop_created("loop-1"))
-        assert board.counts() == {"created": 1}
+        assert table.counts() == {"created": 1}
         write(store, "loop-1", StartRequested())
-        assert board.counts() == {"running": 1}
+        assert table.counts() == {"running": 1}
         with store.lease("loop-1", Host.SERVER) as journal:
             journal.append(LoopRenamed("Another title"))
-            assert board.rows()[0].title == "Another title"
+            assert table.rows()[0].title == "Another title"
             journal.append(Rested(Outcome.VERIFIED))
-        assert board.page(Status.RUNNING).rows == ()
-        assert board.page(Status.COMPLETED).rows == board.rows()
+        assert table.page(Status.RUNNING).rows == ()
+        assert table.page(Status.COMPLETED).rows == table.rows()
         store.archive("loop-1", "{}", "")
-        assert board.counts() == {"completed": 1}
+        assert table.counts() == {"completed": 1}
         store.delete("loop-1")
-        assert (board.rows(), board.counts()) == ((), {})
+        assert (table.rows(), table.counts()) == ((), {})
 
-    def test_what_others_write_is_there_once_this_process_has_read_it(self, board: Board, store: FileStore) -> None:
+    def test_what_others_write_is_there_once_this_process_has_read_it(self, table: LoopTable, store: FileStore) -> None:
         other = FileStore(store.root)
         other.create(loop_created("loop-1"))
         write(other, "loop-1", StartRequested())
-        assert board.rows() == ()
+        assert table.rows() == ()
         assert store.load("loop-1").status is Status.RUNNING
-        assert board.counts() == {"running": 1}
+        assert table.counts() == {"running": 1}
 
-    def test_a_look_finds_all_that_others_did(self, board: Board, store: FileStore) -> None:
+    def test_a_look_finds_all_that_others_did(self, table: LoopTable, store: FileStore) -> None:
         other = FileStore(store.root)
         for number in range(4):
             other.create(loop_created(f"loop-{number}"))
             write(other, f"loop-{number}", StartRequested())
-        board.look("here")
-        assert board.counts() == {"running": 4}
+        table.look("here")
+        assert table.counts() == {"running": 4}
         for name in ("loop-0", "loop-1"):
             write(other, name, Rested(Outcome.STOPPED))
             other.archive(name, "{}", "")
         other.delete("loop-1")
         write(other, "loop-2", LoopRenamed("Another title"))
-        board.look("here")
-        assert {name: said[0] for name, said in shown(board).items()} == {
+        table.look("here")
+        assert {name: said[0] for name, said in shown(table).items()} == {
             "loop-0": "failed",
             "loop-2": "running",
             "loop-3": "running",
         }
-        assert shown(board)["loop-2"][1] == "Another title"
+        assert shown(table)["loop-2"][1] == "Another title"
 
-    def test_a_loop_that_cannot_be_read_and_then_can(self, board: Board, store: FileStore) -> None:
+    def test_a_loop_that_cannot_be_read_and_then_can(self, table: LoopTable, store: FileStore) -> None:
         store.create(loop_created("loop-1"))
         journal = store.root / "loop-1.progress" / "execution.log.jsonl"
         kept = journal.rename(journal.with_name("kept"))
         journal.mkdir()
-        board.look("here")
-        assert board.counts() == {"damaged": 1}
+        table.look("here")
+        assert table.counts() == {"damaged": 1}
         journal.rmdir()
         kept.rename(journal)
-        board.look("here")
-        assert board.counts() == {"created": 1}
+        table.look("here")
+        assert table.counts() == {"created": 1}
 
 
 class Meanwhile(FileStore):
@@ -182,26 +182,26 @@ class TestDuringALook:
         return store
 
     @pytest.fixture
-    def board(self, store: Meanwhile) -> Board:
-        board = Board({"here": store}, FOR_EVER)
-        assert board.counts() == {"created": 1}
-        return board
+    def table(self, store: Meanwhile) -> LoopTable:
+        table = LoopTable({"here": store}, FOR_EVER)
+        assert table.counts() == {"created": 1}
+        return table
 
-    def test_a_new_loop_stays(self, board: Board, store: Meanwhile) -> None:
+    def test_a_new_loop_stays(self, table: LoopTable, store: Meanwhile) -> None:
         store.happens = lambda: store.create(loop_created("loop-2"))
-        board.look("here")
-        assert list(shown(board)) == ["loop-2", "loop-1"]
+        table.look("here")
+        assert list(shown(table)) == ["loop-2", "loop-1"]
 
-    def test_a_deleted_loop_does_not_come_back(self, board: Board, store: Meanwhile) -> None:
+    def test_a_deleted_loop_does_not_come_back(self, table: LoopTable, store: Meanwhile) -> None:
         write(FileStore(store.root), "loop-1", StartRequested())
         store.happens = lambda: store.delete("loop-1")
-        board.look("here")
-        assert board.rows() == ()
+        table.look("here")
+        assert table.rows() == ()
 
-    def test_a_newer_word_counts(self, board: Board, store: Meanwhile) -> None:
+    def test_a_newer_word_counts(self, table: LoopTable, store: Meanwhile) -> None:
         store.happens = lambda: write(store, "loop-1", StartRequested())
-        board.look("here")
-        assert board.counts() == {"running": 1}
+        table.look("here")
+        assert table.counts() == {"running": 1}
 
 
 STEPS = st.tuples(
@@ -217,22 +217,28 @@ def test_whoever_does_what_in_any_order_the_board_tells_how_it_is(steps: list[tu
     with tempfile.TemporaryDirectory() as folder:
         own = FileStore(Path(folder) / ".loop")
         stores = {"here": own, "elsewhere": FileStore(own.root)}
-        board = Board({"here": own}, FOR_EVER)
-        board.rows()
+        table = LoopTable({"here": own}, FOR_EVER)
+        table.rows()
+        # Ids carry a time and a random part: no new loop gets the id of a deleted one.
+        deleted: set[str] = set()
         for step, by, loop_id in steps:
+            if step == "delete" and loop_id in own.ids():
+                deleted.add(loop_id)
+            if step == "create" and loop_id in deleted:
+                continue
             if step == "look":
-                board.look("here")
+                table.look("here")
             elif do(step, stores[by], loop_id) and by == "here" and loop_id in own.ids():
                 loop = own.load(loop_id)
-                assert shown(board)[loop_id] == (loop.status.value, loop.title)
-        board.look("here")
-        assert shown(board) == {
+                assert shown(table)[loop_id] == (loop.status.value, loop.title)
+        table.look("here")
+        assert shown(table) == {
             loop.loop_id: (loop.status.value, loop.title) for loop in map(own.load, reversed(own.ids()))
         }
 
 
 def do(step: str, store: FileStore, loop_id: str) -> bool:
-    """Take the step, and return whether it changed anything: only then the board hears of it at once."""
+    """Take the step, and return whether it changed anything: only then the table hears of it at once."""
     if (loop_id in store.ids()) == (step == "create"):
         return False
     match step:
@@ -254,25 +260,25 @@ def do(step: str, store: FileStore, loop_id: str) -> bool:
 
 def test_many_write_while_many_look(tmp_path: Path) -> None:
     store = FileStore(tmp_path / ".loop")
-    board = Board({"here": store}, FOR_EVER)
-    board.rows()
+    table = LoopTable({"here": store}, FOR_EVER)
+    table.rows()
     over, missed = threading.Event(), []
 
     def look() -> None:
         while not over.is_set():
-            board.look("here")
+            table.look("here")
 
     def work(worker: int) -> None:
         for number in range(8):
             name = f"loop-{worker}-{number}"
             store.create(loop_created(name))
             write(store, name, StartRequested())
-            missed.extend([name] if shown(board).get(name, ("",))[0] != "running" else [])
+            missed.extend([name] if shown(table).get(name, ("",))[0] != "running" else [])
             write(store, name, Rested(Outcome.VERIFIED))
             store.archive(name, "{}", "")
             if number % 2:
                 store.delete(name)
-                missed.extend([f"{name} is back"] if name in shown(board) else [])
+                missed.extend([f"{name} is back"] if name in shown(table) else [])
 
     lookers = [threading.Thread(target=look) for _ in range(2)]
     workers = [threading.Thread(target=work, args=(number,)) for number in range(3)]
@@ -283,8 +289,8 @@ def test_many_write_while_many_look(tmp_path: Path) -> None:
     over.set()
     for thread in lookers:
         thread.join()
-    board.look("here")
-    assert (missed, board.counts()) == ([], {"completed": 12})
+    table.look("here")
+    assert (missed, table.counts()) == ([], {"completed": 12})
 
 
 ROWS = st.builds(
@@ -298,7 +304,7 @@ ROWS = st.builds(
 
 @given(st.lists(st.one_of(ROWS, st.integers(0, 30)), max_size=60), st.data())
 def test_a_shelf_is_a_sorted_list_that_is_cut(changes: list[Row | int], drawn: st.DataObject) -> None:
-    shelf, plain = Shelf(), dict[str, Row]()
+    shelf, plain = LoopIndex(), dict[str, Row]()
     for change in changes:
         if isinstance(change, Row):
             shelf.put(change)

@@ -16,17 +16,17 @@ from functools import partial
 from untildone.core.errors import LoopNotFound
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.operations.board.rows import Page, Row, row_of
-from untildone.operations.board.shelf import Shelf
+from untildone.operations.loop_table.index import LoopIndex
+from untildone.operations.loop_table.rows import Page, Row, row_of
 from untildone.store import Seen, Standing, Store
 from untildone.store.names import is_id
 
-__all__ = ["Board", "Page", "Row", "row_of"]
+__all__ = ["LoopTable", "Page", "Row", "row_of"]
 GONE = float("inf")
 """Later than every entry of a loop: it is deleted."""
 
 
-class Board:
+class LoopTable:
     """The loops of some stores, each by the name of its workspace.
 
     `fresh_for`: so many seconds, a look counts. Somebody who calls `look` more often than that spares those who ask the wait;
@@ -36,7 +36,7 @@ class Board:
     def __init__(self, stores: Mapping[str, Store], fresh_for: float = 0.0) -> None:
         self.stores = dict(stores)
         self._fresh_for = fresh_for
-        self._shelf = Shelf()
+        self._index = LoopIndex()
         self._seen: dict[str, Seen] = {}
         self._looked_at: dict[str, float] = {}
         self._heard: dict[str, float] = {}
@@ -50,19 +50,19 @@ class Board:
         """Every loop, newest first."""
         self._become_current()
         with self._rows_lock:
-            return self._shelf.rows()
+            return self._index.rows()
 
     def page(self, status: Status | None = None, cursor: str | None = None, limit: int = 50) -> Page:
         """So many loops, newest first, of one status if one is named, that come after a loop."""
         self._become_current()
         with self._rows_lock:
-            return self._shelf.page(status, cursor, limit)
+            return self._index.page(status, cursor, limit)
 
     def counts(self) -> Counter[str]:
         """How many loops have each status."""
         self._become_current()
         with self._rows_lock:
-            return self._shelf.counts()
+            return self._index.counts()
 
     def find(self, loop_id: str) -> tuple[str, Store]:
         """The workspace and the store that a loop is in. Its whole id is wanted."""
@@ -73,7 +73,7 @@ class Board:
 
     def _likely_places(self, loop_id: str) -> Iterator[str]:
         """To learn that a store does not have a loop takes longer than to find it."""
-        known = self._shelf.find(loop_id)
+        known = self._index.find(loop_id)
         if known is not None:
             yield known.workspace
         yield from self.stores
@@ -105,7 +105,7 @@ class Board:
             for each in found:
                 self._note(each, workspace)
             for loop_id in self._missing(workspace, seen):
-                self._shelf.drop(loop_id)
+                self._index.drop(loop_id)
         self._seen[workspace], self._looked_at[workspace] = seen, began
         return seen
 
@@ -120,29 +120,29 @@ class Board:
         return changed
 
     def _has_ended(self, loop_id: str) -> bool:
-        row = self._shelf.find(loop_id)
+        row = self._index.find(loop_id)
         return row is not None and row.status is not None and row.status.ended
 
     def _note(self, found: Standing, workspace: str) -> None:
         seq = found.loop.seq if found.loop else 0
         if seq >= self._heard.get(found.loop_id, 0):
-            self._shelf.put(_row(found, workspace))
+            self._index.put(_row(found, workspace))
 
     def _missing(self, workspace: str, seen: Seen) -> set[str]:
         """Of which there is nothing any more. One that was told of meanwhile may have come after the look."""
-        known = {row.loop_id for row in self._shelf if row.workspace == workspace}
+        known = {row.loop_id for row in self._index if row.workspace == workspace}
         return known - seen.live.keys() - seen.ended.keys() - self._heard.keys()
 
     def _hear(self, workspace: str, loop_id: str, loop: Loop | None) -> None:
         if not self._is_wanted:
             return
         with self._rows_lock:
-            known, newest = self._shelf.find(loop_id), self._heard.get(loop_id, 0)
+            known, newest = self._index.find(loop_id), self._heard.get(loop_id, 0)
             self._heard[loop_id] = max(newest, loop.seq if loop else GONE)
             if loop is None:
-                self._shelf.drop(loop_id)
+                self._index.drop(loop_id)
             elif loop.seq >= newest and (known is None or known.seq < loop.seq):
-                self._shelf.put(row_of(loop, workspace))
+                self._index.put(row_of(loop, workspace))
 
 
 def _row(found: Standing, workspace: str) -> Row:

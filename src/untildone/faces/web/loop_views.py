@@ -1,4 +1,4 @@
-"""One loop as it is now, for as many pages as look at it: what was read once is only added to."""
+"""One loop as it is now, for any number of pages: entries that were read once are not read again."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from untildone.core.apply import apply
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.faces.cli.views import telling
-from untildone.faces.web.desk import LogLine, Sight
+from untildone.faces.text import telling
 from untildone.faces.web.timeline import Timeline, extended
-from untildone.operations import verbs
-from untildone.store import Store
+from untildone.faces.web.values import LogLine, LoopView
+from untildone.operations import presence
+from untildone.operations.stores import Store
 
 MOST_LOOPS = 32
 MOST_LINES = 2000
 
 
-class Sights:
-    """The loops that were looked at last."""
+class LoopViews:
+    """The loops that pages asked for last."""
 
     def __init__(self, problem_of: Callable[[str], str]) -> None:
         self._problem_of = problem_of
         self._known: OrderedDict[str, _Follower] = OrderedDict()
         self._lock = threading.Lock()
 
-    def look(self, store: Store, loop_id: str) -> Sight:
+    def look(self, store: Store, loop_id: str) -> LoopView:
         with self._lock:
             follower = self._known.setdefault(loop_id, _Follower(store, loop_id))
             self._known.move_to_end(loop_id)
@@ -45,21 +45,21 @@ class _Follower:
         self._folded: Loop | None = None
         self._timeline = Timeline()
         self._log: tuple[LogLine, ...] = ()
-        self._sight: Sight | None = None
+        self._view: LoopView | None = None
         self._lock = threading.Lock()
 
-    def look(self, problem: str) -> Sight:
+    def look(self, problem: str) -> LoopView:
         with self._lock:
             mark = (self._store.signature(self._loop_id), self._is_at_work(), problem)
-            if self._sight is None or self._sight.mark != mark:
-                self._sight = self._read(mark, problem)
-            return self._sight
+            if self._view is None or self._view.mark != mark:
+                self._view = self._read(mark, problem)
+            return self._view
 
     def _is_at_work(self) -> bool:
-        in_session = self._sight is not None and self._sight.loop.works_in_session
-        return verbs.is_at_work(self._store, self._loop_id) if in_session else self._store.is_driven(self._loop_id)
+        in_session = self._view is not None and self._view.loop.works_in_session
+        return presence.is_at_work(self._store, self._loop_id) if in_session else self._store.is_driven(self._loop_id)
 
-    def _read(self, mark: tuple[object, ...], problem: str) -> Sight:
+    def _read(self, mark: tuple[object, ...], problem: str) -> LoopView:
         loop = self._store.load(self._loop_id)
         while True:
             fresh, offset = self._store.entries_after(self._loop_id, self._offset)
@@ -68,9 +68,9 @@ class _Follower:
             self._offset = offset
             self._timeline = extended(self._timeline, fresh)
             self._log = (*self._log, *self._told(fresh, loop))[-MOST_LINES:]
-        driven = loop.status is Status.RUNNING and verbs.is_at_work(self._store, self._loop_id)
+        driven = loop.status is Status.RUNNING and presence.is_at_work(self._store, self._loop_id)
         has_receipt = self._store.receipt(self._loop_id) is not None
-        return Sight(mark, loop, self._timeline, self._log, driven, problem, has_receipt)
+        return LoopView(mark, loop, self._timeline, self._log, driven, problem, has_receipt)
 
     def _told(self, entries: tuple[Entry, ...], now: Loop) -> list[LogLine]:
         lines = []

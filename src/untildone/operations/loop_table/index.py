@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from untildone.core.model import Status
-from untildone.operations.board.rows import Page, Row
+from untildone.operations.loop_table.rows import Page, Row
 
 
-class Shelf:
+class LoopIndex:
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
         self._ids: list[str] = []

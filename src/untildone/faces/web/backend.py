@@ -1,4 +1,4 @@
-"""The desk over the loops of this machine: verbs, files, and whoever drives loops in the background."""
+"""What the pages call: the operations on the loops of this server. All calls may block."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from typing import Any
 from untildone import settings
 from untildone.core.events import BudgetChanged
 from untildone.core.model import Role, TaskChange, Urgency
-from untildone.faces.api.service import Service
-from untildone.faces.web.desk import Listing, Sight, Wanted
-from untildone.faces.web.listing import BoardPages
+from untildone.faces.web.listing import TablePages
+from untildone.faces.web.loop_views import LoopViews
 from untildone.faces.web.reading import Output
-from untildone.faces.web.sights import Sights
 from untildone.faces.web.timeline import Round
-from untildone.operations import verbs
-from untildone.operations.verbs import Heard, Verification
+from untildone.faces.web.values import Listing, LoopView, Wanted
+from untildone.operations import control, creation, look
+from untildone.operations.control import Heard
+from untildone.operations.look import Verification
+from untildone.operations.service import Service
+from untildone.operations.stores import Store
 from untildone.settings import Settings
-from untildone.store import Store
 
 
-class LocalDesk:
+class Backend:
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._pages = BoardPages(service.board)
-        self._sights = Sights(lambda loop_id: service.fleet.problems.get(loop_id, ""))
+        self._pages = TablePages(service.table)
+        self._views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""))
 
     def workspaces(self) -> tuple[str, ...]:
+        """The names of the folders whose loops are shown; new loops are made in one of them."""
         return tuple(self._service.stores)
 
     def folder(self, workspace: str) -> Path:
@@ -37,8 +39,9 @@ class LocalDesk:
     def listing(self, wanted: Wanted) -> Listing:
         return self._pages.listing(wanted)
 
-    def look(self, loop_id: str) -> Sight:
-        return self._sights.look(self._store(loop_id), loop_id)
+    def look(self, loop_id: str) -> LoopView:
+        """Raises LoopNotFound."""
+        return self._views.look(self._store(loop_id), loop_id)
 
     def output(self, loop_id: str, name: str) -> Output:
         chosen = self.look(loop_id)
@@ -51,15 +54,17 @@ class LocalDesk:
         return Output(store.spool(loop_id, name), choice)
 
     def output_names(self, loop_id: str) -> tuple[str, ...]:
+        """The outputs there are: `0003`, `0003-supervisor`, in the order of the rounds."""
         return self._store(loop_id).output_names(loop_id)
 
     def create(self, workspace: str, task: str, values: Mapping[str, Any], *, start: bool) -> str:
         folder, store = self._service.workspace(workspace)
         environment = self._service.environment
         chosen = settings.load(folder, values, environment)
-        loop_id: str = verbs.create(
+        created = creation.create(
             store, task, chosen, folder, environment, tidies=False, host=self._service.creates_for
-        ).loop_id
+        )
+        loop_id = created.loop.loop_id
         if start:
             self._service.start(loop_id)
         self._changed(loop_id)
@@ -70,7 +75,7 @@ class LocalDesk:
         self._changed(loop_id)
 
     def pause(self, loop_id: str, urgency: Urgency) -> None:
-        verbs.pause(self._store(loop_id), loop_id, urgency)
+        control.pause(self._store(loop_id), loop_id, urgency)
         self._changed(loop_id)
 
     def resume(self, loop_id: str) -> None:
@@ -78,20 +83,20 @@ class LocalDesk:
         self._changed(loop_id)
 
     def stop(self, loop_id: str, urgency: Urgency) -> None:
-        verbs.stop(self._store(loop_id), loop_id, urgency)
+        control.stop(self._store(loop_id), loop_id, urgency)
         self._changed(loop_id)
 
     def say(self, loop_id: str, text: str) -> Heard:
-        heard = verbs.say(self._store(loop_id), loop_id, text, "dashboard", self._service.host)
+        heard = control.say(self._store(loop_id), loop_id, text, "dashboard", self._service.host)
         self._changed(loop_id)
         return heard
 
     def budget(self, loop_id: str, *changes: BudgetChanged) -> None:
-        verbs.budget(self._store(loop_id), loop_id, *changes)
+        control.budget(self._store(loop_id), loop_id, *changes)
         self._changed(loop_id)
 
-    def change_tasks(self, loop_id: str, *changes: TaskChange) -> None:
-        verbs.change_tasks(self._store(loop_id), loop_id, *changes)
+    def change_subtasks(self, loop_id: str, *changes: TaskChange) -> None:
+        control.change_subtasks(self._store(loop_id), loop_id, *changes)
         self._changed(loop_id)
 
     def delete(self, loop_id: str) -> None:
@@ -99,25 +104,27 @@ class LocalDesk:
         self._changed(loop_id)
 
     def diff(self, loop_id: str, of: Round | None) -> str:
+        """What a round changed; None: all rounds together."""
         store = self._store(loop_id)
         if of is None:
-            return verbs.diff(store, loop_id)
-        return verbs.diff_between(store, loop_id, of.before or "", None if of.is_going else of.after or "")
+            return look.diff(store, loop_id)
+        return look.diff_between(store, loop_id, of.before or "", None if of.is_going else of.after or "")
 
     def receipt(self, loop_id: str) -> Mapping[str, Any] | None:
         try:
-            told = json.loads(verbs.receipt(self._store(loop_id), loop_id) or "")
+            told = json.loads(look.receipt(self._store(loop_id), loop_id) or "")
         except ValueError:
             return None
         return told if isinstance(told, dict) else None
 
     def verify(self, loop_id: str) -> tuple[Verification, ...]:
-        return verbs.verify(self._store(loop_id), loop_id, self._service.environment)
+        return look.verify(self._store(loop_id), loop_id, self._service.environment)
 
     def settings(self, workspace: str) -> Settings:
         return settings.load(self.folder(workspace), {}, self._service.environment)
 
     def save_settings(self, workspace: str, values: Mapping[str, Any]) -> None:
+        """Write these values to the project's file and keep its other values. Raises UsageError if it cannot be written."""
         path = settings.files(self.folder(workspace), self._service.environment)[-1]
         wanted = {**settings.said_in(path), **values}
         settings.save(path, {name: value for name, value in wanted.items() if value is not None})

@@ -43,7 +43,7 @@ from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import FailureKind, GateResult, Outcome, Role, Urgency
 from untildone.core.value import dataclass
-from untildone.faces.cli.views.plain import one_line
+from untildone.faces.text.plain import one_line
 
 SHOWN_TAIL = 5
 

@@ -13,7 +13,7 @@ from untildone.core.events import BudgetChanged, Event, LoopCreated, Rested, Sta
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status, Urgency
-from untildone.operations import verbs
+from untildone.operations import control
 from untildone.store.files import FileStore
 
 
@@ -50,10 +50,10 @@ def store(tmp_path: Path) -> JustBefore:
 
 
 CONTROLS: dict[str, Callable[[JustBefore], object]] = {
-    "say": lambda store: verbs.say(store, "loop-1", "[r+5] and the docs"),
-    "pause": lambda store: verbs.pause(store, "loop-1"),
-    "resume": lambda store: verbs.resume(store, "loop-1"),
-    "budget": lambda store: verbs.rename(store, "loop-1", "another title"),
+    "say": lambda store: control.say(store, "loop-1", "[r+5] and the docs"),
+    "pause": lambda store: control.pause(store, "loop-1"),
+    "resume": lambda store: control.resume(store, "loop-1"),
+    "budget": lambda store: control.rename(store, "loop-1", "another title"),
 }
 
 
@@ -74,18 +74,18 @@ def test_what_a_loop_that_is_to_stop_would_never_hear_is_refused(store: JustBefo
 
 def test_rounds_that_come_just_after_they_ran_out_let_it_go_on(store: JustBefore) -> None:
     store.happens = (BudgetChanged(Limit.ITERATIONS, 0), Rested(Outcome.BUDGET))
-    heard = verbs.say(store, "loop-1", "[r+5] and the docs")
+    heard = control.say(store, "loop-1", "[r+5] and the docs")
     assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (True, Status.RUNNING, ("and the docs",))
 
 
 def test_a_message_without_rounds_waits_where_they_ran_out(store: JustBefore) -> None:
     store.happens = (BudgetChanged(Limit.ITERATIONS, 0), Rested(Outcome.BUDGET))
-    heard = verbs.say(store, "loop-1", "and the docs")
+    heard = control.say(store, "loop-1", "and the docs")
     assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (False, Status.PAUSED, ("and the docs",))
 
 
 @pytest.mark.parametrize("first", [Outcome.STOPPED, Outcome.ABANDONED])
 @pytest.mark.parametrize("second", [Outcome.STOPPED, Outcome.ABANDONED])
 def test_a_loop_that_obeyed_may_be_told_to_stop_again(store: JustBefore, first: Outcome, second: Outcome) -> None:
-    assert verbs.stop(store, "loop-1", outcome=first).outcome is first
-    assert verbs.stop(store, "loop-1", Urgency.NOW, second).outcome is first
+    assert control.stop(store, "loop-1", outcome=first).outcome is first
+    assert control.stop(store, "loop-1", Urgency.NOW, second).outcome is first

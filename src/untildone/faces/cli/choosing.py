@@ -6,16 +6,15 @@ import time
 
 from untildone.core import budget as budgets
 from untildone.core.errors import UntilDoneError
-from untildone.core.events import BudgetChanged, LoopCreated
+from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 from untildone.faces.cli import streams
-from untildone.faces.cli.commands import show
 from untildone.faces.cli.driving import Driver
-from untildone.faces.cli.views import menus, summaries
-from untildone.faces.cli.views.plain import one_line
-from untildone.operations import verbs
-from untildone.store import Store
+from untildone.faces.cli.views import menus, page, summaries
+from untildone.faces.text.plain import one_line
+from untildone.operations import control, creation
+from untildone.operations.stores import Store
 
 CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
 SIMPLIFY, LEAVE = "simplify the task", "save and leave"
@@ -48,30 +47,29 @@ def what_to_resume(store: Store) -> str | None:
 def _what_with(store: Store, loop: Loop) -> str | None:
     title, choices = f"Found an unfinished loop: {loop.loop_id}", (CONTINUE, START_OVER, SHOW, GIVE_UP)
     while (wish := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
-        for line in show.page(store, loop, driven=False, now=time.time()):
+        for line in page.lines(store, loop, driven=False, now=time.time()):
             streams.talk().line(line)
     if wish == START_OVER:
         return _started_over(store, loop)
     if wish == GIVE_UP:
-        summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
+        summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
     return loop.loop_id if wish == CONTINUE else None
 
 
 def _started_over(store: Store, loop: Loop) -> str:
     """The same task, settings and budget from the beginning; the old loop is given up."""
-    verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED)
-    new = verbs.new_id(time.time())
-    return store.create(LoopCreated(new, loop.title, loop.description, loop.settings, loop.budget)).loop_id
+    control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED)
+    return creation.start_over(store, loop).loop_id
 
 
-def drive_on(drives: Driver, store: Store, loop_id: str, *, patience: float = 0.0) -> int:
-    """Drive it; where phases ran out of rounds, time or money and a person is there, ask them, and go on as they say."""
-    exit_code = drives.drive(loop_id, patience=patience)
+def drive_on(drives: Driver, store: Store, loop: Loop, *, patience: float = 0.0) -> int:
+    """Drive the loop. If its mode asks a person at the end of the budget, ask, and go on as they choose."""
+    exit_code = drives.drive(loop, patience=patience)
     while drives.has_person and exit_code == Outcome.BUDGET.exit_code:
-        if not _wants_more(store, store.load(loop_id)):
-            left = store.load(loop_id).outcome
+        if not _wants_more(store, store.load(loop.loop_id)):
+            left = store.load(loop.loop_id).outcome
             return left.exit_code if left else exit_code
-        exit_code = drives.drive(loop_id)
+        exit_code = drives.drive(loop)
     return exit_code
 
 
@@ -85,13 +83,13 @@ def _wants_more(store: Store, loop: Loop) -> bool:
     more = ", ".join(f"+{_more(gauge):,.10g} {gauge.limit.row.step_unit or gauge.limit.row.unit}" for gauge in used_up)
     wish = menus.pick(title, menus.facts_at_limit(loop), (more, SIMPLIFY, LEAVE, GIVE_UP))
     if wish == GIVE_UP:
-        summaries.answer(verbs.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
+        summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
     if wish == SIMPLIFY and (words := menus.ask("What may it leave out? ")):
-        verbs.say(store, loop.loop_id, f"The task is simpler now: {words}")
+        control.say(store, loop.loop_id, f"The task is simpler now: {words}")
     elif wish != more:
         return False
-    verbs.budget(store, loop.loop_id, *map(_raise, used_up))
-    verbs.resume(store, loop.loop_id)
+    control.budget(store, loop.loop_id, *map(_raise, used_up))
+    control.resume(store, loop.loop_id)
     return True
 
 

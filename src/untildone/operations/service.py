@@ -1,4 +1,4 @@
-"""What the API and the dashboard stand on: the served workspaces, the fleet that drives their loops, and who may come in."""
+"""The loops of a server: the served workspaces, the table of their loops, and the fleet that drives them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,10 @@ from untildone.core.loop import Loop
 from untildone.core.value import replace
 from untildone.engine.notify import Notifier
 from untildone.engine.surroundings import Surroundings
-from untildone.faces.api.following import Following
-from untildone.faces.api.keys import Keys
-from untildone.faces.api.models import LoopLine, loop_line
 from untildone.hosts.fleet import SLOTS, Fleet, Served
-from untildone.operations import planning, verbs
-from untildone.operations.board import Board, Row, row_of
+from untildone.operations import control, creation, look, runner, stores
+from untildone.operations.loop_table import LoopTable
 from untildone.store import Store
-from untildone.store.files import FileStore
-from untildone.store.memory import Memory
 from untildone.system.guard import Guard
 
 FRESH_FOR = 1.0
@@ -38,7 +33,6 @@ class Service:
     def __init__(
         self,
         folders: Sequence[Path],
-        keys: Keys,
         slots: int = SLOTS,
         environment: Mapping[str, str] = os.environ,
         host: Host = Host.SERVER,
@@ -46,16 +40,14 @@ class Service:
         self.host = host
         """The kind of host that drives what is started here: this server, or a cluster."""
         self.environment = environment
-        self.keys = keys
         self.stores = {str(store.home): store for store in (_store(folder, environment) for folder in folders)}
         if len({store.name for store in self.stores.values()}) < len(self.stores):
             raise UsageError("Loops in one database are served for one folder.", "name one folder with --dir")
-        self.board = Board(self.stores, FRESH_FOR)
-        self.following = Following()
+        self.table = LoopTable(self.stores, FRESH_FOR)
         self._guard = Guard()
         self._notifier = Notifier()
         served = [
-            Served(store, partial(self._surroundings, Path(workspace), store), partial(self.board.look, workspace))
+            Served(store, partial(self._surroundings, Path(workspace), store), partial(self.table.look, workspace))
             for workspace, store in self.stores.items()
         ]
         self.fleet = Fleet(served, self._guard, slots)
@@ -88,16 +80,16 @@ class Service:
         return Path(named), store
 
     def store_of(self, loop_id: str) -> Store:
-        return self.board.find(loop_id)[1]
+        return self.table.find(loop_id)[1]
 
     def create(self, task: str, wanted: settings.Settings, workspace: str | None) -> Loop:
         """`wanted` is what was said for this one loop; the settings files say the rest."""
         folder, store = self.workspace(workspace)
         chosen = settings.load(folder, wanted.model_dump(exclude_unset=True), self.environment)
-        return planning.create(store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for)
+        return creation.create(store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for).loop
 
     def start(self, loop_id: str) -> Loop:
-        loop = verbs.start(self.store_of(loop_id), loop_id, self.host)
+        loop = control.start(self.store_of(loop_id), loop_id, self.host)
         self.fleet.want(loop_id)
         return loop
 
@@ -105,12 +97,12 @@ class Service:
         """A loop that runs elsewhere stays there."""
         store = self.store_of(loop_id)
         host = Host.NONE if store.is_driven(loop_id) else self.host
-        loop = verbs.resume(store, loop_id, skip_wait=skip_wait, host=host)
+        loop = control.resume(store, loop_id, skip_wait=skip_wait, host=host)
         self.fleet.want(loop_id)
         return loop
 
-    def say(self, loop_id: str, text: str) -> verbs.Heard:
-        heard = verbs.say(self.store_of(loop_id), loop_id, text, "api", self.host)
+    def say(self, loop_id: str, text: str) -> control.Heard:
+        heard = control.say(self.store_of(loop_id), loop_id, text, "api", self.host)
         if heard.goes_on:
             self.fleet.want(loop_id)
         return heard
@@ -118,37 +110,19 @@ class Service:
     def delete(self, loop_id: str, within: float = END_WITHIN) -> None:
         """Delete a loop. If it is ending, its runner gets `within` seconds for that."""
         store = self.store_of(loop_id)
-        verbs.await_release(store, loop_id, within)
-        verbs.delete(store, loop_id)
-
-    def line(self, loop: Loop) -> LoopLine:
-        """A loop as it is, in one line."""
-        workspace, store = self.board.find(loop.loop_id)
-        return self._line(row_of(loop, workspace), store)
-
-    def lines(self, rows: Sequence[Row]) -> list[LoopLine]:
-        return [self._line(row, self.stores[row.workspace]) for row in rows]
-
-    def _line(self, row: Row, store: Store) -> LoopLine:
-        resting = row.status is None or row.status.ended
-        return loop_line(
-            row,
-            driven=not resting and store.is_driven(row.loop_id),
-            queued=self.fleet.is_queued(row.loop_id),
-            problem=self.fleet.problems.get(row.loop_id, ""),
-        )
+        look.await_release(store, loop_id, within)
+        control.delete(store, loop_id)
 
     def _surroundings(self, workspace: Path, store: Store) -> Surroundings:
         """As the settings are now: they may have changed since the last loop was driven."""
         chosen = settings.load(workspace, {}, self.environment)
-        around = planning.surroundings(self.environment, chosen, self._guard, Host.SERVER)
+        around = runner.surroundings(self.environment, chosen, self._guard, Host.SERVER)
         store.redactor = around.redactor
-        wishes = planning.notifications(chosen)
-        return replace(around, on_rest=lambda loop: self._notifier.tell(wishes, loop, self.environment))
+        wanted = runner.notifications(chosen)
+        return replace(around, on_rest=lambda loop: self._notifier.tell(wanted, loop, self.environment))
 
 
 def _store(folder: Path, environment: Mapping[str, str]) -> Store:
-    store = verbs.store_of(folder, environment)
-    if isinstance(store, FileStore):
-        store.memory = Memory()
+    store = stores.open_store(folder, environment)
+    store.keep_in_memory()
     return store

@@ -1,0 +1,1 @@
+"""Sentences about loops that the command line and the dashboard both show."""

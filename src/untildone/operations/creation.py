@@ -1,0 +1,123 @@
+"""Creating a loop. Whatever cannot work is reported before anything is written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from untildone.core import rounds
+from untildone.core.errors import UsageError
+from untildone.core.events import LoopCreated, StartRequested
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
+from untildone.core.model import Budget, LoopSettings, Role
+from untildone.core.value import dataclass, replace
+from untildone.engine import archiving
+from untildone.operations.cluster import poke
+from untildone.operations.loop_settings import loop_budget, loop_settings
+from untildone.settings import Settings
+from untildone.store import Store, layout
+from untildone.system import disk
+from untildone.workspace.worktrees import create_worktree
+
+TITLE_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new loop."""
+
+    loop: Loop
+    notices: tuple[str, ...]
+    """Sentences for the person about the round controls at the start of the task."""
+
+
+def create(
+    store: Store,
+    task: str,
+    chosen: Settings,
+    folder: Path,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    tidies: bool = True,
+    hook_session: str = "",
+    reviewed: bool | None = None,
+    host: Host = Host.NONE,
+    starts: bool = False,
+) -> Created:
+    """Create a loop.
+
+    `hook_session` is the id of the agent's own session in which the loop begins. `reviewed` overrules the mode's choice
+    whether a supervisor reviews. `host` is the kind of host that will drive it, if that is known: in a cluster, agents and
+    folders are on other machines. With `starts`, the loop is started as well.
+    """
+    budget = loop_budget(chosen, folder)
+    opening = _opening(task, budget)
+    in_cluster = host is Host.CLUSTER
+    if not in_cluster and not os.access(folder, os.W_OK):
+        raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
+    if tidies:
+        archiving.recover(store, *store.live_ids())
+    loop_id = new_id(time.time())
+    elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if hook_session else ()
+    wanted = loop_settings(chosen, str(folder), environment, elsewhere=elsewhere, reviewed=reviewed)
+    wanted = replace(wanted, hook_session=hook_session)
+    if in_cluster:
+        wanted = _for_cluster(wanted, chosen, store)
+    if wanted.worktree:
+        place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
+        wanted = replace(wanted, workspace=place)
+    title = _shortened(" ".join(opening.rest.split()))
+    event = LoopCreated(loop_id, title, opening.rest, wanted, replace(budget, iterations=opening.remaining))
+    first = (StartRequested(host),) if starts else ()
+    loop = store.create(event, *first)
+    if starts and in_cluster:
+        poke(store, loop, environment)
+    return Created(loop, opening.notices)
+
+
+def start_over(store: Store, loop: Loop) -> Loop:
+    """A new loop with the task, settings and budget of another one."""
+    event = LoopCreated(new_id(time.time()), loop.title, loop.description, loop.settings, loop.budget)
+    return store.create(event)
+
+
+def new_id(now: float) -> str:
+    at = datetime.fromtimestamp(now, UTC)
+    return f"loop-{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(3)}"
+
+
+def _opening(task: str, budget: Budget) -> rounds.Parsed:
+    """The task without the round controls at its start, and the rounds that they leave."""
+    opening = rounds.parse(task, budget.iterations)
+    if not opening.rest.strip():
+        sentence = f"{rounds.NO_INSTRUCTION}." if opening.changes else "The task is empty."
+        raise UsageError(sentence, "say what is to be done, in quotes")
+    return opening
+
+
+def _for_cluster(wanted: LoopSettings, chosen: Settings, store: Store) -> LoopSettings:
+    from untildone.hosts.cluster import ownership, reading
+
+    if store.root is not None:
+        raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
+    if wanted.worktree or wanted.interactive:
+        what = "--worktree" if wanted.worktree else "--interactive"
+        raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
+    remote = ownership.checked_remote(chosen.remote or reading.remote_of(wanted.workspace))
+    return replace(wanted, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1].rstrip()}…"
+
+
+def _worktrees(folder: Path) -> Path:
+    root = folder / layout.FOLDER
+    with disk.told_as_sentence(root):
+        layout.prepare(root)
+    return root / "worktrees"

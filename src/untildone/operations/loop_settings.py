@@ -1,0 +1,126 @@
+"""Settings as a loop keeps them: agents of each role, gates, limits. Flags overrule an agent's profile, which overrules the files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from untildone import agents, modes, settings
+from untildone.core.agent import Agent
+from untildone.core.agent_io import Request
+from untildone.core.errors import AgentMissing
+from untildone.core.limits import Limit
+from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
+from untildone.core.value import replace
+from untildone.settings import Settings, guidance
+
+
+def loop_settings(
+    chosen: Settings,
+    folder: str,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    elsewhere: Collection[Role] = (),
+    reviewed: bool | None = None,
+) -> LoopSettings:
+    """What was chosen, as the loop keeps it. The agents of roles that are `elsewhere` need not be on PATH here."""
+    worker = _choice(chosen, chosen.agent, environment, own=True, checked=Role.WORKER not in elsewhere)
+    here = Role.SUPERVISOR not in elsewhere
+    reviewed = chosen.review or modes.find(chosen.mode).reviewed if reviewed is None else reviewed
+    return LoopSettings(
+        mode=chosen.mode,
+        worker=worker,
+        workspace=folder,
+        instructor=_other(chosen, chosen.instructor, environment, checked=here),
+        supervisor=_other(chosen, chosen.supervisor, environment, checked=here),
+        fallback=_other(chosen, chosen.fallback_agent, environment, checked=here),
+        checks=chosen.checks,
+        check_timeout=chosen.check_timeout,
+        review=reviewed,
+        require_change=chosen.require_change,
+        promise=_wanted(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
+        marker=chosen.marker,
+        context=chosen.context,
+        interactive=chosen.interactive,
+        once=not _loops(chosen),
+        worktree=chosen.worktree,
+        commit=chosen.commit,
+        group=chosen.group,
+        retry_delay=chosen.retry_delay,
+        warn_from=_skillpack(chosen, Path(folder)).get("warning_threshold"),
+        supervisor_prompt=guidance.supervisor_text(Path(folder), environment) if reviewed else "",
+        options=_options(chosen, Path(folder)),
+    )
+
+
+def _options(chosen: Settings, folder: Path) -> dict[str, Any]:
+    """The options of the mode, read now so that the loop stays what it was created as."""
+    options: dict[str, Any] = {"route": chosen.route, "review_threshold": chosen.review_threshold}
+    options["actions"] = guidance.action_texts(folder)
+    return {**options, "skillpack": _skillpack(chosen, folder)}
+
+
+def _skillpack(chosen: Settings, folder: Path) -> dict[str, int]:
+    """The `loop` block of `.skillpackrc`, which is for loops in phases."""
+    return guidance.skillpack_loop(folder) if chosen.mode == "phases" else {}
+
+
+def _wanted(chosen: Settings, name: str, own: Any) -> Any:
+    """What was said for this run, else what the profile of the agent says (`own`), else what the files say."""
+    return getattr(chosen, name) if own is None or chosen.insists_on(name) else own
+
+
+def _loops(chosen: Settings) -> bool:
+    own = settings.profile(chosen, chosen.agent).loop_enabled
+    return chosen.loop_enabled and (own is not False or chosen.insists_on("loop_enabled"))
+
+
+def loop_budget(chosen: Settings, folder: Path) -> Budget:
+    """What was said with flags, in settings or in `.skillpackrc`; else what the mode usually takes."""
+    minutes = _skillpack(chosen, folder).get("timeout_per_iteration_minutes")
+    usual = minutes * 60.0 if minutes else modes.find(chosen.mode).default_iteration_timeout
+    said = Budget(**{limit.row.field: getattr(chosen, limit.row.setting) for limit in Limit})
+    iterations = _iterations(chosen, folder)
+    return replace(said, iterations=iterations, iteration_timeout=said.iteration_timeout or usual)
+
+
+def _iterations(chosen: Settings, folder: Path) -> int | None:
+    if not _loops(chosen):
+        return 1
+    wanted = _wanted(chosen, "max_iterations", settings.profile(chosen, chosen.agent).max_iterations)
+    if wanted == "none":
+        return None
+    usual = modes.find(chosen.mode).default_iterations
+    return wanted or _skillpack(chosen, folder).get("max_iterations") or usual
+
+
+def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *, checked: bool) -> AgentChoice | None:
+    return None if name is None else _choice(chosen, name, environment, own=False, checked=checked)
+
+
+def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool, checked: bool) -> AgentChoice:
+    """The agent behind a name. Model, arguments and command of the settings are the worker's."""
+    profile = settings.profile(chosen, name)
+    said = profile.permissions if "permissions" in profile.model_fields_set else None
+    agent = agents.find(profile.agent)
+    choice = AgentChoice(
+        profile=name,
+        agent=profile.agent,
+        model=_wanted(chosen, "model", profile.model) if own else profile.model,
+        args=(*profile.args, *(chosen.args if own else ())),
+        command=_wanted(chosen, "command", profile.command) if own else profile.command,
+        permissions=(_wanted(chosen, "permissions", said) if own else said) or Permissions.WORK,
+        abilities=tuple(name for name in ("resume", "fork", "system_prompt") if getattr(agent.capabilities, name)),
+    )
+    if checked:
+        _check_program(agent, choice, {**environment, **profile.env})
+    return choice
+
+
+def _check_program(agent: Agent, choice: AgentChoice, environment: Mapping[str, str]) -> None:
+    program = agent.invocation(Request(prompt="", command=choice.command)).argv[0]
+    if shutil.which(program, path=environment.get("PATH")) is None:
+        raise AgentMissing(f"The program '{program}' for agent '{choice.profile}' is not on PATH.", agent.install)
