@@ -28,7 +28,7 @@ class Process:
     def kind(self) -> str:
         if any(word.endswith("scripted_agent.py") for word in self.words):
             return "agent"
-        if any("be_the_guard" in word for word in self.words):
+        if any("guard_main" in word for word in self.words):
             return "guard"
         if any("multiprocessing" in word for word in self.words):
             return "command"

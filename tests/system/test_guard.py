@@ -1,4 +1,4 @@
-"""No orphan: whatever a loop started ends, even when the runner is killed without a word."""
+"""No orphans: every process that a loop started ends, even when the runner gets SIGKILL."""
 
 import os
 import signal
@@ -126,7 +126,7 @@ def test_this_process_and_its_ancestors_are_never_touched(tmp_path: Path) -> Non
     assert printed.stdout.splitlines() == ["[] 0", "alive"]
 
 
-def test_what_is_only_just_started_is_caught(tmp_path: Path) -> None:
+def test_a_process_that_has_just_started_is_ended(tmp_path: Path) -> None:
     name, _ = orphans.mark(str(tmp_path))
     for _ in range(30):
         with start_marked(str(tmp_path), "sleep", "60") as child:
@@ -134,7 +134,7 @@ def test_what_is_only_just_started_is_caught(tmp_path: Path) -> None:
             assert child.wait(5) == -signal.SIGTERM
 
 
-def test_what_forks_without_end_is_caught(tmp_path: Path) -> None:
+def test_a_fork_bomb_is_ended(tmp_path: Path) -> None:
     name, _ = orphans.mark(str(tmp_path))
     with start_marked(str(tmp_path), sys.executable, "-I", "-S", "-c", FORKER) as forker:
         assert forker.wait(5) == 0
@@ -155,7 +155,7 @@ def test_no_process_survives_a_killed_runner(tmp_path: Path) -> None:
     assert [orphans.find(orphans.mark(str(each))[0]) for each in notes] == [[], []]
 
 
-def test_a_killed_guard_is_replaced_and_knows_everything(tmp_path: Path, guard: Guard) -> None:
+def test_a_killed_guard_is_replaced_and_gets_every_watched_mark(tmp_path: Path, guard: Guard) -> None:
     first, second = f"{tmp_path} first", f"{tmp_path} second"
     guard.watch(orphans.mark(first)[0])
     with start_marked(first, "sleep", "60") as child, start_marked(second, "sleep", "60") as other:
@@ -184,7 +184,7 @@ def test_ensure_replaces_a_killed_guard_only_if_something_is_watched(guard: Guar
     assert guard.alive
 
 
-def test_what_is_forgotten_is_left_alone(tmp_path: Path, guard: Guard) -> None:
+def test_processes_of_a_forgotten_mark_keep_running(tmp_path: Path, guard: Guard) -> None:
     name, _ = orphans.mark(str(tmp_path))
     guard.watch(name)
     guard.watch("UNTILDONE_MARK_x")
@@ -246,7 +246,7 @@ def test_a_process_that_becomes_a_marked_program_is_found_although_it_was_known_
         assert orphans.end_all(name) == 1
 
 
-def test_many_who_look_at_the_same_time_each_end_their_own(tmp_path: Path) -> None:
+def test_threads_that_scan_at_the_same_time_end_their_own_processes(tmp_path: Path) -> None:
     names = [str(tmp_path / str(number)) for number in range(8)]
     with ExitStack() as stack:
         children = [stack.enter_context(start_marked(name, "sleep", "60")) for name in names]
@@ -257,8 +257,8 @@ def test_many_who_look_at_the_same_time_each_end_their_own(tmp_path: Path) -> No
         assert [lives(child.pid) for child in children] == [False] * (len(names) - 1) + [True]
 
 
-def test_a_look_sees_what_was_started_before_it(tmp_path: Path) -> None:
-    """Although others look all the time, and their looks are shared."""
+def test_a_scan_contains_every_process_started_before_it(tmp_path: Path) -> None:
+    """Even while other threads scan all the time and share their scans."""
     over = threading.Event()
 
     def look() -> None:
@@ -309,8 +309,8 @@ guard.close()
 
 
 @pytest.mark.skipif(not orphans.HAS_PROC, reason="needs /proc")
-def test_a_guard_that_is_killed_before_it_has_its_orders_is_replaced() -> None:
-    """Found by chaos, seed 1, story 51: the runner ended with a broken pipe."""
+def test_a_guard_that_is_killed_before_it_has_read_its_commands_is_replaced() -> None:
+    """Otherwise the runner ends with a broken pipe."""
     ended = subprocess.run(
         [sys.executable, "-c", WATCHER, KILLER],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},

@@ -1,4 +1,4 @@
-"""Lines that come in a flood are handed on together: nothing is lost, moved or changed by it."""
+"""Lines of a flood are passed on together: none is lost, moved or changed."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def test_together_or_one_by_one_it_is_the_same_text(output: bytes, cuts: list[in
 
 
 @given(OUTPUTS)
-def test_a_program_has_said_the_same_either_way(output: bytes) -> None:
-    told = []
+def test_together_or_one_by_one_the_answer_is_the_same(output: bytes) -> None:
+    answers = []
     for together in (False, True):
         reader = find("command").reader(Request("go", command="program"))
         events = [event for piece in handed_on(output, [], together=together) for event in reader.feed(piece)]
         said = [event for event in events if isinstance(event, Said)]
-        told.append(
+        answers.append(
             (reader.finish(0, "", 0.0), sum(each.lines for each in said), "\n".join(each.text for each in said))
         )
-    assert told[0] == told[1]
+    assert answers[0] == answers[1]
 
 
-def test_a_flood_is_few_pieces_and_a_trickle_is_lines() -> None:
+def test_a_flood_is_passed_on_in_few_pieces_and_slow_output_line_by_line() -> None:
     flood, trickle = b"a line\n" * 5000, b"a line\n" * 5
     assert len(handed_on(flood, [], together=True)) == 2
     assert len(handed_on(flood, [], together=False)) == 5000

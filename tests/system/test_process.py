@@ -1,4 +1,4 @@
-"""Programs are run to their end, whatever they print, ignore or leave behind."""
+"""`process.run`: output, input, timeouts, interruptions, process trees and failures to start."""
 
 import os
 import subprocess
@@ -69,7 +69,7 @@ def lives(pid: int) -> bool:
 
 @pytest.fixture(params=["this system", "without pidfd", "without /proc"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other systems lack is taken away, so that their way is tested here too."""
+    """Remove functions that other operating systems lack, to test the code for them here."""
     match request.param:
         case "without pidfd":
             monkeypatch.delattr(os, "pidfd_open", raising=False)
@@ -103,7 +103,7 @@ def test_a_line_arrives_while_the_program_still_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9)])
-def test_the_exit_code_is_told(script: str, code: int) -> None:
+def test_the_exit_code_is_returned(script: str, code: int) -> None:
     _, ended = run_shell(script)
     assert (ended.exit_code, ended.cause, ended.leftover_group) == (code, Cause.EXITED, None)
 
@@ -185,7 +185,7 @@ def test_memory_does_not_grow_with_the_output(script: str, size: int, lines: int
     assert growth < 20
 
 
-def test_a_line_that_is_too_long_is_cut_and_says_so() -> None:
+def test_a_line_that_is_too_long_is_cut_and_gets_a_marker() -> None:
     lines, _ = run_shell("head -c 5000000 /dev/zero | tr '\\0' x; echo; echo next")
     assert lines[0] == b"x" * 65536 + b" [line cut: it had 5000000 bytes]"
     assert lines[1] == b"next"
@@ -197,7 +197,7 @@ def test_a_timeout_ends_the_program() -> None:
     assert 0.3 <= ended.seconds < 10
 
 
-def test_a_timeout_that_changes_meanwhile_is_obeyed() -> None:
+def test_a_timeout_that_changes_during_the_run_holds() -> None:
     def less() -> float | None:
         return 0.0 if lines else 600.0
 
@@ -222,7 +222,7 @@ def test_an_interrupt_is_noticed_while_output_floods() -> None:
     assert ended.cause is Cause.INTERRUPTED
 
 
-def test_last_words_of_an_interrupted_program_are_heard() -> None:
+def test_the_last_output_of_an_interrupted_program_is_read() -> None:
     lines: list[bytes] = []
     script = "trap 'seq 1 100000; echo saved; exit 9' TERM; echo ready; while :; do sleep 0.05; done"
     spawn = Spawn(("/bin/sh", "-c", script), dict(os.environ), "/")
@@ -246,7 +246,7 @@ def test_a_stubborn_tree_is_ended_as_a_whole(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("system")
-def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:
+def test_a_child_that_holds_the_pipe_does_not_delay_the_end() -> None:
     lines, ended = run_shell("echo answer; sleep 60 & exit 4")
     assert (lines, ended.exit_code, ended.cause) == ([b"answer"], 4, Cause.EXITED)
     assert ended.seconds < 10
@@ -254,7 +254,7 @@ def test_a_child_that_holds_the_pipe_does_not_hold_us() -> None:
     assert orphans.end_marked(set(), groups={ended.leftover_group}) == 1
 
 
-def test_a_child_that_floods_the_pipe_does_not_hold_us() -> None:
+def test_a_child_that_floods_the_pipe_does_not_delay_the_end() -> None:
     _, ended = run_shell("yes & exit 0")
     assert (ended.exit_code, ended.cause) == (0, Cause.EXITED)
     assert ended.seconds < 10
@@ -283,7 +283,7 @@ def test_the_output_is_spooled_and_redacted(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
-def test_a_full_disk_ends_the_program_and_says_so() -> None:
+def test_a_full_disk_ends_the_program_and_is_reported() -> None:
     name, value = orphans.mark(f"full disk {os.getpid()}")
     with pytest.raises(StoreError, match=r"The disk is full: .* cannot be written to /dev/full\.") as raised:
         run_shell("echo begun; sleep 60", spool=FileSpool(lambda: Path("/dev/full")), env=os.environ | {name: value})
@@ -291,7 +291,7 @@ def test_a_full_disk_ends_the_program_and_says_so() -> None:
     assert orphans.find(name) == []
 
 
-def test_a_spool_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+def test_a_spool_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file or directory"):
         run_shell("true", spool=FileSpool(lambda: tmp_path / "missing" / "spool"))
 
@@ -300,15 +300,15 @@ def test_a_spool_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     ("argv", "cwd", "kind", "sentence"),
     [
         (("no-such-agent",), "/", AgentMissing, "'no-such-agent' was not found"),
-        (("{plain}",), "/", AgentMissing, "may not be run"),
+        (("{plain}",), "/", AgentMissing, "is not executable"),
         (("{binary}",), "/", AgentMissing, "is not a program for this machine"),
-        (("{shebang}",), "/", AgentMissing, "names an interpreter that is not there"),
+        (("{shebang}",), "/", AgentMissing, "names an interpreter that does not exist"),
         (("/bin/echo", "x" * 20_000_000), "/", AgentMissing, "is too long"),
         (("/bin/echo", "nul\0"), "/", UsageError, "NUL"),
-        (("/bin/echo",), "{missing}", UsageError, "The folder .* is not there"),
+        (("/bin/echo",), "{missing}", UsageError, "The folder .* does not exist"),
     ],
 )
-def test_what_cannot_be_started_is_told_in_a_sentence(
+def test_a_program_that_cannot_be_started_is_reported_in_a_sentence(
     tmp_path: Path, argv: tuple[str, ...], cwd: str, kind: type[UntilDoneError], sentence: str
 ) -> None:
     for name, content, mode in (("plain", "", 0o644), ("binary", "\x01", 0o755), ("shebang", "#!/no/such\n", 0o755)):

@@ -31,7 +31,7 @@ def start_runner(
     The runner may be somebody else's, if they were quicker. Whatever else happens, nothing is left running.
     """
     log = store.progress(loop_id) / LOG
-    with disk.told_as_sentence(log):
+    with disk.as_store_error(log):
         log.parent.mkdir(parents=True, exist_ok=True)
     journal = store.open(loop_id)
     try:

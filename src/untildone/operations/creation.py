@@ -118,6 +118,6 @@ def _shortened(title: str) -> str:
 
 def _worktrees(folder: Path) -> Path:
     root = folder / layout.FOLDER
-    with disk.told_as_sentence(root):
+    with disk.as_store_error(root):
         layout.prepare(root)
     return root / "worktrees"

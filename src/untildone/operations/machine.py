@@ -62,7 +62,7 @@ def checked_options(chosen: Settings, flags: Mapping[str, Any]) -> Options:
 def machine(chosen: Settings, wanted: Options, environment: Mapping[str, str]) -> Iterator[Machine]:
     """A machine that holds its work folder: two in one folder would overwrite each other's clones."""
     folder = _work_folder(wanted, environment)
-    with disk.told_as_sentence(folder):
+    with disk.as_store_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = locks.try_lock(folder / LOCK)
     if lock is None:

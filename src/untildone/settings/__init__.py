@@ -254,7 +254,7 @@ def save(path: Path, values: Mapping[str, Any]) -> None:
     """Make a settings file say exactly this, and keep its comments. What is hidden in `values` stays as the file had it."""
     whole = _revealed(values, _from_file(path) if path.exists() else {})
     _validated(whole, "")
-    with disk.told_as_sentence(path):
+    with disk.as_store_error(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     disk.replace_file(path, toml_file.edited(before, whole).encode())

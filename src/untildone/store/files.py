@@ -81,7 +81,7 @@ class FileStore:
         checked_id(event.loop_id)
         if event.settings.group:
             raise _no_groups()
-        with disk.told_as_sentence(self.root):
+        with disk.as_store_error(self.root):
             layout.prepare(self.root)
             draft = Path(tempfile.mkdtemp(".tmp", f"{event.loop_id}.", self.root))
         try:
@@ -93,14 +93,14 @@ class FileStore:
         import shutil
 
         live = layout.live(self.root, event.loop_id)
-        with disk.told_as_sentence(draft):
+        with disk.as_store_error(draft):
             draft.chmod(0o755)
             (draft / "output").mkdir()
         layout.begin_journal(draft)
         journal = FileJournal(self._writing(event.loop_id, nobody_asks), Places(live.checkpoint, draft))
         try:
             journal.append(event)
-            with disk.told_as_sentence(draft):
+            with disk.as_store_error(draft):
                 shutil.copyfile(draft / layout.JOURNAL, draft / rebuilding.FIRST_ENTRY)
             journal.append(*first)
             disk.sync_folder(draft)
@@ -116,7 +116,7 @@ class FileStore:
     def _take_name(self, loop: Loop, draft: Path, progress: Path) -> None:
         if layout.is_taken(self.root, loop.loop_id, timestamp(loop.created_at)[:10]):
             raise UsageError(f"There is already a loop '{loop.loop_id}' in {self.root}.", "choose another id")
-        with disk.told_as_sentence(progress):
+        with disk.as_store_error(progress):
             os.rename(draft, progress)
 
     def _writing(self, loop_id: str, on_news: News) -> Writing:
@@ -215,7 +215,7 @@ class FileStore:
         if not layout.places(self.root, loop_id).progress.is_dir():
             self.open(loop_id).close()
         path = layout.places(self.root, loop_id).lock
-        with disk.told_as_sentence(path):
+        with disk.as_store_error(path):
             return locks.try_lock(path)
 
     def _busy(self, loop_id: str) -> LoopBusy:
@@ -232,7 +232,7 @@ class FileStore:
     def serving(self) -> Iterator[None]:
         """For the one server that drives loops of this store; LoopBusy if there is another."""
         path = self.root / SERVER_LOCK
-        with disk.told_as_sentence(path):
+        with disk.as_store_error(path):
             layout.prepare(self.root)
             lock = locks.try_lock(path)
         if lock is None:
@@ -252,7 +252,7 @@ class FileStore:
 
         progress = layout.places(self.root, loop_id).progress
         doomed = self.root / f"{loop_id}.deleted.tmp"
-        with disk.told_as_sentence(progress):
+        with disk.as_store_error(progress):
             for path in self.root.glob(f"{loop_id}.json*"):
                 path.unlink(missing_ok=True)
             with suppress(FileNotFoundError):
@@ -281,7 +281,7 @@ class FileStore:
 
     def add_to_document(self, loop_id: str, name: str, text: str) -> None:
         path = self.progress(loop_id) / name
-        with disk.told_as_sentence(path), open(path, "a", encoding="utf-8") as document:
+        with disk.as_store_error(path), open(path, "a", encoding="utf-8") as document:
             document.write(self.redactor.text(text))
 
     def put_document(self, loop_id: str, name: str, text: str) -> None:
@@ -292,7 +292,7 @@ class FileStore:
 
         folder = self.progress(loop.loop_id) / "checkpoints"
         place = folder / f"{loop.spend.iterations:04d}"
-        with disk.told_as_sentence(place):
+        with disk.as_store_error(place):
             place.mkdir(parents=True, exist_ok=True)
         # Read from the journal's start, this copy is right wherever its last entry lies.
         checkpoint.write(place / "checkpoint.json", checkpoint.Checkpoint(loop, 0), self.redactor)
@@ -317,7 +317,7 @@ class FileStore:
         def read() -> str:
             return (self.progress(loop_id) / "receipt.json").read_text(encoding="utf-8", errors="replace")
 
-        return disk.if_there(read)
+        return disk.read_if_exists(read)
 
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
         """Two moves; a crash between them leaves a loop that is found all the same, and archived by the next call."""
@@ -338,14 +338,14 @@ class FileStore:
             disk.replace_file(live / name, self.redactor.text(text).encode("utf-8", "replace"))
         history = self.root / "history"
         day = timestamp(self.load(loop_id).created_at)[:10]
-        with disk.told_as_sentence(history):
+        with disk.as_store_error(history):
             history.mkdir(exist_ok=True)
             os.replace(live, history / f"{day}_{loop_id}")
         disk.sync_folder(history)
 
     def _move_checkpoints(self, loop_id: str, archived: Path) -> None:
         for path in checkpoint.files(layout.live(self.root, loop_id).checkpoint):
-            with disk.told_as_sentence(archived), suppress(FileNotFoundError):
+            with disk.as_store_error(archived), suppress(FileNotFoundError):
                 os.replace(path, archived / path.name)
         disk.sync_folder(self.root)
 

@@ -170,7 +170,7 @@ class FileJournal:
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
         self._check_that_it_is_there()
         if not events:
-            with disk.told_as_sentence(self._path):
+            with disk.as_store_error(self._path):
                 disk.sync_content(self._descriptor)
             return ()
         if self._refusal is not None:
@@ -202,7 +202,7 @@ class FileJournal:
         for entry in entries:
             folded = apply(folded, entry)
         content = b"".join(map(self._line, entries))
-        with disk.told_as_sentence(self._path):
+        with disk.as_store_error(self._path):
             self._drop_torn_tail()
         disk.append_whole(self._descriptor, content, self._path, sync=sync)
         self._offset += len(content)
@@ -254,7 +254,7 @@ class FileJournal:
 
 def _opened(path: Path) -> tuple[int, StoreError | None]:
     """The open file, and why it cannot be written to if it can only be read."""
-    with disk.told_as_sentence(path):
+    with disk.as_store_error(path):
         try:
             return os.open(path, os.O_RDWR | _OPEN), None
         except OSError as problem:
@@ -265,7 +265,7 @@ def _opened(path: Path) -> tuple[int, StoreError | None]:
 
 def entries_after(path: Path, offset: int, loop_id: str, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
     """Entries behind a place of a journal file, about so many bytes of them, and where they end. Damaged lines are passed over."""
-    with disk.told_as_sentence(path):
+    with disk.as_store_error(path):
         descriptor = os.open(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size

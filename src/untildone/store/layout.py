@@ -157,7 +157,7 @@ def is_taken(root: Path, loop_id: str, day: str) -> bool:
 def begin_journal(progress: Path) -> None:
     """An empty journal, where there is none."""
     path = progress / JOURNAL
-    with disk.told_as_sentence(path):
+    with disk.as_store_error(path):
         progress.mkdir(exist_ok=True)
         path.touch()
 

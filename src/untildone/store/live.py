@@ -69,7 +69,7 @@ class LiveFile:
         if not self._folder.parent.is_dir():
             return
         path = self.path
-        with disk.told_as_sentence(path):
+        with disk.as_store_error(path):
             self._folder.mkdir(parents=True, exist_ok=True)
         disk.replace_file(path, self._written(text), sync=False)
         self.seen(text)
@@ -86,7 +86,7 @@ class LiveFile:
         if last is not None or is_ours:
             keep(self._redactor.text(last or text or ""))
         if is_ours:
-            with disk.told_as_sentence(path):
+            with disk.as_store_error(path):
                 path.unlink(missing_ok=True)
 
 

@@ -37,7 +37,7 @@ class FileSpool:
             self._descriptor = None
 
     def size(self) -> int | None:
-        return disk.if_there(lambda: self._locate().stat().st_size)
+        return disk.read_if_exists(lambda: self._locate().stat().st_size)
 
     def read(self, start: int, count: int) -> bytes:
         def read() -> bytes:
@@ -45,7 +45,7 @@ class FileSpool:
                 file.seek(start)
                 return file.read(count)
 
-        return disk.if_there(read) or b""
+        return disk.read_if_exists(read) or b""
 
 
 def _unwritable(path: Path | None, error: OSError) -> StoreError:

@@ -1,1 +1,1 @@
-"""The operating system: processes, pipes, the guard, orphans, locks, files that survive a crash, edits of other programs' settings."""
+"""The operating system: processes, pipes, the guard, orphans, locks, crash-safe files, and edits of other programs' settings files."""

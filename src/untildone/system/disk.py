@@ -1,4 +1,4 @@
-"""Writing so that nothing is half there: atomic replacement, appends that are on disk, and errors as sentences."""
+"""Crash-safe writing: atomic replacement, complete appends, and operating-system errors as `StoreError`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from untildone.core.errors import StoreError
 
 RACY_NANOSECONDS = 50_000_000
-"""A file or folder that changed so shortly before a look may change again without its times showing it."""
+"""A file that changed less than this before it was looked at may change again and keep the same timestamps."""
 COARSEST_NANOSECONDS = 2_000_000_000
-"""Between two times that a file system can tell apart, where it keeps whole seconds or only every second one."""
+"""The coarsest timestamp resolution of a file system: FAT stores every second second only."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told_as_sentence(path: Path) -> Iterator[None]:
-    """An operating-system error while writing, as a sentence that says what and where."""
+def as_store_error(path: Path) -> Iterator[None]:
+    """Raise an `OSError` of the block as a `StoreError` that names `path`."""
     try:
         yield
     except OSError as problem:
@@ -33,6 +33,7 @@ def told_as_sentence(path: Path) -> Iterator[None]:
 
 
 def store_error(problem: OSError, path: Path) -> StoreError:
+    """The `StoreError` for an operating-system error: what failed, where, and what to do about it."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(f"The disk is full: cannot write {path}.", "free some space, then `untildone resume` goes on")
     if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -42,8 +43,8 @@ def store_error(problem: OSError, path: Path) -> StoreError:
     return StoreError(f"Cannot use {path}: {problem.strerror}.", "look at the folder and its disk, then try again")
 
 
-def if_there(read: Callable[[], Result]) -> Result | None:
-    """What is read; None if it is not there. Looked for twice: a loop may go to the history at this moment."""
+def read_if_exists(read: Callable[[], Result]) -> Result | None:
+    """The result of `read`; None if the file does not exist. Tries twice, because a loop may move to the history meanwhile."""
     for _ in range(2):
         try:
             return read()
@@ -53,15 +54,15 @@ def if_there(read: Callable[[], Result]) -> Result | None:
 
 
 def is_racy(changed_at: int, looked_at: int) -> bool:
-    """Whether what has this time, in nanoseconds, may have changed once more since the look without its time showing it."""
+    """Whether a file with this modification time may have changed again after `looked_at` and kept it. Both in nanoseconds."""
     uncertain = RACY_NANOSECONDS if changed_at % 1_000_000_000 else RACY_NANOSECONDS + COARSEST_NANOSECONDS
     return changed_at > looked_at - uncertain
 
 
 def replace_file(path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True) -> None:
-    """All of the new content or all of the old, whatever happens. `before` runs when the new is ready, the old still there."""
+    """Replace a file atomically: after a crash it has the old or the new content. `before` runs between writing and renaming."""
     draft = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    with told_as_sentence(path):
+    with as_store_error(path):
         try:
             _write(draft, content, sync=sync)
             if before is not None:
@@ -81,7 +82,7 @@ def _write(path: Path, content: bytes, *, sync: bool) -> None:
 
 
 def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> None:
-    """Append all of it, or take back what was written and say why not."""
+    """Append all of `content`. On failure, truncate the file to its old size and raise a `StoreError`."""
     size = os.fstat(descriptor).st_size
     try:
         written = 0
@@ -96,17 +97,19 @@ def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> 
 
 
 def read_at(descriptor: int, start: int, count: int) -> bytes:
+    """At most `count` bytes from byte `start` on."""
     os.lseek(descriptor, start, os.SEEK_SET)
     return os.read(descriptor, count)
 
 
 def sync_content(descriptor: int) -> None:
+    """Flush the content of an open file to disk. macOS has no `fdatasync`."""
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def sync_folder(path: Path) -> None:
-    """Make a rename or a new name in a folder last."""
-    with told_as_sentence(path):
+    """Flush a folder to disk, so that renamed and new files in it survive a crash."""
+    with as_store_error(path):
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)

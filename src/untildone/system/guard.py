@@ -1,4 +1,4 @@
-"""The guard: a small process that outlives this one, however it dies, and ends the agents that it leaves behind."""
+"""The guard: a small process that survives the death of this one and ends the agents that this one leaves behind."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from untildone.system import orphans
 
 CLOSE_WITHIN = 3.0
+"""Seconds that `close` waits for the guard to end the processes that are still watched."""
 STARTS = 5
+"""How often a guard that dies before it has read its commands is replaced at once."""
 
-_PROGRAM = "import sys; sys.path.append(sys.argv[1]); import orphans; orphans.be_the_guard()"
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); import orphans; orphans.guard_main()"
 
 
 class Guard:
-    """One for all loops that this process drives. It is started by the first `watch`, and again if it dies."""
+    """The guard of this process, one for all loops. The first `watch` starts it; it is restarted if it dies."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,25 +37,26 @@ class Guard:
         return self._process.pid if self._process is not None else None
 
     def watch(self, mark_name: str) -> None:
-        """If this process dies, all that carry the mark end. Call it before the first of them is started."""
+        """End every process that carries the mark if this process dies. Call it before the first of them starts."""
         with self._lock:
             self._watched.add(mark_name)
-            self._tell(f"+{mark_name}\n")
+            self._send(f"+{mark_name}\n")
 
     def forget(self, mark_name: str) -> None:
+        """Stop watching a mark."""
         with self._lock:
             self._watched.discard(mark_name)
             if self._process is not None:
-                self._tell(f"-{mark_name}\n")
+                self._send(f"-{mark_name}\n")
 
     def ensure(self) -> None:
-        """Start it again if it died while something is watched: a system call, if not."""
+        """Restart the guard if it died while marks are watched. Costs one system call if it is alive."""
         with self._lock:
             if self._watched and not self.alive:
                 self._restart()
 
     def close(self) -> None:
-        """Let it go. What is still watched is ended."""
+        """End the guard, which ends the processes that are still watched."""
         with self._lock:
             process, self._process = self._process, None
             needed = bool(self._watched)
@@ -62,47 +65,47 @@ class Guard:
             return
         if not needed:
             process.kill()
-        _close_orders(process)
+        _close_input(process)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(CLOSE_WITHIN if needed else None)
 
-    def _tell(self, order: str) -> None:
+    def _send(self, command: str) -> None:
         if not self.alive:
             return self._restart()
         try:
-            self._write(order)
+            self._write(command)
         except OSError:
             self._restart()
 
     def _restart(self) -> None:
-        """One that dies before it has its orders is replaced at once; if that fails several times, by the next `ensure`."""
+        """Start a guard and send it every watched mark. After `STARTS` failures, the next `ensure` tries again."""
         for _ in range(STARTS):
             if self._process is not None:
-                _close_orders(self._process)
+                _close_input(self._process)
             self._process = _start()
             with contextlib.suppress(OSError):
                 self._write("".join(f"+{mark_name}\n" for mark_name in sorted(self._watched)))
                 return
 
-    def _write(self, orders: str) -> None:
+    def _write(self, commands: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(orders.encode())
+        self._process.stdin.write(commands.encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Processes that are to leave nothing behind."""
+    """Processes that are ended together with everything they start."""
 
     mark: Mapping[str, str]
-    """What their environment has to carry."""
+    """The variable that their environment must contain."""
     groups: set[int] = field(default_factory=set)
-    """Process groups in which something outlived the program that began it."""
+    """Process groups with members that outlived the program that started them."""
 
 
 @contextlib.contextmanager
 def guarded(name: str) -> Iterator[Watched]:
-    """What is started here, beside any loop, ends with the block, or with this process, however that dies."""
+    """Processes outside any loop that carry this mark end with the block, or with this process if it dies."""
     mark, value = orphans.mark(f"{name}-{os.urandom(8).hex()}")
     guard, watched = Guard(), Watched({mark: value})
     guard.watch(mark)
@@ -116,14 +119,14 @@ def guarded(name: str) -> Iterator[Watched]:
             guard.close()
 
 
-def _close_orders(process: subprocess.Popen[bytes]) -> None:
+def _close_input(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Its program is imported, not run as a script, because only what is imported is compiled just once."""
+    """Start the guard process. Its program is imported, not run as a script, because Python caches the bytecode of imports only."""
     without_site = ["-S"] if orphans.HAS_PROC else []
     return subprocess.Popen(
         [sys.executable, "-I", *without_site, "-c", _PROGRAM, os.path.dirname(orphans.__file__)],

@@ -1,6 +1,6 @@
-"""Editing JSON as text: a value is put in, replaced or taken out, and every other byte stays.
+"""Edits of JSON text: a value is inserted, replaced or removed, and every other byte stays.
 
-Comments are passed over, as some agents allow them in their settings.
+Comments are skipped, because some agents allow them in their settings.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ DEEPEST = 200
 
 
 class Broken(ValueError):
-    """The text is not JSON, or not of the shape that is needed: where, and why."""
+    """The text is not JSON, or does not have the required structure. The message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and where it stands. `entries`: the values inside, by name or number; `starts`: where each entry begins."""
+    """A value and its place in the text. `entries`: the values inside, by name or index; `starts`: where each entry begins."""
 
     start: int
     end: int
@@ -33,10 +33,11 @@ class Node:
 
 
 def parse(text: str) -> Node:
+    """The root node of a JSON object. Raises `Broken` for anything else."""
     reader = _Reader(text)
     node = reader.value(reader.blank(1 if text.startswith("\ufeff") else 0), 0)
     if reader.blank(node.end) != len(text):
-        raise reader.broken(node.end, "something follows the end")
+        raise reader.broken(node.end, "unexpected text after the end of the object")
     if not isinstance(node.plain, dict):
         raise Broken("it is not a JSON object")
     return node
@@ -51,8 +52,8 @@ class _Reader:
         return Broken(f"line {line}: {why}")
 
     def blank(self, at: int) -> int:
-        found = _BLANK.match(self._text, at)
-        return found.end() if found else at
+        blank = _BLANK.match(self._text, at)
+        return blank.end() if blank else at
 
     def value(self, at: int, depth: int) -> Node:
         if depth > DEEPEST:
@@ -63,19 +64,19 @@ class _Reader:
             case "[":
                 return self._inside(at, depth, "]")
             case "":
-                raise self.broken(at, "it ends too soon")
+                raise self.broken(at, "the text ends too early")
             case _:
                 return self._scalar(at)
 
     def _scalar(self, at: int) -> Node:
-        found = _SCALAR.match(self._text, at)
+        scalar = _SCALAR.match(self._text, at)
         try:
-            plain = json.loads(found[0]) if found else None
+            plain = json.loads(scalar[0]) if scalar else None
         except ValueError:
-            found = None
-        if found is None:
-            raise self.broken(at, f"a value belongs where {self._text[at : at + 10]!r} stands")
-        return Node(at, found.end(), plain)
+            scalar = None
+        if scalar is None:
+            raise self.broken(at, f"expected a value, got {self._text[at : at + 10]!r}")
+        return Node(at, scalar.end(), plain)
 
     def _inside(self, start: int, depth: int, close: str) -> Node:
         entries: dict[str | int, Node] = {}
@@ -84,14 +85,14 @@ class _Reader:
         while self._text[at : at + 1] != close:
             if entries:
                 if self._text[at : at + 1] != ",":
-                    raise self.broken(at, f"',' or '{close}' belongs here")
+                    raise self.broken(at, f"expected ',' or '{close}'")
                 at = self.blank(at + 1)
             name: str | int = len(entries)
             begins = at
             if close == "}":
                 name, at = self._name(at)
                 if name in entries:
-                    raise self.broken(begins, f"{name!r} is there twice")
+                    raise self.broken(begins, f"{name!r} is defined twice")
             node = self.value(at, depth + 1)
             entries[name], starts[name] = node, begins
             at = self.blank(node.end)
@@ -101,15 +102,15 @@ class _Reader:
     def _name(self, at: int) -> tuple[str, int]:
         node = self._scalar(at) if self._text[at : at + 1] == '"' else None
         if node is None or not isinstance(node.plain, str):
-            raise self.broken(at, "a name in quotes belongs here")
+            raise self.broken(at, "expected a name in quotes")
         colon = self.blank(node.end)
         if self._text[colon : colon + 1] != ":":
-            raise self.broken(colon, "':' belongs here")
+            raise self.broken(colon, "expected ':'")
         return node.plain, self.blank(colon + 1)
 
 
 def value_at(text: str, path: Path) -> Any:
-    """The value at a path; None if there is none."""
+    """The value at a path; None if there is none there."""
     node = _find(parse(text), path)
     return None if node is None else node.plain
 
@@ -121,7 +122,7 @@ def _find(node: Node | None, path: Path) -> Node | None:
 
 
 def with_value(text: str, path: Path, value: Any) -> str:
-    """With another value where there is one."""
+    """The text with `value` in place of the value at `path`. Raises `Broken` if there is none."""
     node = _find(parse(text), path)
     if node is None:
         raise Broken(f"there is no {'.'.join(map(str, path))}")
@@ -130,7 +131,7 @@ def with_value(text: str, path: Path, value: Any) -> str:
 
 
 def with_member(text: str, path: Path, value: Any) -> str:
-    """With a member that was not there; the objects around it are made where they are missing."""
+    """The text with a new member at `path`. Missing objects around it are created."""
     node, missing = parse(text), path
     while missing[1:] and missing[0] in node.entries:
         node, missing = node.entries[missing[0]], missing[1:]
@@ -142,7 +143,7 @@ def with_member(text: str, path: Path, value: Any) -> str:
 
 
 def with_item(text: str, path: Path, value: Any) -> str:
-    """With one more item at the end of a list, which is made where it is missing."""
+    """The text with `value` appended to the list at `path`. A missing list is created."""
     node = _find(parse(text), path)
     if node is None:
         return with_member(text, path, [value])
@@ -152,7 +153,7 @@ def with_item(text: str, path: Path, value: Any) -> str:
 
 
 def without(text: str, path: Path) -> str:
-    """Without what stands at a path, and without the comma that it needed."""
+    """The text without the value at `path` and its comma; unchanged if there is none."""
     around = _find(parse(text), path[:-1])
     if around is None or path[-1] not in around.entries:
         return text
@@ -167,7 +168,7 @@ def without(text: str, path: Path) -> str:
 
 
 def _inserted(text: str, around: Node, name: str, value: Any) -> str:
-    """After the last entry, in the manner of the others: each on a line of its own, or all on one."""
+    """The text with `value` after the last entry of `around`, laid out like the others: one per line, or all on one line."""
     line, unit = _newline(text), _unit(text)
     if not around.entries:
         outer = _indent_at(text, around.start)
@@ -191,12 +192,12 @@ def _newline(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """By how much the file indents; two blanks, if it does not."""
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found and len(found[1]) <= 8 else "  "
+    """The indentation of the file; two spaces if it has none."""
+    indent = re.search(r"\n([ \t]+)\S", text)
+    return indent[1] if indent and len(indent[1]) <= 8 else "  "
 
 
 def _indent_at(text: str, at: int) -> str:
     begin = text.rfind("\n", 0, at) + 1
-    found = re.compile(r"[ \t]*").match(text, begin)
-    return found[0] if found else ""
+    indent = re.compile(r"[ \t]*").match(text, begin)
+    return indent[0] if indent else ""

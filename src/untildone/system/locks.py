@@ -48,6 +48,7 @@ def try_lock(path: Path) -> int | None:
 
 
 def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file; False if the file does not exist."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

@@ -12,9 +12,12 @@ CHUNK = 64 * 1024
 """Bytes of one read. Larger buffers are slower, because each is allocated by the system."""
 POLL_WHILE_OPEN = 0.02
 POLL_AT_THE_END = 0.001
+"""Seconds between two polls for the exit of the child where there is no pidfd: while its pipes are open, and afterwards."""
 
 
 class Stream(Enum):
+    """Standard output and standard error of the child."""
+
     OUTPUT = "output"
     ERRORS = "errors"
 
@@ -40,6 +43,7 @@ class Pipes:
 
     @property
     def all_read(self) -> bool:
+        """Whether both pipes are at their end."""
         return not self._open
 
     def wait(self, seconds: float) -> list[tuple[Stream, bytes]]:
@@ -57,6 +61,7 @@ class Pipes:
         return chunks
 
     def close_input(self) -> None:
+        """Close the standard input of the child, if it is still open."""
         pipe = self._child.stdin
         if pipe is None or pipe.closed:
             return

@@ -1,4 +1,4 @@
-"""Running one program to its end: start it in a session of its own, frame its output, end its whole tree if told to."""
+"""Runs one program: starts it in its own session, splits its output into lines, ends its process tree on timeout or interruption."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from untildone.system.lines import LineFramer
 from untildone.system.pipes import Pipes, Stream
 
 LOOK_EVERY = 0.02
-"""How often, in seconds, a waiting run asks whether it is interrupted."""
+"""Seconds between two calls of `interrupted`."""
 LOOK_FOR_THE_END_EVERY = 0.004
-"""And how often, once it is, whether its tree is gone: a person waits for it."""
+"""Seconds between two looks at a process tree that is being ended. Short, because a person waits for it."""
 LINGER = 0.2
-"""How long, in seconds, the output is still read after the program ended while others hold its pipe open."""
+"""Seconds for which output is still read after the program ended while other processes hold its pipe open."""
 TERM_GRACE = 1.5
-"""How long, in seconds, a tree may take to end by itself before it is killed."""
+"""Seconds that a process tree has to end after SIGTERM before it is killed."""
 STDERR_TAIL = 16 * 1024
+"""Bytes of standard error that are kept."""
 
 
 class Spool(Protocol):
-    """Where the output of a program is kept as it comes."""
+    """Stores the output of a program while it runs."""
 
     def write(self, content: bytes) -> None: ...
 
@@ -38,6 +39,8 @@ class Spool(Protocol):
 
 
 class Cause(StrEnum):
+    """Why a program ended."""
+
     EXITED = "exited"
     TIMED_OUT = "timed_out"
     INTERRUPTED = "interrupted"
@@ -45,7 +48,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """What to run. `env` is complete: nothing is inherited beside it."""
+    """A program to run. `env` is its whole environment: nothing else is inherited."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -53,29 +56,32 @@ class Spawn:
     stdin: bytes | None = None
     """None: standard input is empty."""
     spool: Spool | None = None
-    """Where the output is appended, redacted."""
+    """Receives the redacted output."""
     timeout: float | None = None
+    """Seconds; None: no timeout."""
     timeout_now: Callable[[], float | None] | None = None
-    """What the timeout has become meanwhile; None: it stays as it is."""
+    """Returns the current timeout in place of `timeout`, because a person may change it during the run; None: no timeout."""
     merge_stderr: bool = False
     lines_together: bool = False
-    """Many lines that come at once may be handed on as one piece."""
+    """Whether many lines that arrive at once may be passed to `on_line` in one call."""
     redactor: Redactor | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
+    """How a program ended."""
+
     exit_code: int
-    """Negative: the signal that ended it."""
+    """Negative if a signal ended the program."""
     cause: Cause
     stderr_tail: str
     seconds: float
     leftover_group: int | None = None
-    """The process group of the program, if some of its children outlived it."""
+    """The process group of the program, if other members outlived it."""
 
 
 def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[], bool]) -> Ended:
-    """Run it, hand each line of its output to `on_line`; it ends by itself, at its timeout, or when interrupted."""
+    """Run a program to its end, its timeout or an interruption, and call `on_line` with each line of its output."""
     started = time.monotonic()
     output, errors = _Output(spawn, on_line), _Tail(spawn.redactor)
     try:
@@ -92,12 +98,12 @@ def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[]
 
 
 class _Output:
-    """Standard output on its way: redacted, spooled, framed into lines."""
+    """Redacts standard output, writes it to the spool and splits it into lines."""
 
     def __init__(self, spawn: Spawn, on_line: Callable[[bytes], None]) -> None:
         self._spool = spawn.spool
         if self._spool is not None:
-            # Before the program starts: an output that cannot be kept is no output.
+            # Fail before the program starts if its output cannot be stored.
             self._spool.write(b"")
         self._redacting = None if spawn.redactor is None else spawn.redactor.stream()
         self._framer = LineFramer(on_line, together=spawn.lines_together)
@@ -123,7 +129,7 @@ class _Output:
 
 
 class _Tail:
-    """The last of standard error, redacted."""
+    """The last bytes of standard error, redacted."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self._redacting = None if redactor is None else redactor.stream()
@@ -143,7 +149,7 @@ class _Tail:
 
 @dataclass(slots=True)
 class _Listener:
-    """Listens to one child until it is over, and ends it when it must be ended."""
+    """Reads the output of one child until it has ended, and ends it on timeout or interruption."""
 
     spawn: Spawn
     child: subprocess.Popen[bytes]
@@ -177,7 +183,7 @@ class _Listener:
                 deadline = deadline if now < deadline else float("inf")
 
     def _look(self, interrupted: Callable[[], bool], started: float, deadline: float) -> float:
-        """Whether it must end: at the deadline, as that is after what `interrupted` heard. It is told."""
+        """End the child if it is interrupted or late. Returns the deadline, which `timeout_now` may have moved."""
         if interrupted():
             self._end(Cause.INTERRUPTED)
             return deadline
@@ -194,7 +200,7 @@ class _Listener:
         self.ending.start()
 
     def _is_over(self, now: float) -> bool:
-        """The child (and, if it is being ended, its tree) is gone, and its output is read or has had its time."""
+        """Whether the child is gone (with its tree, if it is being ended) and its output is read or `LINGER` has passed."""
         still_there = self.ending.is_alive() if self.ending else not self.pipes.exited
         if still_there:
             return False
@@ -255,18 +261,18 @@ def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
 def _start_error(spawn: Spawn, error: OSError | ValueError) -> UntilDoneError:
     program = spawn.argv[0]
     if not os.path.isdir(spawn.cwd):
-        return UsageError(f"The folder {spawn.cwd} is not there.", "name an existing folder with --dir")
+        return UsageError(f"The folder {spawn.cwd} does not exist.", "name an existing folder with --dir")
     if isinstance(error, ValueError):
         return UsageError(f"'{program}' cannot be given a NUL character.", "remove the NUL character from the task")
     match error.errno:
         case errno.ENOENT if os.path.exists(os.path.join(spawn.cwd, program)):
             return AgentMissing(
-                f"'{program}' names an interpreter that is not there.", "look at its first line, or install it again"
+                f"'{program}' names an interpreter that does not exist.", "look at its first line, or install it again"
             )
         case errno.ENOENT | errno.ENOTDIR:
             return AgentMissing(f"The program '{program}' was not found.", "install it, or put its folder on PATH")
         case errno.EACCES | errno.EPERM:
-            return AgentMissing(f"The program '{program}' may not be run.", f"allow it: chmod +x {program}")
+            return AgentMissing(f"The program '{program}' is not executable.", f"allow it: chmod +x {program}")
         case errno.ENOEXEC:
             return AgentMissing(
                 f"'{program}' is not a program for this machine.", "a script starts with a line such as #!/bin/sh"

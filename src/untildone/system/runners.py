@@ -13,5 +13,5 @@ def new_token(now: float) -> str:
 
 
 def machine() -> str:
-    """The name of this machine: from the environment, or the host name."""
+    """The name of this machine, from the environment or the operating system."""
     return os.environ.get(MACHINE) or os.uname().nodename

@@ -330,7 +330,7 @@ class PostgresStore:
 
     def _made(self, loop_id: str) -> Path:
         place = self.progress(loop_id)
-        with disk.told_as_sentence(place):
+        with disk.as_store_error(place):
             place.mkdir(parents=True, exist_ok=True)
         return place
 
