@@ -230,8 +230,8 @@ def in_chinese(text: str) -> str:
 )
 def test_the_examples_can_be_read(text: str, phases: str, ticked: int, promised: bool, shape: Any) -> None:
     seen = parse(shape(text))
-    assert seen.fields["completed_phases"] == phases
-    assert seen.fields["max"] == "20"
+    assert seen.fields["completed phases"] == phases
+    assert seen.fields["max allowed"] == "20"
     assert sum(box.ticked for box in seen.boxes) == ticked
     assert all(box.is_subtask and box.number for box in seen.boxes)
     assert seen.promised is promised
@@ -448,7 +448,7 @@ def test_whatever_the_file_holds_the_loop_goes_on(text: str, by_agent: bool) -> 
     assert (read.claimed, read.gives_up, read.max_iterations) == (False, "", None)
     assert len(read.note) < 2_000
     assert state_of(loop).completed == (1, 2)
-    assert parse(render(loop)).fields["completed_phases"] == "[1, 2]"
+    assert parse(render(loop)).fields["completed phases"] == "[1, 2]"
 
 
 @pytest.mark.parametrize("text", ["", "rubbish"])
@@ -476,7 +476,7 @@ def test_what_an_agent_tells_cannot_spoil_the_file(words: str) -> None:
     loop = looping(state=State("ralph", (1, 2), {"1": words, "2": "Planned."}), tasks=listed)
     text = render(loop)
     assert not parse(text).promised
-    assert parse(text).fields["completed_phases"] == "[1, 2]"
+    assert parse(text).fields["completed phases"] == "[1, 2]"
     for by_agent in (False, True):
         read = edited(loop, text.replace("Current: 1", "Current: 2"), by_agent=by_agent)
         assert (read.tasks, read.note) == ((), "")

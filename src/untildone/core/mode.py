@@ -1,56 +1,125 @@
-"""What a mode is: it says what to ask next, and what an answer means. Budget and gates are not its business."""
+"""What a mode is: it chooses the next prompt and reads the answers. Budget and gates are not its business."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from untildone.core.actions import Ask, AwaitPerson
 from untildone.core.events import AnswerRead
-from untildone.core.hints import Protocol
+from untildone.core.hints import Any, Protocol
 from untildone.core.loop import Loop
-from untildone.core.model import Answer, Role
+from untildone.core.model import EMPTY, Answer, Role
 from untildone.core.option import Option
+from untildone.core.value import dataclass, field
+
+
+class LimitChoice(StrEnum):
+    """What a person can choose when the budget of a loop is used up. The value is the line of the menu."""
+
+    MORE = "more"
+    """Raise the limits and go on. The menu says by how much."""
+    SIMPLIFY = "simplify the task"
+    LEAVE = "save and leave"
+    GIVE_UP = "give up"
+
+
+@dataclass(frozen=True, slots=True)
+class FromFiles:
+    """What the files of a workspace say about a new loop; None: nothing."""
+
+    options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    """Options of the mode, as the journal keeps them."""
+    iterations: int | None = None
+    iteration_timeout: float | None = None
+    warn_from: int | None = None
+    """The iteration from which the person is warned."""
 
 
 class Mode(Protocol):
     name: str
     default_iterations: int | None
-    """How many iterations a loop may take if nobody said."""
+    """How many iterations a loop may take by default."""
     default_iteration_timeout: float | None
-    """How many seconds an iteration may take if nobody said."""
-    reviewed: bool
-    """Whether a supervisor looks at every claim, asked for or not."""
-    works_by_hand: bool
-    """Whether a person can go on where the agent program cannot be run: the loop pauses instead of failing."""
+    """How many seconds an iteration may take by default."""
     declared_options: tuple[Option, ...]
     """The options that only this mode has."""
+    files: tuple[str, ...]
+    """Glob patterns of the workspace's files that `from_files` reads when a loop is created."""
+    reviewed: bool
+    """Whether a supervisor reviews every claim by default."""
+    claims_by_promise: bool
+    """Whether the agent claims the end with the promise of the settings."""
+    leader: Role
+    """The role whose turn begins a round."""
+    works_by_hand: bool
+    """Whether a person can go on where the agent program cannot be run: the loop pauses instead of failing."""
+    works_with_person: bool
+    """Whether a loop that is started at a terminal usually asks the person and has no limit of rounds."""
     stays_open: bool
     """Whether, with a person there, the loop waits for their next instruction after one is done."""
+    hands_back: bool
+    """Whether the person goes on in the worker's session once the loop is done."""
+    runs_in_session: bool
+    """Whether a loop can run inside a person's own agent session, driven by the stop hook."""
+    choices_at_limit: tuple[LimitChoice, ...]
+    """The menu for a person at the terminal when the budget is used up; empty: the loop rests without asking."""
+
+    def options(self, loop: Loop) -> object:
+        """The mode's own options of a loop, as a typed value."""
+
+    def from_files(self, texts: Mapping[str, str]) -> FromFiles:
+        """What the files that match `files` say, by path. Raises UsageError for a file that cannot be read as documented."""
 
     def next(self, loop: Loop) -> Ask | AwaitPerson:
         """What to ask next."""
 
-    def absorb(self, loop: Loop, text: str) -> AnswerRead:
-        """What an edit of the live state file means, made while no agent was at work. Modes without such a file never see one."""
-
-    def live_state(self, loop: Loop) -> str | None:
-        """What the live state file should say now; None: this mode has no such file."""
-
-    def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
-        """The mode's own state was lost: what the documents still tell of it."""
+    def prompt_in_session(self, loop: Loop, ask: Ask) -> str:
+        """The prompt of `ask` for the agent of a person's own session, which the stop hook sends back to work."""
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
-        """What a successful answer of that role means: is it a claim, and what becomes of the mode's own state?"""
+        """What a successful answer of that role means: whether it is a claim, and the mode's new state."""
+
+    def absorb(self, loop: Loop, text: str) -> AnswerRead:
+        """What an edit of the live state file means that was made while no agent was at work."""
+
+    def live_state(self, loop: Loop) -> str | None:
+        """The text of the live state file; None: this mode has no such file."""
+
+    def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
+        """The mode's state as far as the loop's documents tell it, for a loop whose own state was lost."""
+
+    def variant(self, loop: Loop) -> str:
+        """Which variant of the mode the loop follows, in a few words; empty: there is only one."""
+
+    def pending(self, loop: Loop) -> str:
+        """What comes next, in a few words; empty: the mode cannot say."""
 
 
 class PlainMode:
-    """What most modes have in common: no live state file, no review unless asked for, done is done."""
+    """The defaults that most modes share."""
 
     default_iteration_timeout: float | None = None
-    reviewed = False
-    works_by_hand = False
-    stays_open = False
     declared_options: tuple[Option, ...] = ()
+    files: tuple[str, ...] = ()
+    reviewed = False
+    claims_by_promise = False
+    leader = Role.WORKER
+    works_by_hand = False
+    works_with_person = False
+    stays_open = False
+    hands_back = False
+    runs_in_session = False
+    choices_at_limit: tuple[LimitChoice, ...] = ()
+
+    def options(self, loop: Loop) -> object:
+        return None
+
+    def from_files(self, texts: Mapping[str, str]) -> FromFiles:
+        return FromFiles()
+
+    def prompt_in_session(self, loop: Loop, ask: Ask) -> str:
+        return ask.prompt
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:
         return AnswerRead(claimed=loop.claimed)
@@ -60,3 +129,9 @@ class PlainMode:
 
     def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
         return None
+
+    def variant(self, loop: Loop) -> str:
+        return ""
+
+    def pending(self, loop: Loop) -> str:
+        return ""

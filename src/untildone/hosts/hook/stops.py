@@ -204,9 +204,4 @@ class Stop:
 
 def reinjection(loop: Loop, action: AskAgent) -> str:
     """The prompt that sends the agent back to work."""
-    if loop.settings.mode != "phases":
-        return action.ask.prompt
-    from untildone.modes.phases import prompts as texts
-
-    _, mark, instructions = action.ask.prompt.rpartition("[WHAT TO DO NOW]")
-    return texts.reinjection(loop) + (f"\n{mark}{instructions}" if mark else "")
+    return modes.find(loop.settings.mode).prompt_in_session(loop, action.ask)

@@ -1,4 +1,4 @@
-"""instruct: an instructor turns what the person wants into one instruction after the other for the worker."""
+"""instruct: an instructor turns the person's task into one instruction after another for the worker."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Stage(StrEnum):
 class Instruct(PlainMode):
     name = "instruct"
     default_iterations: int | None = 20
+    leader = Role.INSTRUCTOR
+    works_with_person = True
     stays_open = True
 
     def next(self, loop: Loop) -> Ask:

@@ -1,45 +1,43 @@
-"""What an edit of the live state file means: only what differs from what was written there counts.
+"""What an edit of the live state file means: only what differs from the text that was written there counts.
 
 Taken: ticked and unticked boxes, reworded and new subtasks, completed phases, summaries, the review score, the promise, the
 route while none is chosen, and USER_ABORT. The most iterations are taken only if no agent was at work meanwhile: no agent raises
-its own budget. Everything else that was changed is said back, and stays as it was.
+its own budget. Every other change is refused with a sentence, and the loop stays as it was.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskChange, TaskStatus
 from untildone.modes.phases import live_reading as reading
 from untildone.modes.phases.live_file import render
-from untildone.modes.phases.live_reading import Box, Seen
+from untildone.modes.phases.live_reading import Box, Content
 from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
 from untildone.modes.phases.state import ROUTES, current_phase, done_phases, route_of
 
 _WHOLE = re.compile(r"[0-9]{1,9}(?![\w.])")
-_RANGE = re.compile(r"(\d{1,3})(?:\s*[-–~]\s*(\d{1,3}))?")
+_NUMBER = re.compile(r"\d{1,3}")
 _SCORE = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?(?![\w.])")
 LONGEST_SHOWN = 60
 
 
 def news_of(loop: Loop, text: str) -> News:
-    """What the file says now, against what was written there before the edit."""
-    before, now = reading.parse(loop.live_before or render(loop)), reading.parse(text)
-    edits = _Edits(loop, before, now)
-    return edits.news()
+    """What the file says now, compared with the text that was written there before the edit."""
+    return _Edits(loop, reading.parse(loop.live_before or render(loop)), reading.parse(text)).news()
 
 
 class _Edits:
-    """One edit, on its way to becoming news."""
+    """Compares what the file said before an edit with what it says now."""
 
-    def __init__(self, loop: Loop, before: Seen, now: Seen) -> None:
+    def __init__(self, loop: Loop, before: Content, now: Content) -> None:
         self.loop = loop
         self.before = before
         self.now = now
-        self.texts = {task.task_id: text for text, task in reading.boxes_of(loop.tasks)}
+        self.boxes = _BoxFinder(loop.tasks, before)
         self.problems: list[str] = []
 
     def news(self) -> News:
@@ -66,7 +64,7 @@ class _Edits:
         text = self.now.fields.get(name)
         return None if text is None or text == self.before.fields.get(name) else text
 
-    def _say(self, what: str, text: str, why: str) -> None:
+    def _refuse(self, what: str, text: str, why: str) -> None:
         self.problems.append(f"{what} '{text[:LONGEST_SHOWN]}' in the live state file {why}")
 
     def _aborted(self) -> bool:
@@ -75,19 +73,19 @@ class _Edits:
             return False
         if status.upper() == "USER_ABORT":
             return True
-        self._say("Status", status, "changes nothing: only USER_ABORT can be written there")
+        self._refuse("Status", status, "changes nothing: only USER_ABORT can be written there")
         return False
 
     def _max_iterations(self) -> int | None:
-        text = self._changed("max")
+        text = self._changed("max allowed")
         if text is None:
             return None
         number = _WHOLE.match(text)
         if number is None or not 1 <= int(number[0]) <= Limit.ITERATIONS.row.most:
-            self._say("Max Allowed", text, f"is no number from 1 to {Limit.ITERATIONS.row.most:,}")
+            self._refuse("Max Allowed", text, f"is no number from 1 to {Limit.ITERATIONS.row.most:,}")
             return None
         if self.loop.live_in_turn or self.loop.turn is not None:
-            self._say(
+            self._refuse(
                 "Max Allowed",
                 text,
                 "was changed while the agent was at work and does not count; use `untildone budget`",
@@ -99,46 +97,46 @@ class _Edits:
         text = self._changed("route")
         if text is None:
             return ""
-        name = text.strip().lower().replace("-", "_").replace(" ", "_")
+        name = text.lower()
         if route_of(self.loop) is None and name in ROUTES:
             return name
-        self._say(
+        self._refuse(
             "Route", text, "changes nothing: " + ("the route is chosen" if name in ROUTES else "there is no such route")
         )
         return ""
 
     def _score(self) -> float | None:
-        text = self._changed("score")
+        text = self._changed("review score")
         if text is None:
             return None
         number = _SCORE.match(text)
         if number is None or float(number[0]) > 100:
-            self._say("Review Score", text, "is no number from 0 to 100")
+            self._refuse("Review Score", text, "is no number from 0 to 100")
             return None
         return float(number[0])
 
     def _phases(self) -> tuple[int, ...]:
         route = route_of(self.loop)
         count = len(route.phases) if route else 0
-        told = self._listed_phases(count)
-        if (text := self._changed("current_phase")) is not None:
+        listed = self._listed_phases(count)
+        if (text := self._changed("current phase")) is not None:
             number = _WHOLE.match(text)
             if number is None or not 1 <= int(number[0]) <= count:
-                self._say("Current Phase", text, f"is no number from 1 to {count}")
+                self._refuse("Current Phase", text, f"is no number from 1 to {count}")
             else:
-                told |= set(range(1, int(number[0])))
-        return tuple(sorted(told - set(done_phases(self.loop))))
+                listed |= set(range(1, int(number[0])))
+        return tuple(sorted(listed - set(done_phases(self.loop))))
 
     def _listed_phases(self, count: int) -> set[int]:
-        text = self._changed("completed_phases")
+        text = self._changed("completed phases")
         if text is None:
             return set()
-        told = _numbers(text, count)
-        if not told and text.strip("[] \t"):
-            self._say("Completed Phases", text, f"holds no number from 1 to {count}")
-        if lost := set(done_phases(self.loop)) - told:
-            self._say("Completed Phases", text, f"lacks {', '.join(map(str, sorted(lost)))}, which stays done")
-        return told
+        listed = {int(number) for number in _NUMBER.findall(text[:1000]) if 1 <= int(number) <= count}
+        if not listed and text.strip("[] "):
+            self._refuse("Completed Phases", text, f"holds no number from 1 to {count}")
+        if lost := set(done_phases(self.loop)) - listed:
+            self._refuse("Completed Phases", text, f"lacks {', '.join(map(str, sorted(lost)))}, which stays done")
+        return listed
 
     def _summaries(self) -> Iterator[tuple[int, str]]:
         for number, lines in self.now.summaries.items():
@@ -146,78 +144,74 @@ class _Edits:
                 yield number or current_phase(self.loop) or 0, "\n".join(lines)[:LONGEST_SUMMARY]
 
     def _tasks(self) -> Iterator[TaskChange]:
-        stood = [(box, task) for box, task in self._matched(self.before.boxes) if task is not None]
-        by_number = {box.number: task for box, task in stood if box.number is not None}
-        ticked_before = {task.task_id: box.ticked for box, task in stood}
+        ticked_before = {task.task_id: box.ticked for box in self.before.boxes if (task := self.boxes.task(box))}
         noted = {_key(box.text) for box in self.before.boxes}
         added: dict[str, TaskChange] = {}
-        for box, same in self._matched(self.now.boxes):
-            task = same or by_number.get(box.number or 0)
+        for box in self.now.boxes:
+            task = self.boxes.task(box)
             if task is not None:
                 yield from self._box_change(box, task, ticked_before)
             elif _key(box.text) not in noted:
                 self._add(box, added)
         for line in self._new_lines():
-            if _key(line) not in map(_key, self.texts.values()):
+            if self.boxes.with_text(line) is None:
                 self._add(Box(ticked=False, text=line, is_subtask=True), added)
         yield from added.values()
 
-    def _matched(self, boxes: Iterable[Box]) -> Iterator[tuple[Box, Task | None]]:
-        """Each box with the task that has its text: of several, the one at its number, else the first that has no box yet."""
-        alike: dict[str, list[tuple[int, Task]]] = {}
-        for place, task in enumerate(self.loop.tasks, 1):
-            alike.setdefault(_key(self.texts[task.task_id]), []).append((place, task))
-        taken = set[int]()
-        for box in boxes:
-            same = alike.get(_key(box.text), [])
-            numbered = [pair for pair in same if pair[0] == box.number]
-            place, found = next(iter((*numbered, *(pair for pair in same if pair[0] not in taken), *same)), (0, None))
-            taken.add(place)
-            yield box, found
-
     def _box_change(self, box: Box, task: Task, ticked_before: Mapping[str, bool]) -> Iterator[TaskChange]:
-        text = self.texts[task.task_id]
         was_ticked = ticked_before.get(task.task_id, task.status is TaskStatus.COMPLETED)
-        reworded = None if _key(box.text) == _key(text) else box.text[:LONGEST_TEXT]
+        reworded = None if _key(box.text) == self.boxes.keys[task.task_id] else box.text[:LONGEST_TEXT]
         status = None if box.ticked == was_ticked else TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
         if reworded or status:
             yield TaskChange(task.task_id, text=reworded, status=status)
 
     def _new_lines(self) -> Iterator[str]:
-        """Plain lines that a person added to the pending work. An agent tells there in its own words what is left to do."""
+        """Plain lines that a person added to Pending Work. An agent describes the remaining work there in its own words."""
         if self.loop.turn is not None or self.loop.live_in_turn:
             return
         known = {*self.before.pending, *reading.parse(render(self.loop)).pending}
         yield from (line for line in self.now.pending if line not in known)
 
     def _add(self, box: Box, added: dict[str, TaskChange]) -> None:
-        """A box that no task stands for: a new subtask, unless it is only a note of something done."""
+        """A box without a task is a new subtask, unless it only notes something that is done."""
         if (box.ticked and not box.is_subtask) or _key(box.text) in added or reading.is_phase(box.text):
             return
         if len(self.loop.tasks) + len(added) >= MOST_TASKS:
-            sentence = f"there are more than {MOST_TASKS} subtasks; the rest was not taken"
+            sentence = f"more than {MOST_TASKS} subtasks are not taken"
             self.problems += [] if sentence in self.problems else [sentence]
             return
-        name = _free_name(self.loop, added)
+        name = _free_name({task.task_id for task in self.loop.tasks} | {change.task_id for change in added.values()})
         status = TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
         needs = tuple(_named(self.loop, need) for need in box.after)
         added[_key(box.text)] = TaskChange(name, box.text[:LONGEST_TEXT], status, needs)
 
 
-def _numbers(text: str, count: int) -> set[int]:
-    """The phases that a list names: `[1, 2]`, `1-3`."""
-    found = set[int]()
-    for pair in _RANGE.finditer(text[:1000]):
-        found |= set(range(int(pair[1]), int(pair[2] or pair[1]) + 1))
-    return {number for number in found if 1 <= number <= count}
+class _BoxFinder:
+    """Finds the task that a box stands for."""
+
+    def __init__(self, tasks: tuple[Task, ...], before: Content) -> None:
+        self.keys = {task.task_id: _key(text) for text, task in reading.boxes_of(tasks)}
+        """The text of each task's box, by the id of the task."""
+        self._by_place = {(place, self.keys[task.task_id]): task for place, task in enumerate(tasks, 1)}
+        self._by_text = {self.keys[task.task_id]: task for task in reversed(tasks)}
+        self._by_number = {
+            box.number: task for box in before.boxes if box.number and (task := self.with_text(box.text)) is not None
+        }
+
+    def task(self, box: Box) -> Task | None:
+        """The task with this number and text, else the first with the text, else the one that had the number before."""
+        exact = self._by_place.get((box.number or 0, _key(box.text)))
+        return exact or self.with_text(box.text) or self._by_number.get(box.number or 0)
+
+    def with_text(self, text: str) -> Task | None:
+        return self._by_text.get(_key(text))
 
 
 def _key(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _free_name(loop: Loop, added: dict[str, TaskChange]) -> str:
-    taken = {task.task_id for task in loop.tasks} | {change.task_id for change in added.values()}
+def _free_name(taken: set[str]) -> str:
     number = len(taken) + 1
     while f"s{number}" in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""The live state file of a loop in phases, as it is written; `_phases_reading` reads it back."""
+"""Writes the live state file of a loop in phases; `live_reading` reads it back."""
 
 from __future__ import annotations
 
@@ -88,14 +88,19 @@ def subtask_count(loop: Loop) -> str:
 
 
 def pending_work(loop: Loop) -> str:
+    return "\n".join(f"{place}. {line}" for place, line in enumerate(pending_lines(loop), 1)) or NONE
+
+
+def pending_lines(loop: Loop) -> list[str]:
+    """What is left to do, in order."""
     route, done = route_of(loop), done_phases(loop)
     if route is None:
-        return "1. Choose the route"
+        return ["Choose the route"]
     numbers = (number for number in range(1, len(route.phases) + 1) if number not in done)
     lines = [f"Phase {number}: {_pending_phase(loop, route, number)}" for number in numbers]
     if loop.failed_gates:
         lines.append("Mend what the checks found")
-    return "\n".join(f"{place}. {line}" for place, line in enumerate(lines, 1)) or NONE
+    return lines
 
 
 def _pending_phase(loop: Loop, route: Route, number: int) -> str:
@@ -131,7 +136,7 @@ def _bullet(line: str) -> str:
 
 
 def _defused(text: str) -> str:
-    """What an agent tells must not read as a promise, nor hide what comes after it."""
+    """An agent's text, so that it cannot read as a promise nor hide the text after it."""
     return text.replace("<promise>", "‹promise›").replace("<!--", "‹!--")
 
 

@@ -1,17 +1,27 @@
-"""Reading a live state file in whatever shape people and agents leave it: what can be read counts, nothing is an error."""
+"""Reads a live state file back: the sections, fields and boxes that `live_file` writes. Other lines are passed over."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
 from untildone.core.claims import has_promise
 from untildone.core.model import Task
-from untildone.modes.phases.live_file import PROMISE, task_line
+from untildone.core.value import dataclass, field
+from untildone.modes.phases.live_file import NONE, PROMISE, task_line
 
 LONGEST_LINE = 2_000
 MOST_LINES = 20_000
+SECTIONS = ("meta", "iteration", "progress", "pending work", "completed work", "promise", "completion summary")
+FIELDS = ("route", "max allowed", "status", "current phase", "completed phases", "review score")
+
+_HEADING = re.compile(r"(#{1,6})\s*(.*)")
+_ENTRY = re.compile(r"[-*+]\s*([^:]{1,40}):(.*)")
+_BOX = re.compile(r"[-*+]\s*\[([ xX])\]\s*(\S.*)")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,4}[.)])\s*(\S.*)")
+_SUBTASK = re.compile(r"(?:subtask|子任务)\s{0,3}(\d{1,4}):\s*(\S.*)", re.IGNORECASE)
+_AFTER = re.compile(r"\(after ([^()]{1,200})\)$")
+_PHASE = re.compile(r"phase\s*(\d{1,3})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,72 +33,29 @@ class Box:
     number: int | None = None
     after: tuple[str, ...] = ()
     is_subtask: bool = False
-    """The line calls itself a subtask, or stands under pending work."""
+    """The line calls itself a subtask, or is in the section Pending Work."""
 
 
-@dataclass(slots=True)
-class Seen:
-    """What can be read of a live state file; nothing of it has been believed yet."""
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a live state file says, before any of it is checked against the loop."""
 
-    fields: dict[str, str] = field(default_factory=dict)
-    boxes: list[Box] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
-    """Plain lines under pending work."""
-    summaries: dict[int, list[str]] = field(default_factory=dict)
-    """What stands under completed work, by phase; 0: under no phase."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The texts of FIELDS, by their names in lower case."""
+    boxes: tuple[Box, ...] = ()
+    pending: tuple[str, ...] = ()
+    """Plain items of the section Pending Work."""
+    summaries: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The lines of the section Completed Work, by the number of the phase; 0: before the first phase."""
     promised: bool = False
     cut: bool = False
+    """There are more lines than MOST_LINES."""
     is_ours: bool = False
     """At least one section or field was recognised."""
 
 
-_SECTIONS = {
-    "meta": ("meta", "元信息", "元数据"),
-    "iteration": ("iteration", "迭代"),
-    "progress": ("progress", "进度"),
-    "pending": ("pending work", "pending", "待完成工作", "待办工作", "剩余工作", "未完成工作"),
-    "completed": ("completed work", "completed", "已完成工作", "完成工作"),
-    "promise": ("promise", "承诺", "完成承诺"),
-    "summary": ("completion summary", "完成摘要", "完成总结"),
-}
-_FIELDS = {
-    "route": ("route", "路由"),
-    "max": ("max allowed", "max iterations", "最大允许", "最大迭代", "最大迭代次数"),
-    "status": ("status", "状态"),
-    "current_phase": ("current phase", "当前阶段"),
-    "completed_phases": ("completed phases", "已完成阶段"),
-    "score": ("review score", "审查评分", "评分", "审查得分"),
-}
-_SECTION = {word: name for name, words in _SECTIONS.items() for word in words}
-_FIELD = {word: name for name, words in _FIELDS.items() for word in words}
-_NOTHING = ("(none)", "none", "（无）", "(无)", "无", "n/a", "-")
-
-_HEADING = re.compile(r"(#{1,6})\s*(.*)")
-_ENTRY = re.compile(r"[-*+]?\s*([^:：]{1,40})[:：](.*)")
-_BOX = re.compile(r"[-*+]\s*\[([ xX✓✔])\]\s*(\S.*)")
-_ITEM = re.compile(r"(?:[-*+]|\d{1,4}[.)、])\s*(\S.*)")
-_SUBTASK = re.compile(
-    r"(?:sub-?\s?task|subtask|子任务|[^\W\d_]{1,20})\s{0,3}(\d{1,4})\s{0,3}[:：]\s*(\S.*)", re.IGNORECASE
-)
-_AFTER = re.compile(r"\(after ([^()]{1,200})\)$", re.IGNORECASE)
-_PHASE = re.compile(r"(?:phase|阶段|第)\s*\d", re.IGNORECASE)
-_NUMBER = re.compile(r"\d{1,3}")
-
-
-def parse(text: str) -> Seen:
-    seen, section, phase = Seen(), "", 0
-    visible = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
-    for line in _lines(visible, seen):
-        heading = _HEADING.fullmatch(line)
-        if heading and len(heading[1]) <= 2:
-            section, phase = _SECTION.get(_word(heading[2]), ""), 0
-            seen.is_ours = seen.is_ours or bool(section)
-        elif heading:
-            phase = int(number[0]) if (number := _NUMBER.search(heading[2])) else 0
-        else:
-            _take_line(seen, section, phase, line)
-    seen.promised = PROMISE in visible and has_promise(visible, PROMISE)
-    return seen
+def parse(text: str) -> Content:
+    return _Parser().content(_without_comments(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def _without_comments(text: str) -> str:
@@ -101,37 +68,66 @@ def _without_comments(text: str) -> str:
     return "".join((*kept, text[position:]))
 
 
-def _lines(text: str, seen: Seen) -> Iterator[str]:
-    position = 0
-    for _ in range(MOST_LINES):
-        if position >= len(text):
+class _Parser:
+    def __init__(self) -> None:
+        self.section = ""
+        self.phase = 0
+        self.fields: dict[str, str] = {}
+        self.boxes: list[Box] = []
+        self.pending: list[str] = []
+        self.summaries: dict[int, list[str]] = {}
+        self.cut = False
+        self.is_ours = False
+
+    def content(self, text: str) -> Content:
+        for line in self._lines(text):
+            heading = _HEADING.fullmatch(line)
+            if heading:
+                self._take_heading(len(heading[1]), heading[2].strip())
+            else:
+                self._take_line(line)
+        return Content(
+            self.fields,
+            tuple(self.boxes),
+            tuple(self.pending),
+            {phase: tuple(lines) for phase, lines in self.summaries.items()},
+            promised=PROMISE in text and has_promise(text, PROMISE),
+            cut=self.cut,
+            is_ours=self.is_ours or bool(self.fields),
+        )
+
+    def _lines(self, text: str) -> Iterator[str]:
+        position = 0
+        for _ in range(MOST_LINES):
+            if position >= len(text):
+                return
+            end = text.find("\n", position)
+            end = len(text) if end < 0 else end
+            line = text[position : min(end, position + LONGEST_LINE)].strip()
+            position = end + 1
+            if line:
+                yield line
+        self.cut = True
+
+    def _take_heading(self, level: int, title: str) -> None:
+        if level > 2:
+            number = _PHASE.match(title)
+            self.phase = int(number[1]) if number else 0
             return
-        end = text.find("\n", position)
-        end = len(text) if end < 0 else end
-        line = text[position : min(end, position + LONGEST_LINE)].strip()
-        position = end + 1
-        if line:
-            yield line
-    seen.cut = True
+        self.section, self.phase = (title.lower() if title.lower() in SECTIONS else ""), 0
+        self.is_ours = self.is_ours or bool(self.section)
 
-
-def _word(text: str) -> str:
-    return text.strip(" \t*:：#_`").lower()
-
-
-def _take_line(seen: Seen, section: str, phase: int, line: str) -> None:
-    if box := _BOX.fullmatch(line):
-        seen.boxes.append(_box(box, section))
-    elif section == "completed":
-        if line.lower() not in _NOTHING:
-            seen.summaries.setdefault(phase, []).append(line)
-    elif section == "pending":
-        item = _ITEM.fullmatch(line)
-        if item and line.lower() not in _NOTHING and item[1].lower() not in _NOTHING:
-            seen.pending.append(item[1])
-    elif (entry := _ENTRY.fullmatch(line)) and _word(entry[1]) in _FIELD:
-        seen.fields[_FIELD[_word(entry[1])]] = entry[2].strip(" \t*`")
-        seen.is_ours = True
+    def _take_line(self, line: str) -> None:
+        if box := _BOX.fullmatch(line):
+            self.boxes.append(_box(box, self.section))
+        elif self.section == "completed work":
+            if line != NONE:
+                self.summaries.setdefault(self.phase, []).append(line)
+        elif self.section == "pending work":
+            if item := _ITEM.fullmatch(line):
+                self.pending.append(item[1])
+        elif (entry := _ENTRY.fullmatch(line)) and entry[1].strip().lower() in FIELDS:
+            self.fields[entry[1].strip().lower()] = entry[2].strip()
 
 
 def _box(found: re.Match[str], section: str) -> Box:
@@ -140,14 +136,13 @@ def _box(found: re.Match[str], section: str) -> Box:
     if needs := _AFTER.search(text):
         after = tuple(name.strip() for name in needs[1].split(",") if name.strip())
         text = text[: needs.start()].rstrip()
-    numbered = _SUBTASK.fullmatch(text)
-    if numbered and not is_phase(text):
+    if numbered := _SUBTASK.fullmatch(text):
         return Box(ticked, numbered[2], int(numbered[1]), after, is_subtask=True)
-    return Box(ticked, text, None, after, is_subtask=section == "pending" and not is_phase(text))
+    return Box(ticked, text, None, after, is_subtask=section == "pending work" and not is_phase(text))
 
 
 def is_phase(text: str) -> bool:
-    """Whether a line speaks of a phase of the route, not of a subtask."""
+    """Whether a line is about a phase of the route, not about a subtask."""
     return _PHASE.match(text) is not None
 
 
@@ -155,4 +150,4 @@ def boxes_of(tasks: tuple[Task, ...]) -> Iterator[tuple[str, Task]]:
     """The text that each task's box has when it is read back."""
     for place, task in enumerate(tasks, 1):
         found = _BOX.fullmatch(task_line(place, task, tasks))
-        yield _box(found, "completed").text if found else "", task
+        yield _box(found, "completed work").text if found else "", task

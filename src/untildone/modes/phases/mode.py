@@ -1,23 +1,24 @@
 """phases: analyse, plan, do the subtasks, review. Done only if all phases and subtasks are done, and the review passed.
 
-The agent tells what it did in a JSON object at the end of its answer, and may edit the live state file; both count. A
-linear route takes each phase as done once its turn was taken, unless the agent says no; a looping route wants to be told.
+The agent reports in a JSON object at the end of its answer, and may edit the live state file; both count. On a linear route a
+phase is done after its turn unless the agent denies it; on a looping route only if the agent says so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from untildone.core.actions import Ask
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import PlainMode
+from untildone.core.mode import FromFiles, LimitChoice, PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
-from untildone.modes.phases import answers as answers
-from untildone.modes.phases import edits as edits
+from untildone.modes.phases import answers, edits, skillpack
 from untildone.modes.phases import live_file as live
 from untildone.modes.phases import prompts as texts
 from untildone.modes.phases.news import News, both
-from untildone.modes.phases.options import OPTIONS
-from untildone.modes.phases.state import phase_of, route_of
+from untildone.modes.phases.options import OPTIONS, PhasesOptions
+from untildone.modes.phases.state import options, phase_of, route_of, state_of
 from untildone.modes.phases.understanding import Understanding
 
 
@@ -26,21 +27,39 @@ class Phases(PlainMode):
     default_iterations: int | None = 20
     default_iteration_timeout: float | None = 30 * 60.0
     declared_options = OPTIONS
+    files = (skillpack.FILE,)
+    runs_in_session = True
+    choices_at_limit = (LimitChoice.MORE, LimitChoice.SIMPLIFY, LimitChoice.LEAVE, LimitChoice.GIVE_UP)
+
+    def options(self, loop: Loop) -> PhasesOptions:
+        return options(loop)
+
+    def from_files(self, texts: Mapping[str, str]) -> FromFiles:
+        return skillpack.from_files(texts)
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
         return Ask(Role.WORKER, texts.prompt(loop), session, label=_label(loop))
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
-        told = answers.news_of(answer.text, loop.tasks, "\n\n".join((*loop.asked, texts.ANSWER)))
+        answered = answers.news_of(answer.text, loop.tasks, "\n\n".join((*loop.asked, texts.ANSWER)))
         edited = News() if loop.live_state is None else edits.news_of(loop, loop.live_state)
-        return Understanding(loop, both(edited, told), answer.text).of_turn()
+        return Understanding(loop, both(edited, answered)).of_turn()
+
+    def prompt_in_session(self, loop: Loop, ask: Ask) -> str:
+        return texts.in_session(loop)
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:
         return Understanding(loop, edits.news_of(loop, text)).of_edit()
 
     def live_state(self, loop: Loop) -> str | None:
         return live.render(loop)
+
+    def variant(self, loop: Loop) -> str:
+        return f"route {name}" if (name := state_of(loop).route) else ""
+
+    def pending(self, loop: Loop) -> str:
+        return live.pending_lines(loop)[0] if live.pending_lines(loop) else ""
 
 
 def _label(loop: Loop) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from untildone.core.hints import Any
 from untildone.core.option import Option, Shortcut
+from untildone.core.value import dataclass
 
 AUTO = "auto"
 ROUTE = Option(
@@ -23,3 +27,23 @@ REVIEW_THRESHOLD = Option(
     has_flag=False,
 )
 OPTIONS = (ROUTE, REVIEW_THRESHOLD)
+SKILLPACK = "skillpack"
+"""Where the journal keeps the `loop` block of `.skillpackrc`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhasesOptions:
+    """The options of one loop."""
+
+    route: str = AUTO
+    """The name of a route; auto: the first turn chooses one."""
+    review_threshold: int = 80
+    checkpoint_every: int = 3
+    """Iterations between two full checkpoints."""
+
+
+def options_of(kept: Mapping[str, Any]) -> PhasesOptions:
+    """The options as the journal keeps them, as a typed value. Values that are missing or out of bounds take their default."""
+    block: Mapping[str, int] = kept.get(SKILLPACK) or {}
+    every = block.get("auto_checkpoint_interval", PhasesOptions().checkpoint_every)
+    return PhasesOptions(ROUTE.of(kept), REVIEW_THRESHOLD.of(kept), every)

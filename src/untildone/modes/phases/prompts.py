@@ -1,4 +1,4 @@
-"""What a loop in phases asks: the prompt of a turn, and the prompt that sends an agent back to work when it wants to stop."""
+"""The prompts of the mode phases: of a turn, and of an agent in a person's own session that wants to stop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from untildone.core import tasks
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskStatus
 from untildone.modes.phases.live_file import PROMISE, TITLES, completed_work, pending_work, shown, subtask_count
-from untildone.modes.phases.state import Phase, current_phase, is_done, passing_score, phase_of, route_of, state_of
+from untildone.modes.phases.state import Phase, current_phase, is_done, options, phase_of, route_of, state_of
 
 CHOOSE = """Look at the task and at the workspace, and choose how to go about it. Change nothing yet. Score the task from 0 (a
 word to change) to 100 (a system to build), and choose a route:
@@ -59,6 +59,7 @@ Phases, Completed Work. Where you are not allowed to, your answer is enough. `{P
 subtask is done."""
 
 
+DROP = "\nA subtask that the person no longer wants gets the status `dropped`."
 CHOICE = ', "route": "…", "score": 0 to 100'
 
 
@@ -72,15 +73,19 @@ def prompt(loop: Loop) -> str:
         "SUBTASKS": "\n".join(_task_line(task) for task in loop.tasks),
         "MESSAGE FROM THE PERSON": "\n\n".join(loop.inbox),
         "WHAT FAILED": gates.failure_report(loop.failed_gates),
+    }
+    shown = (f"[{title}]\n{text}" if title else text for title, text in sections.items() if text)
+    return "\n\n".join((*shown, instructions(loop)))
+
+
+def instructions(loop: Loop) -> str:
+    """The end of every prompt: what was refused of the last answer, what to do now, and how to answer."""
+    sections = {
+        "NOT TAKEN FROM YOUR LAST ANSWER": "\n".join(f"- {problem}" for problem in state_of(loop).problems),
         "WHAT TO DO NOW": _instruction(loop),
         "ANSWER": _answer(loop),
     }
-    return "\n\n".join(f"[{title}]\n{text}" if title else text for title, text in sections.items() if text)
-
-
-def without_choices(answer: str) -> str:
-    """An answer without an echo of what it was to choose from."""
-    return answer.replace(CHOOSE, "").replace(CHOICE, "")
+    return "\n\n".join(f"[{title}]\n{text}" for title, text in sections.items() if text)
 
 
 def _place(loop: Loop) -> str:
@@ -91,7 +96,11 @@ def _place(loop: Loop) -> str:
         return f"Nothing is chosen yet. {iteration}"
     where = f"phase {number} of {len(route.phases)}: {TITLES[phase]}" if phase else "all phases done"
     score = state_of(loop).score
-    review = "" if score is None else f" The last review gave {score:g} of 100; {passing_score(loop):g} are needed."
+    review = (
+        ""
+        if score is None
+        else f" The last review gave {score:g} of 100; {options(loop).review_threshold:g} are needed."
+    )
     return f"Route {route.name.upper()}, {where}. {iteration}{review if route.loops else ''}"
 
 
@@ -117,7 +126,7 @@ def _instruction(loop: Loop) -> str:
 def _subtask_instruction(loop: Loop) -> str:
     first = tasks.ready(loop.tasks)
     if first is not None:
-        return DO_SUBTASKS.format(first=f"{first.task_id} ({first.text})")
+        return DO_SUBTASKS.format(first=f"{first.task_id} ({first.text})") + (DROP if loop.inbox else "")
     if failed := [task.task_id for task in loop.tasks if task.status is TaskStatus.FAILED]:
         return MEND_FAILED.format(names=", ".join(failed))
     if stuck := tasks.circle(loop.tasks):
@@ -160,8 +169,13 @@ Go on with the work that is not finished. When all of it is done, you must set i
 """
 
 
+def in_session(loop: Loop) -> str:
+    """The prompt that sends the agent of a person's own session back to work."""
+    return f"{reinjection(loop)}\n{instructions(loop)}"
+
+
 def reinjection(loop: Loop) -> str:
-    """The prompt that sends the agent of a live session back to work."""
+    """Where the loop stands, as a short report."""
     route = route_of(loop)
     failed = gates.failure_report(loop.failed_gates)
     more = [f"\n## What failed\n{failed}\n"] if failed else []

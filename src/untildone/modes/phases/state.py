@@ -1,4 +1,4 @@
-"""Where a loop in phases stands: its route, the phases that are done, its subtasks, its review. Derived from the loop alone."""
+"""Where a loop in phases stands: its route, the phases that are done, its subtasks and its review."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from untildone.core.codec import from_json, to_json
 from untildone.core.loop import Loop
 from untildone.core.model import EMPTY, Task, TaskStatus
 from untildone.core.value import dataclass, field
-
-PASSING_SCORE = 80.0
-CHECKPOINT_EVERY = 3
+from untildone.modes.phases.options import PhasesOptions, options_of
 
 
 class Phase(StrEnum):
@@ -67,12 +65,16 @@ class State:
     """What was done in a phase, by its number."""
     score: float | None = None
     """Of the last review."""
-    told_of_circle: bool = False
-    """The agent was asked to mend subtasks that wait for each other."""
+    problems: tuple[str, ...] = ()
+    """What was refused of the last answer; the next prompt says so."""
 
     def as_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = to_json(self)
         return fields
+
+
+def options(loop: Loop) -> PhasesOptions:
+    return options_of(loop.settings.options)
 
 
 def state_of(loop: Loop) -> State:
@@ -81,7 +83,7 @@ def state_of(loop: Loop) -> State:
 
 def route_of(loop: Loop) -> Route | None:
     """The route; None where the first turn still has to choose one."""
-    return ROUTES.get(state_of(loop).route or str(loop.settings.options.get("route", "")))
+    return ROUTES.get(state_of(loop).route or options(loop).route)
 
 
 def is_done(task: Task) -> bool:
@@ -111,26 +113,3 @@ def phase_of(loop: Loop) -> Phase | None:
 
 def is_finished(loop: Loop) -> bool:
     return route_of(loop) is not None and current_phase(loop) is None
-
-
-def passing_score(loop: Loop) -> float:
-    return float(loop.settings.options.get("review_threshold") or PASSING_SCORE)
-
-
-def checkpoint_every(loop: Loop) -> int:
-    block = loop.settings.options.get("skillpack") or EMPTY
-    return max(1, int(block.get("auto_checkpoint_interval", CHECKPOINT_EVERY)))
-
-
-def stuck_task(tasks: tuple[Task, ...], stuck: tuple[str, ...]) -> Task:
-    """Of tasks that can never be done in order, one to begin with: on a circle, or waiting for a task that is not there."""
-    waiting = {task.task_id: task for task in tasks if task.task_id in stuck}
-    done = {task.task_id for task in tasks if is_done(task)}
-    task, seen = waiting[stuck[0]], set[str]()
-    while task.task_id not in seen:
-        seen.add(task.task_id)
-        needed = next(name for name in task.depends_on if name not in done)
-        if needed not in waiting:
-            return task
-        task = waiting[needed]
-    return task

@@ -1,4 +1,4 @@
-"""From what an answer or an edit tells to what becomes of a loop in phases."""
+"""Turns what an answer or an edit says into the next state of a loop in phases."""
 
 from __future__ import annotations
 
@@ -9,35 +9,32 @@ from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Task, TaskChange, TaskStatus
 from untildone.core.value import replace
-from untildone.modes.phases import answers as answers
 from untildone.modes.phases import prompts as texts
 from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
 from untildone.modes.phases.state import (
     Phase,
     State,
-    checkpoint_every,
     current_phase,
     is_done,
     is_finished,
-    passing_score,
+    options,
     phase_of,
     route_of,
     state_of,
-    stuck_task,
 )
 
-UNREADABLE_ROUTE = "ralph"
-"""The route where none can be read from the first answer: the one that does not end before the work is done."""
+DEFAULT_ROUTE = "ralph"
+"""The route if the first answer names none: it does not end before the work is done."""
+MOST_PROBLEMS = 10
 
 
 class Understanding:
-    """From news to what becomes of the loop. `loop` is as it was asked; `after` is what it comes to, step by step."""
+    """Applies news to a loop. `loop` is the loop as it was asked; `after` is what it becomes, step by step."""
 
-    def __init__(self, loop: Loop, news: News, text: str = "") -> None:
+    def __init__(self, loop: Loop, news: News) -> None:
         self.loop = loop
         self.after = loop
         self.news = news
-        self.text = text
         self.in_turn = loop.turn is not None
         self.of_person = not self.in_turn and not loop.live_in_turn
         self.changes: list[TaskChange] = []
@@ -48,7 +45,7 @@ class Understanding:
         self._reopen()
         self._take_tasks()
         self._take_phases()
-        self._loosen_circle()
+        self._note_circle()
         finished = is_finished(self.after)
         if self.news.promised and not finished:
             self.notes.append(f"The promise is set, but {texts.unfinished(self.after)}.")
@@ -65,8 +62,8 @@ class Understanding:
         return self._result(claimed=finished and (self.loop.claimed or not was_finished))
 
     def _result(self, *, claimed: bool) -> AnswerRead:
-        state = state_of(self.after)
-        due = self.in_turn and self.loop.spend.iterations % checkpoint_every(self.loop) == 0
+        state = replace(state_of(self.after), problems=self.news.problems[:MOST_PROBLEMS])
+        due = self.in_turn and self.loop.spend.iterations % options(self.loop).checkpoint_every == 0
         return AnswerRead(
             claimed=claimed,
             skill_state=state.as_json(),
@@ -81,10 +78,10 @@ class Understanding:
         )
 
     def _progressed(self) -> bool:
-        """More is done or planned than before; other words for the same are not more."""
+        """Whether more is done or planned than before; other words for the same are not more."""
         old, new = state_of(self.loop), state_of(self.after)
-        told = (old.route, old.completed, old.score) != (new.route, new.completed, new.score)
-        return told or self.after.tasks != self.loop.tasks
+        moved = (old.route, old.completed, old.score) != (new.route, new.completed, new.score)
+        return moved or self.after.tasks != self.loop.tasks
 
     def _gives_up(self) -> str:
         if not self.news.aborted:
@@ -108,10 +105,10 @@ class Understanding:
         if state.route:
             return
         known = route_of(self.loop)
-        name = known.name if known else self.news.route or answers.route_in(texts.without_choices(self.text))
+        name = known.name if known else self.news.route
         if not name and self.in_turn:
-            name = UNREADABLE_ROUTE
-            self.notes.append(f"No route can be read from the answer; it is {name}.")
+            name = DEFAULT_ROUTE
+            self.notes.append(f"The answer names no route; it is {name}.")
         elif name and known is None:
             self.notes.append(f"The route is {name}.")
         self._set(replace(state, route=name))
@@ -123,11 +120,11 @@ class Understanding:
             self._keep_in_order()
 
     def _drop(self) -> None:
-        """Only a person may make the task smaller: an agent drops subtasks in the turn that carries their word."""
-        heard = self.loop.turn is not None and self.loop.turn.messages
+        """Only a person may make the task smaller: an agent drops subtasks only in a turn that carries a person's message."""
+        has_message = self.loop.turn is not None and self.loop.turn.messages
         known = {task.task_id for task in self.loop.tasks if not is_done(task)}
         wanted = [name for name in self.news.dropped if name in known]
-        if heard:
+        if has_message:
             self._change(*(TaskChange(name, remove=True) for name in wanted))
         elif wanted:
             self.notes.append(f"Only a person can drop subtasks: {', '.join(wanted[:10])} stay.")
@@ -152,18 +149,13 @@ class Understanding:
         if number is not None and self.news.done is not False:
             linear = route is not None and not route.loops and self.in_turn
             said |= {number} if self.news.done or linear else set()
-        if asked is None and route is None and self.news.done and self._chose_direct():
+        if asked is None and route is None and self.news.done and self.news.route == "direct":
             said.add(1)
         if asked is Phase.REVIEW and self.news.score is not None:
             self._take_review(self.news.score)
         for phase in sorted(said):
             self._complete(phase)
         self._complete_subtasks()
-
-    def _chose_direct(self) -> bool:
-        """Only who names the route knows that the task was to be done at once: a score by itself is no more than a plan."""
-        named = self.news.route or answers.route_named_in(texts.without_choices(self.text))
-        return named == state_of(self.after).route == "direct"
 
     def _take_summaries(self) -> None:
         state, number = state_of(self.after), current_phase(self.loop)
@@ -181,7 +173,7 @@ class Understanding:
 
     def _take_review(self, score: float) -> None:
         self._set(replace(state_of(self.after), score=score))
-        needed = passing_score(self.loop)
+        needed = options(self.loop).review_threshold
         route = route_of(self.loop)
         if route is None or score >= needed:
             return
@@ -220,55 +212,40 @@ class Understanding:
         score = self.news.score if phase_of(self.loop) is Phase.REVIEW else None
         if phase_of(self.loop) is Phase.REVIEW and score is None:
             self.notes.append("The review gave no score.")
-        return score is not None and score >= passing_score(self.loop)
+        return score is not None and score >= options(self.loop).review_threshold
 
     def _reopen(self) -> None:
-        """A subtask that is not done opens its phase again, and those after it: they are done, and reviewed, anew."""
+        """A subtask that is not done opens its phase again, and the phases after it."""
         route, state = route_of(self.after), state_of(self.after)
         if route is not None and not all(map(is_done, self.after.tasks)):
             self._set(replace(state, completed=tuple(number for number in state.completed if number < route.work)))
 
     def _complete_subtasks(self) -> None:
-        """All subtasks done is their phase done, said or not."""
+        """Completes the phase of the subtasks once all of them are done, even if the agent does not say so."""
         self._reopen()
         route, listed = route_of(self.after), self.after.tasks
         all_done = bool(listed) and all(map(is_done, listed))
         if all_done and route is not None and route.loops and current_phase(self.after) == route.work:
             self._complete(route.work)
 
-    def _loosen_circle(self) -> None:
-        """Subtasks that wait for each other: the agent is asked once to mend that; then one of them is begun all the same."""
-        stuck = tasks.circle(self.after.tasks)
-        state = state_of(self.after)
-        route = route_of(self.after)
-        if (
-            not stuck
-            or tasks.ready(self.after.tasks) is not None
-            or route is None
-            or current_phase(self.after) != route.work
-        ):
-            self._set(replace(state, told_of_circle=False))
-        elif not state.told_of_circle:
+    def _note_circle(self) -> None:
+        """Notes subtasks that can never be begun. The next prompt asks the agent to change their dependencies."""
+        route, stuck = route_of(self.after), tasks.circle(self.after.tasks)
+        at_work = route is not None and current_phase(self.after) == route.work
+        if stuck and at_work and tasks.ready(self.after.tasks) is None:
             self.notes.append(
                 f"These subtasks wait for each other, or for one that is not there: {', '.join(stuck[:10])}."
             )
-            self._set(replace(state, told_of_circle=True))
-        else:
-            first = stuck_task(self.after.tasks, stuck)
-            done = {task.task_id for task in self.after.tasks if is_done(task)}
-            self._change(TaskChange(first.task_id, depends_on=tuple(need for need in first.depends_on if need in done)))
-            self.notes.append(f"Subtask {first.task_id} is begun without those that it waits for.")
-            self._set(replace(state, told_of_circle=False))
 
     def _documents(self) -> dict[str, str]:
         title = self.loop.turn.label if self.loop.turn else ""
-        told = self.news.summaries.get(0, "")
+        summary = self.news.summaries.get(0, "")
         boxes = [
             f"- {change.task_id}: {(change.status or TaskStatus.PENDING).value}"
             for change in self.changes
             if not change.remove
         ]
-        lines = chain((f"\n## Round {self.loop.spend.iterations}: {title}\n",), [told] if told else [], boxes)
+        lines = chain((f"\n## Round {self.loop.spend.iterations}: {title}\n",), [summary] if summary else [], boxes)
         return {"progress.md": "\n".join(lines) + "\n"}
 
 

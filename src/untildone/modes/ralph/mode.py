@@ -1,4 +1,4 @@
-"""ralph: say it again until the promise."""
+"""ralph: repeat the task until the agent makes the promise."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from untildone.core.model import Answer, Context, Role, SessionUse
 class Ralph(PlainMode):
     name = "ralph"
     default_iterations: int | None = 5
+    claims_by_promise = True
+    runs_in_session = True
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
@@ -21,7 +23,7 @@ class Ralph(PlainMode):
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         promise = loop.settings.promise
-        return AnswerRead(claimed=promise is not None and has_promise(answer.text, promise, _told_so_far(loop)))
+        return AnswerRead(claimed=promise is not None and has_promise(answer.text, promise, _prompted_so_far(loop)))
 
 
 def _prompt(loop: Loop) -> str:
@@ -31,8 +33,8 @@ def _prompt(loop: Loop) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _told_so_far(loop: Loop) -> str:
-    """Everything in the prompts that may speak of the promise: repeating it is no claim."""
+def _prompted_so_far(loop: Loop) -> str:
+    """Everything in the prompts that may mention the promise: repeating it is no claim."""
     return "\n\n".join((*loop.asked, _how_to_claim(loop)))
 
 

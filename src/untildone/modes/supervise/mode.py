@@ -1,4 +1,4 @@
-"""supervise: each stop of the worker is a claim, and a supervisor decides whether it may."""
+"""supervise: each stop of the worker is a claim, and a supervisor decides whether it holds."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class Supervise(PlainMode):
     default_iterations: int | None = 20
     reviewed = True
     stays_open = True
+    hands_back = True
+    runs_in_session = True
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW

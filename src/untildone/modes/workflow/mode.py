@@ -11,11 +11,12 @@ from untildone import gates
 from untildone.core.actions import Ask, AwaitPerson
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import PlainMode
+from untildone.core.mode import FromFiles, PlainMode
 from untildone.core.model import EMPTY, Answer, Context, Outcome, Role, SessionUse, Task, TaskChange, TaskStatus
 from untildone.core.tasks import changed
 from untildone.modes.workflow import prompts as texts
 from untildone.modes.workflow.answers import MOST_TASKS, ActionAnswer, NotTheAnswer, parse, unfinished
+from untildone.modes.workflow.options import FILE, WorkflowOptions, from_files, options_of
 
 FAILURES_IN_A_ROW = 3
 KEPT = 10
@@ -30,6 +31,13 @@ class Workflow(PlainMode):
     name = "workflow"
     default_iterations: int | None = 10
     works_by_hand = True
+    files = (FILE,)
+
+    def options(self, loop: Loop) -> WorkflowOptions:
+        return options_of(loop.settings.options)
+
+    def from_files(self, texts: Mapping[str, str]) -> FromFiles:
+        return from_files(texts)
 
     def next(self, loop: Loop) -> Ask | AwaitPerson:
         action = None if loop.asks_person else choose(loop)
@@ -107,7 +115,7 @@ def _automatic(loop: Loop, state: Mapping[str, Any]) -> str:
 
 
 def prompt(loop: Loop, action: str) -> str:
-    instructions = dict(loop.settings.options.get("actions", {})).get(action) or texts.INSTRUCTIONS[action]
+    instructions = options_of(loop.settings.options).actions.get(action) or texts.INSTRUCTIONS[action]
     sections = {
         "LOOP CONTEXT": f"Loop ID: {loop.loop_id}\nState File: .loop/{loop.loop_id}.json\n"
         f"Progress Dir: .loop/{loop.loop_id}.progress\nIteration: {loop.next_iteration}",

@@ -1,0 +1,33 @@
+"""The texts of a project that replace the instructions of the mode workflow, one file an action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from untildone.core.hints import Any
+from untildone.core.mode import FromFiles
+from untildone.core.model import EMPTY
+from untildone.core.value import dataclass, field
+
+FILE = ".loop/actions/*.md"
+ACTIONS = "actions"
+"""Where the journal keeps the texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowOptions:
+    """The options of one loop."""
+
+    actions: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """Instructions that replace those of this package, by action."""
+
+
+def options_of(kept: Mapping[str, Any]) -> WorkflowOptions:
+    """The options as the journal keeps them, as a typed value."""
+    return WorkflowOptions(kept.get(ACTIONS) or EMPTY)
+
+
+def from_files(texts: Mapping[str, str]) -> FromFiles:
+    """The texts of the project, without empty ones."""
+    named = {path.rpartition("/")[2].removesuffix(".md"): text for path, text in texts.items()}
+    return FromFiles(options={ACTIONS: {name: text for name, text in named.items() if text.strip()}})
