@@ -14,9 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import any_json, check_error, damaged_bytes, misshapen, tried
 
-from untildone import settings
+from untildone import modes, settings
 from untildone.core.errors import UsageError
 from untildone.core.limits import Limit
+from untildone.modes.phases import skillpack
 from untildone.settings import Settings, guidance
 
 TOML = b"""\
@@ -150,11 +151,13 @@ def test_skillpackrc(told: Any, draws: st.DataObject | None) -> None:
     if draws is not None and draws.draw(st.booleans()):
         content = draws.draw(damaged_bytes(content))
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / guidance.SKILLPACK_FILE).write_bytes(content)
+        (Path(folder) / skillpack.FILE).write_bytes(content)
         try:
-            found = guidance.skillpack_loop(Path(folder))
+            found = guidance.from_files(modes.find("phases"), Path(folder))
         except UsageError as problem:
             check_error(problem)
             return
-    assert set(found) <= set(guidance.SKILLPACK_NAMES)
-    assert all(type(number) is int and 1 <= number <= Limit.ITERATIONS.row.most for number in found.values())
+    kept = found.options["skillpack"]
+    assert set(kept) <= set(skillpack.NAMES)
+    assert all(type(number) is int and 1 <= number <= Limit.ITERATIONS.row.most for number in kept.values())
+    assert (found.iterations, found.warn_from) == (kept.get("max_iterations"), kept.get("warning_threshold"))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from untildone import settings
+from untildone.core.mode import FromFiles
 from untildone.operations import loop_settings
 
 FILE = """
@@ -52,7 +53,7 @@ def planned(folder: Path, flags: dict[str, Any], variables: dict[str, str]) -> d
     loop = loop_settings.loop_settings(chosen, str(folder), environment)
     return {
         "promise": loop.promise,
-        "max_iterations": loop_settings.loop_budget(chosen, folder).iterations,
+        "max_iterations": loop_settings.loop_budget(chosen, FromFiles()).iterations,
         "model": loop.worker.model,
         "command": loop.worker.command,
         "permissions": loop.worker.permissions.value,

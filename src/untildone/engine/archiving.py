@@ -6,7 +6,7 @@ import json
 from functools import partial
 
 from untildone import modes
-from untildone.core import receipt
+from untildone.core import live_file, receipt
 from untildone.core.loop import Loop
 from untildone.core.value import replace
 from untildone.engine import programs
@@ -28,7 +28,7 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
     changes = replace(loop.changes, tree=None) if files is None else replace(loop.changes, files=len(files))
     live_state = modes.find(loop.settings.mode).live_state(replace(loop, changes=changes))
     if live_state is not None:
-        keep = partial(store.put_document, loop.loop_id, "ralph-delta.state.md")
+        keep = partial(store.put_document, loop.loop_id, live_file.KEPT_AS)
         store.live_file(loop.loop_id, place).retire(keep, live_state)
 
 

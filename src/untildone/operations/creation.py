@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from untildone import modes
 from untildone.core import rounds
 from untildone.core.errors import UsageError
 from untildone.core.events import LoopCreated, StartRequested
@@ -19,7 +20,7 @@ from untildone.core.value import dataclass, replace
 from untildone.engine import archiving
 from untildone.operations.cluster import poke
 from untildone.operations.loop_settings import loop_budget, loop_settings
-from untildone.settings import Settings
+from untildone.settings import Settings, guidance
 from untildone.store import Store, layout
 from untildone.system import disk
 from untildone.workspace.worktrees import create_worktree
@@ -55,7 +56,8 @@ def create(
     whether a supervisor reviews. `host` is the kind of host that will drive it, if that is known: in a cluster, agents and
     folders are on other machines. With `starts`, the loop is started as well.
     """
-    budget = loop_budget(chosen, folder)
+    files = guidance.from_files(modes.find(chosen.mode), folder)
+    budget = loop_budget(chosen, files)
     opening = _opening(task, budget)
     in_cluster = host is Host.CLUSTER
     if not in_cluster and not os.access(folder, os.W_OK):
@@ -64,7 +66,7 @@ def create(
         archiving.recover(store, *store.live_ids())
     loop_id = new_id(time.time())
     elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if hook_session else ()
-    wanted = loop_settings(chosen, str(folder), environment, elsewhere=elsewhere, reviewed=reviewed)
+    wanted = loop_settings(chosen, str(folder), environment, files=files, elsewhere=elsewhere, reviewed=reviewed)
     wanted = replace(wanted, hook_session=hook_session)
     if in_cluster:
         wanted = _for_cluster(wanted, chosen, store)

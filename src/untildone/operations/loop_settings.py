@@ -13,6 +13,7 @@ from untildone.core.agent import Agent
 from untildone.core.agent_io import Request
 from untildone.core.errors import AgentMissing
 from untildone.core.limits import Limit
+from untildone.core.mode import FromFiles, Mode
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.value import replace
 from untildone.settings import Settings, guidance
@@ -23,13 +24,16 @@ def loop_settings(
     folder: str,
     environment: Mapping[str, str] = os.environ,
     *,
+    files: FromFiles | None = None,
     elsewhere: Collection[Role] = (),
     reviewed: bool | None = None,
 ) -> LoopSettings:
-    """What was chosen, as the loop keeps it. The agents of roles that are `elsewhere` need not be on PATH here."""
+    """The settings as the loop keeps them. The agents of roles that are `elsewhere` need not be on PATH here."""
+    mode = modes.find(chosen.mode)
+    files = files or guidance.from_files(mode, Path(folder))
     worker = _choice(chosen, chosen.agent, environment, own=True, checked=Role.WORKER not in elsewhere)
     here = Role.SUPERVISOR not in elsewhere
-    reviewed = chosen.review or modes.find(chosen.mode).reviewed if reviewed is None else reviewed
+    reviewed = chosen.review or mode.reviewed if reviewed is None else reviewed
     return LoopSettings(
         mode=chosen.mode,
         worker=worker,
@@ -50,22 +54,15 @@ def loop_settings(
         commit=chosen.commit,
         group=chosen.group,
         retry_delay=chosen.retry_delay,
-        warn_from=_skillpack(chosen, Path(folder)).get("warning_threshold"),
+        warn_from=files.warn_from,
         supervisor_prompt=guidance.supervisor_text(Path(folder), environment) if reviewed else "",
-        options=_options(chosen, Path(folder)),
+        options=_options(chosen, mode, files),
     )
 
 
-def _options(chosen: Settings, folder: Path) -> dict[str, Any]:
-    """The options of the mode, read now so that the loop stays what it was created as."""
-    options: dict[str, Any] = {"route": chosen.route, "review_threshold": chosen.review_threshold}
-    options["actions"] = guidance.action_texts(folder)
-    return {**options, "skillpack": _skillpack(chosen, folder)}
-
-
-def _skillpack(chosen: Settings, folder: Path) -> dict[str, int]:
-    """The `loop` block of `.skillpackrc`, which is for loops in phases."""
-    return guidance.skillpack_loop(folder) if chosen.mode == "phases" else {}
+def _options(chosen: Settings, mode: Mode, files: FromFiles) -> dict[str, Any]:
+    """The options of the mode, as they are when the loop is created."""
+    return {**{option.name: getattr(chosen, option.name) for option in mode.declared_options}, **files.options}
 
 
 def _wanted(chosen: Settings, name: str, own: Any) -> Any:
@@ -78,23 +75,21 @@ def _loops(chosen: Settings) -> bool:
     return chosen.loop_enabled and (own is not False or chosen.insists_on("loop_enabled"))
 
 
-def loop_budget(chosen: Settings, folder: Path) -> Budget:
-    """What was said with flags, in settings or in `.skillpackrc`; else what the mode usually takes."""
-    minutes = _skillpack(chosen, folder).get("timeout_per_iteration_minutes")
-    usual = minutes * 60.0 if minutes else modes.find(chosen.mode).default_iteration_timeout
+def loop_budget(chosen: Settings, files: FromFiles) -> Budget:
+    """The limits of the settings; else those of the mode's files in the workspace; else those of the mode."""
+    usual = files.iteration_timeout or modes.find(chosen.mode).default_iteration_timeout
     said = Budget(**{limit.row.field: getattr(chosen, limit.row.setting) for limit in Limit})
-    iterations = _iterations(chosen, folder)
+    iterations = _iterations(chosen, files)
     return replace(said, iterations=iterations, iteration_timeout=said.iteration_timeout or usual)
 
 
-def _iterations(chosen: Settings, folder: Path) -> int | None:
+def _iterations(chosen: Settings, files: FromFiles) -> int | None:
     if not _loops(chosen):
         return 1
     wanted = _wanted(chosen, "max_iterations", settings.profile(chosen, chosen.agent).max_iterations)
     if wanted == "none":
         return None
-    usual = modes.find(chosen.mode).default_iterations
-    return wanted or _skillpack(chosen, folder).get("max_iterations") or usual
+    return wanted or files.iterations or modes.find(chosen.mode).default_iterations
 
 
 def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *, checked: bool) -> AgentChoice | None:

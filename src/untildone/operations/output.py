@@ -5,7 +5,9 @@ from __future__ import annotations
 from untildone import agents, modes
 from untildone.core.agent_io import Reader, Request
 from untildone.core.loop import Loop, session_key
+from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Role
+from untildone.core.option import Option
 
 
 def reader(choice: AgentChoice) -> Reader:
@@ -20,9 +22,14 @@ def session_command(loop: Loop) -> tuple[str, ...] | None:
     return agents.find(worker.agent).hand_back(session.session_id) if session else None
 
 
-def live_state(loop: Loop) -> str | None:
-    """The text of the loop's live state file, if its mode has one."""
-    return modes.find(loop.settings.mode).live_state(loop)
+def mode(name: str) -> Mode:
+    """The mode of that name; UsageError if there is none."""
+    return modes.find(name)
+
+
+def mode_options() -> tuple[tuple[str, Option], ...]:
+    """Every option of a mode, each with the name of its mode."""
+    return modes.options(modes.own_names())
 
 
 def agent_names() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from untildone.core.codec import timestamp
 from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.kinds import Host
+from untildone.core.live_file import KEPT_AS
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.store import (
@@ -297,7 +298,7 @@ class FileStore:
         # Read from the journal's start, this copy is right wherever its last entry lies.
         checkpoint.write(place / "checkpoint.json", checkpoint.Checkpoint(loop, 0), self.redactor)
         if live_state is not None:
-            disk.replace_file(place / "ralph-delta.state.md", self.redactor.text(live_state).encode("utf-8", "replace"))
+            disk.replace_file(place / KEPT_AS, self.redactor.text(live_state).encode("utf-8", "replace"))
         for old in sorted(folder.iterdir())[:-KEPT_CHECKPOINTS]:
             shutil.rmtree(old, ignore_errors=True)
 

@@ -8,12 +8,11 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from untildone.core.live_file import FOLDER, NAME, own_name
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
 from untildone.system import disk
 
-FOLDER = ".claude"
-NAME = "ralph-delta.local.md"
 LARGEST = 1 << 20
 _OWNER = re.compile(r"^[ \t]*[-*]?[ \t]*Task ID:[ \t]*(\S+)", re.MULTILINE)
 _LIVE = re.compile(r"^[ \t]*[-*]?[ \t]*Status:[ \t]*IN_PROGRESS\b", re.MULTILINE)
@@ -39,7 +38,7 @@ class LiveFile:
     @property
     def path(self) -> Path:
         """The usual name; with the loop's short id in it where another live loop of the folder has that name."""
-        own = self._folder / f"ralph-delta.{self._loop_id.rpartition('-')[2]}.local.md"
+        own = self._folder / own_name(self._loop_id)
         usual = self._folder / NAME
         return own if own.exists() or self._is_anothers(_text(usual)) else usual
 

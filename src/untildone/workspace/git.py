@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from untildone.core import live_file
 from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY
 from untildone.core.value import dataclass
@@ -15,7 +16,7 @@ from untildone.core.value import dataclass
 GIT_SECONDS = 300.0
 MANY_FILES = 1000
 """From this number of changed files on, git writes them into one pack: a file for each would take ten times as long."""
-OURS = (":(exclude,glob)**/.loop/**", ":(exclude,glob)**/.claude/ralph-delta*.local.md")
+OURS = (":(exclude,glob)**/.loop/**", f":(exclude,glob)**/{live_file.FOLDER}/{live_file.STEM}*{live_file.ENDING}")
 """Files that untildone itself writes into a workspace."""
 
 _SETTINGS = {

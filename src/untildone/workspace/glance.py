@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
+from untildone.core.live_file import is_live_file
 from untildone.system import disk
 from untildone.workspace.git import git, git_folders
 
@@ -93,7 +94,7 @@ def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
 
 
 def _is_live_state(name: bytes) -> bool:
-    return name.startswith(b"ralph-delta") and name.endswith(b".local.md")
+    return is_live_file(os.fsdecode(name))
 
 
 def _stamp(found: os.stat_result) -> Stamp:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 
+from untildone.core.live_file import is_live_file
 from untildone.workspace.glance import Stamp, stamp_of
 
 MOST_FILES = 200_000
@@ -44,4 +45,4 @@ def _entries_of(folder: bytes) -> list[tuple[bytes, bool]]:
 
 
 def _is_skipped(name: str) -> bool:
-    return name in SKIPPED or (name.startswith("ralph-delta") and name.endswith(".local.md"))
+    return name in SKIPPED or is_live_file(name)

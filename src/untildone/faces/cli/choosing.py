@@ -8,16 +8,16 @@ from untildone.core import budget as budgets
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
+from untildone.core.mode import LimitChoice
 from untildone.core.model import Outcome, Status
 from untildone.faces.cli import streams
 from untildone.faces.cli.driving import Driver
 from untildone.faces.cli.views import menus, page, summaries
 from untildone.faces.text.plain import one_line
-from untildone.operations import control, creation
+from untildone.operations import control, creation, output
 from untildone.operations.stores import Store
 
 CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
-SIMPLIFY, LEAVE = "simplify the task", "save and leave"
 MOST_OFFERED = 20
 
 
@@ -74,19 +74,21 @@ def drive_on(drives: Driver, store: Store, loop: Loop, *, patience: float = 0.0)
 
 
 def _wants_more(store: Store, loop: Loop) -> bool:
-    if loop.settings.mode != "phases" or loop.status is not Status.PAUSED:
+    choices = output.mode(loop.settings.mode).choices_at_limit
+    if not choices or loop.status is not Status.PAUSED:
         return False
     used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
     if not used_up:
         return False
     title = f"{' and '.join(gauge.limit.row.title for gauge in used_up)} limit reached"
     more = ", ".join(f"+{_more(gauge):,.10g} {gauge.limit.row.step_unit or gauge.limit.row.unit}" for gauge in used_up)
-    wish = menus.pick(title, menus.facts_at_limit(loop), (more, SIMPLIFY, LEAVE, GIVE_UP))
-    if wish == GIVE_UP:
+    lines = {more if choice is LimitChoice.MORE else choice.value: choice for choice in choices}
+    wish = lines.get(menus.pick(title, menus.facts_at_limit(loop), tuple(lines)) or "")
+    if wish is LimitChoice.GIVE_UP:
         summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
-    if wish == SIMPLIFY and (words := menus.ask("What may it leave out? ")):
+    if wish is LimitChoice.SIMPLIFY and (words := menus.ask("What may it leave out? ")):
         control.say(store, loop.loop_id, f"The task is simpler now: {words}")
-    elif wish != more:
+    elif wish is not LimitChoice.MORE:
         return False
     control.budget(store, loop.loop_id, *map(_raise, used_up))
     control.resume(store, loop.loop_id)

@@ -44,6 +44,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import FailureKind, GateResult, Outcome, Role, Urgency
 from untildone.core.value import dataclass
 from untildone.faces.text.plain import one_line
+from untildone.operations import output
 
 SHOWN_TAIL = 5
 
@@ -221,12 +222,12 @@ def _told(event: MessageSent | BudgetChanged | BudgetWarned) -> tuple[Line, ...]
 
 def _started(event: TurnStarted, loop: Loop) -> tuple[Line, ...]:
     who = Line(f"── {event.role.value} ({event.profile})", Kind.HEADER)
-    led = loop.settings.mode == "instruct"
+    leader = output.mode(loop.settings.mode).leader
     most = loop.budget.iterations
     left = None if most is None else max(0, most - event.iteration)
-    if led and event.role is Role.INSTRUCTOR and event.attempt == 1:
+    if leader is not Role.WORKER and event.role is leader and event.attempt == 1:
         return (Line(rounds.header(event.iteration + 1, left), Kind.HEADER), who)
-    if led or event.role is not Role.WORKER:
+    if leader is not Role.WORKER or event.role is not Role.WORKER:
         return (who,)
     if event.attempt > 1:
         return (Line(f"Round {event.iteration}, attempt {event.attempt} ({event.profile})", Kind.QUIET),)

@@ -9,6 +9,7 @@ from typing import Any
 
 from untildone.core.errors import UsageError
 from untildone.core.limits import Limit
+from untildone.operations import output
 
 Schema = Mapping[str, Any]
 
@@ -42,10 +43,11 @@ class Field:
     """Whether it may be left empty."""
 
 
+_MODE_OPTIONS = tuple(option.name for _, option in output.mode_options())
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Agent": ("mode", "agent", "route", "command", "model", "permissions", "context", "args"),
+    "Agent": ("mode", *_MODE_OPTIONS, "agent", "command", "model", "permissions", "context", "args"),
     "Loop Settings": ("loop_enabled", "max_iterations", "promise"),
-    "Gates": ("checks", "check_timeout", "require_change", "review", "review_threshold"),
+    "Gates": ("checks", "check_timeout", "require_change", "review"),
     "Budget": tuple(limit.row.setting for limit in Limit if limit is not Limit.ITERATIONS),
     "Other agents": ("supervisor", "instructor", "fallback_agent", "marker"),
     "Workspace": ("worktree", "commit", "interactive", "retry_delay"),

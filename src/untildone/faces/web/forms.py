@@ -12,6 +12,7 @@ from nicegui.elements.mixins.value_element import ValueElement
 from untildone.faces.web.fields import LOOP_ONLY, Field, Kind, meant, shown
 from untildone.faces.web.pieces import box, set_text, text
 from untildone.faces.web.texts import Texts
+from untildone.operations import output
 
 MOST_ON_SLIDER = 50
 USUAL_ROUNDS = 5
@@ -57,8 +58,7 @@ class Form:
         mode, agent = now.get("mode", ""), now.get("agent", "")
         rules = {
             **dict.fromkeys(LOOP_ONLY, loops),
-            "route": mode == "phases",
-            "review_threshold": mode == "phases",
+            **{option.name: mode == owner for owner, option in output.mode_options()},
             "command": agent == "command" or bool(now.get("command")),
             "notify_secret": bool(now.get("notify_webhook")),
         }

@@ -137,7 +137,7 @@ class Stop:
         return Next.LEAVE
 
     def _send_back(self, action: AskAgent) -> Next:
-        prompt = reinjection(self.loop, action)
+        prompt = self.stepper.mode.prompt_in_session(self.loop, action.ask)
         if self.stepper.note_edit() or not self.stepper.begin_turn(action, prompt, PromptReinjected(action.iteration)):
             return Next.GO_ON
         self._reply = Reply(block_reason=prompt)
@@ -200,8 +200,3 @@ class Stop:
         else:
             sessions.write(replace(self.note, told=True))
         return Reply(user_message=at_rest(self.loop))
-
-
-def reinjection(loop: Loop, action: AskAgent) -> str:
-    """The prompt that sends the agent back to work."""
-    return modes.find(loop.settings.mode).prompt_in_session(loop, action.ask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from untildone import gates
 from untildone.core import tasks
+from untildone.core.live_file import FOLDER, NAME
 from untildone.core.loop import Loop
 from untildone.core.model import Task, TaskStatus
 from untildone.modes.phases.live_file import PROMISE, TITLES, completed_work, pending_work, shown, subtask_count
@@ -54,7 +55,7 @@ MEND_GATES = "All phases are done, but it is not finished: see below. Do what is
 
 ANSWER = f"""When you are done for this turn, end your answer with one JSON object:
 {{"phase_done": true or false, "summary": "what you did, in a few lines"<more>}}
-The live state is in `.claude/` (usually `.claude/ralph-delta.local.md`; Task ID <loop>). You may keep it up to date: boxes, Completed
+The live state is in `{FOLDER}/` (usually `{FOLDER}/{NAME}`; Task ID <loop>). You may keep it up to date: boxes, Completed
 Phases, Completed Work. Where you are not allowed to, your answer is enough. `{PROMISE}` is written there once every phase and every
 subtask is done."""
 

@@ -31,17 +31,20 @@ def _loop_block(path: str, text: str) -> dict[str, int]:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UsageError(f"Cannot read {path}: {problem}.", "it must be a JSON object; fix or delete it") from None
+        raise UsageError(
+            f"Cannot read {path}: {problem}.", "it must be a JSON object; fix or delete the file"
+        ) from None
     block = whole.get("loop", {}) if isinstance(whole, dict) else None
     if not isinstance(block, dict):
         what = "'loop' in it" if isinstance(whole, dict) else "it"
-        raise UsageError(f"Cannot read {path}: {what} is no JSON object.", "fix or delete it")
+        raise UsageError(f"Cannot read {path}: {what} is no JSON object.", "fix or delete the file")
     return {name: _number(path, name, value) for name, value in block.items() if name in NAMES}
 
 
 def _number(path: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= Limit.ITERATIONS.row.most:
         raise UsageError(
-            f"'loop.{name}' in {path} is {str(value)[:60]!r}.", f"give a whole number from 1 to {Limit.ITERATIONS.row.most:,}"
+            f"'loop.{name}' in {path} is {str(value)[:60]!r}.",
+            f"give a whole number from 1 to {Limit.ITERATIONS.row.most:,}",
         )
     return value

@@ -16,6 +16,7 @@ from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError, UsageError
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.kinds import Host
+from untildone.core.live_file import KEPT_AS
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.secrets import Redactor
@@ -319,7 +320,7 @@ class PostgresStore:
         kept = checkpoint.encoded(checkpoint.Checkpoint(loop, 0), self.redactor).decode()
         documents.put(self.database, loop.loop_id, f"{place}/checkpoint.json", kept)
         if live_state is not None:
-            self.put_document(loop.loop_id, f"{place}/ralph-delta.state.md", live_state)
+            self.put_document(loop.loop_id, f"{place}/{KEPT_AS}", live_state)
         documents.keep_newest(self.database, loop.loop_id, "checkpoints", KEPT_CHECKPOINTS)
 
     def live_file(self, loop_id: str, workspace: str) -> LiveFile:

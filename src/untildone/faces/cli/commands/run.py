@@ -209,8 +209,10 @@ def created(store: Store, task: str, chosen: Settings, place: Path, host: Host =
 
 
 def for_terminal(chosen: Settings, *, asking: bool) -> Settings:
-    """An instructor at a terminal works with a person: no limit of rounds, and a question when it is done."""
-    if chosen.mode != "instruct" or not asking or not (sys.stdin and sys.stdin.isatty()):
+    """The settings of a mode that works with the person at a terminal: no limit of rounds, and a question when it is done."""
+    from untildone.operations import output
+
+    if not output.mode(chosen.mode).works_with_person or not asking or not (sys.stdin and sys.stdin.isatty()):
         return chosen
     usual = {"max_iterations": "none", "interactive": True}
     return chosen.model_copy(

@@ -1,4 +1,4 @@
-"""After a supervised loop is done, the person goes on in the agent's own session."""
+"""After a loop is done whose mode hands back, the person goes on in the agent's own session."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from untildone.operations import output
 
 
 def command_of(loop: Loop) -> tuple[str, ...] | None:
-    """What opens the worker's last session, for a supervised loop that is done; None: there is nothing to open."""
-    if loop.settings.mode != "supervise" or loop.outcome is None or loop.outcome.exit_code != 0:
+    """The command that opens the worker's last session; None: the loop is not done, or its mode does not hand back."""
+    if not output.mode(loop.settings.mode).hands_back or loop.outcome is None or loop.outcome.exit_code != 0:
         return None
     return output.session_command(loop)
 

@@ -69,19 +69,18 @@ def facts_at_limit(loop: Loop) -> tuple[str, ...]:
 
 
 def facts_of_unfinished(loop: Loop) -> tuple[str, ...]:
-    route = (loop.skill_state or {}).get("route")
+    variant = output.mode(loop.settings.mode).variant(loop)
     return (
         f"Task: {one_line(loop.title)}",
-        f"Mode: {loop.settings.mode}" + (f", route {route}" if route else ""),
+        f"Mode: {loop.settings.mode}" + (f", {variant}" if variant else ""),
         f"Progress: {where_it_stands(loop)}, iteration {summaries.rounds(loop)}",
         f"Last active: {timestamp(loop.updated_at)[:19].replace('T', ' ')} UTC",
     )
 
 
 def where_it_stands(loop: Loop) -> str:
-    """In a few words: the first of what the live state file calls pending, or the loop's status."""
-    text = output.live_state(loop) or ""
-    pending = text.partition("\n## Pending Work\n1. ")[2].partition("\n")[0]
+    """In a few words: what the mode says comes next, or the loop's status."""
+    pending = output.mode(loop.settings.mode).pending(loop)
     return pending or (loop.outcome.word if loop.outcome else loop.status.value)
 
 

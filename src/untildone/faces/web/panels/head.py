@@ -15,6 +15,7 @@ from untildone.faces.web.pieces import attempt, box, card, set_classes, set_text
 from untildone.faces.web.standing import chip_classes, standing
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.values import LoopView
+from untildone.operations import output
 
 
 class Head:
@@ -224,13 +225,14 @@ class Facts:
 
     def _facts(self, loop: Loop) -> list[tuple[str, str]]:
         t, chosen = self._t, loop.settings
+        by_promise = output.mode(chosen.mode).claims_by_promise
         facts = [(t("Loop"), loop.loop_id), (t("Task"), loop.description[:2000])]
         facts += [*_place(t, loop), (t("Agent"), _agent(loop))]
         facts += [(t("Machine"), machine)] if (machine := _machine(loop)) else []
         facts += [(t("Supervisor"), chosen.supervisor.profile)] if chosen.supervisor else []
         facts += [(t("Instructor"), chosen.instructor.profile)] if chosen.instructor else []
         facts += [(t("Checks"), "\n".join(chosen.checks))] if chosen.checks else []
-        facts += [(t("Promise"), chosen.promise)] if chosen.promise and chosen.mode == "ralph" else []
+        facts += [(t("Promise"), chosen.promise)] if chosen.promise and by_promise else []
         facts += [(t("Created"), pieces.clock(loop.created_at)), (t("Changed"), pieces.clock(loop.updated_at))]
         return [*facts, (t("At work"), duration(loop.spend.seconds))]
 
