@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from untildone.core.actions import Ask, AwaitPerson
-from untildone.core.events import AnswerRead
 from untildone.core.hints import Any, Protocol
-from untildone.core.loop import Loop
 from untildone.core.model import EMPTY, Answer, Role
 from untildone.core.option import Option
 from untildone.core.value import dataclass, field
+
+# The command line lists the options of the modes for its help and needs no loop for that.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.core.actions import Ask, AwaitPerson
+    from untildone.core.events import AnswerRead
+    from untildone.core.loop import Loop
 
 
 class LimitChoice(StrEnum):
@@ -122,6 +126,8 @@ class PlainMode:
         return ask.prompt
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:
+        from untildone.core.events import AnswerRead
+
         return AnswerRead(claimed=loop.claimed)
 
     def live_state(self, loop: Loop) -> str | None:

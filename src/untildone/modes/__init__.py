@@ -21,11 +21,17 @@ own_names = _REGISTRY.own_names
 
 def options(names: tuple[str, ...]) -> tuple[tuple[str, Option], ...]:
     """Every option of these modes, each with the name of its mode."""
-    return tuple((name, option) for name in names for option in _options(name))
+    own = own_names()
+    return tuple((name, option) for name in names for option in _options(name, is_own=name in own))
 
 
-def _options(name: str) -> tuple[Option, ...]:
-    if name not in own_names():
+def _options(name: str, *, is_own: bool) -> tuple[Option, ...]:
+    if not is_own:
         return find(name).declared_options
     declared: tuple[Option, ...] | None = _REGISTRY.part(name, "options", "OPTIONS")
     return declared or ()
+
+
+def in_session() -> tuple[str, ...]:
+    """The names of the modes whose loops can run inside a person's own agent session."""
+    return tuple(name for name in names() if find(name).runs_in_session)
