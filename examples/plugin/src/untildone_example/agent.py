@@ -1,0 +1,53 @@
+"""The agent `ticker`: how its program is called, and how its output is read. It starts nothing and reads no file."""
+
+from __future__ import annotations
+
+import json
+
+from untildone.core.agent import Capabilities
+from untildone.core.agent_io import AgentEvent, Invocation, Notice, Request, Said, ToolStarted
+from untildone.core.model import Answer, Failure, FailureKind
+
+
+class Ticker:
+    name = "ticker"
+    program = "ticker"
+    install = "pip install untildone-example"
+    capabilities = Capabilities()
+    hook = None
+    """The program has no stop hook."""
+
+    def invocation(self, request: Request) -> Invocation:
+        return Invocation(("ticker", *request.args), stdin=request.prompt.encode())
+
+    def reader(self, request: Request) -> TickerReader:
+        return TickerReader()
+
+    def hand_back(self, session_id: str) -> None:
+        """It has no sessions, so a person cannot open one."""
+        return
+
+
+class TickerReader:
+    def __init__(self) -> None:
+        self._answer = ""
+
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        """One line of output as events. A line that does not parse is a notice, never an exception."""
+        try:
+            parsed = json.loads(line)
+            event, text = parsed["event"], str(parsed["text"])
+        except (ValueError, KeyError, TypeError):
+            return (Notice(f"not understood: {line[:80].decode(errors='replace')}"),)
+        if event == "tool":
+            return (ToolStarted("ticker", text),)
+        self._answer = text
+        return (Said(text),)
+
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        failed = exit_code != 0 or not self._answer
+        failure = Failure(FailureKind.CRASHED, stderr_tail or f"exit code {exit_code}") if failed else None
+        return Answer(self._answer, failure=failure, exit_code=exit_code)
+
+
+AGENT = Ticker()
