@@ -137,7 +137,7 @@ def test_a_loop_whose_files_vanish_ends_with_a_sentence(cli: CommandLine, remove
     for path in root.glob(removed) if removed else [root]:
         shutil.rmtree(path)
     ended = finish(runner, patience=60)
-    assert (ended.code, "is gone: somebody removed" in ended.errors) == (6, True), ended.errors
+    assert (ended.code, "was deleted while the loop ran" in ended.errors) == (6, True), ended.errors
     assert "defect" not in ended.errors
     assert [pid for pid in pids if lives(pid)] == []
 

@@ -162,17 +162,17 @@ def test_an_id_never_leaves_its_folder(name: str) -> None:
 def test_a_part_of_an_id_means_the_one_loop_that_has_it(known: list[str], name: str) -> None:
     fits = [each for each in known if name in each]
     try:
-        meant = names.meant(name, tuple(known), "here")
+        resolved = names.resolve_id(name, tuple(known), "here")
     except UntilDoneError as problem:
         assert name not in known
         assert not name or len(fits) != 1
         check_error(problem)
         return
-    assert meant == name or fits == [meant]
-    assert names.meant(meant, tuple(known), "here") == meant, "a whole id means itself"
+    assert resolved == name or fits == [resolved]
+    assert names.resolve_id(resolved, tuple(known), "here") == resolved, "a whole id means itself"
 
 
 def test_the_last_loop_is_the_newest() -> None:
-    assert names.meant("last", ("a", "b"), "here") == "b"
+    assert names.resolve_id("last", ("a", "b"), "here") == "b"
     with pytest.raises(UsageError):
-        names.meant("last", (), "here")
+        names.resolve_id("last", (), "here")

@@ -20,7 +20,7 @@ from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status
 from untildone.operations.loop_table import LoopTable, Row
 from untildone.operations.loop_table.index import LoopIndex
-from untildone.store import Seen
+from untildone.store import Signatures
 from untildone.store.files import FileStore
 
 
@@ -168,7 +168,7 @@ class Meanwhile(FileStore):
 
     happens: Callable[[], object] = staticmethod(lambda: None)
 
-    def signatures(self) -> Seen:
+    def signatures(self) -> Signatures:
         seen = super().signatures()
         self.happens()
         return seen

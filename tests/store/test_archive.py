@@ -1,4 +1,4 @@
-"""Archiving: whatever moment it is cut off or joined by others at, the loop is in one place, whole, and found."""
+"""Archiving: after a crash or a concurrent call at any moment, the loop is complete, in one place, and readable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from untildone.core.errors import UsageError
 from untildone.core.events import MessageSent, Rested, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
-from untildone.store import Seen
+from untildone.store import Signatures
 from untildone.store.files import FileStore
 
 NAME = "loop-1"
@@ -56,8 +56,8 @@ def test_an_ended_loop_moves_to_the_history_with_receipt_and_report(store: FileS
 
 
 @pytest.mark.parametrize("moved", range(7))
-def test_archiving_that_was_cut_off_is_finished_by_the_next_call(store: FileStore, moved: int) -> None:
-    """Cut off before the folder was moved (0), after it (1), and after each of the checkpoint files."""
+def test_interrupted_archiving_is_completed_by_the_next_call(store: FileStore, moved: int) -> None:
+    """Interrupted before the folder was moved (0), after it (1), and after each of the checkpoint files."""
     loop = ended_loop(store)
     live, folder = store.root / f"{NAME}.progress", store.root / "history" / f"{timestamp(loop.created_at)[:10]}_{NAME}"
     (live / "receipt.json").write_text(RECEIPT)
@@ -75,7 +75,7 @@ def test_archiving_that_was_cut_off_is_finished_by_the_next_call(store: FileStor
     assert_archived(store, loop)
 
 
-def test_two_who_archive_and_one_who_speaks_do_not_hinder_each_other(store: FileStore) -> None:
+def test_two_archiving_processes_and_one_control_do_not_block_each_other(store: FileStore) -> None:
     names = [f"loop-{number:02d}" for number in range(12)]
     loops = {name: ended_loop(store, name) for name in names}
 
@@ -97,7 +97,7 @@ def test_two_who_archive_and_one_who_speaks_do_not_hinder_each_other(store: File
         assert_archived(store, journal.loop)
 
 
-def test_a_word_said_by_one_who_looked_before_the_move_is_kept(store: FileStore) -> None:
+def test_a_control_from_a_journal_opened_before_the_move_is_kept(store: FileStore) -> None:
     ended_loop(store)
     with closing(store.open(NAME)) as journal:
         store.archive(NAME, RECEIPT, REPORT)
@@ -106,7 +106,7 @@ def test_a_word_said_by_one_who_looked_before_the_move_is_kept(store: FileStore)
     assert not (store.root / f"{NAME}.progress").exists()
 
 
-def test_a_loop_is_not_taken_for_another_whose_name_ends_alike(store: FileStore) -> None:
+def test_a_loop_is_not_mistaken_for_one_whose_id_has_the_same_ending(store: FileStore) -> None:
     loops = {name: ended_loop(store, name) for name in ("b", "a_b", "c-a_b")}
     for name in ("a_b", "c-a_b"):
         store.archive(name, RECEIPT, REPORT)
@@ -117,7 +117,7 @@ def test_a_loop_is_not_taken_for_another_whose_name_ends_alike(store: FileStore)
     assert store.ids() == ("a_b", "b", "c-a_b")
 
 
-def test_a_history_that_a_person_moved_elsewhere_is_simply_not_there(store: FileStore) -> None:
+def test_a_history_folder_that_a_person_moved_away_is_empty(store: FileStore) -> None:
     ended_loop(store)
     store.archive(NAME, RECEIPT, REPORT)
     shutil.rmtree(store.root / "history")
@@ -125,7 +125,7 @@ def test_a_history_that_a_person_moved_elsewhere_is_simply_not_there(store: File
 
 
 @pytest.mark.parametrize("name", ["loop-20200131-000000000-abc123", "loop-2020-01-31", "any-name"])
-def test_an_archived_loop_is_found_whatever_day_its_id_tells(tmp_path: Path, name: str) -> None:
+def test_an_archived_loop_is_found_whatever_date_its_id_contains(tmp_path: Path, name: str) -> None:
     store = FileStore(tmp_path / ".loop", clock=lambda: 1794782647.0)
     loop = ended_loop(store, name)
     store.archive(name, RECEIPT, REPORT)
@@ -135,4 +135,4 @@ def test_an_archived_loop_is_found_whatever_day_its_id_tells(tmp_path: Path, nam
     assert store.load(name) == loop
     with pytest.raises(UsageError, match="already a loop"):
         store.create(loop_created(name))
-    assert store.signatures() == Seen({}, {each: store.signature(each) for each in (name, f"{name}-2")})
+    assert store.signatures() == Signatures({}, {each: store.signature(each) for each in (name, f"{name}-2")})

@@ -1,4 +1,4 @@
-"""Checkpoints: seldom enough, there at any moment, no larger after many iterations, and a quick way in."""
+"""Checkpoints: written rarely, readable at any moment, of constant cost after many iterations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def offset_in(path: Path) -> int:
     return int(json.loads(path.read_bytes())["journal_offset"])
 
 
-def test_the_file_has_what_programs_rely_on(store: FileStore) -> None:
+def test_the_file_has_the_documented_fields(store: FileStore) -> None:
     store.create(loop_created(NAME, "Mend the roof."))
     with store.lease(NAME) as journal:
         journal.append(StartRequested(), *iteration(1), *iteration(2))
@@ -53,7 +53,7 @@ def test_the_file_has_what_programs_rely_on(store: FileStore) -> None:
     assert (digest, name) == (sha256(path.read_bytes()).hexdigest(), path.name)
 
 
-def test_what_comes_too_quickly_is_written_once(store: FileStore, tmp_path: Path) -> None:
+def test_quickly_submitted_checkpoints_are_written_once(store: FileStore, tmp_path: Path) -> None:
     path = tmp_path / "loop.json"
     first, second, third = numbered(store.create(loop_created(NAME)), 3)
     writer = CheckpointWriter(lambda kept: checkpoint.write(path, kept, NO_SECRETS), pause=600)
@@ -66,8 +66,8 @@ def test_what_comes_too_quickly_is_written_once(store: FileStore, tmp_path: Path
     assert checkpoint.read(path) == (third, "")
 
 
-def test_a_writer_that_died_before_the_checksum_did_no_damage(store: FileStore, tmp_path: Path) -> None:
-    """Seed 1 of chaos, story 157: it was told as damage. What is truly damaged still is."""
+def test_a_writer_that_died_before_the_checksum_is_no_damage(store: FileStore, tmp_path: Path) -> None:
+    """Real damage is still reported."""
     path = tmp_path / "loop.json"
     first, second = numbered(store.create(loop_created(NAME)), 2)
     checkpoint.write(path, first, NO_SECRETS)
@@ -77,9 +77,9 @@ def test_a_writer_that_died_before_the_checksum_did_no_damage(store: FileStore, 
     new = checksum.read_bytes()
     checksum.write_bytes(old)
     assert checkpoint.read(path) == (first, "")
-    for content, told in ((path.read_bytes(), new[::-1]), (path.read_bytes()[:-9], new)):
+    for content, recorded in ((path.read_bytes(), new[::-1]), (path.read_bytes()[:-9], new)):
         path.write_bytes(content)
-        checksum.write_bytes(told)
+        checksum.write_bytes(recorded)
         assert checkpoint.read(path) == (first, "loop.json: the checksum file does not match")
 
 
@@ -92,7 +92,7 @@ def wait_for(path: Path) -> None:
     raise AssertionError(f"{path} was never written")
 
 
-def test_a_writer_that_was_given_nothing_writes_nothing(tmp_path: Path) -> None:
+def test_a_writer_without_a_checkpoint_writes_nothing(tmp_path: Path) -> None:
     CheckpointWriter(lambda kept: checkpoint.write(tmp_path / "loop.json", kept, NO_SECRETS)).close()
     assert list(tmp_path.iterdir()) == []
 
@@ -113,7 +113,7 @@ def write_all(path: Path, checkpoints: list[Checkpoint]) -> None:
         checkpoint.write(path, each, NO_SECRETS)
 
 
-def test_whoever_reads_while_it_is_written_finds_a_whole_one(store: FileStore, tmp_path: Path) -> None:
+def test_a_reader_gets_a_complete_checkpoint_while_one_is_written(store: FileStore, tmp_path: Path) -> None:
     path = tmp_path / "loop.json"
     checkpoints = numbered(store.create(loop_created(NAME)), 80)
     checkpoint.write(path, checkpoints[0], NO_SECRETS)
@@ -128,12 +128,12 @@ def test_whoever_reads_while_it_is_written_finds_a_whole_one(store: FileStore, t
 
 
 def counted() -> dict[str, int]:
-    """Bytes that this process has read and written so far, wherever to."""
+    """Bytes that this process has read and written so far."""
     return {name: int(count) for name, count in (line.split(": ") for line in COUNTED.read_text().splitlines())}
 
 
 def cost_of_iteration(store: FileStore, number: int) -> dict[str, int]:
-    """What one more run with one iteration reads and writes, from lease to release, and then a load."""
+    """Bytes read and written by one more run with one iteration, from lease to release, and a load."""
     before = counted() if COUNTED.exists() else {}
     with store.lease(NAME) as journal:
         journal.append(*iteration(number))
@@ -166,7 +166,7 @@ def test_the_cost_of_an_iteration_does_not_grow_with_those_before_it(store: File
     assert late["journal"] > 100 * most
 
 
-def test_what_follows_the_last_checkpoint_is_all_that_is_folded(store: FileStore) -> None:
+def test_only_entries_after_the_last_checkpoint_are_folded(store: FileStore) -> None:
     """A runner that died left some entries after its last checkpoint."""
     store.create(loop_created(NAME))
     with store.lease(NAME) as journal:

@@ -1,4 +1,4 @@
-"""Every value that is ever written down comes back as it was, and what has a wrong shape is refused in words."""
+"""Every value survives encoding and decoding, and a record of a wrong shape is refused with a message."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_every_entry_comes_back_from_its_line(kind: type, drawn: st.DataObject) 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @QUICK
 @given(drawn=st.data())
-def test_a_wrong_shape_is_refused_as_such(kind: type, drawn: st.DataObject) -> None:
-    """Some part of a good record is exchanged for something else: it is read, or refused with CodecError."""
+def test_a_wrong_shape_is_a_codec_error(kind: type, drawn: st.DataObject) -> None:
+    """Replace some part of a valid record: it is read, or refused with CodecError."""
     record = through_text(drawn.draw(values(kind)))
     spoiled = drawn.draw(with_one_part_changed(record))
     with suppress(CodecError):
@@ -103,7 +103,7 @@ def with_one_part_changed(record: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "record", "told"),
+    ("kind", "record", "message"),
     [
         (PauseRequested, [], "list where dict belongs"),
         (PauseRequested, {"urgency": "soon"}, "urgency: 'soon' is no Urgency"),
@@ -115,21 +115,21 @@ def with_one_part_changed(record: Any) -> st.SearchStrategy[Any]:
         (LoopCreated, {"loop_id": "x"}, "title"),
     ],
 )
-def test_a_refusal_says_what_and_where(kind: type, record: Any, told: str) -> None:
+def test_an_error_says_what_and_where(kind: type, record: Any, message: str) -> None:
     with pytest.raises(CodecError) as caught:
         from_json(kind, record)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_fields_of_a_later_version_are_passed_over_and_missing_ones_take_their_default() -> None:
+def test_fields_of_a_later_version_are_ignored_and_missing_ones_take_their_default() -> None:
     assert from_json(PauseRequested, {"mood": "bad"}) == PauseRequested()
 
 
-def test_outcomes_are_written_as_their_word() -> None:
+def test_outcomes_are_written_as_words() -> None:
     assert [to_json(outcome) for outcome in Outcome] == [outcome.word for outcome in Outcome]
 
 
-def test_a_rewording_of_text_leaves_fixed_forms_alone() -> None:
+def test_the_text_filter_does_not_change_enums_and_identifiers() -> None:
     event = PauseRequested()
     assert to_json(event, lambda _: "[hidden]") == to_json(event)
     assert to_json({"a": ("b", Outcome.PAUSED, 1)}, str.upper) == {"A": ["B", "paused", 1]}
@@ -145,7 +145,7 @@ def test_times_are_kept_to_the_microsecond(at: float) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_a_line_that_is_no_entry_is_refused_as_such(line: bytes) -> None:
+def test_an_invalid_line_is_a_damaged_line(line: bytes) -> None:
     with pytest.raises(DamagedLine):
         entry_of(unsealed(line))
 
@@ -162,7 +162,7 @@ def test_a_line_that_is_no_entry_is_refused_as_such(line: bytes) -> None:
         {"event": ["start_requested"], "seq": 1, "ts": "2026-01-01T00:00:00Z"},
     ],
 )
-def test_a_sealed_line_that_is_no_entry_is_refused_as_such(fields: dict[str, Any]) -> None:
+def test_a_sealed_line_without_an_entry_is_a_damaged_line(fields: dict[str, Any]) -> None:
     with pytest.raises(DamagedLine):
         entry_of(unsealed(sealed(compact(fields))))
 

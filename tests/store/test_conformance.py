@@ -1,4 +1,4 @@
-"""The file store is held to what every store must do."""
+"""The file store passes the conformance suite."""
 
 from __future__ import annotations
 

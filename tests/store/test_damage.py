@@ -1,4 +1,4 @@
-"""Torn, flipped, cut, exchanged and deleted files: what the journal or a checkpoint still knows is never lost."""
+"""Torn, flipped, truncated, replaced and deleted files: nothing is lost that the journal or a checkpoint still contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ITERATIONS = 8
 
 @dataclass(frozen=True)
 class Kept:
-    """A loop on disk, as it truly is."""
+    """A loop on disk, and its true state."""
 
     store: FileStore
     loop: Loop
@@ -52,7 +52,7 @@ class Kept:
         journal.close()
         return journal.repairs
 
-    def told_repairs(self) -> list[str]:
+    def recorded_repairs(self) -> list[str]:
         with closing(self.store.open(NAME)) as journal:
             events = [entry.event for entry in journal.entries()]
         return [event.detail for event in events if isinstance(event, StateRepaired)]
@@ -70,7 +70,7 @@ def drive(store: FileStore, *events: Event) -> Loop:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    """Some runs, so that there are backups, and words after the last checkpoint."""
+    """A loop with several runs, so that it has backups, and with entries after the last checkpoint."""
     store = FileStore(tmp_path / ".loop")
     store.create(loop_created(NAME))
     drive(store, StartRequested(), *(event for number in range(1, ITERATIONS - 1) for event in iteration(number)))
@@ -92,7 +92,7 @@ def assert_goes_on(kept: Kept) -> None:
 
 
 def without_runner(loop: Loop) -> Loop:
-    """Who drove the loop, and when, is not what is compared after it was driven once more."""
+    """The loop without its runner and times, which differ after another run."""
     return replace(loop, runner=None, seq=0, updated_at=0.0)
 
 
@@ -120,7 +120,7 @@ def test_a_torn_tail_is_dropped_wherever_it_was_torn(kept: Kept, tmp_path: Path)
             assert journal.repairs == []
 
 
-def test_a_torn_tail_is_left_alone_by_readers(kept: Kept) -> None:
+def test_readers_do_not_change_a_torn_tail(kept: Kept) -> None:
     content = kept.journal.read_bytes()[:-5]
     kept.journal.write_bytes(content)
     with closing(kept.store.open(NAME)) as journal:
@@ -129,7 +129,7 @@ def test_a_torn_tail_is_left_alone_by_readers(kept: Kept) -> None:
     assert kept.journal.read_bytes() == content
 
 
-def test_a_reader_follows_over_a_torn_tail_that_a_writer_replaces(kept: Kept) -> None:
+def test_a_reader_continues_after_a_writer_replaces_a_torn_tail(kept: Kept) -> None:
     with kept.journal.open("ab") as file:
         file.write(b'{"seq":9999,"torn":"' + b"x" * 3000)
     with closing(kept.store.open(NAME)) as reader, closing(kept.store.open(NAME)) as writer:
@@ -140,7 +140,7 @@ def test_a_reader_follows_over_a_torn_tail_that_a_writer_replaces(kept: Kept) ->
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_every_changed_byte_of_a_checkpoint_is_noticed_and_repaired(kept: Kept, part: int) -> None:
+def test_every_changed_byte_of_a_checkpoint_is_detected_and_repaired(kept: Kept, part: int) -> None:
     for path in (kept.checkpoint, kept.checksum):
         content = path.read_bytes()
         for at in range(part, len(content), 4):
@@ -153,7 +153,7 @@ def test_every_changed_byte_of_a_checkpoint_is_noticed_and_repaired(kept: Kept, 
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, -1])
-def test_a_checkpoint_of_another_length_is_noticed_and_repaired(kept: Kept, size: int) -> None:
+def test_a_checkpoint_of_another_length_is_detected_and_repaired(kept: Kept, size: int) -> None:
     content = kept.checkpoint.read_bytes()
     for spoiled in (content[:size], content + content, content + b"\n", b"\0" * len(content)):
         kept.checkpoint.write_bytes(spoiled)
@@ -162,26 +162,26 @@ def test_a_checkpoint_of_another_length_is_noticed_and_repaired(kept: Kept, size
 
 
 @pytest.mark.parametrize("damaged", range(1, 5))
-def test_backups_stand_in_one_after_the_other(kept: Kept, damaged: int) -> None:
+def test_the_newest_intact_backup_is_used(kept: Kept, damaged: int) -> None:
     paths = [kept.checkpoint, *kept.backups]
     assert len(paths) == 4
     for path in paths[:damaged]:
         path.write_bytes(flipped(path.read_bytes(), 40, 0x01))
     assert kept.store.load(NAME) == kept.loop
-    (told,) = kept.repairs()
-    assert told.count("does not match") == damaged
+    (repair,) = kept.repairs()
+    assert repair.count("does not match") == damaged
 
 
-def test_a_deleted_checkpoint_is_made_again(kept: Kept) -> None:
+def test_a_deleted_checkpoint_is_recreated(kept: Kept) -> None:
     kept.checkpoint.unlink()
     assert kept.store.load(NAME) == kept.loop
-    assert kept.repairs() == [f"{NAME}.json: it is missing"]
+    assert kept.repairs() == [f"{NAME}.json: the file is missing"]
     assert_goes_on(kept)
     assert kept.checkpoint.exists()
-    assert kept.told_repairs() == [f"{NAME}.json: it is missing"]
+    assert kept.recorded_repairs() == [f"{NAME}.json: the file is missing"]
 
 
-def test_a_deleted_checksum_is_noticed(kept: Kept) -> None:
+def test_a_deleted_checksum_is_detected(kept: Kept) -> None:
     kept.checksum.unlink()
     assert kept.store.load(NAME) == kept.loop
     assert kept.repairs() == [f"{NAME}.json: its checksum file is missing"]
@@ -222,10 +222,10 @@ def test_the_checkpoint_alone_is_enough(kept: Kept, with_folder: bool) -> None:
     assert after.spend == true.spend
     assert after.seq > true.seq
     assert kept.store.load(NAME) == after
-    assert "bytes are left" in kept.told_repairs()[0]
+    assert "bytes are left" in kept.recorded_repairs()[0]
 
 
-def test_backups_alone_are_enough_for_what_they_knew(kept: Kept) -> None:
+def test_backups_alone_are_enough_for_the_state_they_contain(kept: Kept) -> None:
     for path in (kept.checkpoint, kept.checksum):
         path.unlink()
     shutil.rmtree(kept.journal.parent)
@@ -243,7 +243,7 @@ def test_a_flipped_byte_in_a_line_that_a_checkpoint_covers_changes_nothing(kept:
     assert kept.store.load(NAME).spend == kept.loop.spend
 
 
-def test_a_flipped_byte_in_a_line_that_nothing_covers_is_told_and_costs_that_line_only(kept: Kept) -> None:
+def test_a_flipped_byte_in_a_line_that_nothing_covers_is_reported_and_loses_that_line_only(kept: Kept) -> None:
     content = kept.journal.read_bytes()
     start = content.rindex(b"\n", 0, content.index(b'"text":"two"')) + 1
     end = content.index(b"\n", start)
@@ -252,13 +252,13 @@ def test_a_flipped_byte_in_a_line_that_nothing_covers_is_told_and_costs_that_lin
         damaged = kept.store.load(NAME)
         assert damaged.inbox == ("one", "three")
         assert (damaged.spend, damaged.seq) == (kept.loop.spend, kept.loop.seq)
-        (told,) = kept.repairs()
-        assert "the checksum does not match" in told
+        (repair,) = kept.repairs()
+        assert "the checksum does not match" in repair
     assert_goes_on(kept)
-    assert "the checksum does not match" in kept.told_repairs()[0]
+    assert "the checksum does not match" in kept.recorded_repairs()[0]
 
 
-def test_a_flipped_line_end_is_told_and_costs_the_two_lines_only(kept: Kept) -> None:
+def test_a_flipped_line_end_is_reported_and_loses_two_lines_only(kept: Kept) -> None:
     content = kept.journal.read_bytes()
     line_end = content.index(b"\n", content.index(b'"text":"one"'))
     kept.journal.write_bytes(flipped(content, line_end, 0x04))
@@ -268,7 +268,9 @@ def test_a_flipped_line_end_is_told_and_costs_the_two_lines_only(kept: Kept) -> 
 
 
 @pytest.mark.parametrize("line", [1, 2, 7, 15, -3, -1])
-def test_a_flipped_byte_without_any_checkpoint_costs_no_iteration_that_later_lines_know(kept: Kept, line: int) -> None:
+def test_a_flipped_byte_without_any_checkpoint_loses_no_iteration_that_later_lines_contain(
+    kept: Kept, line: int
+) -> None:
     for path in kept.root.glob(f"{NAME}.json*"):
         path.unlink()
     lines = kept.journal.read_bytes().splitlines(keepends=True)
@@ -276,12 +278,12 @@ def test_a_flipped_byte_without_any_checkpoint_costs_no_iteration_that_later_lin
     kept.journal.write_bytes(b"".join(lines))
     damaged = kept.store.load(NAME)
     assert damaged.spend.iterations == ITERATIONS
-    assert any("does not match" in told for told in kept.repairs())
+    assert any("does not match" in repair for repair in kept.repairs())
     assert_goes_on(kept)
     assert kept.store.load(NAME).spend.iterations == ITERATIONS
 
 
-def test_a_line_taken_out_is_told(kept: Kept) -> None:
+def test_a_missing_line_is_reported(kept: Kept) -> None:
     lines = kept.journal.read_bytes().splitlines(keepends=True)
     kept.journal.write_bytes(b"".join([*lines[:-2], lines[-1]]))
     assert kept.store.load(NAME).inbox == ("one", "three")
@@ -290,7 +292,7 @@ def test_a_line_taken_out_is_told(kept: Kept) -> None:
     assert_goes_on(kept)
 
 
-def test_a_line_that_is_there_twice_counts_once(kept: Kept) -> None:
+def test_a_duplicated_line_counts_once(kept: Kept) -> None:
     lines = kept.journal.read_bytes().splitlines(keepends=True)
     kept.journal.write_bytes(b"".join([*lines, lines[-1], lines[-2]]))
     assert kept.store.load(NAME) == kept.loop
@@ -299,7 +301,7 @@ def test_a_line_that_is_there_twice_counts_once(kept: Kept) -> None:
     assert_goes_on(kept)
 
 
-def test_without_its_first_line_and_any_checkpoint_the_loss_is_said_in_one_sentence(kept: Kept) -> None:
+def test_without_its_first_line_and_any_checkpoint_the_loss_is_reported_in_one_sentence(kept: Kept) -> None:
     for path in kept.root.glob(f"{NAME}.json*"):
         path.unlink()
     (kept.journal.parent / "created.json").unlink()
@@ -313,7 +315,7 @@ def test_without_its_first_line_and_any_checkpoint_the_loss_is_said_in_one_sente
 
 
 @pytest.mark.parametrize("lines_left", [1, 5, 12])
-def test_an_older_copy_of_the_journal_does_not_turn_time_back(kept: Kept, lines_left: int) -> None:
+def test_an_older_copy_of_the_journal_does_not_revert_the_loop(kept: Kept, lines_left: int) -> None:
     drive(kept.store)
     true = kept.store.load(NAME)
     lines = kept.journal.read_bytes().splitlines(keepends=True)
@@ -324,10 +326,10 @@ def test_an_older_copy_of_the_journal_does_not_turn_time_back(kept: Kept, lines_
     assert after.spend.iterations == true.spend.iterations + 1
     assert after.seq > true.seq
     assert kept.store.load(NAME) == after
-    assert "bytes are left" in kept.told_repairs()[0]
+    assert "bytes are left" in kept.recorded_repairs()[0]
 
 
-def test_control_after_an_older_copy_of_the_journal_is_heard(kept: Kept) -> None:
+def test_control_after_an_older_copy_of_the_journal_takes_effect(kept: Kept) -> None:
     drive(kept.store)
     true = kept.store.load(NAME)
     lines = kept.journal.read_bytes().splitlines(keepends=True)
@@ -340,7 +342,7 @@ def test_control_after_an_older_copy_of_the_journal_is_heard(kept: Kept) -> None
     assert without_runner(replace(after, inbox=true.inbox, asked=true.asked)) == without_runner(true)
 
 
-def test_damage_that_a_runner_meets_on_its_way_is_written_down(kept: Kept) -> None:
+def test_damage_that_a_runner_detects_is_recorded(kept: Kept) -> None:
     with kept.store.lease(NAME) as runner:
         with kept.journal.open("ab") as file:
             file.write(b"not an entry\n")
@@ -349,12 +351,12 @@ def test_damage_that_a_runner_meets_on_its_way_is_written_down(kept: Kept) -> No
         assert [entry.event for entry in runner.catch_up()] == [MessageSent("heard all the same")]
         runner.append(*iteration(ITERATIONS + 1))
         truth = runner.loop
-    assert "does not match" in kept.told_repairs()[0]
+    assert "does not match" in kept.recorded_repairs()[0]
     assert kept.store.load(NAME) == truth
 
 
-def test_a_word_that_takes_the_place_of_damage_still_reaches_those_who_read_before(kept: Kept) -> None:
-    """They know the entry that was damaged: a new one must not look like that one."""
+def test_a_control_after_damage_reaches_journals_that_read_the_line_before(kept: Kept) -> None:
+    """They have folded the damaged entry, so a new entry must not reuse its number."""
     with closing(kept.store.open(NAME)) as reader:
         content = kept.journal.read_bytes()
         kept.journal.write_bytes(flipped(content, len(content) - 20, 0x01))
@@ -364,15 +366,15 @@ def test_a_word_that_takes_the_place_of_damage_still_reaches_those_who_read_befo
         assert reader.loop.inbox == ("one", "two", "three", "after the damage")
 
 
-def test_drafts_of_a_writer_that_died_are_cleared_away(kept: Kept) -> None:
+def test_temp_files_of_a_writer_that_died_are_deleted(kept: Kept) -> None:
     draft = kept.root / f"{NAME}.json.4194305.tmp"
     draft.write_bytes(b"half")
     drive(kept.store)
     assert not list(kept.root.glob("*.tmp"))
 
 
-def test_a_damaged_line_is_told_once_however_often_it_is_read_again(kept: Kept) -> None:
-    """A runner that dies before its first checkpoint leaves the next one to read the same line."""
+def test_a_damaged_line_is_recorded_once(kept: Kept) -> None:
+    """Even if a runner dies before its first checkpoint, so that the next one reads the line again."""
     files = {path: path.read_bytes() for path in (kept.checkpoint, kept.checksum)}
     content = kept.journal.read_bytes()
     kept.journal.write_bytes(flipped(content, content.index(b'"text":"two"'), 0x04))
@@ -380,11 +382,11 @@ def test_a_damaged_line_is_told_once_however_often_it_is_read_again(kept: Kept) 
         drive(kept.store, MessageSent("and on"))
         for path, old in files.items():
             path.write_bytes(old)
-    assert len(kept.told_repairs()) == 1
+    assert len(kept.recorded_repairs()) == 1
 
 
-def test_of_a_lost_beginning_only_what_is_damaged_is_told(kept: Kept) -> None:
-    """Found by chaos, seed 3, story 6: every line after it was called damaged as well, and the first one twice."""
+def test_after_a_lost_beginning_only_damaged_lines_are_reported(kept: Kept) -> None:
+    """Not every line after it, and the first one once only."""
     for path in (kept.checkpoint, kept.checksum, *kept.backups):
         path.unlink()
     kept.journal.write_bytes(flipped(kept.journal.read_bytes(), 40, 0x04))
@@ -394,8 +396,8 @@ def test_of_a_lost_beginning_only_what_is_damaged_is_told(kept: Kept) -> None:
     assert kept.store.load(NAME).inbox == kept.loop.inbox
 
 
-def test_an_entry_that_ends_where_the_checkpoint_does_is_not_taken_for_known(kept: Kept) -> None:
-    """Found by fuzzing: entries were cut off, and what was said then filled just their place."""
+def test_entries_rewritten_in_place_of_truncated_ones_are_read(kept: Kept) -> None:
+    """Entries were truncated, and new entries end at the same offset."""
     known, _ = checkpoint.read(kept.checkpoint)
     assert known is not None
     whole = b"".join(kept.journal.read_bytes()[: known.offset].splitlines(keepends=True)[:-3])

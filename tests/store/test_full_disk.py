@@ -1,4 +1,4 @@
-"""A disk that is full, and a folder that may not be written: said in a sentence, nothing lost, and on it goes when it is mended."""
+"""A full disk and a read-only folder: reported in a sentence, nothing lost, and the loop continues when it is fixed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FullDisk:
 
 
 class SizeLimit:
-    """No file may grow beyond a size: what there is without the right to mount a small disk."""
+    """A limit on file sizes, which needs no permission to mount a small disk."""
 
     def __init__(self, place: Path) -> None:
         self._usual = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -106,7 +106,7 @@ def live_through_shortage(connection: Connection, place: Path, shortage: Shortag
 
 
 def end_in_shortage(connection: Connection, place: Path, shortage: Shortage) -> None:
-    """The runner comes to its end while no checkpoint can be written."""
+    """The runner ends while no checkpoint can be written."""
     store, short = FileStore(place / ".loop"), shortage(place)
     store.create(loop_created(NAME))
     with store.lease(NAME) as runner:
@@ -144,7 +144,7 @@ def shortage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shortag
             yield chosen
 
 
-def test_a_full_disk_is_told_and_lived_through(tmp_path: Path, shortage: Shortage) -> None:
+def test_a_full_disk_is_reported_and_survived(tmp_path: Path, shortage: Shortage) -> None:
     with process(live_through_shortage, tmp_path, shortage) as (_, connection):
         sentence, hint, went_on = heard(connection)
     words = "The disk is full" if shortage is FullDisk else "File too large"
@@ -159,7 +159,7 @@ def test_a_loop_may_end_while_the_disk_is_full(tmp_path: Path, shortage: Shortag
         assert heard(connection) == "the same"
 
 
-def test_a_loop_that_does_not_fit_on_the_disk_is_not_half_there(tmp_path: Path, shortage: Shortage) -> None:
+def test_a_loop_that_does_not_fit_on_the_disk_is_not_created(tmp_path: Path, shortage: Shortage) -> None:
     with process(create_in_shortage, tmp_path, shortage) as (_, connection):
         sentence, ids = heard(connection)
     assert "cannot" in sentence.lower()
@@ -167,22 +167,22 @@ def test_a_loop_that_does_not_fit_on_the_disk_is_not_half_there(tmp_path: Path, 
 
 
 def use_without_permission(connection: Connection, place: Path) -> None:
-    """With paths relative to the place, as a person who is not its owner may not come there from above."""
+    """Uses relative paths, because a user who is not the owner may not have access to the parent folders."""
     os.chdir(place)
     store = FileStore(Path(".loop"))
     if os.geteuid() == 0:
         os.seteuid(65534)
-    told = []
+    sentences = []
     for use in (lambda: store.create(loop_created("loop-2")), lambda: store.lease(NAME).__enter__()):
         with pytest.raises(StoreError) as caught:
             use()
-        told.append(caught.value.sentence)
+        sentences.append(caught.value.sentence)
     with closing(store.open(NAME)) as journal:
         with pytest.raises(StoreError) as caught:
             journal.append(MessageSent("hello"))
-        told.append(caught.value.sentence)
+        sentences.append(caught.value.sentence)
         entries = len(list(journal.entries()))
-    connection.send((told, entries, store.load(NAME), store.is_driven(NAME), store.ids()))
+    connection.send((sentences, entries, store.load(NAME), store.is_driven(NAME), store.ids()))
 
 
 def test_a_folder_that_may_only_be_read_can_be_read(tmp_path: Path) -> None:
@@ -193,9 +193,9 @@ def test_a_folder_that_may_only_be_read_can_be_read(tmp_path: Path) -> None:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
         with process(use_without_permission, tmp_path) as (_, connection):
-            told, entries, loaded, driven, ids = heard(connection)
+            sentences, entries, loaded, driven, ids = heard(connection)
     finally:
         for path in everything:
             path.chmod(0o755 if path.is_dir() else 0o644)
-    assert all("Cannot write" in sentence and "Permission denied" in sentence for sentence in told)
+    assert all("Cannot write" in sentence and "Permission denied" in sentence for sentence in sentences)
     assert (entries, loaded, driven, ids) == (1, loop, False, (NAME,))

@@ -1,4 +1,4 @@
-"""The live state file in the workspace: whose it is, what counts as an edit, and where it goes in the end."""
+"""The live state file in the workspace: its owner, what counts as an edit, and its end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def state(loop_id: str = FIRST, status: str = "IN_PROGRESS", more: str = "") -> 
     return f"# Delta Loop State\n\n## Meta\n- Task ID: {loop_id}\n\n## Iteration\n- Status: {status}\n{more}"
 
 
-def test_what_was_written_is_no_edit_and_what_others_write_is(desk: Desk) -> None:
+def test_only_text_written_by_others_is_an_edit(desk: Desk) -> None:
     live = desk.live()
     live.write(state())
     assert live.path == desk.usual
@@ -53,11 +53,11 @@ def test_what_was_written_is_no_edit_and_what_others_write_is(desk: Desk) -> Non
     assert desk.live().edited() == live.edited(), "another runner sees the same"
 
 
-def test_an_edit_is_one_until_it_has_been_seen(desk: Desk) -> None:
+def test_an_edit_counts_until_it_is_accepted(desk: Desk) -> None:
     live = desk.live()
     live.write(state())
     desk.usual.write_text("mine")
-    live.seen("mine")
+    live.accept("mine")
     assert live.edited() is None
     desk.usual.write_text("mine again")
     assert live.edited() == Edit("mine again", "mine")
@@ -75,7 +75,7 @@ def test_a_deleted_file_is_no_edit_and_is_written_again(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "USER_ABORT"])
-def test_what_an_ended_loop_left_behind_is_no_edit_and_is_written_over(desk: Desk, status: str) -> None:
+def test_the_file_of_an_ended_loop_is_no_edit_and_is_overwritten(desk: Desk, status: str) -> None:
     desk.live(SECOND).write(state(SECOND, status))
     live = desk.live()
     assert live.edited() is None
@@ -96,7 +96,7 @@ def test_another_live_loop_keeps_the_usual_name(desk: Desk, other: str) -> None:
     assert live.edited() is None
 
 
-def test_two_that_start_at_the_same_moment_end_up_apart(desk: Desk) -> None:
+def test_two_loops_that_start_at_the_same_moment_get_two_files(desk: Desk) -> None:
     first, second = desk.live(FIRST), desk.live(SECOND)
     first.write(state(FIRST))
     desk.usual.write_text(state(SECOND))
@@ -107,7 +107,7 @@ def test_two_that_start_at_the_same_moment_end_up_apart(desk: Desk) -> None:
     assert (first.edited(), second.edited()) == (None, None)
 
 
-def test_an_agent_that_spoils_the_owners_line_does_not_make_it_a_strangers_file(desk: Desk) -> None:
+def test_a_file_whose_owner_line_an_agent_changed_stays_ours(desk: Desk) -> None:
     live = desk.live()
     live.write(state())
     desk.usual.write_text(state("my-task"))
@@ -123,7 +123,7 @@ def test_no_secret_reaches_the_file_or_its_copy(desk: Desk) -> None:
     edit = live.edited()
     assert edit is not None
     assert SECRET not in edit.text
-    live.seen(edit.text)
+    live.accept(edit.text)
     assert live.edited() is None
     copies = [path for path in desk.folder.rglob("*") if path.is_file() and path != desk.usual]
     assert copies
@@ -138,11 +138,11 @@ def test_any_bytes_are_read(desk: Desk, content: bytes) -> None:
     edit = live.edited()
     assert edit is not None
     assert edit.text == content[:LARGEST].decode("utf-8", "replace")
-    live.seen(edit.text)
+    live.accept(edit.text)
     assert live.edited() is None
 
 
-def test_what_is_no_file_is_not_waited_for(desk: Desk) -> None:
+def test_a_path_that_is_no_regular_file_does_not_block(desk: Desk) -> None:
     live = desk.live()
     live.write(state())
     desk.usual.unlink()
@@ -152,13 +152,13 @@ def test_what_is_no_file_is_not_waited_for(desk: Desk) -> None:
     assert desk.usual.read_text() == state()
 
 
-def test_a_folder_that_cannot_be_made_is_one_sentence(desk: Desk) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_in_one_sentence(desk: Desk) -> None:
     (desk.workspace / ".claude").write_text("a file")
     with pytest.raises(StoreError, match=r"Cannot use .*\.claude"):
         desk.live().write(state())
 
 
-def test_in_the_end_it_goes_to_the_history(desk: Desk, tmp_path: Path) -> None:
+def test_the_file_of_an_ended_loop_moves_to_the_history(desk: Desk, tmp_path: Path) -> None:
     live = desk.live()
     live.write(state())
     live.retire((tmp_path / "ralph-delta.state.md").write_text, state(status="COMPLETED", more=SECRET))

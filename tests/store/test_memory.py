@@ -1,4 +1,4 @@
-"""A store that remembers does all that one does that reads everything again, and sees what others write."""
+"""A store with a cache behaves like one without, and reads the entries of other processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TestRememberingStore(StoreConformance):
         return partial(remembering, tmp_path / ".loop")
 
 
-def test_what_others_write_is_seen(tmp_path: Path) -> None:
+def test_entries_of_other_processes_are_read(tmp_path: Path) -> None:
     ours, theirs = remembering(tmp_path / ".loop"), FileStore(tmp_path / ".loop")
     ours.create(loop_created("loop-1"))
     for number in range(3):
@@ -35,7 +35,7 @@ def test_what_others_write_is_seen(tmp_path: Path) -> None:
         assert ours.load("loop-1") == theirs.load("loop-1")
 
 
-def test_a_journal_that_was_cut_is_read_again(tmp_path: Path) -> None:
+def test_a_truncated_journal_is_read_again(tmp_path: Path) -> None:
     store = remembering(tmp_path / ".loop")
     store.create(loop_created("loop-1"))
     journal = store.progress("loop-1") / "execution.log.jsonl"
@@ -49,7 +49,7 @@ def test_a_journal_that_was_cut_is_read_again(tmp_path: Path) -> None:
         assert "bytes are left" in opened.repairs[0]
 
 
-def test_what_is_deleted_is_forgotten(tmp_path: Path) -> None:
+def test_a_deleted_loop_leaves_the_cache(tmp_path: Path) -> None:
     store = remembering(tmp_path / ".loop")
     store.create(loop_created("loop-1"))
     store.load("loop-1")
@@ -61,7 +61,7 @@ def test_what_is_deleted_is_forgotten(tmp_path: Path) -> None:
     assert store.load("loop-1").description == "Another."
 
 
-def test_only_so_many_are_remembered() -> None:
+def test_the_cache_is_bounded() -> None:
     memory = Memory(most=2)
     store = FileStore(Path("nowhere"), memory=memory)
     assert store.memory is memory

@@ -1,4 +1,4 @@
-"""The Postgres store is held to what every store must do."""
+"""The Postgres store passes the conformance suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the database is asked: once for a long list, hardly ever by those who wait, and who waits hears at once."""
+"""The number of queries: few for a long list, hardly any while waiting; and notices arrive at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOOPS = 1000
 
 @pytest.fixture
 def statements(postgres: Cluster, database: str) -> Callable[[], int]:
-    """Counts what the database was asked so far."""
+    """Returns the number of queries so far."""
     name = database.rpartition("/")[2]
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} SET log_statement = 'all'".encode())
@@ -52,7 +52,7 @@ def store(statements: Callable[[], int], database: str, tmp_path: Path) -> Itera
     store.close()
 
 
-def test_a_thousand_loops_are_listed_by_a_handful_of_questions(
+def test_a_thousand_loops_are_listed_with_a_handful_of_queries(
     database: str, store: PostgresStore, statements: Callable[[], int]
 ) -> None:
     names = [f"loop-{number:04d}" for number in range(LOOPS)]
@@ -71,7 +71,7 @@ def test_a_thousand_loops_are_listed_by_a_handful_of_questions(
     assert 0 < statements() - before <= 6
 
 
-def test_loops_to_drive_are_found_by_one_question_unless_an_older_untildone_wrote_since(
+def test_loops_to_drive_need_one_query_unless_an_older_version_wrote_since(
     database: str, store: PostgresStore, statements: Callable[[], int]
 ) -> None:
     for number in range(20):
@@ -89,7 +89,7 @@ def test_loops_to_drive_are_found_by_one_question_unless_an_older_untildone_wrot
     assert statements() - before <= 3
 
 
-def test_whoever_waits_hardly_asks(store: PostgresStore, statements: Callable[[], int]) -> None:
+def test_waiting_needs_hardly_any_query(store: PostgresStore, statements: Callable[[], int]) -> None:
     store.create(loop_created("loop-1"))
     with store.lease("loop-1") as runner:
         runner.append(StartRequested())
@@ -107,8 +107,10 @@ def test_whoever_waits_hardly_asks(store: PostgresStore, statements: Callable[[]
         assert 0 < statements() - before <= 2 * (seconds + 2)
 
 
-def test_a_control_from_elsewhere_is_heard_without_asking(database: str, store: PostgresStore, tmp_path: Path) -> None:
-    """Forty of them: by asking once a second, that would take forty seconds."""
+def test_a_control_of_another_process_arrives_without_polling(
+    database: str, store: PostgresStore, tmp_path: Path
+) -> None:
+    """Forty controls: polling once a second would take forty seconds."""
     store.create(loop_created("loop-1"))
     with (
         closing(PostgresStore(database, folder=tmp_path)) as elsewhere,
@@ -125,7 +127,7 @@ def test_a_control_from_elsewhere_is_heard_without_asking(database: str, store: 
         assert len(runner.loop.inbox) == 40
 
 
-def test_followers_hear_the_end(store: PostgresStore, database: str, tmp_path: Path) -> None:
+def test_followers_get_the_last_entries(store: PostgresStore, database: str, tmp_path: Path) -> None:
     store.create(loop_created("loop-1"))
     control.start(store, "loop-1")
     with closing(PostgresStore(database, folder=tmp_path)) as elsewhere:

@@ -1,4 +1,4 @@
-"""Loops of one group share a total, wherever they are driven."""
+"""Loops of one group share limits, on whatever machine they run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_no_more_loops_at_once_than_the_group_may_have(stores: tuple[PostgresSto
         leases.enter_context(two.lease("loop-other"))
         assert two.group(NIGHT) == Group(NIGHT, None, 2, 0.0, loops=3, at_work=2)
         with one.lease("loop-c", host=Host.NONE):
-            """What only writes down what follows from a control needs no place."""
+            """A lease without a host, as controls take it, needs no place."""
     with two.lease("loop-c"):
         assert one.group(NIGHT).at_work == 1
 

@@ -1,4 +1,4 @@
-"""Who may write: of an engine's runners the newest, of all others one at a time; and a person always."""
+"""Who may write: the newest runner of an engine, one other runner at a time, and controls always."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Machine = Callable[[], PostgresStore]
 
 @pytest.fixture
 def machine(database: str, tmp_path: Path) -> Iterator[Machine]:
-    """Makes a store, as another machine would have it."""
+    """Returns a store as another machine would open it."""
     with ExitStack() as closes:
 
         def made() -> PostgresStore:
@@ -63,7 +63,7 @@ def test_a_newer_runner_takes_over_while_the_older_one_lives(store: PostgresStor
     assert store.load("loop-1").spend.iterations == 1
 
 
-def test_the_older_runner_hears_of_it_while_it_waits(store: PostgresStore, machine: Machine) -> None:
+def test_the_older_runner_is_superseded_while_it_waits(store: PostgresStore, machine: Machine) -> None:
     with store.lease("loop-1", Host.CLUSTER, FIRST) as old:
         assert old.catch_up() == ()
         with machine().lease("loop-1", Host.CLUSTER, SECOND), pytest.raises(Superseded):
@@ -88,7 +88,7 @@ def test_the_same_attempt_may_lease_again(store: PostgresStore, machine: Machine
     assert leases(store) == [FIRST, FIRST]
 
 
-def test_but_not_after_somebody_else_had_the_loop(store: PostgresStore, machine: Machine) -> None:
+def test_the_same_attempt_may_not_lease_after_another_runner(store: PostgresStore, machine: Machine) -> None:
     with store.lease("loop-1", Host.CLUSTER, FIRST):
         pass
     with machine().lease("loop-1", Host.NONE):
@@ -128,7 +128,7 @@ def test_an_engine_waits_for_a_runner_at_a_terminal(store: PostgresStore, machin
         journal.append(*iteration(1))
 
 
-def test_a_person_is_never_refused(store: PostgresStore, machine: Machine) -> None:
+def test_a_control_is_never_refused(store: PostgresStore, machine: Machine) -> None:
     with store.lease("loop-1", Host.CLUSTER, FIRST) as runner:
         with closing(machine().open("loop-1")) as control:
             control.append(MessageSent("hello"), PauseRequested())
@@ -148,7 +148,7 @@ def test_a_pause_between_two_turns_of_a_cluster_takes_effect_at_once(store: Post
         assert (journal.loop.status, journal.loop.spend.iterations) == (Status.PAUSED, 1)
 
 
-def test_a_pause_while_a_cluster_drives_is_the_runners_to_obey(store: PostgresStore, machine: Machine) -> None:
+def test_a_pause_while_a_cluster_drives_is_carried_out_by_the_runner(store: PostgresStore, machine: Machine) -> None:
     with store.lease("loop-1", Host.CLUSTER, FIRST) as runner:
         with closing(machine().open("loop-1")) as control:
             control.append(PauseRequested(Urgency.NOW))
@@ -175,7 +175,7 @@ def test_output_of_an_older_runner_is_not_kept(store: PostgresStore, machine: Ma
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(tokens=st.lists(st.sampled_from(["", FIRST, SECOND, THIRD]), max_size=8))
 def test_only_the_newest_lease_may_write_in_any_order(store: PostgresStore, tokens: list[str]) -> None:
-    """An empty token stands for somebody without one, who only writes down what follows from a control."""
+    """An empty token stands for a lease without token and host, as controls take it."""
     loop_id = f"loop-x{len(store.ids())}"
     store.create(loop_created(loop_id))
     newest, holder = "", ""

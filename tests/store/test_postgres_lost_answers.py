@@ -1,4 +1,4 @@
-"""The database did what it was told, and the connection was lost before it could say so."""
+"""The connection is lost after the database has executed a statement, before its answer arrives."""
 
 from __future__ import annotations
 
@@ -40,13 +40,17 @@ def test_an_append_is_not_written_twice(store: PostgresStore, door: LossyProxy) 
         assert (entry.event is first, entry.seq, journal.loop.seq) == (True, 2, 2)
         other.append(MessageSent("second"))
         door.lose(b"WITH moved")
-        told = journal.append(MessageSent("third"), MessageSent("fourth"))
-        assert [entry.event for entry in told] == [MessageSent("second"), MessageSent("third"), MessageSent("fourth")]
+        entries = journal.append(MessageSent("third"), MessageSent("fourth"))
+        assert [entry.event for entry in entries] == [
+            MessageSent("second"),
+            MessageSent("third"),
+            MessageSent("fourth"),
+        ]
     assert door.lost == 2
     assert store.load("loop-1").inbox == ("first", "second", "third", "fourth")
 
 
-def test_a_claim_is_made_once(store: PostgresStore, door: LossyProxy) -> None:
+def test_a_lease_is_recorded_once(store: PostgresStore, door: LossyProxy) -> None:
     store.create(loop_created("loop-1"))
     door.lose(b"WITH moved")
     with store.lease("loop-1", Host.CLUSTER, "2026") as journal:

@@ -1,14 +1,14 @@
-"""Which errors of the database pass by themselves, and what a person is told of those that do not."""
+"""Which errors of the database are temporary, and the messages for the others."""
 
 from __future__ import annotations
 
 import psycopg
 import pytest
 
-from untildone.store.postgres.problems import passes, told
+from untildone.store.postgres.problems import is_temporary, store_error
 
 SERVER = 'connection failed: connection to server at "db", port 5432 failed: '
-PASSES = {
+TEMPORARY = {
     "Connection refused": True,
     "timeout expired": True,
     "SSL SYSCALL error: EOF detected": True,
@@ -23,15 +23,15 @@ PASSES = {
 }
 
 
-@pytest.mark.parametrize("words", PASSES)
-def test_only_what_may_get_better_is_tried_again(words: str) -> None:
-    assert passes(psycopg.OperationalError(SERVER + words)) is PASSES[words]
+@pytest.mark.parametrize("words", TEMPORARY)
+def test_only_temporary_errors_are_retried(words: str) -> None:
+    assert is_temporary(psycopg.OperationalError(SERVER + words)) is TEMPORARY[words]
 
 
-def test_papers_are_told_from_a_server_that_is_away() -> None:
-    mistrust = told(psycopg.OperationalError(f"{SERVER}SSL error: certificate verify failed"), "postgres://db/it")
-    assert mistrust.sentence == (
-        "postgres://db/it and this machine do not trust each other: SSL error: certificate verify failed."
+def test_certificate_problems_differ_from_an_unreachable_server() -> None:
+    tls_problem = store_error(
+        psycopg.OperationalError(f"{SERVER}SSL error: certificate verify failed"), "postgres://db/it"
     )
-    assert "sslrootcert" in mistrust.hint
-    assert "is the server running" in told(psycopg.OperationalError(f"{SERVER}Connection refused"), "it").hint
+    assert tls_problem.sentence == ("TLS with postgres://db/it failed: SSL error: certificate verify failed.")
+    assert "sslrootcert" in tls_problem.hint
+    assert "is the server running" in store_error(psycopg.OperationalError(f"{SERVER}Connection refused"), "it").hint

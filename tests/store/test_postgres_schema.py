@@ -1,4 +1,4 @@
-"""The tables are made by whoever comes first, brought up to date step by step, and never half way."""
+"""Migrations: the first process creates the tables, and each migration is complete or absent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def first_use(pipe: Connection, address: str, loop_id: str, folder: Path) -> Non
     pipe.send(loop_id)
 
 
-def test_an_empty_database_gets_its_tables_from_whoever_comes_first(database: str, tmp_path: Path) -> None:
+def test_the_first_process_creates_the_tables(database: str, tmp_path: Path) -> None:
     with (
         process(first_use, database, "loop-1", tmp_path) as (_, one),
         process(first_use, database, "loop-2", tmp_path) as (_, two),
@@ -52,7 +52,7 @@ def test_an_empty_database_gets_its_tables_from_whoever_comes_first(database: st
     assert PostgresStore(database).ids() == names
 
 
-def test_a_database_that_was_left_half_way_is_brought_up_to_date(database: str) -> None:
+def test_missing_migrations_are_run(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         schema.migrate(connection, schema.MIGRATIONS[:1])
         assert versions(connection) == [1]
@@ -63,7 +63,7 @@ def test_a_database_that_was_left_half_way_is_brought_up_to_date(database: str) 
         assert store.create(loop_created("loop-1")).seq == 1
 
 
-def test_a_step_that_fails_leaves_nothing(database: str) -> None:
+def test_a_migration_that_fails_changes_nothing(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero):
             schema.migrate(connection, (*schema.MIGRATIONS, BROKEN))
@@ -71,7 +71,7 @@ def test_a_step_that_fails_leaves_nothing(database: str) -> None:
         assert "half" not in tables(connection)
 
 
-def test_the_list_of_steps_alone_is_a_beginning(database: str) -> None:
+def test_a_database_with_an_empty_table_of_migrations_is_migrated(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         schema.migrate(connection, ())
         assert tables(connection) == {"migrations"}
@@ -79,18 +79,18 @@ def test_the_list_of_steps_alone_is_a_beginning(database: str) -> None:
         assert store.ids() == ()
 
 
-def test_tables_of_a_newer_version_are_left_alone(database: str) -> None:
+def test_tables_of_a_newer_version_are_not_changed(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         schema.migrate(connection, (*schema.MIGRATIONS, "SELECT 1"))
     with (
         closing(PostgresStore(database)) as store,
-        pytest.raises(StoreError, match="made by a newer untildone") as told,
+        pytest.raises(StoreError, match="made by a newer untildone") as caught,
     ):
         store.ids()
-    assert told.value.hint
+    assert caught.value.hint
 
 
-def test_other_tables_of_the_database_are_left_alone(database: str) -> None:
+def test_other_tables_of_the_database_are_not_changed(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("CREATE TABLE public.loops (x integer); CREATE TABLE public.migrations (x integer)")
         with closing(PostgresStore(database)) as store:
@@ -98,15 +98,15 @@ def test_other_tables_of_the_database_are_left_alone(database: str) -> None:
         assert connection.execute("SELECT count(*) FROM public.loops").fetchone() == (0,)
 
 
-def test_a_user_who_may_not_create_is_told(database: str) -> None:
+def test_missing_permission_to_create_is_reported(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS visitor; CREATE ROLE visitor LOGIN PASSWORD 'visitor-12345'")
     place = database.partition("@")[2]
     try:
         store = PostgresStore(f"postgresql://visitor:visitor-12345@{place}")
-        with closing(store), pytest.raises(StoreError, match="does not allow it: permission denied") as told:
+        with closing(store), pytest.raises(StoreError, match="refuses: permission denied") as caught:
             store.ids()
-        assert "another user" in told.value.hint
+        assert "another one" in caught.value.hint
     finally:
         with psycopg.connect(database, autocommit=True) as connection:
             connection.execute("DROP ROLE visitor")

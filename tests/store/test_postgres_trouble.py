@@ -1,4 +1,4 @@
-"""The server crashes, connections are cut, writers are killed: what was written is there once, and in order."""
+"""The server crashes, connections are cut, writers are killed: every written entry exists once, in order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def store(database: str, tmp_path: Path) -> Iterator[PostgresStore]:
 
 
 def entries(store: PostgresStore) -> list[Entry]:
-    """Of the whole journal, whose numbers have no gap."""
+    """All entries of the journal, whose numbers must have no gap."""
     with closing(store.open("loop-1")) as journal:
         found = list(journal.entries())
     assert [entry.seq for entry in found] == list(range(1, len(found) + 1))
@@ -51,7 +51,7 @@ def said_by(writer: str, found: list[Entry]) -> list[str]:
 
 
 def say_on(pipe: Connection, address: str, writer: str, folder: Path) -> None:
-    """Append one message after the other, each told when it is written, until somebody says that it is enough."""
+    """Append messages, and report each one when it is written, until asked to stop."""
     with closing(PostgresStore(address, folder=folder, patience=PATIENCE).open("loop-1")) as journal:
         number = 0
         while not pipe.poll():
@@ -63,32 +63,32 @@ def say_on(pipe: Connection, address: str, writer: str, folder: Path) -> None:
 
 
 class Writer:
-    """The one who listens to a process that says on and on. `told` messages are written, as far as it knows."""
+    """Receives the reports of a writer process. `reported` is the number of messages written so far."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe = pipe
-        self.told = 0
+        self.reported = 0
 
     def hear(self, messages: int = 1) -> None:
         for _ in range(messages):
-            self.told = heard(self.pipe)
+            self.reported = heard(self.pipe)
 
     def hear_the_rest(self) -> None:
-        """Of one that was killed."""
+        """Read the remaining reports of a writer that was killed."""
         with suppress(EOFError, OSError):
             while self.pipe.poll(0):
-                self.told = self.pipe.recv()
+                self.reported = self.pipe.recv()
 
     def enough(self) -> int:
         self.pipe.send("enough")
-        while (told := heard(self.pipe)) != OVER:
-            self.told = told
+        while (count := heard(self.pipe)) != OVER:
+            self.reported = count
         self.pipe.send("goodbye")
-        return self.told
+        return self.reported
 
 
 @pytest.mark.slow
-def test_a_server_that_crashes_loses_and_doubles_nothing(
+def test_a_server_that_crashes_loses_and_duplicates_nothing(
     postgres: Cluster, database: str, store: PostgresStore, tmp_path: Path
 ) -> None:
     with (
@@ -115,7 +115,7 @@ def test_a_server_that_crashes_loses_and_doubles_nothing(
 
 @contextmanager
 def meanwhile(work: Callable[[], None]) -> Iterator[None]:
-    """Something that is done again and again beside."""
+    """Runs an action repeatedly in a thread."""
     over = threading.Event()
 
     def go_on() -> None:
@@ -131,7 +131,7 @@ def meanwhile(work: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def test_connections_that_are_cut_lose_and_double_nothing(database: str, store: PostgresStore) -> None:
+def test_connections_that_are_cut_lose_and_duplicate_nothing(database: str, store: PostgresStore) -> None:
     def cut() -> None:
         with psycopg.connect(database, autocommit=True) as connection:
             others = "datname = current_database() AND pid <> pg_backend_pid()"
@@ -145,8 +145,8 @@ def test_connections_that_are_cut_lose_and_double_nothing(database: str, store: 
         assert said_by("one", entries(store)) == [f"one {number}" for number in range(40)]
 
 
-def test_an_append_that_was_cut_off_is_told_as_the_writers_own(database: str, store: PostgresStore) -> None:
-    """The engine knows its own events again, whether or not they had to be looked up."""
+def test_an_append_during_a_lost_connection_returns_the_writers_own_events(database: str, store: PostgresStore) -> None:
+    """The returned events are the same objects, even if the entries were read back."""
     events = [MessageSent(f"one {number}") for number in range(60)]
 
     def cut() -> None:
@@ -160,7 +160,7 @@ def test_an_append_that_was_cut_off_is_told_as_the_writers_own(database: str, st
             assert entry.event is event
 
 
-def test_what_a_killed_writer_was_told_is_there(database: str, store: PostgresStore, tmp_path: Path) -> None:
+def test_every_reported_entry_of_a_killed_writer_exists(database: str, store: PostgresStore, tmp_path: Path) -> None:
     with process(say_on, database, "one", tmp_path) as (child, pipe):
         writer = Writer(pipe)
         writer.hear(20)
@@ -168,12 +168,12 @@ def test_what_a_killed_writer_was_told_is_there(database: str, store: PostgresSt
         child.join(PATIENCE)
         writer.hear_the_rest()
     written = len(said_by("one", entries(store)))
-    assert 20 <= writer.told <= written <= writer.told + 1
+    assert 20 <= writer.reported <= written <= writer.reported + 1
     with closing(store.open("loop-1")) as journal:
         journal.append(MessageSent("one after"))
 
 
-def test_a_frozen_writer_holds_up_nobody(database: str, store: PostgresStore, tmp_path: Path) -> None:
+def test_a_frozen_writer_does_not_block_others(database: str, store: PostgresStore, tmp_path: Path) -> None:
     with process(say_on, database, "one", tmp_path) as (child, pipe), closing(store.open("loop-1")) as journal:
         assert child.pid is not None
         writer = Writer(pipe)
@@ -185,19 +185,19 @@ def test_a_frozen_writer_holds_up_nobody(database: str, store: PostgresStore, tm
             os.kill(child.pid, signal.SIGCONT)
         assert len(said_by("one", entries(store))) >= 5
         writer.enough()
-    assert said_by("one", entries(store)) == [f"one {number}" for number in range(writer.told)]
+    assert said_by("one", entries(store)) == [f"one {number}" for number in range(writer.reported)]
 
 
-def test_a_server_that_stays_away_is_told_in_time(
+def test_an_unreachable_server_is_reported_in_time(
     postgres: Cluster, database: str, store: PostgresStore, tmp_path: Path
 ) -> None:
     impatient = PostgresStore(database, folder=tmp_path, patience=0.5)
     with closing(impatient), closing(impatient.open("loop-1")) as journal:
         postgres.crash()
         try:
-            with pytest.raises(StoreError, match="does not answer") as told:
+            with pytest.raises(StoreError, match="does not answer") as caught:
                 journal.append(MessageSent("one 0"))
-            assert told.value.hint
+            assert caught.value.hint
         finally:
             postgres.start()
         journal.append(MessageSent("one 1"))
@@ -218,7 +218,7 @@ def test_a_checkpoint_spares_reading_the_journal(database: str, store: PostgresS
     assert store.load("loop-1") == loop
 
 
-def test_a_damaged_entry_is_passed_over_and_told(database: str, store: PostgresStore) -> None:
+def test_a_damaged_entry_is_skipped_and_reported(database: str, store: PostgresStore) -> None:
     with closing(store.open("loop-1")) as journal:
         journal.append(MessageSent("one 0"), MessageSent("one 1"), MessageSent("one 2"))
     with psycopg.connect(database, autocommit=True) as connection:
@@ -226,5 +226,5 @@ def test_a_damaged_entry_is_passed_over_and_told(database: str, store: PostgresS
     with store.lease("loop-1") as journal:
         journal.append(StartRequested())
         assert journal.loop.inbox == ("one 0", "one 2")
-        told = [type(entry.event).__name__ for entry in journal.entries()]
-    assert told.count("StateRepaired") == 1
+        events = [type(entry.event).__name__ for entry in journal.entries()]
+    assert events.count("StateRepaired") == 1

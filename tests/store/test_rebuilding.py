@@ -1,4 +1,4 @@
-"""Checkpoint, backups and journal all gone: the loop is rebuilt from what is left, and says so."""
+"""Checkpoint, backups and journal are lost: the loop is rebuilt from the remaining files, and the damage is reported."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_first_line_is_lost(tmp_path: Path) -> None:
     assert (loop.description, loop.spend.iterations) == ("write the docs", 3)
 
 
-def test_nothing_tells_how_it_began(tmp_path: Path) -> None:
+def test_the_copy_of_the_first_entry_is_lost_too(tmp_path: Path) -> None:
     store = a_loop_that_worked(tmp_path)
     (store.progress("loop-1") / "execution.log.jsonl").unlink()
     (store.progress("loop-1") / "created.json").write_text("{")
@@ -51,7 +51,7 @@ def test_nothing_tells_how_it_began(tmp_path: Path) -> None:
         store.load("loop-1")
 
 
-def test_the_tasks_of_a_workflow_are_told_by_its_progress(tmp_path: Path) -> None:
+def test_the_subtasks_of_a_workflow_come_from_its_progress(tmp_path: Path) -> None:
     store = a_loop_that_worked(tmp_path)
     boxes = "\n## Round 1: init\n\n- [ ] t1: parser\n- [ ] t2: docs\n\n## Round 2: develop\n\n- [x] t1: parser\n- [!] t2: docs\n"
     store.add_to_document("loop-1", "progress.md", boxes)

@@ -38,7 +38,7 @@ def written(root: Path) -> dict[Path, bytes]:
 
 
 def forms(secret: str) -> set[bytes]:
-    """The secret as it is, and as JSON may write it."""
+    """The secret, plain and as JSON may encode it."""
     return {secret.encode(), json.dumps(secret)[1:-1].encode(), json.dumps(secret, ensure_ascii=False)[1:-1].encode()}
 
 

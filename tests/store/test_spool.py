@@ -20,7 +20,7 @@ def store(tmp_path: Path) -> FileStore:
 
 
 def printed(store: FileStore, name: str, content: bytes) -> None:
-    """As in a turn: the file exists before the program starts."""
+    """Creates the file before the program starts, as a turn does."""
     spool = store.spool(NAME, name)
     spool.write(b"")
     spool.write(content)

@@ -128,13 +128,13 @@ class StoreConformance:
     def store(self, factory: StoreFactory) -> Store:
         return factory()
 
-    def test_a_created_loop_is_there_for_everybody(self, factory: StoreFactory) -> None:
+    def test_a_created_loop_is_visible_to_other_stores(self, factory: StoreFactory) -> None:
         made = factory().create(loop_created("loop-1", "Mend the roof."))
         assert (made.loop_id, made.description, made.seq) == ("loop-1", "Mend the roof.", 1)
         assert factory().load("loop-1") == made
         assert factory().ids() == ("loop-1",)
 
-    def test_an_id_is_given_once(self, store: Store) -> None:
+    def test_an_id_cannot_be_used_twice(self, store: Store) -> None:
         made = store.create(loop_created("loop-1", "Mend the roof."))
         with pytest.raises(UsageError, match="already a loop"):
             store.create(loop_created("loop-1", "Something else."))
@@ -147,7 +147,7 @@ class StoreConformance:
         assert store.ids() == names
 
     @pytest.mark.parametrize("bad", BAD_IDS)
-    def test_ids_that_could_leave_their_place_are_refused(self, store: Store, bad: str) -> None:
+    def test_ids_that_are_no_file_names_are_refused(self, store: Store, bad: str) -> None:
         store.create(loop_created("loop-1"))
         with pytest.raises(UsageError, match="is not a loop id"):
             store.create(loop_created(bad))
@@ -158,14 +158,14 @@ class StoreConformance:
         with pytest.raises(UsageError), store.lease(bad):
             pass
 
-    def test_a_loop_that_is_not_there_is_said_to_be(self, store: Store) -> None:
+    def test_a_missing_loop_is_reported(self, store: Store) -> None:
         with pytest.raises(LoopNotFound, match="There is no loop 'nothing'"):
             store.load("nothing")
         with pytest.raises(LoopNotFound), store.lease("nothing"):
             pass
         assert store.ids() == ()
 
-    def test_what_was_appended_is_there(self, factory: StoreFactory) -> None:
+    def test_appended_entries_can_be_read(self, factory: StoreFactory) -> None:
         store = factory()
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as journal:
@@ -176,7 +176,7 @@ class StoreConformance:
         assert (loop.inbox, loop.seq) == (("hello",), 3)
         assert factory().load("loop-1") == loop
 
-    def test_an_entry_that_makes_no_sense_is_not_written(self, store: Store) -> None:
+    def test_an_entry_that_cannot_be_folded_is_not_written(self, store: Store) -> None:
         before = store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as journal:
             with pytest.raises((LookupError, ValueError, TypeError)):
@@ -184,7 +184,7 @@ class StoreConformance:
             assert journal.loop == before
         assert store.load("loop-1") == before
 
-    def test_append_returns_what_others_wrote_first(self, store: Store) -> None:
+    def test_append_returns_the_entries_of_others_first(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as one, closing(store.open("loop-1")) as other:
             (theirs,) = other.append(MessageSent("from the other"))
@@ -246,7 +246,7 @@ class StoreConformance:
             assert own == [f"{writer} {number}" for number in range(APPENDS)]
         assert store.load("loop-1") == loop
 
-    def test_a_claim_is_exclusive(self, factory: StoreFactory) -> None:
+    def test_a_lease_is_exclusive(self, factory: StoreFactory) -> None:
         store = factory()
         store.create(loop_created("loop-1"))
         assert not store.is_driven("loop-1")
@@ -261,12 +261,12 @@ class StoreConformance:
         with process(try_claim, factory, "loop-1") as (_, connection):
             assert heard(connection) == "leased"
 
-    def test_a_claim_is_in_the_journal(self, store: Store) -> None:
+    def test_a_lease_is_in_the_journal(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with store.lease("loop-1"), closing(store.open("loop-1")) as journal:
             assert [type(entry.event) for entry in journal.entries()] == [LoopCreated, RunnerLeased]
 
-    def test_a_claim_ends_with_the_death_of_its_holder(self, factory: StoreFactory) -> None:
+    def test_a_lease_ends_with_the_death_of_its_holder(self, factory: StoreFactory) -> None:
         store = factory()
         store.create(loop_created("loop-1"))
         with process(hold_claim, factory, "loop-1") as (child, connection):
@@ -280,7 +280,7 @@ class StoreConformance:
                 assert journal.loop.runner is not None
                 assert journal.loop.runner.pid != child.pid
 
-    def test_looking_is_not_in_the_way_of_claiming(self, factory: StoreFactory) -> None:
+    def test_reading_does_not_prevent_a_lease(self, factory: StoreFactory) -> None:
         store = factory()
         store.create(loop_created("loop-1"))
         finished = threading.Event()
@@ -318,7 +318,7 @@ class StoreConformance:
         store.archive("loop-1", "{}", "")
         assert factory().running_ids(Host.CLUSTER) == ("loop-2",)
 
-    def test_an_archived_loop_is_still_there(self, factory: StoreFactory) -> None:
+    def test_an_archived_loop_can_be_read(self, factory: StoreFactory) -> None:
         store = factory()
         for name in ("loop-1", "loop-2"):
             store.create(loop_created(name))
@@ -336,7 +336,7 @@ class StoreConformance:
         with pytest.raises(UsageError, match="already a loop"):
             store.create(loop_created("loop-1"))
 
-    def test_a_word_said_while_a_loop_is_archived_is_kept(self, store: Store) -> None:
+    def test_a_control_during_archiving_is_kept(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as journal:
             journal.append(StartRequested(), Rested(Outcome.CLAIMED))
@@ -345,7 +345,7 @@ class StoreConformance:
         with closing(store.open("loop-1")) as journal:
             assert [entry.event for entry in journal.entries()][-1] == MessageSent("thank you")
 
-    def test_a_loop_is_found_by_what_a_person_calls_it(self, store: Store) -> None:
+    def test_a_loop_is_found_by_id_part_of_id_and_last(self, store: Store) -> None:
         for name in ("loop-a1", "loop-a12", "loop-b3"):
             store.create(loop_created(name))
         assert store.find("loop-a1") == "loop-a1"
@@ -357,7 +357,7 @@ class StoreConformance:
         with pytest.raises(LoopNotFound, match="no loop 'c'"):
             store.find("c")
 
-    def test_nothing_is_found_where_nothing_is(self, store: Store) -> None:
+    def test_an_empty_store_has_no_loops(self, store: Store) -> None:
         assert store.ids() == ()
         for name in ("last", "", "x"):
             with pytest.raises(UntilDoneError, match="There is no loop"):

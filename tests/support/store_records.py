@@ -21,13 +21,13 @@ from untildone.core.events import Entry, LoopRenamed, MessageSent, Rested, Start
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
-from untildone.store import Seen, Store
+from untildone.store import Signatures, Store
 
 SECRET = "sesame-0123456789"
 
 
 def all_after(store: Store, loop_id: str, place: int = 0) -> tuple[list[Entry], int]:
-    """Every entry behind a place, however many looks it takes, and the place after the last."""
+    """Every entry after a position, over several calls, and the position after the last."""
     found: list[Entry] = []
     while True:
         fresh, end = store.entries_after(loop_id, place)
@@ -48,7 +48,7 @@ class RecordsConformance:
         store.redactor = Redactor({"KEY": SECRET})
         return store
 
-    def test_a_survey_tells_how_loops_stand(self, store: Store) -> None:
+    def test_a_survey_returns_the_states_of_loops(self, store: Store) -> None:
         for name in ("loop-1", "loop-2", "loop-3"):
             store.create(loop_created(name, f"The task of {name}."))
         with store.lease("loop-2"):
@@ -69,28 +69,28 @@ class RecordsConformance:
             journal.append(LoopRenamed("Another title"))
         assert store.signature("loop-1") != before
         assert store.signature("loop-2") == other
-        assert store.signatures() == Seen({name: store.signature(name) for name in ("loop-1", "loop-2")}, {})
+        assert store.signatures() == Signatures({name: store.signature(name) for name in ("loop-1", "loop-2")}, {})
 
-    def test_news_of_a_loop_is_told_at_once(self, factory: StoreFactory, store: Store) -> None:
-        told: list[Loop | None] = []
-        store.on_news = lambda _loop_id, loop: told.append(loop)
-        assert store.create(loop_created("loop-1")) == told[-1]
+    def test_on_change_is_called_at_once(self, factory: StoreFactory, store: Store) -> None:
+        changes: list[Loop | None] = []
+        store.on_change = lambda _loop_id, loop: changes.append(loop)
+        assert store.create(loop_created("loop-1")) == changes[-1]
         with closing(store.open("loop-1")) as journal:
             journal.append(LoopRenamed("By a person"))
-            assert journal.loop == told[-1]
+            assert journal.loop == changes[-1]
         with store.lease("loop-1") as runner:
             runner.append(LoopRenamed("By its runner"), sync=False)
-            assert runner.loop == told[-1]
+            assert runner.loop == changes[-1]
             with closing(factory().open("loop-1")) as journal:
-                journal.append(LoopRenamed("By somebody else"))
-            assert store.load("loop-1") == told[-1]
-        last = told[-1]
+                journal.append(LoopRenamed("By another process"))
+            assert store.load("loop-1") == changes[-1]
+        last = changes[-1]
         assert last is not None
-        assert last.title == "By somebody else"
+        assert last.title == "By another process"
         store.delete("loop-1")
-        assert told[-1] is None
+        assert changes[-1] is None
 
-    def test_what_is_in_the_history_is_seen_apart(self, store: Store) -> None:
+    def test_signatures_of_archived_loops_are_separate(self, store: Store) -> None:
         for name in ("loop-1", "loop-2"):
             store.create(loop_created(name))
         with closing(store.open("loop-1")) as journal:
@@ -99,7 +99,7 @@ class RecordsConformance:
         seen = store.signatures()
         assert (seen.live, seen.ended) == ({"loop-2": store.signature("loop-2")}, {"loop-1": store.signature("loop-1")})
 
-    def test_entries_behind_a_place(self, store: Store) -> None:
+    def test_entries_after_a_position(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as journal:
             for number in range(700):
@@ -111,7 +111,7 @@ class RecordsConformance:
             more, _ = all_after(store, "loop-1", place)
         assert [entry.event for entry in more] == [MessageSent("one more")]
 
-    def test_output_is_there_while_and_after_it_is_printed(self, factory: StoreFactory, store: Store) -> None:
+    def test_output_can_be_read_during_and_after_the_turn(self, factory: StoreFactory, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with store.lease("loop-1"):
             printed = factory().spool("loop-1", "0001")
@@ -156,9 +156,9 @@ class RecordsConformance:
         store.add_to_document("loop-1", "progress.md", f"- two {SECRET} ä\n")
         store.put_document("loop-1", "validation.md", "old")
         store.put_document("loop-1", "validation.md", "new")
-        told = factory().documents("loop-1")
-        assert told == {"progress.md": "- one\n- two [redacted KEY] ä\n", "validation.md": "new"}
-        assert (store.progress("loop-1") / "progress.md").read_text() == told["progress.md"]
+        documents = factory().documents("loop-1")
+        assert documents == {"progress.md": "- one\n- two [redacted KEY] ä\n", "validation.md": "new"}
+        assert (store.progress("loop-1") / "progress.md").read_text() == documents["progress.md"]
 
     def test_a_full_copy_of_the_state_is_no_document(self, store: Store) -> None:
         loop = store.create(loop_created("loop-1"))
@@ -186,7 +186,7 @@ class RecordsConformance:
         store.create(loop_created("loop-1"))
         store.add_to_document("loop-1", "progress.md", "- one\n")
         store.delete("loop-1")
-        assert (factory().ids(), factory().signature("loop-1"), store.signatures()) == ((), None, Seen({}, {}))
+        assert (factory().ids(), factory().signature("loop-1"), store.signatures()) == ((), None, Signatures({}, {}))
         with pytest.raises(LoopNotFound):
             factory().load("loop-1")
 

@@ -12,7 +12,7 @@ from untildone.workspace import commits
 from untildone.workspace.look import Workspace
 
 
-def test_commit_takes_all_but_what_is_ignored(repository: Path) -> None:
+def test_commit_contains_every_file_that_is_not_ignored(repository: Path) -> None:
     strange_names(repository)
     delete(repository)
     (repository / "x.log").write_text("x")
@@ -40,14 +40,14 @@ def test_first_commit(empty: Path) -> None:
     assert commits.commit(str(empty), "first") is not None
 
 
-def test_commit_that_git_refuses_says_why(repository: Path) -> None:
+def test_a_commit_that_git_refuses_is_reported(repository: Path) -> None:
     modify(repository)
     (repository / ".git" / "index.lock").touch()
     with pytest.raises(UsageError, match=r"cannot be committed: Unable to create .*index\.lock"):
         commits.commit(str(repository), "locked")
 
 
-def test_a_commit_that_holds_everything_spares_a_look(repository: Path) -> None:
+def test_a_commit_of_everything_needs_no_snapshot(repository: Path) -> None:
     place = str(repository)
     looker = Workspace(place)
     before = looker.look()

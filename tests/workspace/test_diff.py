@@ -32,7 +32,7 @@ def test_diff_from_a_snapshot_to_another_and_to_the_present(repository: Path) ->
 
 
 @pytest.mark.parametrize("start", ["1" * 40, "--output=stolen", ""])
-def test_diff_from_what_is_no_snapshot(repository: Path, start: str) -> None:
+def test_diff_from_an_invalid_snapshot(repository: Path, start: str) -> None:
     with pytest.raises(UsageError):
         patch(str(repository), start)
     assert not (repository / "stolen").exists()

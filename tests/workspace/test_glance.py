@@ -1,4 +1,4 @@
-"""A small repository that nobody touched is not asked about again; whatever touches it is seen."""
+"""An untouched small repository needs no git process; every change to it is detected."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def in_place(path: Path) -> None:
-    """As many bytes as before, and the times of before: as a careful program may write."""
+    """Write as many bytes as before, and restore the timestamps, as some programs do."""
     before = path.stat()
     path.write_text("eno\n")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -70,16 +70,14 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_every_change_is_seen(counted: CountedGit, repository: Path, change: Callable[[Path], object]) -> None:
+def test_every_change_is_detected(counted: CountedGit, repository: Path, change: Callable[[Path], object]) -> None:
     place = settled(counted, repository)
     before = place.look().fingerprint
     change(repository)
     assert place.look().fingerprint == Workspace(str(repository)).look().fingerprint != before
 
 
-def test_a_worktree_of_its_own_is_looked_at_in_the_same_way(
-    counted: CountedGit, repository: Path, tmp_path: Path
-) -> None:
+def test_a_linked_worktree_works_in_the_same_way(counted: CountedGit, repository: Path, tmp_path: Path) -> None:
     git(repository, "worktree", "add", "--quiet", str(tmp_path / "tree"), "other")
     place = settled(counted, tmp_path / "tree")
     before = place.look().fingerprint
@@ -99,7 +97,7 @@ def test_a_branch_may_be_named_like_a_folder_of_git(counted: CountedGit, reposit
     assert place.look().fingerprint == Workspace(str(repository)).look().fingerprint != before
 
 
-def test_what_untildone_writes_is_no_reason_to_ask(counted: CountedGit, repository: Path) -> None:
+def test_files_of_untildone_need_no_git_process(counted: CountedGit, repository: Path) -> None:
     (repository / ".loop").mkdir()
     (repository / ".claude").mkdir()
     place = settled(counted, repository)
@@ -125,8 +123,8 @@ NOW = 1_800_000_001 * SECOND
         (NOW + SECOND, False),
     ],
 )
-def test_what_is_no_older_than_the_look_may_have_changed_unseen(changed_at: int, *, sure: bool) -> None:
-    """Times in whole seconds are those of a file system that keeps no others, or only every second one."""
+def test_a_file_no_older_than_the_look_is_racy(changed_at: int, *, sure: bool) -> None:
+    """Whole seconds mean that the file system may store whole or every second second only."""
     for times in ((changed_at, changed_at), (changed_at, 7), (7, changed_at)):
         seen = {b"/it/a.txt": (4, times[0], 0o100644, times[1], 1)}
         assert glance.touched(seen, NOW, seen) == (set() if sure else {b"/it/a.txt"})

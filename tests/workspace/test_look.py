@@ -1,4 +1,4 @@
-"""What changed in a workspace, with real repositories."""
+"""Changes in a workspace, with real repositories."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_ignored_files_and_our_own_do_not_count(repository: Path) -> None:
     assert commits.commit(str(repository), "nothing") is None
 
 
-def test_index_hooks_and_stash_of_the_person_are_left_alone(repository: Path, tmp_path: Path) -> None:
+def test_index_hooks_and_stash_of_the_person_are_not_changed(repository: Path, tmp_path: Path) -> None:
     for hook in ("post-index-change", "pre-commit", "commit-msg", "post-commit", "post-checkout", "fsmonitor"):
         script = repository / ".git" / "hooks" / hook
         script.write_text(f"#!/bin/sh\ntouch '{tmp_path}/hook-ran'\nexit 1\n")
@@ -195,7 +195,7 @@ def test_started_from_a_git_hook_it_still_looks_at_its_own_folder(
     assert Workspace(str(repository)).look() == expected
 
 
-def test_a_very_big_file_is_not_copied_but_seen(repository: Path) -> None:
+def test_a_very_big_file_is_not_copied_but_detected(repository: Path) -> None:
     with (repository / "big").open("wb") as big:
         big.truncate(BIG_FILE)
     looker = Workspace(str(repository))
@@ -208,7 +208,7 @@ def test_a_very_big_file_is_not_copied_but_seen(repository: Path) -> None:
 
 @pytest.fixture
 def as_ordinary_user() -> Iterator[Path]:
-    """A folder of a user who may not read everything, as root may."""
+    """A folder that an unprivileged user cannot read completely."""
     with tempfile.TemporaryDirectory() as folder:
         if os.geteuid() != 0:
             yield Path(folder)
@@ -293,7 +293,7 @@ def belong_to_another(folder: Path) -> None:
         ),
     ],
 )
-def test_when_git_cannot_tell_the_files_do(repository: Path, break_it: Callable[[Path], None]) -> None:
+def test_when_git_fails_the_timestamps_of_files_are_used(repository: Path, break_it: Callable[[Path], None]) -> None:
     break_it(repository)
     looker = Workspace(str(repository))
     before = looker.look()
@@ -305,7 +305,7 @@ def test_when_git_cannot_tell_the_files_do(repository: Path, break_it: Callable[
     assert after.files == 1
 
 
-def test_without_git_on_the_path_the_files_tell(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_the_timestamps_of_files_are_used(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     before = Workspace(str(repository)).look()
     modify(repository)
@@ -340,7 +340,7 @@ def test_git_reads_again_what_may_have_changed_where_times_are_coarser_than_thos
     assert index.stat().st_mtime_ns % two_seconds == 0
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder(tmp_path: Path) -> None:
     gone = look(str(tmp_path / "gone"), None)
     assert gone == look(str(tmp_path / "gone"), gone)
 
@@ -354,7 +354,7 @@ def test_a_folder_that_becomes_a_repository(tmp_path: Path) -> None:
     assert counts(after) == (1, 1, 0)
 
 
-def test_many_may_look_at_once(repository: Path) -> None:
+def test_threads_may_look_at_the_same_time(repository: Path) -> None:
     modify(repository)
     seen: list[Changes] = []
     threads = [threading.Thread(target=lambda: seen.append(look(str(repository)))) for _ in range(6)]

@@ -1,4 +1,4 @@
-"""A workspace that is looked at again and again gives the snapshot that git gives at a first look."""
+"""Repeated looks at a workspace give the same snapshot as a first look."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_file_that_becomes_a_pipe_is_not_read(counted: CountedGit, plain: Path
     assert place.look(before).fingerprint != before.fingerprint
 
 
-def test_where_git_can_write_nothing_more_it_still_tells(counted: CountedGit, plain: Path) -> None:
+def test_a_change_is_detected_when_git_cannot_write(counted: CountedGit, plain: Path) -> None:
     place = settled(counted, plain)
     (plain / "a.txt").write_text("more\n")
     before = place.look()
@@ -203,7 +203,7 @@ def test_where_git_can_write_nothing_more_it_still_tells(counted: CountedGit, pl
         max_size=4,
     )
 )
-def test_round_after_round_it_is_as_git_says(rounds: list[list[tuple[str, bytes | None, bool]]]) -> None:
+def test_every_snapshot_is_the_one_of_git(rounds: list[list[tuple[str, bytes | None, bool]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = repository_in(Path(folder, "repository"))
         looker = Workspace(str(place))
@@ -237,13 +237,13 @@ NEXT: dict[str, Callable[[Path], object]] = {
 
 
 def is_whole(folder: Path, tree: str | None) -> bool:
-    """Whether git has everything that is in a snapshot."""
+    """Whether git has every object of a snapshot."""
     command = ("git", "archive", "--format=tar", "--output=/dev/null", str(tree))
     return subprocess.run(command, cwd=folder, capture_output=True, timeout=60).returncode == 0
 
 
 @pytest.mark.parametrize("cleaning", CLEANING.values(), ids=CLEANING.keys())
-def test_a_snapshot_is_whole_whatever_git_removed_since_the_last(
+def test_a_snapshot_is_complete_after_git_deleted_objects(
     counted: CountedGit, plain: Path, cleaning: tuple[str, ...]
 ) -> None:
     place = settled(counted, plain)
@@ -264,7 +264,7 @@ def test_a_snapshot_is_whole_whatever_git_removed_since_the_last(
 
 
 def test_a_snapshot_that_lost_one_object_is_written_again(counted: CountedGit, plain: Path) -> None:
-    """As when git was ended while it removed some."""
+    """As if git was ended while it deleted objects."""
     place = settled(counted, plain)
     (plain / "deep/er/c.txt").write_text("changed\n")
     before = place.look()
@@ -316,14 +316,14 @@ def test_what_is_ignored_from_now_on_is_in_no_snapshot_unless_git_has_it(
 
 
 def added_tree(folder: Path) -> str:
-    """All of it, as git itself takes it into a copy of the index."""
+    """The tree that git itself writes from a copy of the index."""
     index = folder.parent / "index"
     # With its time, as git needs it to know what to read again.
     shutil.copy2(folder / ".git" / "index", index)
     env = {**os.environ, "GIT_INDEX_FILE": str(index)}
     for command in (("add", "--all"), ("write-tree",)):
-        told = subprocess.run(["git", *command], cwd=folder, env=env, check=True, capture_output=True, timeout=60)
-    return told.stdout.decode().strip()
+        ended = subprocess.run(["git", *command], cwd=folder, env=env, check=True, capture_output=True, timeout=60)
+    return ended.stdout.decode().strip()
 
 
 def test_a_file_that_is_ignored_but_in_the_index_may_go_and_come_back(counted: CountedGit, plain: Path) -> None:

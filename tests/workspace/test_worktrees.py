@@ -15,7 +15,7 @@ from untildone.workspace.look import look
 from untildone.workspace.worktrees import create_worktree
 
 
-def test_worktree_has_its_own_branch_and_leaves_the_repository_alone(repository: Path, tmp_path: Path) -> None:
+def test_worktree_has_its_own_branch_and_does_not_change_the_repository(repository: Path, tmp_path: Path) -> None:
     modify(repository)
     tree = create_worktree(str(repository), "L7", tmp_path / "tree")
     assert tree == str(tmp_path / "tree")
@@ -48,7 +48,7 @@ def test_worktree_again_is_the_same_and_comes_back_when_lost(repository: Path, t
     assert git(Path(tree), "rev-parse", "HEAD") == made
 
 
-def test_worktree_that_cannot_be(repository: Path, empty: Path, tmp_path: Path) -> None:
+def test_worktree_that_cannot_be_created(repository: Path, empty: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("x")
     with pytest.raises(UsageError, match=r"No worktree can be made in .*already exists"):
@@ -60,7 +60,7 @@ def test_worktree_needs_a_commit(empty: Path, tmp_path: Path) -> None:
         create_worktree(str(empty), "L1", tmp_path / "tree")
 
 
-def test_without_a_repository_the_rest_says_so(tmp_path: Path) -> None:
+def test_outside_a_repository_every_function_reports_it(tmp_path: Path) -> None:
     attempts: tuple[Callable[[], object], ...] = (
         lambda: patch(str(tmp_path), "HEAD"),
         lambda: commits.commit(str(tmp_path), "x"),

@@ -112,7 +112,7 @@ class LiveState(Protocol):
 
     def edited(self) -> Edit | None: ...
 
-    def seen(self, text: str) -> None: ...
+    def accept(self, text: str) -> None: ...
 
     def write(self, text: str) -> None: ...
 
@@ -366,7 +366,7 @@ class Stepper:
         if edit is None:
             return False
         self.write(LiveStateSeen(edit.text, edit.before))
-        self._live_file().seen(edit.text)
+        self._live_file().accept(edit.text)
         return True
 
     def show_live_state(self) -> None:

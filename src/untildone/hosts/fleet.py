@@ -23,7 +23,7 @@ from untildone.engine import archiving
 from untildone.engine.engine import Engine
 from untildone.engine.running import LONG_WAIT
 from untildone.engine.surroundings import Surroundings
-from untildone.store import Seen, Store
+from untildone.store import Signatures, Store
 from untildone.system.guard import Guard
 
 SLOTS = 4
@@ -43,10 +43,10 @@ class Served:
 
     store: Store
     surroundings: Callable[[], Surroundings]
-    look: Callable[[], Seen] | None = None
+    look: Callable[[], Signatures] | None = None
     """How to see what was written, where somebody else wants to see it too; else the store is asked."""
 
-    def seen(self) -> Seen:
+    def signatures(self) -> Signatures:
         return self.look() if self.look else self.store.signatures()
 
 
@@ -180,7 +180,7 @@ class Fleet:
     def _look_around(self, served: Served) -> None:
         """Look at every loop whose journal has changed."""
         with _reported(served.store.name):
-            for loop_id, signature in served.seen().live.items():
+            for loop_id, signature in served.signatures().live.items():
                 if signature != self._seen.get(loop_id) and loop_id not in self._driving:
                     self._stores[loop_id] = served
                     self._look(served, loop_id)

@@ -1,4 +1,4 @@
-"""Where loops are kept: the journal is the truth, the checkpoint a quick copy of what it says."""
+"""Storage of loops. The journal is authoritative; a checkpoint is a copy of the state that it leads to."""
 
 from __future__ import annotations
 
@@ -17,29 +17,33 @@ from untildone.store.live import LiveFile
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A loop as a list shows it; one that cannot be read has a problem instead."""
+class LoopStatus:
+    """The state of a loop for a list. A loop that cannot be read has a problem instead."""
 
     loop_id: str
     loop: Loop | None = None
     driven: bool = False
+    """Whether a live runner holds the lease."""
     problem: str = ""
+    """Why the loop cannot be read."""
 
     def is_to_run_on(self, host: Host) -> bool:
-        """Whether a kind of host is to drive it."""
+        """Whether the loop is running and belongs to this kind of host."""
         return self.loop is not None and self.loop.status is Status.RUNNING and self.loop.host is host
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Loops with a total of their own, and how much of it they use."""
+    """A group of loops with common limits, and how much of them is used."""
 
     name: str
     max_cost: float | None = None
     at_once: int | None = None
+    """How many loops may be at work at the same time; None: no limit."""
     cost: float = 0.0
     loops: int = 0
     at_work: int = 0
+    """How many loops a live runner drives now."""
 
     @property
     def used_up(self) -> bool:
@@ -47,49 +51,50 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """The signatures of all loops at one moment: of those that are not in the history, and of those that are."""
+class Signatures:
+    """The signatures of all loops at one moment, by loop id: of live and of archived loops."""
 
     live: Mapping[str, object]
     ended: Mapping[str, object]
 
 
 class Spool(Protocol):
-    """What one turn prints: written as it comes, read from anywhere at any time."""
+    """The output of one turn. It can be read while it is written."""
 
     def write(self, content: bytes) -> None:
-        """Add to it. Even nothing makes it be there."""
+        """Append `content`. The first call creates the output, even with no content."""
 
     def close(self) -> None:
-        """Nothing more will be written."""
+        """Finish writing."""
 
     def size(self) -> int | None:
-        """How many bytes there are; None: there is no such output."""
+        """The size in bytes; None if there is no such output."""
 
     def read(self, start: int, count: int) -> bytes:
-        """So many bytes from a place on, as far as they are there."""
+        """At most `count` bytes from byte `start` on."""
         ...
 
 
 class Journal(Protocol):
-    """One loop's journal, open for reading and appending. `loop` is everything read so far, folded."""
+    """The open journal of one loop."""
 
     @property
-    def loop(self) -> Loop: ...
+    def loop(self) -> Loop:
+        """The state after all entries that were read or written so far."""
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
-        """Write events after whatever others wrote meanwhile, and return all that is new, theirs first.
+        """Read the entries that other processes wrote meanwhile, then append events. Returns all new entries in order.
 
-        With `after`, the events follow from the state as of that entry: if somebody wrote since, they are not written.
+        With `after`, nothing is appended unless the entry with that number is the last one (compare and swap).
 
-        With `sync`, everything is on disk when this returns.
+        With `sync`, all entries are on disk on return.
         """
 
     def catch_up(self) -> tuple[Entry, ...]:
-        """Read and fold what others wrote since the last look."""
+        """Read and fold the new entries of other processes, and return them."""
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry from the beginning up to the last one in `loop`: what comes after is for `catch_up`."""
+        """Every entry from the first up to the last one in `loop`. Newer entries come with `catch_up`."""
 
     def close(self) -> None: ...
 
@@ -98,87 +103,88 @@ class Journals(Protocol):
     """The loops themselves: created, listed, read, written by one runner at a time, archived and deleted."""
 
     def create(self, event: LoopCreated, *first: Event) -> Loop:
-        """A new loop; `first` follow its creation in the journal."""
+        """Create a loop. The events of `first` follow its creation in the journal."""
         ...
 
     def ids(self) -> tuple[str, ...]:
-        """Every loop there is, oldest first."""
+        """The ids of all loops, oldest first."""
 
     def find(self, name: str) -> str:
         """The id for a name: an id, a unique part of one, or `last`. LoopNotFound if no loop or several match."""
 
     def live_ids(self) -> tuple[str, ...]:
-        """The loops that are not in the history."""
+        """The ids of the loops that are not archived."""
         ...
 
     def running_ids(self, host: Host) -> tuple[str, ...]:
-        """The loops that a kind of host is to drive."""
+        """The ids of the running loops that belong to this kind of host."""
         ...
 
-    def load(self, loop_id: str) -> Loop: ...
+    def load(self, loop_id: str) -> Loop:
+        """The current state of a loop. LoopNotFound if it does not exist."""
 
-    def survey(self, loop_ids: Collection[str]) -> Iterator[Standing]:
-        """How these loops stand, in this order; those that are gone are left out."""
+    def survey(self, loop_ids: Collection[str]) -> Iterator[LoopStatus]:
+        """The states of these loops, in this order, without loops that no longer exist."""
 
     def open(self, loop_id: str) -> Journal:
-        """For control: read, and append requests."""
+        """Open the journal for reading and for appending controls."""
 
     def lease(
         self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None
     ) -> AbstractContextManager[Journal]:
-        """For the one runner, of one kind of host: exclusive while it lasts; LoopBusy if another runner has it.
+        """Open the journal as the only runner, for a kind of host, until the block ends. LoopBusy if another runner has the lease.
 
-        A `token` is issued by an engine that drives loops on many machines: of two, the greater one wins, at any time.
+        A cluster engine issues a `token` for each lease: at any time, the greatest one wins.
         """
 
     def signature(self, loop_id: str) -> object | None:
-        """What changes whenever something is written to the journal; None: the loop is not there. Quick: it is asked often."""
+        """A value that changes with every append to the journal; None if the loop does not exist. Fast, because it is polled."""
 
-    def signatures(self) -> Seen:
-        """That of every loop, in any order."""
+    def signatures(self) -> Signatures:
+        """The signatures of all loops, in any order."""
         ...
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
-        """Entries behind a place of the journal (0 is its beginning), not too many at once, and the place where they end."""
+        """The next entries after a position in the journal (0 is its start), a limited number, and the position where they end."""
         ...
 
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
         """Move an ended loop to the history, with its receipt and report."""
 
     def delete(self, loop_id: str) -> None:
-        """All of a loop."""
+        """Delete a loop with all its files."""
 
 
 class Records(Protocol):
     """What people and agents read beside the journal: output, documents, live state, receipt."""
 
     def spool(self, loop_id: str, name: str) -> Spool:
-        """What an agent prints in one turn."""
+        """The output of an agent in one turn."""
 
     def output_names(self, loop_id: str) -> tuple[str, ...]:
-        """The outputs there are, in the order of the rounds."""
+        """The names of the outputs, in the order of the iterations."""
         ...
 
     def add_to_document(self, loop_id: str, name: str, text: str) -> None:
-        """Add to one of the documents that people read beside the journal: `progress.md`, …"""
+        """Append to a document beside the journal, such as `progress.md`."""
 
     def put_document(self, loop_id: str, name: str, text: str) -> None:
-        """Make such a document say exactly this."""
+        """Write or replace a document beside the journal."""
 
     def documents(self, loop_id: str) -> Mapping[str, str]:
-        """What people read beside the journal, by file name."""
+        """The documents beside the journal, by file name."""
 
     def live_file(self, loop_id: str, workspace: str) -> LiveFile:
         """The live state file of a loop whose mode has one."""
 
     def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
-        """Keep a full copy of the state, which later checkpoints do not replace; of many, the newest."""
+        """Keep a copy of the state that later checkpoints do not replace. Only the newest copies are kept."""
 
     def receipt(self, loop_id: str) -> str | None:
         """The receipt of an ended loop, if it has one."""
 
     def progress(self, loop_id: str) -> Path:
-        """The loop's own folder on this machine, for what people and agents read."""
+        """The loop's folder on this machine, for files that people and agents read."""
 
 
 class Presence(Protocol):
@@ -188,34 +194,34 @@ class Presence(Protocol):
         """Whether a live runner holds the lease of the loop."""
 
     def serving(self) -> AbstractContextManager[None]:
-        """For the one server that drives loops of this store; LoopBusy if there is another."""
+        """Be the only server that drives loops of this store until the block ends. LoopBusy if there is another."""
 
     def is_served(self) -> bool:
         """Whether a live server drives loops of this store."""
 
 
 class Groups(Protocol):
-    """Loops that share a total."""
+    """Groups of loops with common limits."""
 
     def group(self, name: str) -> Group:
-        """A group as it stands."""
+        """A group with its current usage."""
         ...
 
     def groups(self) -> tuple[Group, ...]:
-        """All that have loops or limits. UsageError where loops share no total."""
+        """All groups that have loops or limits. UsageError if the store has no groups."""
         ...
 
     def change_group(self, name: str, *, max_cost: float | None, at_once: int | None) -> Group:
-        """Other limits for a group; None: no limit."""
+        """Set the limits of a group; None: no limit."""
         ...
 
 
 class Store(Journals, Records, Presence, Groups, Protocol):
-    """Everything about the loops of one place. A function that needs one part takes that Protocol instead."""
+    """All loops of a folder or database. A function that needs one part takes that Protocol instead."""
 
     redactor: Redactor
     """Removes secrets from everything that is written."""
-    on_news: News
+    on_change: OnChange
     """Called with every state of a loop that this process reads or writes."""
 
     @property
@@ -224,23 +230,23 @@ class Store(Journals, Records, Presence, Groups, Protocol):
 
     @property
     def home(self) -> Path:
-        """The workspace whose settings hold, and in which new loops work."""
+        """The workspace of new loops, whose settings apply."""
 
     @property
     def name(self) -> str:
-        """What people call it: a folder, or the address of a database without its secrets."""
+        """The name to show: a folder, or the address of a database without secrets."""
 
     def keep_in_memory(self) -> None:
-        """Remember loops that were read, for a process that lives long and reads the same loops often."""
+        """Cache the loops that are read, for a long-lived process that reads the same loops often."""
 
     def close(self) -> None:
-        """Let go of connections, if there are any."""
+        """Close connections, if there are any."""
 
 
 Clock = Callable[[], float]
-News = Callable[[str, Loop | None], None]
-"""Takes a loop as it is now; None: it is deleted."""
+OnChange = Callable[[str, Loop | None], None]
+"""Called with a loop id and the new state; None: the loop was deleted."""
 
 
-def nobody_asks(_loop_id: str, _loop: Loop | None) -> None:
-    """Where news is not wanted."""
+def ignore(_loop_id: str, _loop: Loop | None) -> None:
+    """An `OnChange` that does nothing."""

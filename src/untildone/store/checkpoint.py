@@ -1,4 +1,4 @@
-"""Checkpoints: the loop as of one journal entry, with checksum and the three before it."""
+"""Checkpoints: the state of a loop as of one journal entry, with a checksum file and three backups."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
+    """The state of a loop, and the place in the journal up to which it is folded."""
+
     loop: Loop
     offset: int
-    """Where in the journal the entries begin that are not in the loop yet: a byte of the file, or a number."""
+    """Where the entries begin that are not folded yet: a byte offset in the file, or in Postgres the last entry number."""
 
 
 def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]:
-    """The checkpoint as programs see it. `text` goes over everything that is free text."""
+    """The JSON fields of a checkpoint. `text` is applied to all free text."""
     fields = to_json(loop, text)
     return {
         **{name: fields[name] for name in ("loop_id", "title", "description", "status")},
@@ -43,19 +45,20 @@ def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]
 
 
 def write(path: Path, checkpoint: Checkpoint, redactor: Redactor) -> None:
-    """The file that was there stays until the new one takes its name: whoever reads finds one or the other."""
+    """Replace a checkpoint atomically: a reader gets the old or the new one. The old one becomes a backup."""
     content = encoded(checkpoint, redactor)
     disk.replace_file(path, content, before=lambda: _keep_backups(path))
     disk.replace_file(_checksum_path(path), _checksum(path, content), sync=False)
 
 
 def encoded(checkpoint: Checkpoint, redactor: Redactor) -> bytes:
+    """A checkpoint as one redacted line of JSON with its checksum."""
     fields = as_fields(checkpoint.loop, redactor.text)
     return sealed(compact({**fields, "journal_offset": checkpoint.offset, "version": VERSION}))
 
 
 def decoded(content: bytes) -> Checkpoint:
-    """DamagedLine if that is not what was written."""
+    """The checkpoint in `content`. Raises DamagedLine if the content was changed after it was written."""
     fields = unsealed(content)
     try:
         fields["created_at"], fields["updated_at"] = epoch(fields["created_at"]), epoch(fields["updated_at"])
@@ -65,14 +68,14 @@ def decoded(content: bytes) -> Checkpoint:
 
 
 def read(path: Path) -> tuple[Checkpoint | None, str]:
-    """The newest good checkpoint there is, and what was wrong with those before it, if anything was."""
+    """The newest intact checkpoint, and the problems of the newer ones, as text."""
     problems: list[str] = []
     for candidate in _candidates(path):
         try:
             return _read_one(candidate, checked=candidate is path), "; ".join(problems)
         except FileNotFoundError:
             if candidate is path:
-                problems.append(f"{path.name}: it is missing")
+                problems.append(f"{path.name}: the file is missing")
         except (OSError, DamagedLine) as problem:
             if candidate is not path or not _was_being_replaced(path):
                 problems.append(f"{candidate.name}: {problem}")
@@ -80,7 +83,7 @@ def read(path: Path) -> tuple[Checkpoint | None, str]:
 
 
 def _was_being_replaced(path: Path) -> bool:
-    """A writer that died between a checkpoint and its checksum left that of the one before: no damage, and the one before is sound."""
+    """Whether a writer died between writing a checkpoint and its checksum file. The checksum is then that of the first backup."""
     try:
         return _checksum_path(path).read_bytes() == _checksum(path, backups(path)[0].read_bytes())
     except OSError:
@@ -93,12 +96,13 @@ def _candidates(path: Path) -> Iterator[Path]:
 
 
 def backups(path: Path) -> tuple[Path, ...]:
+    """The paths of the backups, newest first."""
     return tuple(path.with_name(f"{path.name}.backup.{number}") for number in range(1, BACKUPS + 1))
 
 
 def remove_drafts(path: Path) -> None:
-    """What a writer left behind that died while it wrote."""
-    # Not by glob, which takes several times as long where there are thousands of loops.
+    """Delete the temp files of a writer that died."""
+    # `glob` takes several times as long in a folder with thousands of loops.
     prefix = f"{path.name}."
     for draft in [name for name in os.listdir(path.parent) if name.startswith(prefix) and name.endswith("tmp")]:
         with suppress(OSError):
@@ -106,7 +110,7 @@ def remove_drafts(path: Path) -> None:
 
 
 def files(path: Path) -> tuple[Path, ...]:
-    """All that belongs to a checkpoint, there or not."""
+    """The paths of a checkpoint, its checksum file and its backups, whether or not they exist."""
     return (path, _checksum_path(path), *backups(path))
 
 
@@ -127,10 +131,10 @@ def _read_one(path: Path, *, checked: bool) -> Checkpoint:
 
 def _compare(path: Path, content: bytes) -> None:
     try:
-        told = _checksum_path(path).read_bytes()
+        recorded = _checksum_path(path).read_bytes()
     except FileNotFoundError:
         raise DamagedLine("its checksum file is missing") from None
-    if told != _checksum(path, content):
+    if recorded != _checksum(path, content):
         raise DamagedLine("the checksum file does not match")
 
 
@@ -152,13 +156,13 @@ def _copy(path: Path, copy: Path) -> None:
 
 
 class CheckpointWriter:
-    """Writes checkpoints behind the runner's back: the journal is already on disk, so only the newest one matters.
+    """Writes checkpoints in a thread. Only the newest one matters, because the journal is already on disk.
 
-    Not one after each entry, as its sync would compete with the journal's: a moment passes between two.
+    It pauses between two checkpoints, because their syncs would compete with those of the journal.
     """
 
     def __init__(self, write: Callable[[Checkpoint], None], pause: float = 0.25) -> None:
-        self._write_down = write
+        self._write_file = write
         self._pause = pause
         self._not_before = 0.0
         self._newest: Checkpoint | None = None
@@ -167,22 +171,23 @@ class CheckpointWriter:
         self._thread: threading.Thread | None = None
 
     def submit(self, checkpoint: Checkpoint) -> None:
+        """Write this checkpoint soon, unless a newer one is submitted before."""
         with self._wake:
             is_idle, self._newest = self._newest is None, checkpoint
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
                 self._thread.start()
             if is_idle:
-                # Else it knows already, and only waits for its time: to wake it would cost more than the entry did.
+                # Otherwise the thread only waits for the end of its pause, and waking it would cost more than the entry did.
                 self._wake.notify()
 
     def abandon(self) -> None:
-        """Write no more of what is known: the loop is gone, and a late checkpoint would bring it back."""
+        """Drop the submitted checkpoint: the loop was deleted, and a late checkpoint would bring it back."""
         with self._wake:
             self._newest = None
 
     def close(self) -> None:
-        """Write what is left, and end."""
+        """Write the submitted checkpoint, and end the thread."""
         with self._wake:
             self._closed = True
             self._wake.notify()
@@ -201,7 +206,7 @@ class CheckpointWriter:
             return newest
 
     def _write(self, checkpoint: Checkpoint) -> None:
-        # The journal has everything: a checkpoint that cannot be written now costs only time at the next load.
+        # A checkpoint that cannot be written only makes the next load slower, because the journal has everything.
         with suppress(StoreError):
-            self._write_down(checkpoint)
+            self._write_file(checkpoint)
         self._not_before = time.monotonic() + self._pause

@@ -1,4 +1,4 @@
-"""The store that needs nothing started: a journal, a checkpoint and a lock per loop, in files under `.loop/`."""
+"""The store in files under `.loop/`, which needs no server: a journal, a checkpoint and a lock for each loop."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from untildone.core.secrets import Redactor
 from untildone.store import (
     Clock,
     Group,
-    News,
-    Seen,
-    Standing,
+    LoopStatus,
+    OnChange,
+    Signatures,
     checkpoint,
+    ignore,
     layout,
-    nobody_asks,
     rebuilding,
 )
 from untildone.store.journal import FileJournal, Writing, entries_after
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
-from untildone.store.names import checked_id, meant
+from untildone.store.names import checked_id, resolve_id
 from untildone.store.spool import FileSpool
 from untildone.system import disk, locks
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SERVER_LOCK = "server.lock"
 KEPT_CHECKPOINTS = 10
-"""Of the full copies that a loop keeps on its way."""
+"""How many copies of checkpoints a loop keeps."""
 
 
 class FileStore:
@@ -53,10 +53,10 @@ class FileStore:
         self.root = root
         self.redactor = redactor or Redactor({})
         self.clock = clock
-        self.on_news: News = nobody_asks
+        self.on_change: OnChange = ignore
         self._journals = layout.Journals(root)
         self.memory = memory
-        """What a process that lives long remembers of the loops; None: nothing."""
+        """The cache of a long-lived process; None: no cache."""
 
     @property
     def home(self) -> Path:
@@ -72,7 +72,7 @@ class FileStore:
         return str(self.home)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """There are no connections to close."""
 
     def create(self, event: LoopCreated, *first: Event) -> Loop:
         """Made in a draft folder that is renamed: a loop exists with its first entries, or not at all."""
@@ -98,7 +98,7 @@ class FileStore:
             draft.chmod(0o755)
             (draft / "output").mkdir()
         layout.begin_journal(draft)
-        journal = FileJournal(self._writing(event.loop_id, nobody_asks), Places(live.checkpoint, draft))
+        journal = FileJournal(self._writing(event.loop_id, ignore), Places(live.checkpoint, draft))
         try:
             journal.append(event)
             with disk.as_store_error(draft):
@@ -111,7 +111,7 @@ class FileStore:
         finally:
             journal.close()
         disk.sync_folder(self.root)
-        self.on_news(event.loop_id, journal.loop)
+        self.on_change(event.loop_id, journal.loop)
         return journal.loop
 
     def _take_name(self, loop: Loop, draft: Path, progress: Path) -> None:
@@ -120,36 +120,35 @@ class FileStore:
         with disk.as_store_error(progress):
             os.rename(draft, progress)
 
-    def _writing(self, loop_id: str, on_news: News) -> Writing:
-        return Writing(loop_id, self.redactor, self.clock, on_news)
+    def _writing(self, loop_id: str, on_change: OnChange) -> Writing:
+        return Writing(loop_id, self.redactor, self.clock, on_change)
 
     def ids(self) -> tuple[str, ...]:
         return layout.ids(self.root)
 
     def live_ids(self) -> tuple[str, ...]:
-        """The loops that are not in the history."""
         return layout.live_ids(self.root)
 
     def running_ids(self, host: Host) -> tuple[str, ...]:
-        return tuple(found.loop_id for found in self.survey(self.live_ids()) if found.is_to_run_on(host))
+        return tuple(each.loop_id for each in self.survey(self.live_ids()) if each.is_to_run_on(host))
 
     def find(self, name: str) -> str:
-        return meant(name, self.ids(), f"in {self.root}")
+        return resolve_id(name, self.ids(), f"in {self.root}")
 
     def load(self, loop_id: str) -> Loop:
         journal = self.open(loop_id)
         journal.close()
         return journal.loop
 
-    def survey(self, loop_ids: Collection[str]) -> Iterator[Standing]:
+    def survey(self, loop_ids: Collection[str]) -> Iterator[LoopStatus]:
         for loop_id in loop_ids:
             try:
                 loop = self.load(loop_id)
-                yield Standing(loop_id, loop, driven=not loop.status.ended and self.is_driven(loop_id))
+                yield LoopStatus(loop_id, loop, driven=not loop.status.ended and self.is_driven(loop_id))
             except LoopNotFound:
                 continue
             except UntilDoneError as problem:
-                yield Standing(loop_id, problem=problem.sentence)
+                yield LoopStatus(loop_id, problem=problem.sentence)
 
     def signature(self, loop_id: str) -> object | None:
         try:
@@ -157,14 +156,14 @@ class FileStore:
         except LoopNotFound:
             return None
 
-    def signatures(self) -> Seen:
+    def signatures(self) -> Signatures:
         return self._journals.look()
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
         try:
             return entries_after(layout.places(self.root, loop_id).journal, place, loop_id)
         except StoreError:
-            # It went to the history this moment.
+            # The loop was archived meanwhile.
             return entries_after(layout.places(self.root, loop_id).journal, place, loop_id)
 
     def open(self, loop_id: str) -> FileJournal:
@@ -174,22 +173,22 @@ class FileStore:
         except StoreError:
             if places.journal.exists():
                 raise
-        # It was archived this moment; or its journal is gone, and a new one goes on from the checkpoint.
+        # The loop was archived meanwhile, or its journal was deleted: then a new journal continues from the checkpoint.
         places = layout.places(self.root, loop_id)
         layout.begin_journal(places.progress)
         return self._open(loop_id, places)
 
     def _open(self, loop_id: str, places: Places) -> FileJournal:
         known = self.memory.recall(loop_id) if self.memory else None
-        found, problems = (known, "") if known else checkpoint.read(places.checkpoint)
-        journal = FileJournal(self._writing(loop_id, self.on_news), places, found)
+        start, problems = (known, "") if known else checkpoint.read(places.checkpoint)
+        journal = FileJournal(self._writing(loop_id, self.on_change), places, start)
         if problems:
             journal.repairs.insert(0, problems)
         try:
             journal.catch_up()
             if journal.is_lost and (first := rebuilding.first_entry(places)) is not None:
                 journal.begin_from(rebuilding.rebuilt(places, first))
-            self.on_news(loop_id, journal.loop)
+            self.on_change(loop_id, journal.loop)
             if self.memory:
                 self.memory.keep(loop_id, journal.checkpoint())
         except BaseException:
@@ -231,7 +230,6 @@ class FileStore:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """For the one server that drives loops of this store; LoopBusy if there is another."""
         path = self.root / SERVER_LOCK
         with disk.as_store_error(path):
             layout.prepare(self.root)
@@ -244,27 +242,26 @@ class FileStore:
             os.close(lock)
 
     def is_served(self) -> bool:
-        """Whether a live server drives loops of this store."""
         return locks.is_locked(self.root / SERVER_LOCK)
 
     def delete(self, loop_id: str) -> None:
-        """All of a loop, wherever its files are: first it is no loop any more, then its files go."""
+        """Delete a loop: rename its folder first, so that it is gone at once, then delete the files."""
         import shutil
 
         progress = layout.places(self.root, loop_id).progress
-        doomed = self.root / f"{loop_id}.deleted.tmp"
+        deleted = self.root / f"{loop_id}.deleted.tmp"
         with disk.as_store_error(progress):
             for path in self.root.glob(f"{loop_id}.json*"):
                 path.unlink(missing_ok=True)
             with suppress(FileNotFoundError):
-                os.replace(progress, doomed)
+                os.replace(progress, deleted)
         if self.memory:
             self.memory.forget(loop_id)
-        self.on_news(loop_id, None)
-        shutil.rmtree(doomed, ignore_errors=True)
+        self.on_change(loop_id, None)
+        shutil.rmtree(deleted, ignore_errors=True)
 
     def group(self, name: str) -> Group:
-        """Loops in files share no total."""
+        """A group without limits: a store in files has none."""
         return Group(name)
 
     def groups(self) -> tuple[Group, ...]:
@@ -295,7 +292,7 @@ class FileStore:
         place = folder / f"{loop.spend.iterations:04d}"
         with disk.as_store_error(place):
             place.mkdir(parents=True, exist_ok=True)
-        # Read from the journal's start, this copy is right wherever its last entry lies.
+        # Offset 0 is always valid: the journal is read from its start.
         checkpoint.write(place / "checkpoint.json", checkpoint.Checkpoint(loop, 0), self.redactor)
         if live_state is not None:
             disk.replace_file(place / KEPT_AS, self.redactor.text(live_state).encode("utf-8", "replace"))
@@ -306,12 +303,10 @@ class FileStore:
         return LiveFile(workspace, self.progress(loop_id), loop_id, self.redactor)
 
     def documents(self, loop_id: str) -> Mapping[str, str]:
-        """What people read beside the journal, by file name."""
-        found = sorted(self.progress(loop_id).glob("*.md"))
-        return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in found}
+        paths = sorted(self.progress(loop_id).glob("*.md"))
+        return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths}
 
     def progress(self, loop_id: str) -> Path:
-        """The loop's own folder, for what people and agents read."""
         return layout.places(self.root, loop_id).progress
 
     def receipt(self, loop_id: str) -> str | None:
@@ -321,13 +316,13 @@ class FileStore:
         return disk.read_if_exists(read)
 
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
-        """Two moves; a crash between them leaves a loop that is found all the same, and archived by the next call."""
+        """Move the folder, then the checkpoint. After a crash between the two, the loop is readable, and the next call goes on."""
         live = layout.live(self.root, loop_id).progress
         if layout.places(self.root, loop_id).progress == live:
             try:
                 self._move_to_history(live, loop_id, {"receipt.json": receipt, "report.md": report})
             except StoreError:
-                # Unless somebody else did just that at the same moment.
+                # Another process may have archived the loop at the same moment.
                 if layout.archive_of(self.root, loop_id) is None:
                     raise
         archived = layout.archive_of(self.root, loop_id)
@@ -356,7 +351,7 @@ def _no_groups() -> UsageError:
 
 
 def open_store(folder: Path, redactor: Redactor, *, create: bool = False) -> FileStore:
-    """The store of a workspace: of the folder or of the nearest one above that has loops."""
+    """The store of `folder` or of its nearest parent that has loops; with `create`, of `folder` itself."""
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}.", "give an existing one with --dir")
     return FileStore(folder / layout.FOLDER if create else layout.find_root(folder.resolve()), redactor)

@@ -15,36 +15,36 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import Clock, News, checkpoint, layout
+from untildone.store import Clock, OnChange, checkpoint, layout
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 from untildone.system import disk, locks, runners
 
 _CHUNK = 1 << 20
 _TAIL = 1 << 12
-"""Bytes that are read at first of what may be a long line."""
-_MOST_NOTES = 20
+"""Bytes that are read first in search of the start of a line."""
+_MOST_REPAIRS = 20
 _OPEN = os.O_APPEND
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-"""What a line that is not an entry of this journal may raise while it is read or folded."""
+"""Exceptions that reading or folding a damaged line may raise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What goes into every line that is written."""
+    """What a journal needs to write entries of its loop."""
 
     loop_id: str
     redactor: Redactor
     clock: Clock
-    on_news: News
+    on_change: OnChange
 
 
 class FileJournal:
-    """Every writer appends under the file's lock, after reading what others wrote."""
+    """The journal of one loop in a file. Every writer appends under the file's lock, after reading the entries of other writers."""
 
     def __init__(self, writing: Writing, places: layout.Places, start: Checkpoint | None = None) -> None:
         self.repairs: list[str] = []
-        """What was found damaged, in words."""
+        """Descriptions of the damage that was detected so far."""
         self._writing = writing
         self._places = places
         self._path = places.journal
@@ -52,25 +52,25 @@ class FileJournal:
         self._folded: Loop | None = start.loop if start else None
         self._offset = start.offset if start else 0
         self._line_seq = start.loop.seq if start else 0
-        self._repairs_told = 0
-        self._told_before: set[str] = set()
-        """What runners before wrote down as damaged."""
+        self._repairs_recorded = 0
+        self._recorded_before: set[str] = set()
+        """Damage that earlier runners recorded in the journal."""
         self._writer: CheckpointWriter | None = None
-        if start is not None and not self._goes_on_from(start):
-            self._begin_again()
+        if start is not None and not self._continues(start):
+            self._reread()
 
     @property
     def loop(self) -> Loop:
         if self._folded is None:
-            found = "; ".join(self.repairs[:3]) or "it is empty"
+            damage = "; ".join(self.repairs[:3]) or "the journal is empty"
             raise DamagedState(
-                f"The state of loop {self._writing.loop_id} cannot be read: {found}.", f"look at {self._path}"
+                f"The state of loop {self._writing.loop_id} cannot be read: {damage}.", f"look at {self._path}"
             )
         return self._folded
 
-    def _goes_on_from(self, start: Checkpoint) -> bool:
-        """Whether the line at the checkpoint's place is the entry after it or, where none is yet, the line before is its own: else the
-        file was cut or exchanged."""
+    def _continues(self, start: Checkpoint) -> bool:
+        """Whether the journal continues the checkpoint: its offset is followed by the next entry, or preceded by the
+        checkpoint's own entry if there is none. Otherwise the file was truncated or replaced."""
         size = os.fstat(self._descriptor).st_size
         if size < start.offset:
             return False
@@ -82,17 +82,17 @@ class FileJournal:
         except DamagedLine:
             return False
 
-    def _check_that_it_is_there(self) -> None:
-        """A runner whose files somebody removed would work on where nobody can see it or say anything to it."""
+    def _check_exists(self) -> None:
+        """Raise LoopNotFound if the files of a running loop were deleted: no person could see or control it any more."""
         if self._writer is not None and os.fstat(self._descriptor).st_nlink == 0 and not self._path.exists():
             self._writer.abandon()
             raise LoopNotFound(
-                f"Loop {self._writing.loop_id} is gone: somebody removed {self._path.parent} while it ran.",
-                "what was done in the workspace stays; `untildone run` begins anew",
+                f"Loop {self._writing.loop_id} is gone: {self._path.parent} was deleted while the loop ran.",
+                "the changes in the workspace stay; `untildone run` starts a new loop",
             )
 
-    def _begin_again(self) -> None:
-        """Read the whole file, over what is known: entries that were seen already change nothing."""
+    def _reread(self) -> None:
+        """Read the file again from its start. Entries that are folded already change nothing."""
         size = os.fstat(self._descriptor).st_size
         if size < self._offset:
             self._note(f": only {size} of {self._offset} bytes are left")
@@ -100,34 +100,34 @@ class FileJournal:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nothing tells how the loop began."""
+        """Whether no checkpoint and no entry says how the loop was created."""
         return self._folded is None
 
     def begin_from(self, loop: Loop) -> None:
-        """Go on from a loop that was put together from other files; what the journal still has comes on top."""
-        # What was noted of its lines so far is noted again if it is so: without a beginning, none of them fits.
+        """Continue from a loop that was rebuilt from other files, and fold the remaining entries of the journal."""
+        # Without a first entry no line could be folded. `catch_up` notes the lines again that are really damaged.
         self.repairs = [repair for repair in self.repairs if not repair.startswith(self._path.name)]
-        self._note(": its beginning is lost; the loop was rebuilt from what is left")
+        self._note(": its beginning is lost; the loop was rebuilt from the remaining files")
         self._folded, self._offset, self._line_seq = loop, 0, 0
         self.catch_up()
 
     def catch_up(self) -> tuple[Entry, ...]:
-        self._check_that_it_is_there()
+        self._check_exists()
         fresh, all_fit = self._read(stop_at_damage=True)
         if not all_fit:
-            # What looks damaged may be a torn line that a writer is just replacing: under the lock, nobody is.
+            # The damage may be a torn line that a writer is replacing right now. Under the lock, no one writes.
             with locks.locked(self._descriptor):
                 more, _ = self._read(stop_at_damage=False)
             fresh = (*fresh, *more)
         if fresh:
-            self._writing.on_news(self._writing.loop_id, self._folded)
+            self._writing.on_change(self._writing.loop_id, self._folded)
         return fresh
 
     def _read(self, *, stop_at_damage: bool) -> tuple[tuple[Entry, ...], bool]:
-        """Fold the whole lines that are new. A last line without its end is still being written, or was torn by a crash."""
+        """Fold the new complete lines. A last line without a line end is still being written, or was torn by a crash."""
         size = os.fstat(self._descriptor).st_size
         if size < self._offset:
-            self._begin_again()
+            self._reread()
         fresh: list[Entry] = []
         for end, line in _whole_lines(self._descriptor, self._offset, size):
             try:
@@ -148,7 +148,7 @@ class FileJournal:
         self._folded = apply(known, entry)
         self._line_seq = entry.seq
         if isinstance(entry.event, StateRepaired):
-            self._told_before.add(entry.event.detail)
+            self._recorded_before.add(entry.event.detail)
         if known is not None and entry.seq <= known.seq:
             return ()
         if entry.seq > last + 1:
@@ -156,19 +156,19 @@ class FileJournal:
         return (entry,)
 
     def _note(self, problem: str) -> None:
-        """The first problems are worth telling; a file full of them is one more."""
-        if len(self.repairs) < _MOST_NOTES:
+        """Record a problem of the journal file, up to `_MOST_REPAIRS` of them."""
+        if len(self.repairs) < _MOST_REPAIRS:
             self.repairs.append(f"{self._path.name}{problem}")
-        elif len(self.repairs) == _MOST_NOTES:
+        elif len(self.repairs) == _MOST_REPAIRS:
             self.repairs.append(f"{self._path.name}: and more")
 
     @property
     def _last_seq(self) -> int:
-        """The last number taken. A damaged line keeps its own, which somebody may have read before the damage."""
+        """The last entry number in use. A damaged line keeps its number, because readers may have read it before the damage."""
         return max(self._line_seq, self._folded.seq if self._folded else 0)
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
-        self._check_that_it_is_there()
+        self._check_exists()
         if not events:
             with disk.as_store_error(self._path):
                 disk.sync_content(self._descriptor)
@@ -179,9 +179,9 @@ class FileJournal:
             theirs, _ = self._read(stop_at_damage=False)
             if after is not None and self.loop.seq != after:
                 return theirs
-            ours = self._numbered((*events, *self._repairs_to_tell()))
+            ours = self._numbered((*events, *self._repairs_to_record()))
             self._write(ours, sync=sync)
-        self._writing.on_news(self._writing.loop_id, self._folded)
+        self._writing.on_change(self._writing.loop_id, self._folded)
         if self._writer is not None:
             self._writer.submit(self.checkpoint())
         return (*theirs, *ours)
@@ -190,14 +190,14 @@ class FileJournal:
         now = epoch(timestamp(self._writing.clock()))
         return tuple(Entry(seq, now, event) for seq, event in enumerate(events, self._last_seq + 1))
 
-    def _repairs_to_tell(self) -> tuple[Event, ...]:
-        """The runner writes down what was damaged: of the journal once, as a damaged line stays where it is."""
-        fresh = self.repairs[self._repairs_told :] if self._writer is not None else []
-        known = {detail for detail in self._told_before if detail.startswith(self._path.name)}
+    def _repairs_to_record(self) -> tuple[Event, ...]:
+        """Events for new damage, which only a runner records. Damage of the journal is recorded once, because a damaged line stays."""
+        fresh = self.repairs[self._repairs_recorded :] if self._writer is not None else []
+        known = {detail for detail in self._recorded_before if detail.startswith(self._path.name)}
         return tuple(StateRepaired(detail) for detail in fresh if detail not in known)
 
     def _write(self, entries: tuple[Entry, ...], *, sync: bool) -> None:
-        """Folded first: an entry that cannot be folded must not get into the file."""
+        """Append entries to the file. They are folded first: an entry that cannot be folded must not get into the file."""
         folded = self._folded
         for entry in entries:
             folded = apply(folded, entry)
@@ -208,7 +208,7 @@ class FileJournal:
         self._offset += len(content)
         self._folded = folded
         if self._writer is not None:
-            self._repairs_told = len(self.repairs)
+            self._repairs_recorded = len(self.repairs)
 
     def _drop_torn_tail(self) -> None:
         if os.fstat(self._descriptor).st_size > self._offset:
@@ -218,18 +218,20 @@ class FileJournal:
         return sealed(compact(as_fields(entry, self._writing.loop_id, self._writing.redactor.text))) + b"\n"
 
     def become_runner(self, host: Host, token: str | None = None) -> None:
+        """Record the lease, and write checkpoints from here on. The caller holds the lock."""
         if self.loop.runner is not None:
-            # The one before did not come to rest: it may have died while it wrote.
+            # The runner before did not come to rest: it may have died while writing.
             checkpoint.remove_drafts(self._places.checkpoint)
         self._writer = CheckpointWriter(self._write_checkpoint)
         token = token or runners.new_token(self._writing.clock())
-        # The lock is what keeps others out: this line need not be on disk before the next one that must.
+        # No sync: the lock keeps other runners out, and the next synced entry brings this one to disk too.
         self.append(RunnerLeased(token, os.getpid(), runners.machine(), host), sync=False)
 
     def _write_checkpoint(self, kept: Checkpoint) -> None:
         checkpoint.write(self._places.checkpoint, kept, self._writing.redactor)
 
     def checkpoint(self) -> Checkpoint:
+        """The state as of the last folded entry."""
         return Checkpoint(self.loop, self._offset)
 
     def entries(self) -> Iterator[Entry]:
@@ -253,7 +255,7 @@ class FileJournal:
 
 
 def _opened(path: Path) -> tuple[int, StoreError | None]:
-    """The open file, and why it cannot be written to if it can only be read."""
+    """The open file; if it can only be read, also the error to raise on writing."""
     with disk.as_store_error(path):
         try:
             return os.open(path, os.O_RDWR | _OPEN), None
@@ -264,19 +266,19 @@ def _opened(path: Path) -> tuple[int, StoreError | None]:
 
 
 def entries_after(path: Path, offset: int, loop_id: str, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
-    """Entries behind a place of a journal file, about so many bytes of them, and where they end. Damaged lines are passed over."""
+    """The entries after `offset`, about `most` bytes of them, and the offset where they end. Damaged lines are skipped."""
     with disk.as_store_error(path):
         descriptor = os.open(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size
-        found = list(_whole_lines(descriptor, offset, min(size, offset + most)))
-        while not found and offset + most < size:
-            # One line is longer than that.
+        lines = list(_whole_lines(descriptor, offset, min(size, offset + most)))
+        while not lines and offset + most < size:
+            # The line is longer than `most`.
             most *= 4
-            found = list(_whole_lines(descriptor, offset, min(size, offset + most)))
+            lines = list(_whole_lines(descriptor, offset, min(size, offset + most)))
     finally:
         os.close(descriptor)
-    return tuple(_readable((line for _, line in found), loop_id)), found[-1][0] if found else offset
+    return tuple(_readable((line for _, line in lines), loop_id)), lines[-1][0] if lines else offset
 
 
 def _readable(lines: Iterable[bytes], loop_id: str) -> Iterator[Entry]:
@@ -288,19 +290,19 @@ def _readable(lines: Iterable[bytes], loop_id: str) -> Iterator[Entry]:
 
 
 def _whole_lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Each line that ends between two places of a file, with where it ends."""
-    position, begun = start, b""
+    """Each line that ends between two offsets, with the offset where it ends."""
+    position, rest = start, b""
     while position < end and (chunk := disk.read_at(descriptor, position, min(_CHUNK, end - position))):
-        at = position - len(begun)
+        at = position - len(rest)
         position += len(chunk)
-        *lines, begun = (begun + chunk).split(b"\n")
+        *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             at += len(line) + 1
             yield at, line
 
 
 def _line_before(descriptor: int, end: int) -> bytes:
-    """The line that ends there; if none does, something that is no line."""
+    """The line that ends at `end`. If no line ends there, the result is not a valid entry."""
     begin, content = end, b""
     while begin and b"\n" not in content[:-1]:
         step = min(begin, _TAIL + len(content))

@@ -1,4 +1,4 @@
-"""Where things lie under `.loop/`."""
+"""The paths of a loop's files under `.loop/`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from time import time_ns
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.value import dataclass
-from untildone.store import Seen
+from untildone.store import Signatures
 from untildone.store.names import checked_id, is_id
 from untildone.system import disk
 
@@ -18,7 +18,7 @@ FOLDER = ".loop"
 JOURNAL = "execution.log.jsonl"
 HISTORY = "history"
 _DAY = re.compile(r"....-..-..")
-_TOLD_DAY = re.compile(r"loop-(\d{4})(\d\d)(\d\d)-")
+_DATE_IN_ID = re.compile(r"loop-(\d{4})(\d\d)(\d\d)-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Places:
 
 
 def live(root: Path, loop_id: str) -> Places:
-    """Where a loop's files are until it is archived."""
+    """The paths of a loop's files before it is archived."""
     return Places(root / f"{checked_id(loop_id)}.json", root / f"{loop_id}.progress")
 
 
 def places(root: Path, loop_id: str) -> Places:
-    """Where a loop's files are now. Between the two moves of archiving, one part may already be in the history."""
+    """The current paths of a loop's files. After a crash during archiving, only some of them may be in the history."""
     unmoved = live(root, loop_id)
     if unmoved.progress.is_dir():
         return unmoved
@@ -61,7 +61,7 @@ def places(root: Path, loop_id: str) -> Places:
 
 
 def prepare(root: Path) -> None:
-    """The folder, which git ignores."""
+    """Create the folder with a `.gitignore`, so that git ignores it."""
     root.mkdir(parents=True, exist_ok=True)
     ignore = root / ".gitignore"
     if not ignore.exists():
@@ -69,7 +69,7 @@ def prepare(root: Path) -> None:
 
 
 def signature(root: Path, loop_id: str) -> object:
-    """What changes whenever something is written to the journal; LoopNotFound if there is none."""
+    """A value that changes with every append to the journal. Raises LoopNotFound if there is no such loop."""
     live_journal = os.path.join(root, f"{checked_id(loop_id)}.progress", JOURNAL)
     if os.path.exists(live_journal):
         return _signature(live_journal)
@@ -77,17 +77,17 @@ def signature(root: Path, loop_id: str) -> object:
 
 
 class Journals:
-    """All of them at once. In words instead of paths: this is asked twice a second, of thousands of loops.
+    """The signatures of all journals. Works with `str` instead of `Path`, because it runs twice a second for thousands of loops.
 
-    In the history, nothing is written any more: those need not be looked at one by one.
+    The journals in the history no longer change, so they are not looked at one by one.
     """
 
     def __init__(self, root: Path) -> None:
-        self._live = _Listed(str(root), _live_journals)
-        self._ended = _Listed(os.path.join(root, HISTORY), _ended_journals)
+        self._live = _Listing(str(root), _live_journals)
+        self._ended = _Listing(os.path.join(root, HISTORY), _ended_journals)
 
-    def look(self) -> Seen:
-        """The live ones looked at first: one that is put away meanwhile is in the history."""
+    def look(self) -> Signatures:
+        """The signatures now. Live loops come first, so that a loop that is archived meanwhile is not missed."""
         journals = self._live.now()
         live = {name: _signature(journal) for name, (journal,) in journals.items()}
         ended = self._ended.now()
@@ -96,17 +96,17 @@ class Journals:
                 ended = {other: journal for other, journal in ended.items() if other != name}
             else:
                 del live[name]
-        return Seen(live, ended)
+        return Signatures(live, ended)
 
 
-class _Listed:
-    """The journals in a folder. It is listed again only when something in it has come or gone."""
+class _Listing:
+    """The journals in a folder, which is listed again only after its modification time changed."""
 
     def __init__(self, folder: str, journals: Callable[[str], Mapping[str, tuple[str]]]) -> None:
         self._folder = folder
         self._journals = journals
         self._changed_at = 0
-        self._found: Mapping[str, tuple[str]] = {}
+        self._listed: Mapping[str, tuple[str]] = {}
 
     def now(self) -> Mapping[str, tuple[str]]:
         try:
@@ -114,10 +114,10 @@ class _Listed:
         except OSError:
             return {}
         if changed_at != self._changed_at:
-            self._found = self._journals(self._folder)
-            # What changed just now may change again without its time showing it.
+            self._listed = self._journals(self._folder)
+            # A folder that changed just now may change again and keep its modification time.
             self._changed_at = 0 if disk.is_racy(changed_at, now) else changed_at
-        return self._found
+        return self._listed
 
 
 def _live_journals(root: str) -> dict[str, tuple[str]]:
@@ -131,10 +131,10 @@ def _ended_journals(history: str) -> dict[str, tuple[str]]:
 
 def _signature(journal: str) -> object:
     try:
-        found = os.stat(journal)
+        status = os.stat(journal)
     except OSError:
         return (journal,)
-    return journal, found.st_mtime_ns, found.st_size
+    return journal, status.st_mtime_ns, status.st_size
 
 
 def output_names(places: Places) -> tuple[str, ...]:
@@ -142,20 +142,20 @@ def output_names(places: Places) -> tuple[str, ...]:
 
 
 def is_taken(root: Path, loop_id: str, day: str) -> bool:
-    """Whether there is such a loop, or was one of which a part is left. Today's loops have ids that tell the day."""
+    """Whether a loop with this id exists, or a part of one. `day` is the date of the new loop."""
     unmoved = live(root, loop_id)
     parts = (unmoved.progress, unmoved.checkpoint.with_name(f"{unmoved.checkpoint.name}.sha256"))
     if any(part.exists() for part in parts):
         return True
     likely = _likely_archive(root, loop_id)
     if likely is not None and likely.name.startswith(day):
-        # No other loop can have this id: the history, which may be long, need not be looked through.
+        # The id contains the date, so the loop can be in this folder only: no need to list a long history.
         return likely.is_dir()
     return archive_of(root, loop_id) is not None
 
 
 def begin_journal(progress: Path) -> None:
-    """An empty journal, where there is none."""
+    """Create an empty journal if there is none."""
     path = progress / JOURNAL
     with disk.as_store_error(path):
         progress.mkdir(exist_ok=True)
@@ -163,38 +163,40 @@ def begin_journal(progress: Path) -> None:
 
 
 def archive_of(root: Path, loop_id: str) -> Path | None:
-    """Where a loop of the history is. Most ids tell the day: then the others need not be looked through."""
+    """The folder of an archived loop; None if it is not archived. Lists the history only if the id does not contain the date."""
     history, ending = root / HISTORY, f"_{checked_id(loop_id)}"
     likely = _likely_archive(root, loop_id)
     if likely is not None and likely.is_dir():
         return likely
-    found = (name for name in _names(history) if name.endswith(ending) and _DAY.fullmatch(name.removesuffix(ending)))
-    return next((history / name for name in sorted(found)), None)
+    names = (name for name in _names(history) if name.endswith(ending) and _DAY.fullmatch(name.removesuffix(ending)))
+    return next((history / name for name in sorted(names)), None)
 
 
 def _likely_archive(root: Path, loop_id: str) -> Path | None:
-    told = _TOLD_DAY.match(loop_id)
-    return root / HISTORY / f"{'-'.join(told.groups())}_{loop_id}" if told else None
+    """The folder of an archived loop whose id contains its date; None for another id."""
+    date = _DATE_IN_ID.match(loop_id)
+    return root / HISTORY / f"{'-'.join(date.groups())}_{loop_id}" if date else None
 
 
 def ids(root: Path) -> tuple[str, ...]:
+    """All loops, live and archived."""
     ended = (name.partition("_")[2] for name in _names(root / HISTORY))
     return tuple(sorted({*live_ids(root), *(name for name in ended if is_id(name))}))
 
 
 def live_ids(root: Path) -> tuple[str, ...]:
-    """The loops that are not, or not wholly, in the history."""
-    found = {
+    """The loops that are not, or not completely, in the history."""
+    candidates = {
         name.removesuffix(ending)
         for name in _names(root)
         for ending in (".progress", ".json.sha256")
         if name.endswith(ending)
     }
-    return tuple(sorted(name for name in found if is_id(name)))
+    return tuple(sorted(name for name in candidates if is_id(name)))
 
 
 def _names(folder: Path) -> list[str]:
-    """Of all that is in a folder. Not by glob, which takes ten times as long where there are thousands."""
+    """The names in a folder, if it exists. `glob` takes ten times as long in a folder with thousands of files."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -202,7 +204,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def find_root(start: Path) -> Path:
-    """The `.loop` folder of a folder or of the nearest one above it; where there is none, the folder's own."""
+    """The `.loop` folder in `start` or its nearest parent that has one; the path in `start` if none has."""
     for folder in (start, *start.parents):
         if (folder / FOLDER).is_dir():
             return folder / FOLDER

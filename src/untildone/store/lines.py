@@ -1,4 +1,4 @@
-"""Journal entries as lines of JSON, each with its checksum, and back."""
+"""Journal entries to lines of JSON with checksums, and back."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SUM = b',"sum":"'
 
 
 class DamagedLine(ValueError):
-    """A line of the journal is not what was written."""
+    """A line of the journal was changed after it was written."""
 
 
 def as_fields(entry: Entry, loop_id: str, text: Callable[[str], str] = str) -> dict[str, Any]:
-    """An entry as programs see it, in the journal and with --json. `text` goes over everything that is free text."""
+    """The JSON fields of an entry, in the journal and with --json. `text` is applied to all free text."""
     return {
         "seq": entry.seq,
         "ts": timestamp(entry.at),
@@ -30,9 +30,9 @@ def as_fields(entry: Entry, loop_id: str, text: Callable[[str], str] = str) -> d
 
 
 def entry_of(fields: dict[str, Any], loop_id: str | None = None) -> Entry:
-    """The entry that the fields tell; with `loop_id`, only one of that loop."""
+    """The entry with these JSON fields. Raises DamagedLine if they are invalid or, with `loop_id`, of another loop."""
     if loop_id is not None and fields.get("loop_id") != loop_id:
-        raise DamagedLine("it belongs to another loop")
+        raise DamagedLine("the entry belongs to another loop")
     try:
         event: Event = from_json(KINDS[fields["event"]], fields)
         return Entry(from_json(int, fields["seq"]), epoch(fields["ts"]), event)
@@ -43,12 +43,13 @@ def entry_of(fields: dict[str, Any], loop_id: str | None = None) -> Entry:
 
 
 def sealed(text: str) -> bytes:
-    """A JSON object's text with the checksum of its bytes as last field."""
+    """The text of a JSON object with the checksum of its bytes added as the last field."""
     body = text.encode("utf-8", "replace")[:-1]
     return body + _SUM + b'%08x"}' % zlib.crc32(body)
 
 
 def unsealed(line: bytes) -> dict[str, Any]:
+    """The fields of a sealed JSON object. Raises DamagedLine if the checksum does not match."""
     body, mark, rest = line.rpartition(_SUM)
     if not mark or rest != b'%08x"}' % zlib.crc32(body):
         raise DamagedLine("the checksum does not match")
@@ -57,9 +58,10 @@ def unsealed(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise DamagedLine(str(problem)) from None
     if not isinstance(fields, dict):
-        raise DamagedLine("not an object")
+        raise DamagedLine("it is not a JSON object")
     return fields
 
 
 def compact(fields: dict[str, Any]) -> str:
+    """JSON without spaces."""
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The live state file in the workspace: people read it, agents edit it, and what they write is noticed."""
+"""The live state file in the workspace: people read it, agents edit it, and edits are detected."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LIVE = re.compile(r"^[ \t]*[-*]?[ \t]*Status:[ \t]*IN_PROGRESS\b", re.MULTILINE
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What somebody made of the file, and what it said before."""
+    """An edit of the live file by a person or an agent: its new and its previous text."""
 
     text: str
     before: str
 
 
 class LiveFile:
-    """One loop's live file. What was written or seen last is kept beside the journal, so that an edit shows."""
+    """The live file of one loop. A copy of its last known text beside the journal shows whether it was edited."""
 
     def __init__(self, workspace: str, progress: Path, loop_id: str, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -37,47 +37,47 @@ class LiveFile:
 
     @property
     def path(self) -> Path:
-        """The usual name; with the loop's short id in it where another live loop of the folder has that name."""
+        """The usual name, or a name with the loop's short id if another live loop in the folder uses the usual one."""
         own = self._folder / own_name(self._loop_id)
         usual = self._folder / NAME
         return own if own.exists() or self._is_anothers(_text(usual)) else usual
 
     def _is_anothers(self, text: str | None) -> bool:
-        """Once the file is ours, a name that is no loop's is only an owner's line that somebody spoilt."""
+        """Whether the file belongs to another loop. In a file of ours, an owner that is no loop id is just an edited line."""
         owner = _OWNER.search(text or "")
         if owner is None or owner[1] == self._loop_id or _LIVE.search(text or "") is None:
             return False
         return owner[1].startswith("loop-") or not self._copy.exists()
 
     def edited(self) -> Edit | None:
-        """What the file says, if that is not what was written or seen last. Before the first writing, nothing is an edit."""
+        """The edit since the last `write` or `accept`; None if there is none, or before the first `write`."""
         text, before = _text(self.path), _text(self._copy)
         if text is None or before is None or (text := self._redactor.text(text)) == before:
             return None
         return Edit(text, before)
 
-    def seen(self, text: str) -> None:
-        """An edit has been taken note of: it is none any more."""
-        disk.replace_file(self._copy, self._written(text), sync=False)
+    def accept(self, text: str) -> None:
+        """Take the text as known, so that it no longer counts as an edit."""
+        disk.replace_file(self._copy, self._encoded(text), sync=False)
 
     def write(self, text: str) -> None:
-        """The file first: after a crash between the two, it looks edited and is read again, which changes nothing.
+        """Write the file, then the copy. After a crash between the two, the file counts as edited, which changes nothing.
 
-        Does nothing where the workspace does not exist: another machine has it.
+        Does nothing if the workspace does not exist, because it is on another machine.
         """
         if not self._folder.parent.is_dir():
             return
         path = self.path
         with disk.as_store_error(path):
             self._folder.mkdir(parents=True, exist_ok=True)
-        disk.replace_file(path, self._written(text), sync=False)
-        self.seen(text)
+        disk.replace_file(path, self._encoded(text), sync=False)
+        self.accept(text)
 
-    def _written(self, text: str) -> bytes:
+    def _encoded(self, text: str) -> bytes:
         return self._redactor.text(text).encode("utf-8", "replace")
 
     def retire(self, keep: Callable[[str], object], last: str | None = None) -> None:
-        """The loop has ended: what the file says, or should say at last, is kept, and the file goes."""
+        """Call `keep` with the final text, or `last` if given, and delete the file. Called when the loop has ended."""
         path = self.path
         text = _text(path)
         owner = _OWNER.search(text or "")
@@ -90,7 +90,7 @@ class LiveFile:
 
 
 def _text(path: Path) -> str | None:
-    """The beginning of the file; None if it is none, or cannot be read. Opening never waits, as it would for a pipe."""
+    """The first `LARGEST` bytes of a file; None if it is no regular file or unreadable. `O_NONBLOCK`: opening a FIFO would block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a long-lived process remembers of loops, so that it reads only what was written since."""
+"""A cache of loop states for long-lived processes, which then read only the new entries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_LOOPS = 2000
 
 
 class Memory:
-    """The newest known state of loops, by id; of many, those that were asked for last."""
+    """The newest known states by loop id, at most `most` of them: the least recently used is dropped first."""
 
     def __init__(self, most: int = MOST_LOOPS) -> None:
         self._most = most
@@ -30,7 +30,7 @@ class Memory:
                 self._known.popitem(last=False)
 
     def names(self) -> tuple[str, ...]:
-        """Of those that are remembered, the one asked for last is last."""
+        """The cached loop ids, least recently used first."""
         with self._lock:
             return tuple(self._known)
 

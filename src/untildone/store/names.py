@@ -1,4 +1,4 @@
-"""Which names a loop may have, and which loop a person means by one."""
+"""Valid loop ids, and the loop that a name given by a person refers to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_id(name: str) -> bool:
 
 
 def checked_id(loop_id: str) -> str:
-    """An id that cannot leave its folder."""
+    """The id, if it is valid as a file name; else UsageError."""
     if not is_id(loop_id):
         raise UsageError(
             f"{_shown(loop_id)} is not a loop id.",
@@ -25,6 +25,7 @@ def checked_id(loop_id: str) -> str:
 
 
 def checked_group(name: str) -> str:
+    """The name of a group, if it is valid; else UsageError."""
     if not is_id(name):
         raise UsageError(
             f"{_shown(name)} is not a name for a group.",
@@ -33,8 +34,8 @@ def checked_group(name: str) -> str:
     return name
 
 
-def meant(name: str, known: tuple[str, ...], where: str) -> str:
-    """The id that a person means: an id, a unique part of one, or `last`. `known` has the oldest first."""
+def resolve_id(name: str, known: tuple[str, ...], where: str) -> str:
+    """The id for `name`: an id, a unique part of one, or `last`. `known` is sorted, oldest first."""
     if name in known:
         return name
     matches = known[-1:] if name == "last" else tuple(each for each in known if name and name in each)
@@ -42,7 +43,7 @@ def meant(name: str, known: tuple[str, ...], where: str) -> str:
         return matches[0]
     if matches:
         raise LoopNotFound(
-            f"{_shown(name)} fits {len(matches)} loops {where}.", f"say more of the id: {', '.join(matches[:5])}"
+            f"{_shown(name)} fits {len(matches)} loops {where}.", f"give more of the id: {', '.join(matches[:5])}"
         )
     raise LoopNotFound(f"There is no loop {_shown(name)} {where}.", "`untildone list` shows the loops there are")
 

@@ -1,4 +1,4 @@
-"""Which store is meant: the database that a flag, the environment or a settings file names, else the files of the folder."""
+"""Chooses the store: the database named by a flag, the environment or a settings file, else the files of the folder."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def open_store(folder: Path, environment: Mapping[str, str], *, create: bool = F
         raise UsageError(f"There is no folder {folder}.", "give an existing one with --dir")
     from untildone.store.postgres.store import PostgresStore
 
-    # The password is a secret wherever it was written down.
+    # The password is a secret wherever it comes from.
     secrets = Redactor.from_environment({**environment, VARIABLE: address})
     return PostgresStore(address, secrets, home=folder.resolve())
 
 
 def named(folder: Path, environment: Mapping[str, str]) -> str | None:
-    """The address of a database, if one is named: what is nearer to the person wins, and an empty one means none."""
+    """The address of the database, if one is named. The environment wins over files; an empty address means none."""
     if VARIABLE in environment:
         return environment[VARIABLE] or None
     return next(_in_files(folder, environment), None) or None
@@ -50,12 +50,12 @@ def _in_files(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
             content = path.read_bytes()
         except OSError:
             continue
-        if b"store" in content and (address := _said(content, path)) is not None:
+        if b"store" in content and (address := _store_setting(content, path)) is not None:
             yield address
 
 
-def _said(content: bytes, path: Path) -> str | None:
-    """Only this one setting: to read them all would take longer than most commands do."""
+def _store_setting(content: bytes, path: Path) -> str | None:
+    """The setting `store`, read alone: validating all settings would take longer than most commands."""
     import tomllib
 
     try:

@@ -1,4 +1,4 @@
-"""When checkpoint, backups and the beginning of the journal are all lost: a loop from what is left of it."""
+"""Rebuilds a loop whose checkpoint, backups and first journal entry are all lost."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from untildone.store.layout import Places
 from untildone.store.lines import DamagedLine, entry_of, unsealed
 
 FIRST_ENTRY = "created.json"
-"""A copy of the journal's first line: what the loop was made as."""
+"""A copy of the first line of the journal, which creates the loop."""
 
 
 def first_entry(places: Places) -> Entry | None:
+    """The entry that created the loop, from its copy; None if that is lost too."""
     try:
         return entry_of(unsealed((places.progress / FIRST_ENTRY).read_bytes().rstrip(b"\n")))
     except (OSError, DamagedLine):
@@ -24,7 +25,7 @@ def first_entry(places: Places) -> Entry | None:
 
 
 def rebuilt(places: Places, first: Entry) -> Loop:
-    """The loop as it was made, with as many iterations as left their output, resting until a person goes on."""
+    """The loop as created, with the number of iterations from its output files. It is paused until a person resumes it."""
     loop = apply(None, first)
     spend = replace(loop.spend, iterations=_iterations(places.output))
     return replace(loop, spend=spend, status=Status.PAUSED, outcome=Outcome.INTERRUPTED)

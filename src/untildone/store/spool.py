@@ -1,4 +1,4 @@
-"""The output of an agent in a file, which may move to the history while it is read."""
+"""The output of an agent in a file, which may move to the history while it is being read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 class FileSpool:
     def __init__(self, locate: Callable[[], Path]) -> None:
         self._locate = locate
-        """Returns where the file is now: an ended loop moves to the history."""
+        """Returns the current path: an ended loop moves to the history."""
         self._descriptor: int | None = None
         self._path: Path | None = None
 

@@ -147,7 +147,7 @@ class LiveFile:
             return None
         return Edit(self.text, self._known)
 
-    def seen(self, text: str) -> None:
+    def accept(self, text: str) -> None:
         self._known = text
 
     def write(self, text: str) -> None:

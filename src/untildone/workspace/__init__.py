@@ -1,1 +1,1 @@
-"""The workspace: what changed in it, diffs, commits, worktrees; everything that asks git."""
+"""The workspace of a loop: snapshots, diffs, commits, worktrees. Every call of git is in this room."""

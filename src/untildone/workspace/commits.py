@@ -58,8 +58,8 @@ def _kept(root: str, status: Status, message: str) -> Kept:
 
 def _identity(root: str) -> dict[str, str]:
     """Variables for author and committer, as far as neither the environment nor the configuration names them."""
-    wanted = r"^(user|author|committer)\.(name|email)$"
-    configured = git(root, "config", "--name-only", "--get-regexp", wanted, fine=(0, 1)).decode().split()
+    names = r"^(user|author|committer)\.(name|email)$"
+    configured = git(root, "config", "--name-only", "--get-regexp", names, fine=(0, 1)).decode().split()
     missing: dict[str, str] = {}
     for role in ("author", "committer"):
         for part, stand_in in (("name", "untildone"), ("email", "untildone@localhost")):

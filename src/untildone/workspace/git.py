@@ -42,6 +42,7 @@ class GitFailed(Exception):
 def git(
     folder: str, *arguments: str, env: Mapping[str, str] = EMPTY, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
 ) -> bytes:
+    """The standard output of a git command. Raises GitFailed unless its exit code is in `fine`."""
     command = (*_COMMAND, *arguments)
     inherited = {name: value for name, value in os.environ.items() if not _FOREIGN.fullmatch(name)}
     env = {**inherited, **_ENVIRONMENT, **env}
@@ -50,18 +51,21 @@ def git(
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise GitFailed(str(error)) from error
     if ended.returncode not in fine:
-        words = ended.stderr.decode(errors="replace").splitlines()
-        reason = next((line for line in words if line.startswith(("fatal: ", "error: "))), f"exit {ended.returncode}")
+        lines = ended.stderr.decode(errors="replace").splitlines()
+        reason = next((line for line in lines if line.startswith(("fatal: ", "error: "))), f"exit {ended.returncode}")
         raise GitFailed(reason.removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
     return ended.stdout
 
 
 def line_of(answer: bytes) -> str:
+    """The only line of git's output."""
     return answer.decode().strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """A changed path in the output of `git status`."""
+
     path: bytes
     tracked: bool
     nested: bool
@@ -84,6 +88,7 @@ class Status:
 
 
 def status_of(root: str) -> Status:
+    """Run `git status` for the whole work tree, without the files of untildone."""
     form = ("--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
     raw = git(root, "status", *form, "--", ".", *OURS)
     facts, entries = {}, []
@@ -140,8 +145,9 @@ def git_folders(root: str) -> list[str]:
 def add_all(
     root: str, status: Status, *options: str, left_out: Iterable[bytes] = (), env: Mapping[str, str] = EMPTY
 ) -> None:
+    """Stage every change of the work tree except nested repositories, the files of untildone and `left_out`."""
     left_out = (b":(exclude,literal)" + path for path in (*status.foreign, *left_out))
-    wanted = b"\0".join((b".", *map(os.fsencode, OURS), *left_out))
+    pathspecs = b"\0".join((b".", *map(os.fsencode, OURS), *left_out))
     in_one_pack = ("-c", "core.bigFileThreshold=1") if len(status.entries) >= MANY_FILES else ()
     command = (*in_one_pack, "add", "--all", *options, "--pathspec-from-file=-", "--pathspec-file-nul")
-    git(root, *command, env=env, stdin=wanted, fine=(0, 1) if "--ignore-errors" in options else (0,))
+    git(root, *command, env=env, stdin=pathspecs, fine=(0, 1) if "--ignore-errors" in options else (0,))

@@ -1,4 +1,4 @@
-"""A quick look at a small repository: if no file was touched since the last one, git need not be asked again."""
+"""A quick look at a small repository: if no file was touched since the last look, no git process is needed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ _CONTENT = frozenset({b"objects", b"logs", b"hooks"})
 """Folders inside `.git` that do not affect a snapshot."""
 
 Stamp = tuple[int, ...]
+"""Size, modification time, mode, change time and inode of a file. It changes with the file, unless it is racy."""
 Glance = Mapping[bytes, Stamp]
+"""The stamps of all files of a repository, by path."""
 
 
 def stamp_of(path: bytes | str) -> Stamp | None:
+    """The stamp of a file; None if it does not exist."""
     try:
         return _stamp(os.lstat(path))
     except (OSError, ValueError):
@@ -28,7 +31,7 @@ def stamp_of(path: bytes | str) -> Stamp | None:
 
 
 def is_racy(stamp: Stamp | None, taken_at: int) -> bool:
-    """By the later of its two times: not every file system updates the change time."""
+    """Whether the file may have changed after `taken_at` and kept its stamp. Not every file system updates the change time."""
     return stamp is not None and disk.is_racy(max(stamp[1], stamp[3]), taken_at)
 
 
@@ -37,13 +40,13 @@ def look(root: str, rules: Iterable[str] = ()) -> Glance | None:
 
     `rules` are further files to watch."""
     stamps = ((os.fsencode(path), stamp_of(path)) for path in rules)
-    found: dict[bytes, Stamp] = {path: stamp for path, stamp in stamps if stamp}
+    glance: dict[bytes, Stamp] = {path: stamp for path, stamp in stamps if stamp}
     try:
         for path, stamp in _files(root):
-            found[path] = stamp
+            glance[path] = stamp
     except (OSError, ValueError, _TooMany):
         return None
-    return found
+    return glance
 
 
 def touched(before: Glance, taken_at: int, after: Glance) -> set[bytes]:
@@ -76,15 +79,15 @@ def _files(root: str) -> Iterator[tuple[bytes, Stamp]]:
     top = os.fsencode(root)
     own = [os.fsencode(folder) for folder in git_folders(root)]
     inside = tuple(os.path.join(folder, b"") for folder in own)
-    pending, seen = [top, *own], 0
+    pending, count = [top, *own], 0
     while pending:
         folder = pending.pop()
         # A branch may have the name of one of these folders, so everything below `refs` counts.
         is_git = (place := os.path.join(folder, b"")).startswith(inside) and b"/refs/" not in place
         with os.scandir(folder) as entries:
             for entry in entries:
-                seen += 1
-                if seen > MOST_ENTRIES:
+                count += 1
+                if count > MOST_ENTRIES:
                     raise _TooMany
                 if not entry.is_dir(follow_symlinks=False):
                     if not _is_live_state(entry.name):
@@ -97,5 +100,5 @@ def _is_live_state(name: bytes) -> bool:
     return is_live_file(os.fsdecode(name))
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_size, found.st_mtime_ns, found.st_mode, found.st_ctime_ns, found.st_ino
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_size, status.st_mtime_ns, status.st_mode, status.st_ctime_ns, status.st_ino

@@ -1,4 +1,4 @@
-"""What changed in the workspace of a loop: a snapshot that git takes, or the times of the files where there is no git.
+"""Changes in the workspace of a loop, from snapshots by git, or from the timestamps of the files outside a repository.
 
 Nothing here touches the person's index, hooks, configuration or stash.
 """
@@ -29,7 +29,7 @@ BIG_FILE = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Cheap:
-    """What is known without reading a file. If it is equal, the work tree is equal, unless a stamp is racy."""
+    """Facts that need no file to be read. If they are equal, the work tree is equal, unless a stamp is racy."""
 
     raw: bytes
     """The output of `git status`."""
@@ -72,8 +72,9 @@ class _Facts:
 class _Glanced:
     """A small work tree at the last look."""
 
-    seen: Glance
+    glance: Glance
     at: int
+    """When the glance was taken, in nanoseconds."""
     facts: _Facts
 
 
@@ -115,17 +116,18 @@ class Workspace:
         return None if self._ignored_by[root] else root
 
     def _facts(self, root: str) -> _Facts:
-        """The glance comes before git reads: a change in between differs from the glance, so the next look sees it."""
+        """The facts of the last look if no file was touched since, else those that git returns. The glance is taken first: the next look
+        detects a change in between."""
         now, last = time_ns(), self._glanced
-        seen = glance.look(root, self._rules(root) if last else ())
-        if seen is None:
-            return self._asked(root)
-        touched = glance.touched(last.seen, last.at, seen) if last else set()
+        current = glance.look(root, self._rules(root) if last else ())
+        if current is None:
+            return self._from_git(root)
+        touched = glance.touched(last.glance, last.at, current) if last else set()
         if last and not touched and are_there(root, last.facts.made.values()):
             return last.facts
         if touched.intersection(map(os.fsencode, self._rule_files or ())):
             self._rule_files = None
-        self._glanced = _Glanced(seen, now, self._asked(root))
+        self._glanced = _Glanced(current, now, self._from_git(root))
         return self._glanced.facts
 
     def _rules(self, root: str) -> tuple[str, ...]:
@@ -133,7 +135,7 @@ class Workspace:
         self._rule_files = self._rule_files or glance.rule_files(root)
         return self._rule_files
 
-    def _asked(self, root: str) -> _Facts:
+    def _from_git(self, root: str) -> _Facts:
         status, now = status_of(root), time_ns()
         paths = [os.path.join(os.fsencode(root), entry.path) for entry in status.entries]
         nested = (path for path, entry in zip(paths, status.entries, strict=True) if entry.nested)

@@ -27,14 +27,14 @@ class PrivateIndex:
 
     def write_tree(self, root: str, status: Status, left_out: Collection[bytes]) -> tuple[str, bool]:
         """Write the work tree as a git tree. Returns its name, and whether git could read every file."""
-        wanted = {entry.path for entry in status.entries}.difference(left_out, status.foreign)
-        env, complete = {"GIT_INDEX_FILE": self._prepared(root, wanted)}, True
+        staged_paths = {entry.path for entry in status.entries}.difference(left_out, status.foreign)
+        env, complete = {"GIT_INDEX_FILE": self._prepared(root, staged_paths)}, True
         try:
             add_all(root, status, left_out=left_out, env=env)
         except GitFailed:
             add_all(root, status, "--ignore-errors", left_out=left_out, env=env)
             complete = False
-        self._staged = {path: _exists(root, path) for path in wanted}
+        self._staged = {path: _exists(root, path) for path in staged_paths}
         tree = line_of(git(root, "write-tree", "--missing-ok", env=env))
         _round_time_down(env["GIT_INDEX_FILE"])
         return tree, complete
@@ -43,11 +43,11 @@ class PrivateIndex:
         """Start with a new copy at the next snapshot."""
         self._copied = None
 
-    def _prepared(self, root: str, wanted: AbstractSet[bytes]) -> str:
+    def _prepared(self, root: str, staged_paths: AbstractSet[bytes]) -> str:
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="untildone-", ignore_cleanup_errors=True)
         own, theirs = os.path.join(self._folder.name, "index"), os.path.join(git_folder(root), "index")
         current = (theirs, stamp_of(theirs))
-        if self._copied != current or self._is_stale(root, wanted):
+        if self._copied != current or self._is_stale(root, staged_paths):
             Path(own).unlink(missing_ok=True)
             if current[1]:
                 # With its modification time: git compares it with those of the files to know which of them it must read.
@@ -55,10 +55,12 @@ class PrivateIndex:
             self._copied = current
         return own
 
-    def _is_stale(self, root: str, wanted: AbstractSet[bytes]) -> bool:
+    def _is_stale(self, root: str, staged_paths: AbstractSet[bytes]) -> bool:
         """Whether it contains a file that is now ignored or too big, or lacks a file that exists again: git looks for an
         ignored file only if the index contains it."""
-        return any(_exists(root, path) for path, existed in self._staged.items() if not existed or path not in wanted)
+        return any(
+            _exists(root, path) for path, existed in self._staged.items() if not existed or path not in staged_paths
+        )
 
 
 def _round_time_down(index: str) -> None:

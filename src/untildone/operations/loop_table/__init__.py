@@ -18,7 +18,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.operations.loop_table.index import LoopIndex
 from untildone.operations.loop_table.rows import Page, Row, row_of
-from untildone.store import Seen, Standing, Store
+from untildone.store import LoopStatus, Signatures, Store
 from untildone.store.names import is_id
 
 __all__ = ["LoopTable", "Page", "Row", "row_of"]
@@ -37,14 +37,14 @@ class LoopTable:
         self.stores = dict(stores)
         self._fresh_for = fresh_for
         self._index = LoopIndex()
-        self._seen: dict[str, Seen] = {}
+        self._signatures: dict[str, Signatures] = {}
         self._looked_at: dict[str, float] = {}
         self._heard: dict[str, float] = {}
         """The last entry of each loop that was told of since a look began: that look may have missed it."""
         self._is_wanted = False
         self._rows_lock, self._look_lock = threading.Lock(), threading.Lock()
         for workspace, store in self.stores.items():
-            store.on_news = partial(self._hear, workspace)
+            store.on_change = partial(self._hear, workspace)
 
     def rows(self) -> tuple[Row, ...]:
         """Every loop, newest first."""
@@ -78,7 +78,7 @@ class LoopTable:
             yield known.workspace
         yield from self.stores
 
-    def look(self, workspace: str) -> Seen:
+    def look(self, workspace: str) -> Signatures:
         """See what was written by anybody. Before somebody asks for the loops, they are not read."""
         with self._look_lock:
             return self._look(workspace) if self._is_wanted else self.stores[workspace].signatures()
@@ -95,27 +95,27 @@ class LoopTable:
     def _is_fresh(self, workspace: str) -> bool:
         return time.monotonic() - self._looked_at.get(workspace, float("-inf")) < self._fresh_for
 
-    def _look(self, workspace: str) -> Seen:
+    def _look(self, workspace: str) -> Signatures:
         began, store = time.monotonic(), self.stores[workspace]
         with self._rows_lock:
             self._heard.clear()
-        seen = store.signatures()
-        found = list(store.survey(self._changed(workspace, seen)))
+        signatures = store.signatures()
+        found = list(store.survey(self._changed(workspace, signatures)))
         with self._rows_lock:
             for each in found:
                 self._note(each, workspace)
-            for loop_id in self._missing(workspace, seen):
+            for loop_id in self._missing(workspace, signatures):
                 self._index.drop(loop_id)
-        self._seen[workspace], self._looked_at[workspace] = seen, began
-        return seen
+        self._signatures[workspace], self._looked_at[workspace] = signatures, began
+        return signatures
 
-    def _changed(self, workspace: str, seen: Seen) -> list[str]:
+    def _changed(self, workspace: str, signatures: Signatures) -> list[str]:
         """Whose signature is another than at the last look. To one that has ended nothing is written, it is only put away."""
-        before = self._seen.get(workspace, Seen({}, {}))
-        changed = [loop_id for loop_id, now in seen.live.items() if before.live.get(loop_id) != now]
-        if seen.ended is not before.ended:
+        before = self._signatures.get(workspace, Signatures({}, {}))
+        changed = [loop_id for loop_id, now in signatures.live.items() if before.live.get(loop_id) != now]
+        if signatures.ended is not before.ended:
             changed += [
-                loop_id for loop_id in seen.ended if loop_id not in before.ended and not self._has_ended(loop_id)
+                loop_id for loop_id in signatures.ended if loop_id not in before.ended and not self._has_ended(loop_id)
             ]
         return changed
 
@@ -123,15 +123,15 @@ class LoopTable:
         row = self._index.find(loop_id)
         return row is not None and row.status is not None and row.status.ended
 
-    def _note(self, found: Standing, workspace: str) -> None:
+    def _note(self, found: LoopStatus, workspace: str) -> None:
         seq = found.loop.seq if found.loop else 0
         if seq >= self._heard.get(found.loop_id, 0):
             self._index.put(_row(found, workspace))
 
-    def _missing(self, workspace: str, seen: Seen) -> set[str]:
+    def _missing(self, workspace: str, signatures: Signatures) -> set[str]:
         """Of which there is nothing any more. One that was told of meanwhile may have come after the look."""
         known = {row.loop_id for row in self._index if row.workspace == workspace}
-        return known - seen.live.keys() - seen.ended.keys() - self._heard.keys()
+        return known - signatures.live.keys() - signatures.ended.keys() - self._heard.keys()
 
     def _hear(self, workspace: str, loop_id: str, loop: Loop | None) -> None:
         if not self._is_wanted:
@@ -145,5 +145,5 @@ class LoopTable:
                 self._index.put(row_of(loop, workspace))
 
 
-def _row(found: Standing, workspace: str) -> Row:
+def _row(found: LoopStatus, workspace: str) -> Row:
     return Row(found.loop_id, workspace, problem=found.problem) if found.loop is None else row_of(found.loop, workspace)

@@ -1,4 +1,4 @@
-"""Connections to the database: pooled, tried again for a while when they are lost, and their errors as sentences."""
+"""Connections to the database: pooled, retried for a while when lost, with errors translated to `StoreError`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from untildone.core.errors import MissingPackage, StoreError
 from untildone.store.postgres import addresses, schema
-from untildone.store.postgres.problems import passes, told
+from untildone.store.postgres.problems import is_temporary, store_error
 
 if TYPE_CHECKING:
     import psycopg
@@ -20,33 +20,35 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 PATIENCE, FIRST_PATIENCE = 30.0, 3.0
-"""Seconds for which a lost connection is tried again; and one that never was."""
+"""Seconds for which a lost connection is retried, and for which the first connection is."""
 TRY_AGAIN, ONE_TRY = 0.1, 2.0
+"""Seconds between two attempts, and for one attempt."""
 MOST_CONNECTIONS = 8
 
 
 class Database:
-    """One database. Nothing is connected before the first use, which also brings its tables up to date."""
+    """One database. The first use connects, and migrates the tables."""
 
     def __init__(self, address: str, patience: float = PATIENCE) -> None:
         self.patience = patience
         self.name = addresses.shown(address)
-        """For people: without user and password."""
+        """The address to show: without user and password."""
         self._address = address
         self._pool: ConnectionPool[Connection] | None = None
         self._opening = threading.Lock()
         self._closed = False
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """What a query gives. It may be asked twice, if the connection is lost in the middle of it."""
-        return self.run(lambda connection: _asked(connection, query, values))
+        """The rows of a query. It may run twice, if the connection is lost during it."""
+        return self.run(lambda connection: _fetched(connection, query, values))
 
     def row(self, query: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
-        found = self.rows(query, values)
-        return found[0] if found else None
+        """The first row of a query; None if there is none."""
+        rows = self.rows(query, values)
+        return rows[0] if rows else None
 
     def run(self, work: Callable[[Connection], Result]) -> Result:
-        """Work on a connection; on another one from the start, if it is lost."""
+        """The result of `work` on a connection. If the connection is lost, `work` runs again on another one."""
         pool, deadline = self._opened(), time.monotonic() + self.patience
         import psycopg
 
@@ -55,19 +57,19 @@ class Database:
                 with pool.connection(timeout=ONE_TRY) as connection:
                     return work(connection)
             except psycopg.Error as problem:
-                if not passes(problem) or time.monotonic() > deadline or self._closed:
-                    raise told(problem, self.name) from problem
+                if not is_temporary(problem) or time.monotonic() > deadline or self._closed:
+                    raise store_error(problem, self.name) from problem
             time.sleep(TRY_AGAIN)
 
     def connect(self) -> Connection:
-        """A connection of one's own, for what belongs to a session: locks, listening."""
+        """A new connection outside the pool, for state of a database session: locks, notices."""
         self._opened()
         import psycopg
 
         try:
             return _connected(self._address)
         except psycopg.Error as problem:
-            raise told(problem, self.name) from problem
+            raise store_error(problem, self.name) from problem
 
     def close(self) -> None:
         self._closed = True
@@ -90,7 +92,7 @@ class Database:
             sentence = "Loops in Postgres need the package psycopg, which is not installed."
             raise MissingPackage(sentence, "cluster") from None
         self._prepare()
-        # Whatever it has to say is said as an error of ours.
+        # Silence the log of psycopg: its problems are raised as our exceptions.
         logging.getLogger("psycopg").addHandler(logging.NullHandler())
         return ConnectionPool(
             addresses.complete(self._address),
@@ -102,7 +104,7 @@ class Database:
         )
 
     def _prepare(self) -> None:
-        """Tables as they should be; or what is wrong with the address or the server, at once."""
+        """Migrate the tables. Fails quickly if the address is wrong or the server is down."""
         import psycopg
 
         deadline = time.monotonic() + FIRST_PATIENCE
@@ -111,12 +113,12 @@ class Database:
                 with _connected(self._address) as connection:
                     return schema.migrate(connection)
             except psycopg.Error as problem:
-                if not passes(problem) or time.monotonic() > deadline:
-                    raise told(problem, self.name) from problem
+                if not is_temporary(problem) or time.monotonic() > deadline:
+                    raise store_error(problem, self.name) from problem
             time.sleep(TRY_AGAIN)
 
 
-def _asked(connection: Connection, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+def _fetched(connection: Connection, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     cursor = connection.execute(query.encode(), values)
     return cursor.fetchall() if cursor.description else []
 

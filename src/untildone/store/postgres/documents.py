@@ -1,4 +1,4 @@
-"""What people read beside the journal: progress, receipt, report, kept copies of the state; each a row under its name."""
+"""Documents beside the journal: progress, receipt, report, copies of checkpoints. Each is a row with a name."""
 
 from __future__ import annotations
 
@@ -34,31 +34,33 @@ _DROP_OLD = f"""
 
 
 def add(database: Database, loop_id: str, name: str, text: str) -> None:
-    """Once, even if it is asked twice because an answer got lost."""
+    """Append to a document, once even if the query runs twice because the connection was lost."""
     database.rows(_ADD, (name, storable(text), uuid.uuid4(), loop_id))
 
 
 def put(database: Database, loop_id: str, name: str, text: str) -> None:
+    """Write or replace a document."""
     database.rows(_PUT, (name, storable(text), loop_id))
 
 
 def read(database: Database, loop_id: str, name: str) -> str | None:
-    found = database.row(_READ, (loop_id, name))
-    return None if found is None else str(found[0])
+    """The text of a document; None if there is none."""
+    row = database.row(_READ, (loop_id, name))
+    return None if row is None else str(row[0])
 
 
 def read_all(database: Database, loop_id: str) -> Mapping[str, str]:
-    """Those for people, by name."""
+    """The Markdown documents by name, without those in folders."""
     return dict(database.rows(_READ_ALL, (loop_id,)))
 
 
 def keep_newest(database: Database, loop_id: str, folder: str, most: int) -> None:
-    """Of the numbered folders in one folder, the last ones."""
+    """Delete all but the last `most` numbered folders in a folder."""
     database.rows(_DROP_OLD, (loop_id, f"{folder}/%", loop_id, f"{folder}/%", most))
 
 
 def archive(database: Database, loop_id: str, documents: Mapping[str, str]) -> None:
-    """All at once, and once."""
+    """Mark a loop as archived and write its documents, in one transaction. Does nothing for an archived loop."""
 
     def work(connection: Connection) -> None:
         with connection.transaction():
@@ -71,5 +73,5 @@ def archive(database: Database, loop_id: str, documents: Mapping[str, str]) -> N
 
 
 def storable(text: str) -> str:
-    """The database has no NUL, and no half of a character."""
+    """The text without characters that Postgres cannot store: NUL and lone surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Groups of loops with a total that holds on all machines: dollars, and loops at work at once."""
+"""Groups of loops with limits across all machines: total cost, and loops at work at the same time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from untildone.store.postgres.locks import HELD
 if TYPE_CHECKING:
     from untildone.store.postgres.connections import Connection
 
-# The group's row stays locked to the end of the transaction: two machines cannot both take the last place.
+# The row of the group stays locked until the end of the transaction, so two machines cannot both take the last place.
 _LIMIT = b"SELECT at_once FROM untildone.groups WHERE name = %s FOR UPDATE"
 _OTHERS = f"SELECT count(*) FROM untildone.loops WHERE group_name = %s AND number <> %s AND number IN ({HELD})".encode()
 _CHANGE = """
     INSERT INTO untildone.groups (name, max_cost, at_once) VALUES (%s, %s, %s)
     ON CONFLICT (name) DO UPDATE SET max_cost = excluded.max_cost, at_once = excluded.at_once
 """
-_STANDING = f"""
+_READ = f"""
     SELECT name, max_cost, at_once, coalesce(sum(cost), 0), count(number), count(number) FILTER (WHERE number IN ({HELD}))
     FROM (SELECT name FROM untildone.groups UNION SELECT group_name FROM untildone.loops WHERE group_name IS NOT NULL) AS known
         LEFT JOIN untildone.groups USING (name) LEFT JOIN untildone.loops ON group_name = name
@@ -29,7 +29,7 @@ _STANDING = f"""
 
 
 def enter(database: Database, group: str, number: int, take: Callable[[], bool]) -> bool:
-    """Take the loop's lock with `take`, if its group has a place for it; whether it was taken. GroupFull if there is none."""
+    """Take the lock of a loop with `take` if its group has a free place; GroupFull if not. Returns the result of `take`."""
     taken = False
 
     def work(connection: Connection) -> bool:
@@ -54,9 +54,10 @@ def _check(connection: Connection, group: str, number: int, at_once: int) -> Non
 
 
 def change(database: Database, name: str, max_cost: float | None, at_once: int | None) -> None:
+    """Set the limits of a group."""
     database.rows(_CHANGE, (name, max_cost, at_once))
 
 
-def standing(database: Database, name: str | None = None) -> tuple[Group, ...]:
-    """All groups, or the one of that name."""
-    return tuple(Group(*row) for row in database.rows(_STANDING, (name, name)))
+def read(database: Database, name: str | None = None) -> tuple[Group, ...]:
+    """All groups with their usage, or the one with this name."""
+    return tuple(Group(*row) for row in database.rows(_READ, (name, name)))

@@ -1,8 +1,8 @@
 """One loop's journal in the database.
 
-A writer says after which entry its own come; the database takes them if that is still the last one. One statement, so that nobody
-who freezes or dies in the middle of it holds up the others. Each append has a key: whether one was written before the connection was
-lost is seen from the entries themselves, so that it is neither lost nor written twice.
+An append names the entry that it follows, and the database accepts it if that is still the last one. It is one statement, so that a
+writer that freezes or dies does not block the others. Each append has a key, which shows after a lost connection whether it was
+written: it is neither lost nor written twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store import Clock, News, checkpoint
+from untildone.store import Clock, OnChange, checkpoint
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
 from untildone.store.postgres.announcing import Announcing
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from untildone.store.postgres.connections import Connection
 
 CHECKPOINT_EVERY = 1.0
-"""Seconds at least between two checkpoints: the database folds a few entries as quickly as it writes one of them."""
-_AT_ONCE = 500
-_MOST_NOTES = 20
+"""Minimum seconds between two checkpoints. Folding the few entries since the last one is cheap."""
+_BATCH = 500
+_MOST_REPAIRS = 20
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-"""What a line that is not an entry of this journal may raise while it is read or folded."""
+"""Exceptions that reading or folding a damaged line may raise."""
 
 _APPEND = f"""
     WITH moved AS (
@@ -53,7 +53,7 @@ _APPEND = f"""
         INSERT INTO untildone.entries (loop, seq, append_key, line)
         SELECT number, %(known)s + place, %(key)s, line FROM moved, unnest(%(lines)s::text[]) WITH ORDINALITY AS _(line, place)
     )
-    SELECT CASE WHEN %(aloud)s THEN pg_notify('{CHANNEL}', loop_id || ' ' || last_seq) END FROM moved
+    SELECT CASE WHEN %(notify)s THEN pg_notify('{CHANNEL}', loop_id || ' ' || last_seq) END FROM moved
 """
 _NEWS = """
     SELECT token, engine_token, seq, append_key, line
@@ -69,7 +69,7 @@ _CHECKPOINT = """
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """Which loop it is, where, and what goes into every line."""
+    """What a journal needs to read and write entries of its loop."""
 
     database: Database
     listening: Listening
@@ -78,12 +78,14 @@ class Writing:
     clock: Clock
     loop_id: str
     number: int
-    on_news: News
+    on_change: OnChange
     machine: str
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
+    """Entries since the last look, the keys of their appends, and the tokens of the current lease."""
+
     entries: tuple[Entry, ...]
     keys: frozenset[uuid.UUID]
     token: str | None
@@ -92,7 +94,7 @@ class _News:
 
 class PostgresJournal:
     def __init__(self, writing: Writing, loop: Loop | None, lines: Iterable[tuple[int, str]]) -> None:
-        """`loop` is as of some entry, `lines` are those after it."""
+        """`loop` is the state as of some entry, `lines` are the entries after it."""
         self.repairs: list[str] = []
         self.token: str | None = None
         """The token of the lease, if this is a runner's journal."""
@@ -100,23 +102,23 @@ class PostgresJournal:
         self._database = writing.database
         self._folded = loop
         self._last_seq = loop.seq if loop else 0
-        """The last number taken. A damaged line keeps its own."""
+        """The last entry number in use. A damaged line keeps its number."""
         self._looked_at = float("-inf")
-        self._repairs_told = 0
+        self._repairs_recorded = 0
         self._writer: CheckpointWriter | None = None
         self._take(lines)
 
     @property
     def loop(self) -> Loop:
         if self._folded is None:
-            found = "; ".join(self.repairs[:3]) or "it is empty"
+            damage = "; ".join(self.repairs[:3]) or "the journal is empty"
             raise DamagedState(
-                f"The state of loop {self._writing.loop_id} cannot be read: {found}.", f"look at {self._database.name}"
+                f"The state of loop {self._writing.loop_id} cannot be read: {damage}.", f"look at {self._database.name}"
             )
         return self._folded
 
     def catch_up(self) -> tuple[Entry, ...]:
-        """Asks the database only if there may be something; a runner hears here that it is one no longer."""
+        """Query the database if there may be new entries. Raises Superseded in a runner that has lost its lease."""
         if not self._writing.listening.may_be_news(self._writing.loop_id, self._last_seq, self._looked_at):
             return ()
         self._looked_at = time.monotonic()
@@ -125,7 +127,7 @@ class PostgresJournal:
         return news.entries
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
-        """Always on disk when it returns: what the others have read must still be there after a crash of the server."""
+        """Entries are always on disk on return: an entry that others have read must survive a crash of the server."""
         return self._append(events, after) if events else ()
 
     def become_runner(self, host: Host, engine_token: str | None = None) -> None:
@@ -138,7 +140,7 @@ class PostgresJournal:
 
     def entries(self) -> Iterator[Entry]:
         last, end = 0, self._last_seq
-        while last < end and (page := self._database.rows(_PAGE, (self._writing.number, last, end, _AT_ONCE))):
+        while last < end and (page := self._database.rows(_PAGE, (self._writing.number, last, end, _BATCH))):
             last = page[-1][0]
             for _, line in page:
                 try:
@@ -156,35 +158,35 @@ class PostgresJournal:
         self, events: tuple[Event, ...], after: int | None, lease: dict[str, str | None] | None = None
     ) -> tuple[Entry, ...]:
         key = uuid.uuid4()
-        told: tuple[Entry, ...] = ()
+        fresh: tuple[Entry, ...] = ()
         while after is None or self.loop.seq == after:
-            ours = self._numbered((*events, *self._repairs_to_tell()))
+            ours = self._numbered((*events, *self._repairs_to_record()))
             folded = self._folded_with(ours)
             if self._written(ours, key, {**_summary(folded), **(lease or {})}):
                 self._folded, self._last_seq = folded, ours[-1].seq
                 self._note_written()
-                return (*told, *ours)
+                return (*fresh, *ours)
             news = self._news()
             if key in news.keys:
-                # It was written when the connection was lost.
+                # The append was written before the connection was lost.
                 self._note_written()
                 mine = {entry.seq: entry for entry in ours}
-                return (*told, *(mine.get(entry.seq, entry) for entry in news.entries))
-            told = (*told, *news.entries)
+                return (*fresh, *(mine.get(entry.seq, entry) for entry in news.entries))
+            fresh = (*fresh, *news.entries)
             self._check(news, lease)
             if not news.keys:
                 raise self._lost()
-        return told
+        return fresh
 
     def _numbered(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
         now = epoch(timestamp(self._writing.clock()))
         return tuple(Entry(seq, now, event) for seq, event in enumerate(events, self._last_seq + 1))
 
-    def _repairs_to_tell(self) -> tuple[Event, ...]:
-        return tuple(map(StateRepaired, self.repairs[self._repairs_told :])) if self._writer is not None else ()
+    def _repairs_to_record(self) -> tuple[Event, ...]:
+        return tuple(map(StateRepaired, self.repairs[self._repairs_recorded :])) if self._writer is not None else ()
 
     def _folded_with(self, entries: tuple[Entry, ...]) -> Loop | None:
-        """Before they are written: an entry that cannot be folded must not get into the journal."""
+        """The state with these entries. Computed before writing: an entry that cannot be folded must not get into the journal."""
         folded = self._folded
         for entry in entries:
             folded = apply(folded, entry)
@@ -197,8 +199,8 @@ class PostgresJournal:
             "token": self.token,
             "key": key,
             "lines": [line_of(entry, self._writing.loop_id, self._writing.redactor) for entry in entries],
-            # A person's word at once; a runner has many, which are announced apart.
-            "aloud": self._writer is None,
+            # A control is announced at once; the many entries of a runner are announced in batches.
+            "notify": self._writer is None,
             "lease": None,
             "engine": None,
             **also,
@@ -211,16 +213,16 @@ class PostgresJournal:
 
     def _note_written(self) -> None:
         self._writing.listening.heard(self._writing.loop_id, self._last_seq)
-        self._writing.on_news(self._writing.loop_id, self.loop)
+        self._writing.on_change(self._writing.loop_id, self.loop)
         if self._writer is not None:
-            self._writing.announcing.tell(self._writing.loop_id, self._last_seq)
-            self._repairs_told = len(self.repairs)
+            self._writing.announcing.announce(self._writing.loop_id, self._last_seq)
+            self._repairs_recorded = len(self.repairs)
             self._writer.submit(Checkpoint(self.loop, self._last_seq))
 
     def _news(self) -> _News:
         rows = self._database.rows(_NEWS, (self._last_seq, self._writing.number))
         if not rows:
-            raise LoopNotFound(f"There is no loop '{self._writing.loop_id}' any more.", "somebody deleted it")
+            raise LoopNotFound(f"There is no loop '{self._writing.loop_id}' any more.", "it was deleted meanwhile")
         fresh = [row for row in rows if row[2] is not None]
         entries = self._take((seq, line) for _, _, seq, _, line in fresh)
         return _News(entries, frozenset(row[3] for row in fresh), rows[0][0], rows[0][1])
@@ -232,7 +234,7 @@ class PostgresJournal:
         if older or (self.token is not None and news.token != self.token):
             raise Superseded(
                 f"Another runner drives loop {self._writing.loop_id} now.",
-                "this one ends, and what it did does not count",
+                "this one ends, and its work does not count",
             )
 
     def _lost(self) -> DamagedState:
@@ -252,14 +254,14 @@ class PostgresJournal:
                 self._note(f"entry {seq}: {problem}")
             self._last_seq = seq
         if self._folded is not None:
-            self._writing.on_news(self._writing.loop_id, self._folded)
+            self._writing.on_change(self._writing.loop_id, self._folded)
         return tuple(fresh)
 
     def _entry(self, line: str) -> Entry:
         return entry_of(unsealed(line.encode()), self._writing.loop_id)
 
     def _note(self, problem: str) -> None:
-        if len(self.repairs) < _MOST_NOTES:
+        if len(self.repairs) < _MOST_REPAIRS:
             self.repairs.append(problem)
 
     def _write_checkpoint(self, kept: Checkpoint) -> None:
@@ -268,11 +270,12 @@ class PostgresJournal:
 
 
 def _summary(loop: Loop | None) -> dict[str, object]:
-    """What can be asked of many loops without reading their journals; nothing of one that cannot be read."""
+    """Columns that answer questions about many loops without their journals; empty for a loop that cannot be read."""
     if loop is None:
         return {"cost": 0.0, "status": None, "host": None}
     return {"cost": loop.spend.cost_usd, "status": loop.status.value, "host": loop.host.value}
 
 
 def line_of(entry: Entry, loop_id: str, redactor: Redactor) -> str:
+    """An entry as a redacted line of JSON with its checksum."""
     return sealed(compact(as_fields(entry, loop_id, redactor.text))).decode()

@@ -1,4 +1,4 @@
-"""Who drives what: session-level advisory locks, all on one connection. The server releases them when the process dies."""
+"""Locks of runners: session-level advisory locks on one connection. The server releases them when the process dies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from untildone.store.postgres.connections import Connection
 
 _TRIES, _BETWEEN_TRIES = 20, 0.01
-# What is held by whom can be looked up without trying to take it.
+# The keys of all locks that are held by any process.
 HELD = f"""
     SELECT objid::bigint FROM pg_locks
     WHERE locktype = 'advisory' AND granted AND classid::bigint = {LOCKS} AND objsubid = 2
@@ -28,7 +28,7 @@ HELD = f"""
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One with `shared` is in the way of those without only."""
+    """An advisory lock. A shared one excludes only exclusive ones."""
 
     key: int
     shared: bool = False
@@ -46,7 +46,7 @@ class Locks:
         self._using = threading.RLock()
 
     def take(self, lock: Lock) -> bool:
-        """Whether it is ours now. Tried for a moment: somebody may only be writing down what follows from a control."""
+        """Take a lock. Returns whether it is held now. Retries briefly, because a control may hold it for a moment."""
         for _ in range(_TRIES):
             if self._try(lock):
                 return True
@@ -59,12 +59,12 @@ class Locks:
         with self._using:
             self._held -= Counter([lock])
             if self._connection is not None:
-                # A connection that was lost has released it already.
+                # A lost connection has released it already.
                 with suppress(psycopg.Error):
                     self._ask(self._connection, f"pg_advisory_unlock{lock.ending}", lock.key)
 
     def renew(self) -> None:
-        """Take again what was lost with the connection, unless another process has taken it since: then that one's lease counts."""
+        """Take the locks again that were lost with the connection, unless another process has taken them since."""
         import psycopg
 
         with self._using, suppress(UntilDoneError, psycopg.Error):
@@ -72,7 +72,7 @@ class Locks:
                 self._use(lambda connection: connection.execute("SELECT 1"))
 
     def is_held(self, key: int) -> bool:
-        """By anybody."""
+        """Whether any process holds a lock with this key."""
         return any(held == key % (1 << 32) for (held,) in self._database.rows(HELD))
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class Locks:
                 self._connection.close()
 
     def _try(self, lock: Lock) -> bool:
-        """The server would give a session what it has already."""
+        """Try once. Checks our own locks first, because the server lets a session take a lock twice."""
         with self._using:
             if any(held.key == lock.key and not (held.shared and lock.shared) for held in self._held):
                 return False

@@ -1,4 +1,4 @@
-"""What agents print, in rows of bounded size: written behind the reader's back, read from any machine."""
+"""The output of agents in rows of bounded size: written by a thread, readable from any machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from untildone.store.postgres.connections import Database
 
 LARGEST_ROW = 256 * 1024
 FLUSH_EVERY = 0.5
+"""Seconds between two rows of an agent that prints little."""
 MOST_WAITING = 64 * 1024 * 1024
-"""Bytes that may wait for a database that is slow or away; an agent that prints more has to wait as well."""
+"""Bytes that may wait for a slow or unreachable database. An agent that prints more is blocked."""
 
 _SIZE = """
     SELECT start + octet_length(content) FROM untildone.output
@@ -37,7 +38,7 @@ _READ = f"""
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Whose output it is: of a loop, under a name."""
+    """Identifies an output: the loop, and the name of the turn."""
 
     loop_id: str
     name: str
@@ -62,8 +63,8 @@ class PostgresSpool:
             self._writer = None
 
     def size(self) -> int | None:
-        found = self._database.row(_SIZE, (self._turn.loop_id, self._turn.name))
-        return None if found is None else int(found[0])
+        row = self._database.row(_SIZE, (self._turn.loop_id, self._turn.name))
+        return None if row is None else int(row[0])
 
     def read(self, start: int, count: int) -> bytes:
         rows = self._database.rows(_READ, (self._turn.loop_id, self._turn.name, start, start + count))
@@ -71,7 +72,7 @@ class PostgresSpool:
 
 
 class _Writer:
-    """Collects what is printed; a thread writes it down."""
+    """Collects output, which a thread writes to the database."""
 
     def __init__(self, database: Database, turn: Turn, token: str | None, size: int | None) -> None:
         self._database = database
@@ -84,7 +85,7 @@ class _Writer:
         self._closed = False
         self._change = threading.Condition()
         if size is None:
-            # There is an output from the start, even of an agent that prints nothing.
+            # Create the output at once, even for an agent that prints nothing.
             self._write(b"")
         self._thread = threading.Thread(target=self._work, name="output", daemon=True)
         self._thread.start()
@@ -118,7 +119,7 @@ class _Writer:
                 return
 
     def _next(self) -> bytes | None:
-        """All that was printed since; None when nothing more will be."""
+        """The output since the last call; None after `close`, when all is written."""
         with self._change:
             self._change.wait_for(lambda: len(self._waiting) >= LARGEST_ROW or self._closed, FLUSH_EVERY)
             if self._closed and not self._waiting:
@@ -136,7 +137,7 @@ class _Writer:
             if same is None:
                 self._superseded = True
             elif same[0]:
-                # It was written when the connection was lost.
+                # The row was written before the connection was lost.
                 break
             else:
                 self._at = int((self._database.row(_SIZE, (loop_id, name)) or (0,))[0])

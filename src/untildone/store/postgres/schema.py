@@ -1,4 +1,4 @@
-"""The tables, as the list of steps that made them. A step that was released is never changed: a new one is added."""
+"""The tables as a list of migrations. The statements of a released migration never change: a new one is added."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import psycopg
 
 LOCKS = 0x756E7469
-"""The first half of the key of every advisory lock of ours, so that other programs may share the database."""
+"""The first half of the key of our advisory locks, so that other programs can share the database."""
 MIGRATING, SERVING = 0, -1
-"""The second half; a loop's own number is above zero."""
+"""The second half of the key. For a loop it is the loop's number, which is positive."""
 
 FIRST = """
 CREATE TABLE untildone.loops (
@@ -87,7 +87,7 @@ MIGRATIONS = (FIRST, GROUPS, STATUS, ADDITIONS)
 
 
 def migrate(connection: psycopg.Connection[Any], steps: tuple[str, ...] = MIGRATIONS) -> None:
-    """Bring the tables up to date, one process at a time, each step as a whole or not at all."""
+    """Run the missing migrations, in one process at a time, each in a transaction."""
     if _version(connection) == len(steps):
         return
     connection.execute("SELECT pg_advisory_lock(%s, %s)", (LOCKS, MIGRATING))
@@ -117,9 +117,9 @@ def _apply(connection: psycopg.Connection[Any], steps: tuple[str, ...]) -> None:
 
 
 def _version(connection: psycopg.Connection[Any]) -> int:
-    """How many steps were made; -1 if not even the list of them is there."""
+    """The number of migrations that ran; -1 if the table of migrations does not exist."""
     row = connection.execute("SELECT to_regclass('untildone.migrations') IS NOT NULL").fetchone()
     if row is None or not row[0]:
         return -1
-    found = connection.execute("SELECT coalesce(max(version), 0) FROM untildone.migrations").fetchone()
-    return int(found[0]) if found else 0
+    row = connection.execute("SELECT coalesce(max(version), 0) FROM untildone.migrations").fetchone()
+    return int(row[0]) if row else 0

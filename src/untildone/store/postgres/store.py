@@ -20,10 +20,10 @@ from untildone.core.live_file import KEPT_AS
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.secrets import Redactor
-from untildone.store import Clock, Group, News, Seen, Standing, checkpoint, nobody_asks
+from untildone.store import Clock, Group, LoopStatus, OnChange, Signatures, checkpoint, ignore
 from untildone.store.lines import DamagedLine, entry_of, unsealed
 from untildone.store.live import LiveFile
-from untildone.store.names import checked_group, checked_id, meant
+from untildone.store.names import checked_group, checked_id, resolve_id
 from untildone.store.postgres import documents, groups, schema
 from untildone.store.postgres.announcing import Announcing
 from untildone.store.postgres.connections import PATIENCE, Database
@@ -34,7 +34,7 @@ from untildone.store.postgres.output import PostgresSpool, Turn
 from untildone.system import disk, runners
 
 KEPT_CHECKPOINTS = 10
-_AT_ONCE = 500
+_BATCH = 500
 _CREATE = """
     WITH made AS (
         INSERT INTO untildone.loops (loop_id, last_seq, group_name, status, host, told_seq) VALUES (%s, 1, %s, %s, %s, 1)
@@ -47,7 +47,7 @@ _CREATE = """
 _MADE_BEFORE = """
     SELECT 1 FROM untildone.entries WHERE loop = (SELECT number FROM untildone.loops WHERE loop_id = %s) AND append_key = %s
 """
-# In one statement: a checkpoint that is replaced meanwhile must not hide the entries before it.
+# One statement: with two, a checkpoint that is replaced in between would hide entries.
 _LOAD = """
     SELECT loop_id, number, checkpoints.content,
         ARRAY(SELECT seq FROM untildone.entries WHERE loop = number AND seq > coalesce(checkpoints.seq, 0) ORDER BY seq),
@@ -55,7 +55,7 @@ _LOAD = """
     FROM untildone.loops LEFT JOIN untildone.checkpoints ON checkpoints.loop = number
     WHERE loop_id = ANY(%s) ORDER BY loop_id
 """
-# An older untildone may have written since the status was told; such a loop is read, like one of which nothing was ever told.
+# The status column is out of date if an older version of untildone wrote last. Such loops, and those without status, are read.
 _RUNNING = """
     SELECT loop_id, told_seq = last_seq AND status IS NOT NULL FROM untildone.loops
     WHERE NOT archived AND (told_seq <> last_seq OR status IS NULL OR (status = %s AND host = %s)) ORDER BY loop_id
@@ -68,7 +68,7 @@ _AFTER = """
 
 
 class PostgresStore:
-    """`folder` is where this machine keeps what agents and people read as files."""
+    """The store in a Postgres database. `folder` holds the files that agents and people read on this machine."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class PostgresStore:
     ) -> None:
         self.database = Database(address, patience)
         self.redactor = redactor or Redactor({})
-        self.on_news: News = nobody_asks
+        self.on_change: OnChange = ignore
         self.clock = clock
         self.machine = machine or runners.machine()
         """The name of this machine, which its leases carry."""
@@ -98,10 +98,10 @@ class PostgresStore:
 
     @property
     def root(self) -> None:
-        """The loops are in the database."""
+        """None, because the loops are in the database."""
 
     def keep_in_memory(self) -> None:
-        """The database answers quickly enough."""
+        """Does nothing, because the database is fast enough."""
 
     @property
     def name(self) -> str:
@@ -122,7 +122,7 @@ class PostgresStore:
         made = created or self.database.rows(_MADE_BEFORE, (loop_id, key))
         if not made:
             raise UsageError(f"There is already a loop '{loop_id}' in {self.name}.", "choose another id")
-        self.on_news(loop_id, loop)
+        self.on_change(loop_id, loop)
         return self._begun(loop_id, first) if first else loop
 
     def _begun(self, loop_id: str, first: tuple[Event, ...]) -> Loop:
@@ -135,40 +135,40 @@ class PostgresStore:
         return tuple(name for (name,) in self.database.rows("SELECT loop_id FROM untildone.loops ORDER BY loop_id"))
 
     def live_ids(self) -> tuple[str, ...]:
-        found = self.database.rows("SELECT loop_id FROM untildone.loops WHERE NOT archived ORDER BY loop_id")
-        return tuple(name for (name,) in found)
+        rows = self.database.rows("SELECT loop_id FROM untildone.loops WHERE NOT archived ORDER BY loop_id")
+        return tuple(name for (name,) in rows)
 
     def running_ids(self, host: Host) -> tuple[str, ...]:
-        found = self.database.rows(_RUNNING, (Status.RUNNING.value, host.value))
-        unsure = [name for name, is_sure in found if not is_sure]
+        rows = self.database.rows(_RUNNING, (Status.RUNNING.value, host.value))
+        unsure = [name for name, is_sure in rows if not is_sure]
         others = {each.loop_id for each in self._surveyed(unsure) if not each.is_to_run_on(host)}
-        return tuple(name for name, _ in found if name not in others)
+        return tuple(name for name, _ in rows if name not in others)
 
-    def _surveyed(self, loop_ids: list[str]) -> Iterator[Standing]:
-        """Not all at once: there may be many."""
-        for start in range(0, len(loop_ids), _AT_ONCE):
-            yield from self.survey(loop_ids[start : start + _AT_ONCE])
+    def _surveyed(self, loop_ids: list[str]) -> Iterator[LoopStatus]:
+        """As `survey`, in batches."""
+        for start in range(0, len(loop_ids), _BATCH):
+            yield from self.survey(loop_ids[start : start + _BATCH])
 
     def find(self, name: str) -> str:
-        return meant(name, self.ids(), f"in {self.name}")
+        return resolve_id(name, self.ids(), f"in {self.name}")
 
     def load(self, loop_id: str) -> Loop:
         return self.open(loop_id).loop
 
-    def survey(self, loop_ids: Collection[str]) -> Iterator[Standing]:
+    def survey(self, loop_ids: Collection[str]) -> Iterator[LoopStatus]:
         driven = {number for (number,) in self.database.rows(HELD)}
-        found = {row[0]: row for row in self.database.rows(_LOAD, (list(loop_ids),))}
+        rows = {row[0]: row for row in self.database.rows(_LOAD, (list(loop_ids),))}
         for loop_id in loop_ids:
-            if loop_id in found:
-                yield self._standing(found[loop_id], driven)
+            if loop_id in rows:
+                yield self._status(rows[loop_id], driven)
 
-    def _standing(self, row: tuple[Any, ...], driven: Collection[int]) -> Standing:
+    def _status(self, row: tuple[Any, ...], driven: Collection[int]) -> LoopStatus:
         loop_id, number = row[:2]
         try:
             loop = self._journal(row).loop
-            return Standing(loop_id, loop, driven=not loop.status.ended and number in driven)
+            return LoopStatus(loop_id, loop, driven=not loop.status.ended and number in driven)
         except UntilDoneError as problem:
-            return Standing(loop_id, problem=problem.sentence)
+            return LoopStatus(loop_id, problem=problem.sentence)
 
     def open(self, loop_id: str) -> PostgresJournal:
         row = self.database.row(_LOAD, ([checked_id(loop_id)],))
@@ -186,7 +186,7 @@ class PostgresStore:
             self.clock,
             loop_id,
             number,
-            self.on_news,
+            self.on_change,
             self.machine,
         )
         try:
@@ -202,8 +202,8 @@ class PostgresStore:
 
     @contextmanager
     def lease(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[PostgresJournal]:
-        """Without a token, one runner at a time, for as long as it lives. An engine's tokens say which of its runners counts:
-        the newest, and an older one need not be dead before."""
+        """Without a token, a runner keeps the lease for as long as it lives. With tokens of an engine, the runner with the newest
+        token has the lease, even while an older runner is still alive."""
         lock = self._taken(loop_id, host, shared=token is not None)
         try:
             journal = self.open(loop_id)
@@ -217,7 +217,7 @@ class PostgresStore:
             self._locks.release(lock)
 
     def _taken(self, loop_id: str, host: Host, *, shared: bool) -> Lock:
-        """LoopBusy if somebody else has it; GroupFull. What only writes down what follows from a control needs no place."""
+        """Take the lock of a loop. LoopBusy if another process holds it; GroupFull if the host needs a place and there is none."""
         number, group = self._place(loop_id)
         lock = Lock(number, shared)
 
@@ -238,12 +238,12 @@ class PostgresStore:
             self._tokens[loop.loop_id] = journal.token
 
     def _place(self, loop_id: str) -> tuple[int, str | None]:
-        """The loop's number, and its group."""
+        """The number of the loop, and its group."""
         query = "SELECT number, group_name FROM untildone.loops WHERE loop_id = %s"
-        found = self.database.row(query, (checked_id(loop_id),))
-        if found is None:
+        row = self.database.row(query, (checked_id(loop_id),))
+        if row is None:
             raise self._missing(loop_id)
-        return int(found[0]), found[1]
+        return int(row[0]), row[1]
 
     def _number(self, loop_id: str) -> int:
         return self._place(loop_id)[0]
@@ -259,21 +259,21 @@ class PostgresStore:
         return self._locks.is_held(self._number(loop_id))
 
     def signature(self, loop_id: str) -> object | None:
-        """From memory, as long as nothing can have been missed."""
+        """From the cache, unless a notice may have been missed."""
         if loop_id not in self._signatures or self._listening.is_stale(self._signatures_at):
             self.signatures()
         known = self._signatures.get(loop_id)
         return known and (max(known[0], self._listening.newest(loop_id)), known[1])
 
-    def signatures(self) -> Seen:
+    def signatures(self) -> Signatures:
         self._signatures_at = time.monotonic()
-        found = self.database.rows("SELECT loop_id, last_seq, archived FROM untildone.loops ORDER BY loop_id")
-        self._signatures = {name: (seq, archived) for name, seq, archived in found}
-        ended = {name: seen for name, seen in self._signatures.items() if seen[1]}
-        return Seen({name: seen for name, seen in self._signatures.items() if not seen[1]}, ended)
+        rows = self.database.rows("SELECT loop_id, last_seq, archived FROM untildone.loops ORDER BY loop_id")
+        self._signatures = {name: (seq, archived) for name, seq, archived in rows}
+        live = {name: each for name, each in self._signatures.items() if not each[1]}
+        return Signatures(live, {name: each for name, each in self._signatures.items() if each[1]})
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
-        rows = self.database.rows(_AFTER, (checked_id(loop_id), place, _AT_ONCE))
+        rows = self.database.rows(_AFTER, (checked_id(loop_id), place, _BATCH))
         return tuple(_readable((line for _, line in rows), loop_id)), rows[-1][0] if rows else place
 
     @contextmanager
@@ -305,9 +305,9 @@ class PostgresStore:
         documents.put(self.database, loop_id, name, self.redactor.text(text))
 
     def _show(self, loop_id: str, name: str) -> None:
-        """As a file, for the agents of this machine."""
+        """Write a document to a file for the agents of this machine."""
         text = documents.read(self.database, loop_id, name)
-        disk.replace_file(self._made(loop_id) / name, (text or "").encode(), sync=False)
+        disk.replace_file(self._progress_folder(loop_id) / name, (text or "").encode(), sync=False)
 
     def documents(self, loop_id: str) -> Mapping[str, str]:
         return documents.read_all(self.database, loop_id)
@@ -324,33 +324,33 @@ class PostgresStore:
         documents.keep_newest(self.database, loop.loop_id, "checkpoints", KEPT_CHECKPOINTS)
 
     def live_file(self, loop_id: str, workspace: str) -> LiveFile:
-        return LiveFile(workspace, self._made(loop_id), loop_id, self.redactor)
+        return LiveFile(workspace, self._progress_folder(loop_id), loop_id, self.redactor)
 
     def progress(self, loop_id: str) -> Path:
         return self._folder / f"{checked_id(loop_id)}.progress"
 
-    def _made(self, loop_id: str) -> Path:
+    def _progress_folder(self, loop_id: str) -> Path:
         place = self.progress(loop_id)
         with disk.as_store_error(place):
             place.mkdir(parents=True, exist_ok=True)
         return place
 
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
-        told = {documents.RECEIPT: receipt, documents.REPORT: report}
-        documents.archive(self.database, loop_id, {name: self.redactor.text(text) for name, text in told.items()})
+        texts = {documents.RECEIPT: receipt, documents.REPORT: report}
+        documents.archive(self.database, loop_id, {name: self.redactor.text(text) for name, text in texts.items()})
         shutil.rmtree(self.progress(loop_id), ignore_errors=True)
 
     def delete(self, loop_id: str) -> None:
         self.database.rows("DELETE FROM untildone.loops WHERE loop_id = %s", (checked_id(loop_id),))
         self._listening.forget(loop_id)
         self._signatures.pop(loop_id, None)
-        self.on_news(loop_id, None)
+        self.on_change(loop_id, None)
 
     def group(self, name: str) -> Group:
-        return next(iter(groups.standing(self.database, name)), Group(name))
+        return next(iter(groups.read(self.database, name)), Group(name))
 
     def groups(self) -> tuple[Group, ...]:
-        return groups.standing(self.database)
+        return groups.read(self.database)
 
     def change_group(self, name: str, *, max_cost: float | None, at_once: int | None) -> Group:
         groups.change(self.database, checked_group(name), max_cost, at_once)
