@@ -1,5 +1,5 @@
-"""Chaos: loops of every kind, driven by agents that misbehave, while a harness kills, fills, flips, freezes and contradicts.
+"""Chaos tests: loops of every mode run with misbehaving agents while the harness injects faults.
 
-What it does follows from the seed alone; when exactly each blow falls is up to the machine. After each blow and at the end
-it looks whether what untildone promises still holds. See README.md beside this file.
+The seed decides which faults are injected; the exact moment of each depends on the machine. The harness checks its invariants
+after each fault and once each loop has ended. See README.md in this folder.
 """

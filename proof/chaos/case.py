@@ -1,4 +1,4 @@
-"""One loop under test: how it is begun, found, told something and gone on with, as a person at a shell would."""
+"""One loop under test: starts it, finds it, sends controls and resumes it, as a person at a shell would."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-from proof.chaos import books, processes, words
-from proof.chaos.desk import Desk
-from proof.chaos.ground import Ground
-from proof.chaos.hatchery import Command, Hatchery
+from proof.chaos import call_log, controls, processes
+from proof.chaos.controls import Control, ControlLog
+from proof.chaos.forkserver import Command, ForkServer
+from proof.chaos.sandbox import Sandbox
+from proof.chaos.server import ServerUnderTest
 from proof.chaos.stories import Host, Story
 from proof.chaos.tally import Tally
-from proof.chaos.words import Ledger, Word
 
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerLeased
@@ -24,54 +24,63 @@ from untildone.store import layout
 from untildone.system import orphans
 
 LONGEST = 90.0
-"""Seconds that any command may take on a busy machine."""
+"""Seconds that a command may take on a busy machine."""
 DEFECT = 1
+"""The exit code of a command that failed with an unexpected exception."""
 
 
 class Case:
     def __init__(
-        self, story: Story, ground: Ground, folder: Path, tally: Tally, hatchery: Hatchery, desk: Desk | None
+        self,
+        story: Story,
+        sandbox: Sandbox,
+        folder: Path,
+        tally: Tally,
+        forkserver: ForkServer,
+        server: ServerUnderTest | None,
     ) -> None:
         folder.mkdir(parents=True)
         self.story = story
-        self.ground = ground
+        self.sandbox = sandbox
         self.folder = folder
         self.tally = tally
-        self.desk = desk
-        self._hatchery = hatchery
+        self.server = server
+        self._forkserver = forkserver
         self._read: tuple[tuple[int, int], Loop] | None = None
-        """The loop as it was read last, and what its journal looked like then."""
-        self.run = ground.cli.environment["CHAOS_RUN"]
-        self.ledger = Ledger()
+        """The stat of the journal at the last load, and the loop that was loaded."""
+        self.run = sandbox.cli.environment["CHAOS_RUN"]
+        self.control_log = ControlLog()
         self.loop_id = ""
         self.history: list[str] = []
-        """What befell it, for whoever has to find out why."""
-        self.told: list[bytes] = []
-        """The whole lines of the journal at the last look."""
+        """Log of faults and controls, kept for debugging a failed story."""
+        self.known_lines: list[bytes] = []
+        """The complete journal lines after the last fault."""
         self.killed: set[int] = set()
         self.is_damaged = False
-        """Something was done to its journal."""
-        self.spoilt: list[str] = []
-        """What was done to its other files."""
-        self.untold: list[tuple[str, int]] = []
-        """Damage that the next runner must read, and so tell of: in which file, and after which entry."""
+        """Whether the harness changed the journal."""
+        self.corrupted: list[str] = []
+        """Names of the other files that the harness changed."""
+        self.unreported_damage: list[tuple[str, int]] = []
+        """Damage that the next runner must report: file name, and the last entry before the damage."""
         self.rounds_lost = 0
-        """Turns of which the harness destroyed all that was known."""
+        """Turns whose entries the harness destroyed before a checkpoint contained them."""
         self.stopped_at: float | None = None
-        """When a stop was acknowledged for the first time."""
+        """Time of the first acknowledged stop."""
         self.most_iterations = 0
+        """The highest number of used rounds that was read so far."""
         self._runners: list[tuple[Command, Path]] = []
         self._commands = 0
         self._others: set[str] = set()
-        """Loops of the same ground that are not this one."""
+        """Ids of other loops in the same sandbox."""
         self._lock = threading.Lock()
 
-    # --- beginning ---
+    # --- creating the loop ---
 
     def begin(self) -> None:
+        """Create and start the loop, through the server or the command line."""
         (self.folder / "script.json").write_text(json.dumps(self.story.script))
-        if self.desk is not None:
-            self.desk.call("POST", "", {"task": self.story.task, "settings": self._settings(), "start": True})
+        if self.server is not None:
+            self.server.call("POST", "", {"task": self.story.task, "settings": self._settings(), "start": True})
         else:
             flags = ["--detach"] if self.story.host is Host.DETACHED else ["--json"]
             self.start_runner("run", self.story.task, *flags, *self._flags(), "--", *self._agent())
@@ -81,7 +90,7 @@ class Case:
         return ["--one-place", *(f"--{name}={self.folder / file}" for name, file in places.items())]
 
     def _settings(self) -> dict[str, object]:
-        """As the server wants them."""
+        """The settings of the story as JSON for the API."""
         numbers = {name: float(value) for name, value in self.story.settings.items() if name.endswith("timeout")}
         switches = {name: True for name, value in self.story.settings.items() if not value}
         return {
@@ -97,64 +106,65 @@ class Case:
         }
 
     def _flags(self) -> list[str]:
-        """As the command line wants them."""
+        """The settings of the story as command-line flags."""
         chosen = ((f"--{name.replace('_', '-')}", value) for name, value in self.story.settings.items())
         flags = [f"{name}={value}" if value else name for name, value in chosen]
-        checks = [word for check in self.checks for word in ("--check", check)]
+        checks = [argument for check in self.checks for argument in ("--check", check)]
         return ["--agent=scripted", f"--mode={self.story.mode}", f"-r{self.story.iterations}", *flags, *checks]
 
     @property
     def checks(self) -> list[str]:
-        """As untildone is told them: each keeps a book of its own."""
-        return [books.kept(check, number, self.folder) for number, check in enumerate(self.story.checks)]
+        """The check commands of the story, each wrapped so that it logs its runs."""
+        return [call_log.logged_check(check, number, self.folder) for number, check in enumerate(self.story.checks)]
 
-    def calls(self) -> list[books.Call]:
-        return books.calls(self.folder)
+    def calls(self) -> list[call_log.Call]:
+        return call_log.calls(self.folder)
 
     def find(self) -> bool:
-        """Whether the loop is there: begun by somebody who may have died before telling its name."""
+        """Look for the loop by its task: the command that created it may have died before it printed the id. True if it exists."""
         if not self.loop_id:
             with suppress(UntilDoneError, OSError):
-                known = (name for name in self.ground.store.ids() if name not in self._others and self._is_ours(name))
-                self.loop_id = next(known, "")
+                ids = (name for name in self.sandbox.store.ids() if name not in self._others and self._is_ours(name))
+                self.loop_id = next(ids, "")
         return bool(self.loop_id)
 
     def _is_ours(self, name: str) -> bool:
         try:
-            ours = self.ground.store.load(name).description == self.story.task
+            ours = self.sandbox.store.load(name).description == self.story.task
         except (UntilDoneError, OSError):
             return False
         if not ours:
             self._others.add(name)
         return ours
 
-    # --- looking ---
+    # --- reading state ---
 
     def load(self) -> Loop | None:
-        """The loop as anybody may read it; None if it is not there (yet)."""
+        """The loop as read from the store; None if it does not exist yet."""
         if not self.find():
             return None
-        look = self.look_of_journal()
-        if self._read is None or look is None or self._read[0] != look:
-            self._read = (look or (0, 0), self.ground.store.load(self.loop_id))
+        stamp = self.journal_stamp()
+        if self._read is None or stamp is None or self._read[0] != stamp:
+            self._read = (stamp or (0, 0), self.sandbox.store.load(self.loop_id))
         return self._read[1]
 
-    def look_of_journal(self) -> tuple[int, int] | None:
+    def journal_stamp(self) -> tuple[int, int] | None:
+        """Modification time and size of the journal; None if it cannot be read."""
         try:
-            found = layout.places(self.ground.store.root, self.loop_id).journal.stat()
+            stat = layout.places(self.sandbox.store.root, self.loop_id).journal.stat()
         except (UntilDoneError, OSError):
             return None
-        return found.st_mtime_ns, found.st_size
+        return stat.st_mtime_ns, stat.st_size
 
     @property
     def is_driven(self) -> bool:
         try:
-            return bool(self.loop_id) and self.ground.store.is_driven(self.loop_id)
+            return bool(self.loop_id) and self.sandbox.store.is_driven(self.loop_id)
         except UntilDoneError:
             return False
 
     def runner(self) -> int | None:
-        """The process that drives the loop now."""
+        """The pid of the process that drives the loop now."""
         with suppress(UntilDoneError):
             loop = self.load()
             if loop is not None and loop.runner is not None and self.is_driven:
@@ -162,109 +172,111 @@ class Case:
         return None
 
     def last_runner(self) -> int | None:
-        """The process that drove the loop last, also when the loop itself has forgotten it."""
-        with suppress(UntilDoneError), closing(self.ground.store.open(self.loop_id)) as journal:
+        """The pid of the last lease holder in the journal, also after the lease was released."""
+        with suppress(UntilDoneError), closing(self.sandbox.store.open(self.loop_id)) as journal:
             leases = [entry.event.pid for entry in journal.entries() if isinstance(entry.event, RunnerLeased)]
             return leases[-1] if leases else None
         return None
 
     def agents(self) -> list[int]:
-        """Those that the runner has started for this loop and not yet seen end."""
+        """The pids of the agents that the runner started for this loop and that still run."""
         runner = self.runner()
         mark, _ = orphans.mark(self.loop_id)
         started = processes.children_of(runner, self.run) if runner is not None else []
         return [each.pid for each in started if each.kind == "agent" and mark in each.marks]
 
     def await_runner(self, patience: float = 12.0) -> int | None:
-        """The runner, once there is one; the loop is gone on with meanwhile."""
+        """Wait for a runner, resuming the loop if nobody drives it; return its pid, or None after `patience` seconds."""
         deadline = time.monotonic() + patience
-        while (found := self.runner()) is None and time.monotonic() < deadline and self.tend():
+        while (pid := self.runner()) is None and time.monotonic() < deadline and self.tend():
             time.sleep(0.03)
-        return found
+        return pid
 
     def await_agents(self, patience: float = 12.0) -> list[int]:
         deadline = time.monotonic() + patience
-        while not (found := self.agents()) and time.monotonic() < deadline and self.tend():
+        while not (pids := self.agents()) and time.monotonic() < deadline and self.tend():
             time.sleep(0.03)
-        return found
+        return pids
 
     # --- commands ---
 
     def start(self, *arguments: str) -> tuple[Command, Path]:
-        """A command in the background, and where what it says is kept."""
+        """Start a command; return it with the base path of its output files (`.out` and `.err`)."""
         with self._lock:
             self._commands += 1
-            told = self.folder / f"{self._commands:03d}-{arguments[0]}"
-        cli = self.ground.cli
-        return self._hatchery.start(arguments, cli.workspace, cli.environment, told), told
+            output = self.folder / f"{self._commands:03d}-{arguments[0]}"
+        cli = self.sandbox.cli
+        return self._forkserver.start(arguments, cli.workspace, cli.environment, output), output
 
     def command(self, *arguments: str, patience: float = LONGEST) -> int | None:
-        """Run a command to its end: its exit code, or None if it had to be ended."""
-        process, told = self.start(*arguments)
+        """Run a command and return its exit code; kill it after `patience` seconds and return None."""
+        process, output = self.start(*arguments)
         code = process.wait(patience)
         if code is None:
             self.tally.broken(
-                self.story.number, "every command ends", f"{' '.join(arguments)}: not within {patience} s"
+                self.story.number, "every command ends", f"{' '.join(arguments)}: still running after {patience} s"
             )
             process.kill()
-        self.judge(code, told, arguments)
+        self.judge(code, output, arguments)
         return code
 
-    def judge(self, code: int | None, told: Path, arguments: tuple[str, ...]) -> None:
-        """No command ends with a defect of ours, however it is treated."""
+    def judge(self, code: int | None, output: Path, arguments: tuple[str, ...]) -> None:
+        """Check that a command ended without an unexpected exception."""
         if code is None:
             return
         self.tally.exit(code)
-        errors = Path(f"{told}.err")
-        said = errors.read_bytes().decode(errors="replace") if errors.exists() else ""
-        wrong = code == DEFECT or "Traceback (most recent call last)" in said
-        problem = f"{' '.join(arguments)} → {code}: {said[-1500:]}"
-        self.tally.law(self.story.number, "no command ends with a defect", [problem] if wrong else [])
+        errors = Path(f"{output}.err")
+        text = errors.read_bytes().decode(errors="replace") if errors.exists() else ""
+        failed = code == DEFECT or "Traceback (most recent call last)" in text
+        problem = f"{' '.join(arguments)} → {code}: {text[-1500:]}"
+        self.tally.invariant(
+            self.story.number, "no command fails with an unexpected exception", [problem] if failed else []
+        )
 
     def start_runner(self, *arguments: str) -> int:
-        """A runner that goes on by itself, at a terminal until the loop rests, or in the background; its process."""
+        """Start a command that drives the loop, in the foreground or detached; return its pid."""
         started = self.start(*arguments)
         self._runners.append(started)
         return started[0].pid
 
     def reap(self, *, patience: float | None = None) -> None:
-        """Note how runners ended that did; with patience, wait for them."""
-        for process, told in list(self._runners):
+        """Record the exit codes of finished runners; with `patience`, wait that many seconds for each."""
+        for process, output in list(self._runners):
             code = process.poll() if patience is None else process.wait(patience)
             if code is not None:
-                self._runners.remove((process, told))
-                self.judge(code, told, ("runner",))
+                self._runners.remove((process, output))
+                self.judge(code, output, ("runner",))
 
-    # --- words ---
+    # --- controls ---
 
-    def tell(self, word: Word, *, by_command: bool = True) -> bool:
-        """Send a word and note whether it was acknowledged."""
-        if self.desk is not None and not by_command:
-            acknowledged = self.desk.tell(self.loop_id, word)
+    def send(self, control: Control, *, by_command: bool = True) -> bool:
+        """Send a control and record whether it was acknowledged; return that."""
+        if self.server is not None and not by_command:
+            acknowledged = self.server.send(self.loop_id, control)
         else:
-            acknowledged = self.command(word.verb, self.loop_id, *word.arguments) == 0
-        self.ledger.note(word, acknowledged=acknowledged)
-        if word.verb == "stop" and acknowledged and self.stopped_at is None:
+            acknowledged = self.command(control.verb, self.loop_id, *control.arguments) == 0
+        self.control_log.note(control, acknowledged=acknowledged)
+        if control.verb == "stop" and acknowledged and self.stopped_at is None:
             self.stopped_at = time.time()
         return acknowledged
 
-    def go_on(self, *flags: str) -> int | None:
-        """What a person does with a loop that rests, or that nobody drives; the process that was started for it."""
-        word = words.resume()
-        more = words.more_rounds(int(flags[-1])) if "-r" in flags else None
-        if self.desk is not None:
+    def resume(self, *flags: str) -> int | None:
+        """Resume the loop, through the server or with a new runner; return the runner's pid if one was started."""
+        control = controls.resume()
+        more = controls.more_rounds(int(flags[-1])) if "-r" in flags else None
+        if self.server is not None:
             if more is not None:
-                self.tell(more, by_command=False)
-            self.ledger.note(word, acknowledged=self.desk.go_on(self.loop_id))
+                self.send(more, by_command=False)
+            self.control_log.note(control, acknowledged=self.server.resume(self.loop_id))
             return None
         detach = ["--detach"] if self.story.host is Host.DETACHED else ["--json"]
-        for each in (word, more):
+        for each in (control, more):
             if each is not None:
-                self.ledger.note(each, acknowledged=False)
+                self.control_log.note(each, acknowledged=False)
         return self.start_runner("resume", self.loop_id, *detach, *flags)
 
     def tend(self) -> bool:
-        """See to it that the loop goes on; False once it has ended."""
+        """Start or resume the loop if nobody drives it; return False once it has ended."""
         self.reap()
         with suppress(UntilDoneError):
             loop = self.load()
@@ -273,18 +285,18 @@ class Case:
             if loop.status.ended:
                 return False
             if not self.is_driven and not self._runners:
-                self.go_on(*(("-r", "+2") if loop.outcome is Outcome.BUDGET else ()))
+                self.resume(*(("-r", "+2") if loop.outcome is Outcome.BUDGET else ()))
         return True
 
     def _begin_again(self) -> bool:
-        """Whoever was to begin the loop died before it was there."""
+        """Create the loop again if the first command died before it wrote anything."""
         if not self._runners:
-            self.tally.note("loops begun again, because their beginner died before they were there")
+            self.tally.note("loops created again because the first command died too early")
             self.begin()
         return True
 
     def settle_starters(self, patience: float = LONGEST) -> bool:
-        """Wait until nobody but the runner may still say `resume`; whether that came about."""
+        """Wait until only the current runner is left, so that no other command can still write `resume`; False on timeout."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             self.reap()
@@ -295,11 +307,11 @@ class Case:
         return False
 
     def is_about_to_be_driven(self, loop: Loop) -> bool:
-        """Whether a runner was started, or the server sees to it."""
-        return bool(self._runners) or (self.desk is not None and loop.status is Status.RUNNING)
+        """Whether a runner is starting, or the server will drive the loop."""
+        return bool(self._runners) or (self.server is not None and loop.status is Status.RUNNING)
 
     @property
     def workspace(self) -> Path:
-        """Where the agent works: a git worktree of its own, if the story says so."""
+        """The folder in which the agent works: the loop's own git worktree if the story asks for one."""
         loop = self.load()
-        return Path(loop.settings.workspace) if loop is not None else self.ground.cli.workspace
+        return Path(loop.settings.workspace) if loop is not None else self.sandbox.cli.workspace

@@ -1,4 +1,4 @@
-"""Finding the processes of a run, and signalling exactly those."""
+"""Finds the processes of a run and signals only those."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from proof.chaos.ground import RUN
+from proof.chaos.sandbox import RUN
 
 from untildone.system import orphans
 
@@ -18,43 +18,43 @@ from untildone.system import orphans
 class Process:
     pid: int
     parent: int
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     marks: frozenset[str]
-    """Of the loops that it belongs to."""
+    """Marks of the loops that the process belongs to."""
     start: int
-    """When it was started, in ticks of the kernel."""
+    """Start time in kernel clock ticks."""
 
     @property
     def kind(self) -> str:
-        if any(word.endswith("scripted_agent.py") for word in self.words):
+        if any(argument.endswith("scripted_agent.py") for argument in self.argv):
             return "agent"
-        if any("guard_main" in word for word in self.words):
+        if any("guard_main" in argument for argument in self.argv):
             return "guard"
-        if any("multiprocessing" in word for word in self.words):
+        if any("multiprocessing" in argument for argument in self.argv):
             return "command"
-        return "background" if "_drive" in self.words else "child"
+        return "background" if "_drive" in self.argv else "child"
 
 
 def of_run(run: str) -> list[Process]:
-    """Every process that carries the run's name, without this one."""
+    """Every process marked with the run's name, except this one."""
     pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
-    return [found for pid in pids if pid != os.getpid() and (found := look(pid, run)) is not None]
+    return [process for pid in pids if pid != os.getpid() and (process := look(pid, run)) is not None]
 
 
 def of_loop(run: str, loop_id: str) -> list[Process]:
-    """Agents, checks and all that they started."""
+    """The agents and checks of a loop and their descendants."""
     mark, _ = orphans.mark(loop_id)
     return [process for process in of_run(run) if mark in process.marks]
 
 
 def children_of(pid: int, run: str) -> list[Process]:
-    """What a process has started and not outlived. The kernel is asked for just these: a look at all takes long."""
-    found: set[int] = set()
+    """The living children of a process. Asks the kernel for them directly, because scanning all processes is slow."""
+    pids: set[int] = set()
     with suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/children") as file:
-                found |= {int(word) for word in file.read().split()}
-    return [child for each in found if (child := look(each, run)) is not None]
+                pids |= {int(word) for word in file.read().split()}
+    return [child for each in pids if (child := look(each, run)) is not None]
 
 
 def guards_of(run: str, runner: int) -> list[Process]:
@@ -62,6 +62,7 @@ def guards_of(run: str, runner: int) -> list[Process]:
 
 
 def look(pid: int, run: str) -> Process | None:
+    """Read a process from /proc; None if it is gone or not part of the run."""
     try:
         environment = dict(_variables(pid))
         if environment.get(RUN) != run:
@@ -69,14 +70,14 @@ def look(pid: int, run: str) -> Process | None:
         with open(f"/proc/{pid}/stat", "rb") as file:
             state, parent, *fields = file.read().rpartition(b")")[2].split()
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = tuple(word.decode(errors="replace") for word in file.read().split(b"\0"))
+            argv = tuple(argument.decode(errors="replace") for argument in file.read().split(b"\0"))
     except (OSError, ValueError):
         return None
-    is_harness = int(parent) == os.getpid() and any("multiprocessing" in word for word in words)
+    is_harness = int(parent) == os.getpid() and any("multiprocessing" in argument for argument in argv)
     return (
         None
         if state in b"ZX" or is_harness
-        else Process(pid, int(parent), words, orphans.marks_in(environment), int(fields[17]))
+        else Process(pid, int(parent), argv, orphans.marks_in(environment), int(fields[17]))
     )
 
 
@@ -88,7 +89,7 @@ def _variables(pid: int) -> Iterator[tuple[str, str]]:
 
 
 def send(pid: int, number: int, run: str) -> bool:
-    """Signal a process of this run, and never another that has its number by now; whether it was there."""
+    """Signal a process of this run; return whether it existed. A pidfd protects against pid reuse."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
@@ -105,14 +106,15 @@ def send(pid: int, number: int, run: str) -> bool:
 
 
 def kill(pid: int, run: str, patience: float = 2.0) -> bool:
-    """kill -9; whether that is what ended it: it was seen to stand still before, alive, and did not move after that."""
+    """Send SIGKILL; return whether that ended the process: SIGSTOP comes first and shows that it was alive."""
     if not send(pid, signal.SIGSTOP, run):
         return False
-    stood_still = stands_still(pid, patience)
-    return send(pid, signal.SIGKILL, run) and stood_still
+    was_stopped = is_stopped(pid, patience)
+    return send(pid, signal.SIGKILL, run) and was_stopped
 
 
-def stands_still(pid: int, patience: float = 2.0) -> bool:
+def is_stopped(pid: int, patience: float = 2.0) -> bool:
+    """Wait until the process is stopped; return False if it ends or does not stop in time."""
     deadline = time.monotonic() + patience
     while (state := _state(pid)) not in ("T", "") and time.monotonic() < deadline:
         time.sleep(0.001)
@@ -120,7 +122,7 @@ def stands_still(pid: int, patience: float = 2.0) -> bool:
 
 
 def _state(pid: int) -> str:
-    """One letter; none if it is gone, or as good as that."""
+    """The state letter of the process; empty if it is gone or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             state = file.read().rpartition(b")")[2].split()[0].decode()
@@ -130,7 +132,7 @@ def _state(pid: int) -> str:
 
 
 def gone(pids: list[int], run: str, patience: float) -> list[int]:
-    """Those that are still there when the patience is over."""
+    """Wait for processes to end; return those that still exist after `patience` seconds."""
     deadline = time.monotonic() + patience
     while (left := [pid for pid in pids if look(pid, run) is not None]) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -138,7 +140,7 @@ def gone(pids: list[int], run: str, patience: float) -> list[int]:
 
 
 def end_everything(run: str) -> int:
-    """Kill what is left of a run; how many there were."""
+    """Kill all remaining processes of a run; return how many there were."""
     ended = 0
     for _ in range(5):
         left = of_run(run)

@@ -1,11 +1,11 @@
-"""What a run did and found, as Markdown."""
+"""The report of a run, as Markdown."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from proof.chaos.conductor import Run
+from proof.chaos.harness import Run
 from proof.chaos.stories import MODES, Host
 
 
@@ -16,28 +16,28 @@ def report(run: Run) -> str:
 def _lines(run: Run) -> Iterator[str]:
     tally = run.tally
     broken = len(tally.violations)
-    yield f"## Chaos, seed {run.wishes.seed}"
+    yield f"## Chaos, seed {run.options.seed}"
     yield ""
     yield (
-        f"{tally.killed} processes killed with `kill -9` and {sum(tally.hits.values())} blows in all, at "
+        f"{tally.killed} processes killed with `kill -9`, {sum(tally.faults.values())} faults in all, on "
         f"{sum(tally.loops.values())} loops in {run.seconds:.0f} seconds. "
-        f"{sum(tally.laws.values())} looks at {len(tally.laws)} promises: "
-        + ("**all of them held.**" if not broken else f"**{broken} times one did not hold.**")
+        f"{sum(tally.invariants.values())} checks of {len(tally.invariants)} invariants: "
+        + ("**all of them held.**" if not broken else f"**{broken} violations.**")
     )
     yield ""
     if not run.small_disks:
-        yield "Nobody may mount here: no disk was filled or made read-only in this run."
+        yield "Mounting is not allowed here: no disk was filled or made read-only in this run."
         yield ""
     yield from _table("killed with `kill -9`", tally.kills)
-    yield from _table("blow", tally.hits)
+    yield from _table("fault", tally.faults)
     yield from _loops(tally.loops)
-    yield from _table("promise", tally.laws, counted="looked at")
+    yield from _table("invariant", tally.invariants, counted="times checked")
     yield from _table("exit code of a command", Counter({str(code): times for code, times in tally.exits.items()}))
-    tally.notes["blows that fell on nothing, and are not counted above"] = sum(tally.misses.values())
+    tally.notes["faults without effect, not counted above"] = sum(tally.misses.values())
     if tally.notes:
-        yield from _table("also", tally.notes)
+        yield from _table("other counts", tally.notes)
     if broken:
-        yield f"What did not hold (files in {run.folder}):"
+        yield f"Violations (files in {run.folder}):"
         yield ""
         yield from (f"- {violation}" for violation in tally.violations)
 

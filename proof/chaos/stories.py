@@ -1,4 +1,4 @@
-"""Stories: what one loop is, and what befalls it. Every one follows from the seed and its number."""
+"""Stories: one loop each, with its agent script and its faults, drawn from the seed and the story's number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from proof.chaos.temperaments import Turn, files, script
+from proof.chaos.agent_scripts import Turn, files, script
 
 MODES = ("ralph", "supervise", "instruct", "workflow", "phases")
 
@@ -19,7 +19,7 @@ class Host(StrEnum):
 
 
 class Place(StrEnum):
-    """Where the loop works."""
+    """The kind of workspace in which the loop works."""
 
     OWN = "own"
     COMMON = "common"
@@ -28,12 +28,12 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Fault:
     kind: str
     after: float
-    """Seconds from the hit before."""
+    """Seconds after the previous fault."""
     draw: float
-    """From 0 to 1: decides what the kind leaves open."""
+    """Random number from 0 to 1 that selects the variant of the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class Story:
     iterations: int
     checks: tuple[str, ...]
     settings: Mapping[str, str]
-    """More settings, by their names; those without a value are switched on."""
+    """More settings by name; an empty value switches a flag on."""
     script: list[Turn]
-    hits: tuple[Hit, ...]
+    faults: tuple[Fault, ...]
     dies_at_end: bool
-    """Its runner is killed between the loop's last entry and its place in the history."""
+    """Whether the runner is killed between the last entry and the archiving of the loop."""
 
     @property
     def task(self) -> str:
         return f"Story {self.number}: make the proof."
 
 
-HITS = {
+FAULTS = {
     "kill_runner": 14,
     "kill_agent": 22,
     "kill_guard": 8,
@@ -64,22 +64,22 @@ HITS = {
     "kill_all_at_once": 5,
     "kill_control": 5,
     "kill_starting": 12,
-    "ask_runner_to_end": 4,
+    "terminate_runner": 4,
     "freeze_runner": 2,
     "freeze_agent": 2,
     "second_runner": 3,
-    "contradict": 7,
+    "send_conflicting_controls": 7,
     "change_rounds": 3,
-    "hold": 7,
+    "pause_and_wait": 7,
     "stop": 1,
     "move_clock": 4,
-    "spoil_checkpoint": 3,
-    "spoil_checksum": 2,
-    "put_back_checkpoint": 2,
-    "spoil_live_file": 2,
+    "corrupt_checkpoint": 3,
+    "corrupt_checksum": 2,
+    "restore_old_checkpoint": 2,
+    "corrupt_live_file": 2,
 }
 DAMAGE = {"flip_journal": 6, "cut_journal": 4}
-"""Only where the story is one of damage: for all other loops the journal must be without fault."""
+"""Journal faults, in a quarter of the stories: all other journals must stay intact."""
 DISK = {"fill_disk": 14, "read_only": 7}
 
 
@@ -96,7 +96,7 @@ def story(seed: int, number: int, *, small_disks: bool) -> Story:
         checks=_checks(number, dice),
         settings=_settings(mode, place, dice),
         script=script(mode, number, dice),
-        hits=tuple(_hits(place, dice)),
+        faults=tuple(_faults(place, dice)),
         dies_at_end=host is not Host.SERVER and dice.random() < 0.4,
     )
 
@@ -129,7 +129,7 @@ def _settings(mode: str, place: Place, dice: Random) -> Mapping[str, str]:
     return chosen
 
 
-def _hits(place: Place, dice: Random) -> list[Hit]:
-    kinds = {**HITS, **(DISK if place is Place.SMALL_DISK else {}), **(DAMAGE if dice.random() < 0.25 else {})}
+def _faults(place: Place, dice: Random) -> list[Fault]:
+    kinds = {**FAULTS, **(DISK if place is Place.SMALL_DISK else {}), **(DAMAGE if dice.random() < 0.25 else {})}
     names = dice.choices(list(kinds), weights=list(kinds.values()), k=dice.randint(12, 30))
-    return [Hit(name, round(dice.uniform(0.0, 0.9), 2), dice.random()) for name in names]
+    return [Fault(name, round(dice.uniform(0.0, 0.9), 2), dice.random()) for name in names]

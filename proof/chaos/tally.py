@@ -1,4 +1,4 @@
-"""What was done and what was found: counted by many threads at once."""
+"""Thread-safe counters for the faults, the checked invariants and the violations of a run."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A promise that did not hold."""
+    """An invariant that did not hold."""
 
     story: int
-    law: str
+    invariant: str
     detail: str
 
     def __str__(self) -> str:
-        return f"story {self.story}: {self.law}: {self.detail}"
+        return f"story {self.story}: {self.invariant}: {self.detail}"
 
 
 class Tally:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.hits: Counter[str] = Counter()
-        """Blows that did something, by kind."""
+        self.faults: Counter[str] = Counter()
+        """Effective faults by kind."""
         self.misses: Counter[str] = Counter()
-        """Blows that fell on nothing, by kind."""
+        """Faults without effect, by kind."""
         self.kills: Counter[str] = Counter()
         """Processes ended with SIGKILL, by kind."""
-        self.laws: Counter[str] = Counter()
-        """How often each law was looked at."""
+        self.invariants: Counter[str] = Counter()
+        """How often each invariant was checked."""
         self.loops: Counter[tuple[str, str, str]] = Counter()
         """Loops that came to rest, by mode, host and outcome."""
         self.exits: Counter[int] = Counter()
         """Exit codes of commands."""
         self.notes: Counter[str] = Counter()
-        """What else is worth telling."""
+        """Other counts for the report."""
         self.violations: list[Violation] = []
 
     def count(self, counter: Counter[str], name: str, times: int = 1) -> None:
         with self._lock:
             counter[name] += times
 
-    def blow(self, name: str, *, effective: bool) -> None:
-        """A blow fell; whether it did something."""
-        self.count(self.hits if effective else self.misses, name)
+    def fault(self, name: str, *, effective: bool) -> None:
+        """Count an injected fault."""
+        self.count(self.faults if effective else self.misses, name)
 
     def kill(self, name: str) -> None:
         self.count(self.kills, name)
@@ -60,13 +60,13 @@ class Tally:
         with self._lock:
             self.loops[mode, host, outcome] += 1
 
-    def broken(self, story: int, law: str, detail: str) -> None:
+    def broken(self, story: int, invariant: str, detail: str) -> None:
         with self._lock:
-            self.violations.append(Violation(story, law, detail))
+            self.violations.append(Violation(story, invariant, detail))
 
-    def law(self, story: int, name: str, problems: list[str]) -> None:
-        """A law was looked at; each problem is a violation."""
-        self.count(self.laws, name)
+    def invariant(self, story: int, name: str, problems: list[str]) -> None:
+        """Count a check of an invariant; each problem is a violation."""
+        self.count(self.invariants, name)
         for problem in problems:
             self.broken(story, name, problem)
 

@@ -1,4 +1,4 @@
-"""The clock of processes under test: the wall clock is off by as many seconds as the file that CHAOS_CLOCK names says."""
+"""Shifts the wall clock of the processes under test by the number of seconds in the file that CHAOS_CLOCK names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where loops work: folders of their own with files that nobody may touch, and small disks that can fill up and go read-only."""
+"""Workspaces for loops: separate folders with files that must not change, and small disks that can be filled or made read-only."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from untildone.store.files import FileStore
 
 CLOCK = Path(__file__).parent / "clock"
 RUN = "CHAOS_RUN"
-"""The environment variable that all processes of a run carry."""
+"""Environment variable that marks all processes of a run."""
 SMALL = "size=16m"
-OURS = (".loop", ".claude", ".git", "work-", "proof-", "children-")
-"""How the names begin that a loop and its agents may add to a workspace."""
+ALLOWED = (".loop", ".claude", ".git", "work-", "proof-", "children-")
+"""Prefixes of the names that a loop and its agents may add to a workspace."""
 
 
-class Ground:
-    """A workspace, its home and its clock."""
+class Sandbox:
+    """A workspace with its own home folder and clock."""
 
     def __init__(self, folder: Path, run: str, *, is_small: bool = False, has_git: bool = False) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
         self.is_small = is_small
         self.disk = threading.Lock()
-        """Held while something is done to the disk."""
+        """Held while the disk is full or read-only."""
         if is_small:
             _mount("-t", "tmpfs", "-o", SMALL, "none", str(folder))
         self.cli = CommandLine(folder)
@@ -40,47 +40,48 @@ class Ground:
         environment["CHAOS_CLOCK"] = str(self.clock)
         environment["PYTHONPATH"] = f"{CLOCK}{os.pathsep}{environment['PYTHONPATH']}"
         self.store = FileStore(self.cli.workspace / ".loop")
-        self.untouched = self._furnish()
+        self.untouched = self._write_files()
         if has_git:
             self._make_repository()
 
-    def _furnish(self) -> dict[str, tuple[str, int]]:
+    def _write_files(self) -> dict[str, tuple[str, int]]:
         workspace = self.cli.workspace
         (workspace / "src").mkdir()
         for name in ("README.md", "src/main.py", "SUPERVISOR.md"):
-            (workspace / name).write_text(f"This is {name}, and it stays as it is.\n")
-        (self.folder / "beside.txt").write_text("This is not even in the workspace.\n")
-        return self._standing()
+            (workspace / name).write_text(f"This is {name}. It must not change.\n")
+        (self.folder / "beside.txt").write_text("This file is outside the workspace.\n")
+        return self._snapshot()
 
     def _make_repository(self) -> None:
-        person = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org"]
-        for words in (["init", "-q"], ["add", "."], [*person, "commit", "-q", "-m", "What there is"]):
-            git = ["git", "-C", str(self.cli.workspace), *words]
+        person = ["-c", "user.name=Person", "-c", "user.email=person@example.org"]
+        for arguments in (["init", "-q"], ["add", "."], [*person, "commit", "-q", "-m", "Initial files"]):
+            git = ["git", "-C", str(self.cli.workspace), *arguments]
             subprocess.run(git, check=True, capture_output=True, env=self.cli.environment, timeout=60)
 
-    def _standing(self) -> dict[str, tuple[str, int]]:
-        """Every file that is nobody's work, with its content and the time of its last change."""
+    def _snapshot(self) -> dict[str, tuple[str, int]]:
+        """Content and modification time of every file that loops and agents must not change."""
         files = [self.folder / "beside.txt"]
         for place, folders, names in os.walk(self.cli.workspace):
-            folders[:] = [name for name in folders if not name.startswith(OURS)]
-            files += [Path(place, name) for name in names if not name.startswith(OURS)]
+            folders[:] = [name for name in folders if not name.startswith(ALLOWED)]
+            files += [Path(place, name) for name in names if not name.startswith(ALLOWED)]
         return {
             path.relative_to(self.folder).as_posix(): (path.read_text(errors="replace"), path.stat().st_mtime_ns)
             for path in files
         }
 
     def touched(self) -> list[str]:
-        """What is not as it was, or was not there, outside of what belongs to loops and agents."""
-        now = self._standing()
+        """Names of files that were changed, added or removed although loops and agents must not touch them."""
+        now = self._snapshot()
         return [name for name in {*now, *self.untouched} if now.get(name) != self.untouched.get(name)]
 
     def move_clock(self, seconds: float) -> None:
+        """Shift the wall clock of the processes in this sandbox."""
         with suppress(OSError):
             self.clock.write_text(f"{seconds}")
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """The disk has no room while this lasts."""
+        """Fill the disk for the duration of the context."""
         filler = self.folder / "filler"
         _fill(filler)
         try:
@@ -90,7 +91,10 @@ class Ground:
 
     @contextmanager
     def read_only(self, patience: float = 5.0) -> Iterator[bool]:
-        """The disk can only be read while this lasts; whether it could be made so: not while somebody has a file open to write."""
+        """Mount the disk read-only for the duration of the context; yield whether that worked.
+
+        The kernel refuses while a process has a file open for writing.
+        """
         deadline = time.monotonic() + patience
         while not (done := _remount(self.folder, "ro")) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -112,8 +116,8 @@ def _fill(path: Path) -> None:
                     file.write(b"x" * size)
 
 
-def _mount(*words: str) -> None:
-    subprocess.run(["mount", *words], check=True, capture_output=True, timeout=30)
+def _mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True, capture_output=True, timeout=30)
 
 
 def _remount(folder: Path, how: str) -> bool:
@@ -122,6 +126,7 @@ def _remount(folder: Path, how: str) -> bool:
 
 
 def may_mount(folder: Path) -> bool:
+    """Whether this process can mount a tmpfs."""
     try:
         folder.mkdir()
         _mount("-t", "tmpfs", "-o", SMALL, "none", str(folder))

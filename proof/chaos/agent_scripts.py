@@ -1,4 +1,4 @@
-"""How agents behave: scripts for the scripted agent, drawn by the dice, with misbehaviour before every good turn."""
+"""Random scripts for the scripted agent: good turns with misbehaviour between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GARBAGE = ("Segmentation fault?", '{"event": "answer", "text": ', "\x00\x1b[31m"
 
 
 def files(story: int) -> dict[str, str]:
-    """What the agents of a story write, by what it is for."""
+    """The names of the files that the agents of a story write, by purpose."""
     return {"work": f"work-{story}.md", "proof": f"proof-{story}.txt", "children": f"children-{story}.txt"}
 
 
@@ -26,19 +26,20 @@ def work(story: int, text: str = "I did step {call}; there is more to do.") -> T
     return {"sleep": 0.5, "append": {files(story)["work"]: "step {call}\n"}, "say": text}
 
 
-def work_said(story: int) -> Turn:
-    """The same, said only: for turns that write something else."""
+def work_without_file(story: int) -> Turn:
+    """The same turn without its file change, for turns that write something else."""
     return {name: value for name, value in work(story).items() if name != "append"}
 
 
-def prove(story: int, dice: Random, **told: Any) -> Turn:
-    """A turn that does the job."""
+def prove(story: int, dice: Random, **more: Any) -> Turn:
+    """A turn that completes the task."""
     names = files(story)
     moment = {"sleep": round(dice.uniform(0.3, 1.5), 2)}
-    return {**moment, "append": {names["work"]: "step {call}\n", names["proof"]: "done\n"}, **told}
+    return {**moment, "append": {names["work"]: "step {call}\n", names["proof"]: "done\n"}, **more}
 
 
 def misbehaviour(story: int, dice: Random) -> Turn:
+    """A random bad turn."""
     kinds = _kinds(story, dice)
     return dice.choices([turn for _, turn in kinds], weights=[weight for weight, _ in kinds])[0]
 
@@ -67,12 +68,12 @@ def _kinds(story: int, dice: Random) -> list[tuple[int, Turn]]:
         (3, {"usage": {"tokens": 1000, "cost_usd": 0.01}, **work(story)}),
         (4, {"echo": True}),
         (2, {**work(story), "run": ["git", "gc", "--quiet", "--prune=now"]}),
-        (2, {"append": {".gitignore": f"*.log\n{files(story)['work']}\n"}, **work_said(story)}),
+        (2, {"append": {".gitignore": f"*.log\n{files(story)['work']}\n"}, **work_without_file(story)}),
     ]
 
 
 def lane(story: int, dice: Random, condition: Mapping[str, str], *good: Turn, most_bad: int = 1) -> list[Turn]:
-    """Turns that answer one kind of prompt: misbehaviour before and between the good ones, the last again and again."""
+    """Turns for the prompts that match `condition`: the good ones with bad ones before them. The last turn repeats."""
     turns = list(good)
     for _ in range(dice.randint(0, most_bad)):
         turns.insert(dice.randrange(len(turns)), misbehaviour(story, dice))
@@ -87,7 +88,7 @@ def _reviewer(story: int, dice: Random, most: int = 2) -> list[Turn]:
 
 
 def _meddling(story: int) -> list[Turn]:
-    """A reviewer is to judge, and changes something instead: what it judges, or what was judged before."""
+    """Turns of a reviewer that edits the workspace instead of only judging it."""
     names = files(story)
     return [
         {"echo": True},
@@ -120,19 +121,20 @@ def _instruct(story: int, dice: Random) -> list[Turn]:
     return [*_reviewer(story, dice), *leads, *works]
 
 
-def _told(**told: Any) -> str:
-    return f"This is what I did.\n{json.dumps(told)}"
+def _answer(**fields: Any) -> str:
+    """An answer that ends in a JSON object."""
+    return f"This is what I did.\n{json.dumps(fields)}"
 
 
 def _workflow(story: int, dice: Random) -> list[Turn]:
     def action(name: str, *good: Turn, most_bad: int = 1) -> list[Turn]:
         return lane(story, dice, {"match": f"You are executing {name} for loop"}, *good, most_bad=most_bad)
 
-    def said(updates: Mapping[str, Any], message: str = "Did it.") -> dict[str, str]:
-        return {"say": _told(skillStateUpdates=updates, **{"continue": True}, message=message)}
+    def updated(updates: Mapping[str, Any], message: str = "Did it.") -> dict[str, str]:
+        return {"say": _answer(skillStateUpdates=updates, **{"continue": True}, message=message)}
 
     def tasks(status: str, *names: str) -> dict[str, str]:
-        return said({"develop": {"tasks": [{"id": name, "text": f"Do {name}", "status": status} for name in names]}})
+        return updated({"develop": {"tasks": [{"id": name, "text": f"Do {name}", "status": status} for name in names]}})
 
     names = [f"t{number}" for number in range(dice.randint(2, 4))]
     steps = [{**work(story), **tasks("completed", name)} for name in names[:-1]]
@@ -140,9 +142,9 @@ def _workflow(story: int, dice: Random) -> list[Turn]:
         *_reviewer(story, dice),
         *action("init", tasks("pending", *names)),
         *action("develop", *steps, {**prove(story, dice), **tasks("completed", *names)}, most_bad=4),
-        *action("debug", said({"debug": {"confirmed_hypothesis": "a typo"}})),
-        *action("validate", said({"validate": {"passed": True, "failures": []}})),
-        *action("complete", said({}, "It is there.")),
+        *action("debug", updated({"debug": {"confirmed_hypothesis": "a typo"}})),
+        *action("validate", updated({"validate": {"passed": True, "failures": []}})),
+        *action("complete", updated({}, "It is there.")),
         work(story),
     ]
 
@@ -152,18 +154,18 @@ def _phases(story: int, dice: Random) -> list[Turn]:
         return lane(story, dice, {"match": rf"phase \d of \d: {name}"}, *good, most_bad=most_bad)
 
     def done(*names: str) -> dict[str, str]:
-        return {"say": _told(subtasks=[{"id": name, "status": "completed"} for name in names], phase_done=True)}
+        return {"say": _answer(subtasks=[{"id": name, "status": "completed"} for name in names], phase_done=True)}
 
     names = [f"s{number}" for number in range(dice.randint(2, 4))]
-    plan = _told(phase_done=True, subtasks=[{"id": name, "text": f"Do {name}"} for name in names])
-    steps = [{**work(story), "say": _told(subtasks=[{"id": name, "status": "completed"}])} for name in names[:-1]]
-    all_done = {"say": _told(phase_done=True, route="ralph", review_score=95, summary="Did it.")}
+    plan = _answer(phase_done=True, subtasks=[{"id": name, "text": f"Do {name}"} for name in names])
+    steps = [{**work(story), "say": _answer(subtasks=[{"id": name, "status": "completed"}])} for name in names[:-1]]
+    all_done = {"say": _answer(phase_done=True, route="ralph", review_score=95, summary="Did it.")}
     return [
         *_reviewer(story, dice),
-        *phase("Deep analysis", {"say": _told(phase_done=True, summary="Some parts.")}),
+        *phase("Deep analysis", {"say": _answer(phase_done=True, summary="Some parts.")}),
         *phase("Planning", {"say": plan}),
         *phase("Implementation", {**prove(story, dice), **done(*names)}),
         *phase("Subtasks", *steps, {**prove(story, dice), **done(*names)}, most_bad=4),
-        *phase("(Comprehensive r|R)eview", {"say": _told(phase_done=True, review_score=95)}),
+        *phase("(Comprehensive r|R)eview", {"say": _answer(phase_done=True, review_score=95)}),
         *lane(story, dice, {}, {**prove(story, dice), **all_done}, most_bad=2),
     ]

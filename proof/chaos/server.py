@@ -1,4 +1,4 @@
-"""The server under test: asked by many at once, killed and started again meanwhile."""
+"""The server under test: takes requests from many threads while it is killed and restarted."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from contextlib import suppress
 from typing import Any
 
 import httpx
-from proof.chaos.ground import Ground
+from proof.chaos.controls import Control
+from proof.chaos.sandbox import Sandbox
 from proof.chaos.tally import Tally
-from proof.chaos.words import Word
 from tests.support.serving import Server
 
 PATIENCE = 60.0
 
 
-class Desk:
-    def __init__(self, ground: Ground, tally: Tally) -> None:
-        self.ground = ground
+class ServerUnderTest:
+    def __init__(self, sandbox: Sandbox, tally: Tally) -> None:
+        self.sandbox = sandbox
         self.tally = tally
-        self._server = Server(ground.cli, "--slots", "4")
+        self._server = Server(sandbox.cli, "--slots", "4")
         self._change = threading.RLock()
         self._up = threading.Event()
 
-    def open(self) -> None:
+    def start(self) -> None:
         with self._change:
             self._server.start()
             self._up.set()
 
-    def close(self) -> int:
-        """Politely; its exit code."""
+    def stop(self) -> int:
+        """Stop the server with SIGTERM; return its exit code."""
         with self._change:
             self._up.clear()
             return self._server.end() if self._server.process is not None else 0
@@ -41,7 +41,7 @@ class Desk:
         return process.pid if process is not None else None
 
     def crash(self, number: int = signal.SIGKILL) -> bool:
-        """Ended and started again; False if somebody else is just at it."""
+        """Signal the server and start it again; return False if another thread is doing that."""
         if not self._change.acquire(blocking=False):
             return False
         try:
@@ -53,7 +53,9 @@ class Desk:
                 self.tally.kill("server")
             else:
                 code = self._server.end()
-                self.tally.law(-1, "the server ends politely", [] if code == 0 else [f"exit code {code}"])
+                self.tally.invariant(
+                    -1, "the server exits with 0 on SIGTERM", [] if code == 0 else [f"exit code {code}"]
+                )
             self._server.start()
             self._up.set()
         finally:
@@ -61,29 +63,29 @@ class Desk:
         return True
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response | None:
-        """What the server answered; None if it died meanwhile: then nobody knows what became of it."""
+        """Send a request; return None if the server died before it answered. The request may have taken effect."""
         self._up.wait(PATIENCE)
         with suppress(httpx.TransportError):
             answer = self._server.client.request(method, f"/api/loops{path}", json=body)
             problem = (
                 [f"{method} {path} → {answer.status_code}: {answer.text[:500]}"] if answer.status_code == 500 else []
             )
-            self.tally.law(-1, "no request ends with a defect", problem)
+            self.tally.invariant(-1, "no request fails with status 500", problem)
             return answer
         return None
 
-    def tell(self, loop_id: str, word: Word) -> bool:
-        match word.verb:
+    def send(self, loop_id: str, control: Control) -> bool:
+        match control.verb:
             case "say":
-                answer = self.call("POST", f"/{loop_id}/messages", {"text": word.arguments[0]})
+                answer = self.call("POST", f"/{loop_id}/messages", {"text": control.arguments[0]})
             case "budget":
                 answer = self.call(
-                    "POST", f"/{loop_id}/budget", {word.arguments[0].removeprefix("--"): word.arguments[-1]}
+                    "POST", f"/{loop_id}/budget", {control.arguments[0].removeprefix("--"): control.arguments[-1]}
                 )
             case verb:
-                answer = self.call("POST", f"/{loop_id}/{verb}", {"now": "--now" in word.arguments})
+                answer = self.call("POST", f"/{loop_id}/{verb}", {"now": "--now" in control.arguments})
         return answer is not None and answer.is_success
 
-    def go_on(self, loop_id: str) -> bool:
+    def resume(self, loop_id: str) -> bool:
         answer = self.call("POST", f"/{loop_id}/resume", {"now": True})
         return answer is not None and answer.is_success
