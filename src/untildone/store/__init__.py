@@ -47,6 +47,7 @@ class Group:
 
     @property
     def used_up(self) -> bool:
+        """Whether the group has spent its maximum cost."""
         return self.max_cost is not None and self.cost >= self.max_cost
 
 
@@ -96,7 +97,8 @@ class Journal(Protocol):
     def entries(self) -> Iterator[Entry]:
         """Every entry from the first up to the last one in `loop`. Newer entries come with `catch_up`."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Write the last checkpoint of a runner, and close the journal."""
 
 
 class Journals(Protocol):

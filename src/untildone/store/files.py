@@ -43,6 +43,8 @@ KEPT_CHECKPOINTS = 10
 
 
 class FileStore:
+    """The loops in one `.loop` folder, which is `root`."""
+
     def __init__(
         self,
         root: Path,

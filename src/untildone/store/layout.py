@@ -138,6 +138,7 @@ def _signature(journal: str) -> object:
 
 
 def output_names(places: Places) -> tuple[str, ...]:
+    """The names of the outputs, in the order of the iterations."""
     return tuple(sorted(name.removesuffix(".jsonl") for name in _names(places.output) if name.endswith(".jsonl")))
 
 

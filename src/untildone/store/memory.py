@@ -19,10 +19,12 @@ class Memory:
         self._lock = threading.Lock()
 
     def recall(self, loop_id: str) -> Checkpoint | None:
+        """The cached state of a loop; None if there is none."""
         with self._lock:
             return self._known.get(loop_id)
 
     def keep(self, loop_id: str, known: Checkpoint) -> None:
+        """Cache the state of a loop."""
         with self._lock:
             self._known[loop_id] = known
             self._known.move_to_end(loop_id)

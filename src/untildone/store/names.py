@@ -11,6 +11,7 @@ _SHOWN = 60
 
 
 def is_id(name: str) -> bool:
+    """Whether a loop or group may have this name."""
     return _ID.match(name) is not None
 
 

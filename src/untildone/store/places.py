@@ -15,6 +15,7 @@ PROJECT_FILE = "untildone.toml"
 
 
 def open_store(folder: Path, environment: Mapping[str, str], *, create: bool = False) -> Store:
+    """The store that the environment or a settings file names, else the files of `folder` (see `files.open_store`)."""
     address = named(folder, environment)
     if address is None:
         return files.open_store(folder, Redactor.from_environment(environment), create=create)

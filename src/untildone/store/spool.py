@@ -14,6 +14,8 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
 
 class FileSpool:
+    """The output of one turn, in a file."""
+
     def __init__(self, locate: Callable[[], Path]) -> None:
         self._locate = locate
         """Returns the current path: an ended loop moves to the history."""

@@ -50,7 +50,7 @@ def look(root: str, rules: Iterable[str] = ()) -> Glance | None:
 
 
 def touched(before: Glance, taken_at: int, after: Glance) -> set[bytes]:
-    """Paths that may differ between two looks, including those so new at the first that a later change may be invisible."""
+    """Paths that may differ between two looks. They include files so new at the first look that a later change may not show."""
     different = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     return different | {path for path, stamp in before.items() if is_racy(stamp, taken_at)}
 

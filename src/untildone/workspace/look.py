@@ -92,7 +92,7 @@ class Workspace:
         self._ignored_by: dict[str, bool] = {}
 
     def look(self, previous: Changes | None = None, commit: str | None = None) -> Changes:
-        """The folder as it is, and what changed since `previous` (default: since the last commit). Never fails.
+        """The current fingerprint of the folder, and its changes since `previous` (default: since the last commit). Never fails.
 
         `commit`, if given, was made just now and contains every change, so git is not asked for a snapshot."""
         with self._lock:

@@ -93,6 +93,8 @@ class _News:
 
 
 class PostgresJournal:
+    """The journal of one loop in the database."""
+
     def __init__(self, writing: Writing, loop: Loop | None, lines: Iterable[tuple[int, str]]) -> None:
         """`loop` is the state as of some entry, `lines` are the entries after it."""
         self.repairs: list[str] = []
@@ -127,7 +129,7 @@ class PostgresJournal:
         return news.entries
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
-        """Entries are always on disk on return: an entry that others have read must survive a crash of the server."""
+        """Entries are always on disk on return: an entry that another process has read must survive a crash of the server."""
         return self._append(events, after) if events else ()
 
     def become_runner(self, host: Host, engine_token: str | None = None) -> None:

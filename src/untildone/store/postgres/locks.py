@@ -34,11 +34,14 @@ class Lock:
     shared: bool = False
 
     @property
-    def ending(self) -> str:
+    def suffix(self) -> str:
+        """The end of the names of the Postgres functions for this kind of lock."""
         return "_shared" if self.shared else ""
 
 
 class Locks:
+    """The locks that this process holds, on one connection."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Connection | None = None
@@ -54,6 +57,7 @@ class Locks:
         return False
 
     def release(self, lock: Lock) -> None:
+        """Release a lock that `take` returned True for."""
         import psycopg
 
         with self._using:
@@ -61,7 +65,7 @@ class Locks:
             if self._connection is not None:
                 # A lost connection has released it already.
                 with suppress(psycopg.Error):
-                    self._ask(self._connection, f"pg_advisory_unlock{lock.ending}", lock.key)
+                    self._ask(self._connection, f"pg_advisory_unlock{lock.suffix}", lock.key)
 
     def renew(self) -> None:
         """Take the locks again that were lost with the connection, unless another process has taken them since."""
@@ -86,7 +90,7 @@ class Locks:
         with self._using:
             if any(held.key == lock.key and not (held.shared and lock.shared) for held in self._held):
                 return False
-            ours = self._use(lambda connection: self._ask(connection, f"pg_try_advisory_lock{lock.ending}", lock.key))
+            ours = self._use(lambda connection: self._ask(connection, f"pg_try_advisory_lock{lock.suffix}", lock.key))
             if ours:
                 self._held[lock] += 1
             return ours
@@ -112,5 +116,5 @@ class Locks:
         if self._connection is None or self._connection.closed:
             self._connection = self._database.connect()
             for lock in self._held:
-                self._ask(self._connection, f"pg_try_advisory_lock{lock.ending}", lock.key)
+                self._ask(self._connection, f"pg_try_advisory_lock{lock.suffix}", lock.key)
         return self._connection

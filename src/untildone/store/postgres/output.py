@@ -45,6 +45,8 @@ class Turn:
 
 
 class PostgresSpool:
+    """The output of one turn, in rows of the database."""
+
     def __init__(self, database: Database, turn: Turn, token: Callable[[], str | None]) -> None:
         """`token` returns the token of the lease under which output is written: a superseded runner can add nothing more."""
         self._database = database
