@@ -17,14 +17,9 @@ SOURCE = Path(agents.__file__).parents[1]
 ORDINARY_WORD = "command"
 EXCEPTIONS = {
     "testing": "stand-ins for agents and for the services behind them",
-    "settings": "the default agent, and help texts",
-    "faces/web/chinese_settings.py": "translations of help texts",
-    "faces/cli/commands/run.py": "help texts",
     "faces/cli/commands/demo.py": "the demo is played by the agent that needs no account",
     "faces/api/models.py": "an example of a request that works without an account",
-    "store/live.py": "the folder of the live state file is part of its format",
-    "workspace": "excludes the live state file",
-    "modes/phases/prompts.py": "tells the agent where the live state file is",
+    "core/live_file.py": "the folder of the live state file is part of its format",
 }
 """Files and folders outside `agents` that may name an agent, each with the reason."""
 

@@ -6,7 +6,7 @@ from untildone.core import limits
 from untildone.core.budget import changed
 from untildone.core.limits import REPORTED, Limit
 from untildone.core.model import Budget, Spend, Usage
-from untildone.settings import Settings
+from untildone.settings.declared import SETTINGS
 
 
 def test_each_field_of_a_budget_is_one_limit() -> None:
@@ -20,7 +20,7 @@ def test_what_agents_report_is_counted_and_can_be_limited() -> None:
 
 @pytest.mark.parametrize("limit", Limit)
 def test_each_limit_has_a_setting_and_flags_of_its_own(limit: Limit) -> None:
-    assert limit.row.setting in Settings.model_fields
+    assert limit.row.setting in SETTINGS
     others = [flag for other in Limit if other is not limit for flag in (*other.row.flags, *other.row.change_flags)]
     assert not set(others) & {*limit.row.flags, *limit.row.change_flags}
 

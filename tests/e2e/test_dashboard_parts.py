@@ -53,7 +53,7 @@ from untildone.core.rounds import parse
 from untildone.core.value import replace
 from untildone.faces.web import reading
 from untildone.faces.web.chinese import CHINESE
-from untildone.faces.web.fields import GROUPS, Field, Kind, fields, grouped, meant, profile_schema, shown
+from untildone.faces.web.fields import Field, Kind, fields, grouped, meant, shown
 from untildone.faces.web.listing import TablePages
 from untildone.faces.web.panels.gates import why_failed
 from untildone.faces.web.panels.head import reason_of
@@ -220,15 +220,13 @@ class TestTimeline:
 
 class TestFields:
     def test_every_setting_has_a_field_in_a_group(self) -> None:
-        found = fields(settings.schema(), {})
-        assert {field.name for field in found} == set(settings.Settings.model_fields)
+        found = fields(settings.every(), {})
+        assert {field.name for field in found} == set(settings.every())
         assert {field.name for _, members in grouped(found) for field in members} == {field.name for field in found}
-        assert "More" not in dict(grouped(found))
-        named = {name for names in GROUPS.values() for name in names}
-        assert named == {field.name for field in found}
+        assert "More" not in {group.title for group, _ in grouped(found)}
 
-    def test_kinds_come_from_the_schema(self) -> None:
-        kinds = {field.name: field.kind for field in fields(settings.schema(), {"mode": modes.names()})}
+    def test_kinds_come_from_the_declarations(self) -> None:
+        kinds = {field.name: field.kind for field in fields(settings.every(), {"mode": modes.names()})}
         wanted = {
             "mode": Kind.CHOICE,
             "route": Kind.CHOICE,
@@ -244,7 +242,7 @@ class TestFields:
             "profiles": Kind.PROFILES,
         }
         assert {name: kinds[name] for name in wanted} == wanted
-        inner = {field.name: field.kind for field in fields(profile_schema(settings.schema()), {})}
+        inner = {field.name: field.kind for field in fields(settings.PROFILE_SETTINGS, {})}
         assert (inner["env"], inner["loop_enabled"]) == (Kind.PAIRS, Kind.SWITCH)
 
     @pytest.mark.parametrize(
@@ -382,11 +380,10 @@ def said_by_the_pages() -> Iterator[str]:
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
                 if name in ("t", "_t"):
                     yield str(node.args[0].value)
-    schema = settings.schema()
-    for each in (*fields(schema, {}), *fields(profile_schema(schema), {})):
+    for each in (*fields(settings.every(), {}), *fields(settings.PROFILE_SETTINGS, {})):
         yield each.title
         yield each.hint
-    yield from GROUPS
+    yield from (group.title for group, _ in grouped(fields(settings.every(), {})))
     yield from (word for outcome in Outcome for word in (outcome.word, outcome.sentence))
     yield from (each.value for kind in (Status, TaskStatus, Role) for each in kind)
     yield from (kind.value.replace("_", " ") for kind in FailureKind)

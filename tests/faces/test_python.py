@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import untildone
+from untildone import modes
 from untildone.faces import python as aio
-from untildone.settings import Settings
+from untildone.settings.declared import Chosen, every
 
 ROOT = Path(__file__).parent.parent
 NAMES = {
@@ -46,7 +47,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_create_is_typed_for_every_setting() -> None:
-    assert set(aio.Chosen.__annotations__) == set(Settings.model_fields)
+    assert set(Chosen.__annotations__) == set(every(modes.own_names()))
 
 
 def script(*turns: dict[str, object]) -> list[str]:

@@ -12,9 +12,7 @@ from untildone import modes
 
 SOURCE = Path(untildone.__file__).parent
 ALLOWED = {
-    "settings/__init__.py": "the default mode, and the settings that are options of a mode",
-    "faces/cli/commands/run.py": "the flags of these settings",
-    "faces/cli/commands/hook.py": "the flags of these settings",
+    "settings/declared.py": "the default mode, and the types of all settings for programs",
     "faces/cli/commands/wrap.py": "`wrap` is the mode supervise in a person's own session",
     "hosts/wrap/injecting.py": "a hint for agents that `wrap` does not support",
     "hosts/wrap/terminal.py": "a hint for a `wrap` without a terminal",

@@ -10,6 +10,7 @@ import pytest
 from untildone import settings
 from untildone.core.mode import FromFiles
 from untildone.operations import loop_settings
+from untildone.store import places
 
 FILE = """
 promise = "of the file"
@@ -47,7 +48,7 @@ OF_RUN = {"promise": "said", "max_iterations": 7, "model": "said", "command": "c
 
 
 def planned(folder: Path, flags: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
-    (folder / settings.PROJECT_FILE).write_text(FILE)
+    (folder / places.PROJECT_FILE).write_text(FILE)
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", **variables}
     chosen = settings.load(folder, flags, environment)
     loop = loop_settings.loop_settings(chosen, str(folder), environment)
@@ -87,7 +88,7 @@ def test_who_overrules_whom(
     ("flags", "once"), [({}, True), ({"loop_enabled": True}, False), ({"loop_enabled": False}, True)]
 )
 def test_whether_it_loops(tmp_path: Path, flags: dict[str, Any], once: bool) -> None:
-    (tmp_path / settings.PROJECT_FILE).write_text('[profiles.mine]\nagent = "scripted"\nloop_enabled = false\n')
+    (tmp_path / places.PROJECT_FILE).write_text('[profiles.mine]\nagent = "scripted"\nloop_enabled = false\n')
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     chosen = settings.load(tmp_path, {"agent": "mine", **flags}, environment)
     assert loop_settings.loop_settings(chosen, str(tmp_path), environment).once is once

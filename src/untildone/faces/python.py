@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Unpack
 
 from untildone import settings
 from untildone.core import amounts
@@ -22,6 +22,7 @@ from untildone.operations import background, control, creation, look, stores
 from untildone.operations.control import Heard
 from untildone.operations.look import Verification
 from untildone.operations.stores import Journal, Store
+from untildone.settings.declared import Chosen
 
 __all__ = [
     "Entry",
@@ -48,49 +49,6 @@ __all__ = [
 
 LOOK_EVERY = 0.1
 Folder = str | os.PathLike[str]
-
-
-class Chosen(TypedDict, total=False):
-    """The settings that `create` takes; docs/guide.md says what each means."""
-
-    mode: str
-    route: str
-    agent: str
-    command: str
-    model: str
-    args: Sequence[str]
-    instructor: str
-    supervisor: str
-    fallback_agent: str
-    permissions: Literal["work", "edit", "read"]
-    checks: Sequence[str]
-    check_timeout: float
-    review: bool
-    review_threshold: int
-    require_change: bool
-    loop_enabled: bool
-    max_iterations: int | Literal["none"]
-    max_minutes: float
-    max_cost: float
-    max_tokens: int
-    iteration_timeout: float
-    promise: str
-    marker: str
-    context: Literal["continue", "fresh"]
-    interactive: bool
-    worktree: bool
-    commit: bool
-    remote: str
-    branch: str
-    group: str
-    retry_delay: float
-    notify_command: Sequence[str]
-    notify_webhook: str
-    notify_secret: str
-    notify_desktop: bool
-    store: str
-    cluster: Mapping[str, str]
-    profiles: Mapping[str, Mapping[str, object]]
 
 
 async def create(task: str, *, folder: Folder = ".", **chosen: Unpack[Chosen]) -> Loop:

@@ -17,6 +17,7 @@ from untildone.core.mode import FromFiles, Mode
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.value import replace
 from untildone.settings import Settings, guidance
+from untildone.settings.declared import SETTINGS
 
 
 def loop_settings(
@@ -34,35 +35,29 @@ def loop_settings(
     worker = _choice(chosen, chosen.agent, environment, own=True, checked=Role.WORKER not in elsewhere)
     here = Role.SUPERVISOR not in elsewhere
     reviewed = chosen.review or mode.reviewed if reviewed is None else reviewed
-    return LoopSettings(
-        mode=chosen.mode,
-        worker=worker,
-        workspace=folder,
-        instructor=_other(chosen, chosen.instructor, environment, checked=here),
-        supervisor=_other(chosen, chosen.supervisor, environment, checked=here),
-        fallback=_other(chosen, chosen.fallback_agent, environment, checked=here),
-        checks=chosen.checks,
-        check_timeout=chosen.check_timeout,
-        review=reviewed,
-        require_change=chosen.require_change,
-        promise=_wanted(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
-        marker=chosen.marker,
-        context=chosen.context,
-        interactive=chosen.interactive,
-        once=not _loops(chosen),
-        worktree=chosen.worktree,
-        commit=chosen.commit,
-        group=chosen.group,
-        retry_delay=chosen.retry_delay,
-        warn_from=files.warn_from,
-        supervisor_prompt=guidance.supervisor_text(Path(folder), environment) if reviewed else "",
-        options=_options(chosen, mode, files),
-    )
+    kept: dict[str, Any] = {name: getattr(chosen, name) for name in LoopSettings.__match_args__ if name in SETTINGS}
+    made: dict[str, Any] = {
+        "worker": worker,
+        "workspace": folder,
+        "instructor": _other(chosen, chosen.instructor, environment, checked=here),
+        "supervisor": _other(chosen, chosen.supervisor, environment, checked=here),
+        "fallback": _other(chosen, chosen.fallback_agent, environment, checked=here),
+        "review": reviewed,
+        "promise": _wanted(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
+        "once": not _loops(chosen),
+        "remote": None,
+        "branch": None,
+        "warn_from": files.warn_from,
+        "supervisor_prompt": guidance.supervisor_text(Path(folder), environment) if reviewed else "",
+        "options": _options(chosen, mode, files),
+    }
+    return LoopSettings(**{**kept, **made})
 
 
 def _options(chosen: Settings, mode: Mode, files: FromFiles) -> dict[str, Any]:
     """The options of the mode, as they are when the loop is created."""
-    return {**{option.name: getattr(chosen, option.name) for option in mode.declared_options}, **files.options}
+    declared = {option.name: chosen.options.get(option.name, option.default) for option in mode.declared_options}
+    return {**declared, **files.options}
 
 
 def _wanted(chosen: Settings, name: str, own: Any) -> Any:
@@ -99,7 +94,7 @@ def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *
 def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool, checked: bool) -> AgentChoice:
     """The agent behind a name. Model, arguments and command of the settings are the worker's."""
     profile = settings.profile(chosen, name)
-    said = profile.permissions if "permissions" in profile.model_fields_set else None
+    said = profile.permissions if "permissions" in profile.said else None
     agent = agents.find(profile.agent)
     choice = AgentChoice(
         profile=name,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from untildone import settings
 from untildone.core.errors import UsageError
@@ -82,10 +83,10 @@ class Service:
     def store_of(self, loop_id: str) -> Store:
         return self.table.find(loop_id)[1]
 
-    def create(self, task: str, wanted: settings.Settings, workspace: str | None) -> Loop:
+    def create(self, task: str, wanted: Mapping[str, Any], workspace: str | None) -> Loop:
         """`wanted` is what was said for this one loop; the settings files say the rest."""
         folder, store = self.workspace(workspace)
-        chosen = settings.load(folder, wanted.model_dump(exclude_unset=True), self.environment)
+        chosen = settings.load(folder, wanted, self.environment)
         return creation.create(store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for).loop
 
     def start(self, loop_id: str) -> Loop:

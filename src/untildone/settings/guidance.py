@@ -7,14 +7,15 @@ from pathlib import Path
 
 from untildone.core.errors import UsageError
 from untildone.core.mode import FromFiles, Mode
+from untildone.store import places
 
 SUPERVISOR_FILE = "SUPERVISOR.md"
 
 
 def supervisor_places(workspace: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
-    """The project's own file first, then the person's global one."""
+    """The project's file (the nearest, up to the root of its repository), then the user's global one."""
     home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".config")
-    return workspace / SUPERVISOR_FILE, Path(home) / "untildone" / SUPERVISOR_FILE
+    return places.of_project(workspace, SUPERVISOR_FILE), Path(home) / "untildone" / SUPERVISOR_FILE
 
 
 def supervisor_text(workspace: Path, environment: Mapping[str, str]) -> str:
@@ -44,4 +45,4 @@ def _read(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:
-        raise UsageError(f"Cannot read {path}: {problem.strerror}.", "make it readable, or remove it") from None
+        raise UsageError(f"Cannot read {path}: {problem.strerror}.", "make it readable, or delete it") from None

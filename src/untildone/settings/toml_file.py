@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
@@ -11,6 +10,8 @@ from untildone.core.errors import UsageError
 
 def edited(text: str, wanted: Mapping[str, Any]) -> str:
     """`text`, changed so that it holds exactly the values of `wanted`. None is left out: TOML has no null."""
+    import tomllib
+
     try:
         import tomlkit
     except ImportError:

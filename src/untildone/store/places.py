@@ -36,12 +36,35 @@ def named(folder: Path, environment: Mapping[str, str]) -> str | None:
 
 
 def settings_files(folder: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
-    """Where settings are read from: the person's own file, then the project's."""
+    """The settings files: the user's own, then the project's. Neither need exist."""
     home = environment.get("XDG_CONFIG_HOME") or os.path.join(
         os.path.expanduser(environment.get("HOME", "~")), ".config"
     )
     own = environment.get("UNTILDONE_CONFIG") or os.path.join(home, "untildone", "config.toml")
-    return Path(own), folder / PROJECT_FILE
+    return Path(own), of_project(folder, PROJECT_FILE)
+
+
+def of_project(folder: Path, name: str) -> Path:
+    """The nearest file of that name, from a folder up to the root of its git repository; if there is none, the folder's own.
+
+    Outside of a repository only the folder itself counts.
+    """
+    own = folder / name
+    try:
+        above = _up_to_repository(folder.resolve())
+    except OSError:
+        return own
+    return next((path for path in (own, *(each / name for each in above)) if path.exists()), own)
+
+
+def _up_to_repository(folder: Path) -> tuple[Path, ...]:
+    """The folders above `folder`, nearest first, as far as the root of the repository that it is in."""
+    found: list[Path] = []
+    for each in (folder, *folder.parents):
+        found.append(each)
+        if (each / ".git").exists():
+            return tuple(found[1:])
+    return ()
 
 
 def _in_files(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:

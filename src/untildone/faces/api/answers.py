@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -22,6 +23,7 @@ from untildone.core.errors import (
 )
 from untildone.faces.api.following import TooManyStreams
 from untildone.faces.api.models import Problem
+from untildone.settings import complaints
 
 _log = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
@@ -78,8 +80,8 @@ def explain_errors(app: FastAPI) -> None:
         return problem(503, "Too many event streams are open.", "close one, or try again later", **headers)
 
     @app.exception_handler(RequestValidationError)
-    async def unfit(_request: Request, error: RequestValidationError) -> JSONResponse:
-        return _unfit(error)
+    async def unfit(request: Request, error: RequestValidationError) -> JSONResponse:
+        return _unfit(error, of_settings=request.url.path == "/api/settings")
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> JSONResponse:
@@ -100,14 +102,59 @@ def _methods(request: Request) -> set[str]:
     return {method for route in fitting for method in getattr(route, "methods", None) or ()}
 
 
-def _unfit(error: RequestValidationError) -> JSONResponse:
+def _unfit(error: RequestValidationError, *, of_settings: bool) -> JSONResponse:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return problem(422, "The body is not JSON.", field="body")
-    place = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "constrained", "literal["))]
-    field = ".".join(place[1:]) or place[0]
-    sentence = " ".join(f"'{_sound(field)[:200]}': {_sound(first['msg'])}.".splitlines())
+    place = tuple(part for part in first["loc"] if not str(part).startswith(("function-", "constrained", "literal[")))
+    field = ".".join(map(str, place[1:])) or str(place[0])
+    context = first.get("ctx") or {}
+    if (setting := _in_settings(place, whole_body=of_settings)) is not None:
+        told = complaints.about(setting, first["type"], first["input"], context)
+        return problem(422, _sound(told.sentence), _sound(told.hint), _sound(field))
+    sentence = " ".join(f"'{_sound(field)[:200]}' {_reason(first['type'], context)}.".splitlines())
     return problem(422, sentence, "see /api/openapi.json", _sound(field))
+
+
+def _in_settings(place: tuple[str | int, ...], *, whole_body: bool) -> tuple[str | int, ...] | None:
+    """The place of a value within the settings of a body; None if it is elsewhere."""
+    inside = place[1:] if whole_body else place[2:] if place[:2] == ("body", "settings") else ()
+    return inside if place[0] == "body" and inside else None
+
+
+_REASONS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_type": "is not text",
+    "string_too_short": "is shorter than {min_length} characters",
+    "string_too_long": "is longer than {max_length} characters",
+    "string_pattern_mismatch": "does not have the form {pattern}",
+    "bool_type": "is neither true nor false",
+    "bool_parsing": "is neither true nor false",
+    "int_type": "is not a whole number",
+    "int_parsing": "is not a whole number",
+    "int_parsing_size": "is too large a number",
+    "int_from_float": "is not a whole number",
+    "float_type": "is not a number",
+    "float_parsing": "is not a number",
+    "finite_number": "is not a finite number",
+    "greater_than": "is not above {gt}",
+    "greater_than_equal": "is below {ge}",
+    "less_than": "is not below {lt}",
+    "less_than_equal": "is above {le}",
+    "list_type": "is not a list",
+    "too_long": "has more than {max_length} entries",
+    "dict_type": "is not a JSON object",
+    "model_type": "is not a JSON object",
+    "model_attributes_type": "is not a JSON object",
+    "enum": "is not one of: {expected}",
+    "literal_error": "is not one of: {expected}",
+}
+"""What is wrong, by the kinds of errors that pydantic has."""
+
+
+def _reason(kind: str, context: Mapping[str, Any]) -> str:
+    return _REASONS.get(kind, "cannot be used").format(**context)
 
 
 def _sound(text: str) -> str:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from untildone import settings
 from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import Serving
-from untildone.settings import Settings
+from untildone.settings.schema import SettingsModel, json_schema
 
 router = APIRouter(prefix="/api/settings", tags=["settings"])
 
@@ -31,7 +31,7 @@ Workspace = Annotated[
 ]
 
 
-@router.get("", response_model=Settings, response_model_exclude_unset=True, responses=may_answer(422, 503))
+@router.get("", response_model=SettingsModel, response_model_exclude_unset=True, responses=may_answer(422, 503))
 def read_settings(
     service: Serving,
     scope: Annotated[Scope, Query(description="What holds in all, or what one file says")] = Scope.EFFECTIVE,
@@ -40,14 +40,14 @@ def read_settings(
     """The settings of a workspace. Secrets and the variables of agents are shown as `…`."""
     folder, _ = service.workspace(workspace)
     if scope is Scope.EFFECTIVE:
-        return settings.hidden(settings.load(folder, {}, service.environment).model_dump(mode="json"))
+        return settings.hidden(settings.as_json(settings.load(folder, {}, service.environment)))
     person, project = settings.files(folder, service.environment)
-    return settings.hidden(settings.said_in(project if scope is Scope.PROJECT else person))
+    return settings.hidden(settings.read(project if scope is Scope.PROJECT else person))
 
 
-@router.put("", response_model=Settings, response_model_exclude_unset=True, responses=may_answer(422, 503))
+@router.put("", response_model=SettingsModel, response_model_exclude_unset=True, responses=may_answer(422, 503))
 def write_settings(
-    wanted: Settings,
+    wanted: SettingsModel,
     service: Serving,
     scope: Annotated[FileScope, Query(description="Which file: the project's or the person's")] = FileScope.PROJECT,
     workspace: Workspace = None,
@@ -57,10 +57,10 @@ def write_settings(
     person, project = settings.files(folder, service.environment)
     path = project if scope is FileScope.PROJECT else person
     settings.save(path, wanted.model_dump(mode="json", exclude_unset=True))
-    return settings.hidden(settings.said_in(path))
+    return settings.hidden(settings.read(path))
 
 
 @router.get("/schema", responses=may_answer(422))
 def settings_schema() -> dict[str, Any]:
     """JSON Schema: titles, descriptions, bounds, defaults."""
-    return settings.schema()
+    return json_schema()

@@ -11,7 +11,7 @@ from untildone.core.codec import timestamp, to_json
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, Spend, Status, Task, TaskStatus
 from untildone.operations.loop_table import Row
-from untildone.settings import Settings
+from untildone.settings.schema import SettingsModel
 
 LONGEST_TEXT = 500_000
 TASK_ID = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
@@ -52,8 +52,8 @@ class Problem(BaseModel):
 
 class NewLoop(Body):
     task: Text = Field(description="What is to be done, in your words; [r=5] at the start sets the rounds")
-    settings: Settings = Field(
-        default_factory=lambda: Settings.model_validate({}),
+    settings: SettingsModel = Field(
+        default_factory=lambda: SettingsModel.model_validate({}),
         description="What is set here wins over the settings files; the schema is at /api/settings/schema",
     )
     workspace: str | None = Field(None, max_length=4096, description="One of the served folders; the first, if not set")

@@ -101,18 +101,6 @@ def store_again() -> str:
     return f" --store {without_password(address)}"
 
 
-def limits(*only: Limit) -> Callable[[Command], Command]:
-    """The flags that limit a new loop: all of them, or `only` these."""
-
-    def add(command: Command) -> Command:
-        for limit in reversed(only or tuple(Limit)):
-            row, kind = limit.row, Amount.of(limit, unlimited=limit.row.unlimited)
-            command = click.option(*row.flags, row.setting, metavar=row.metavar, type=kind, help=row.help)(command)
-        return command
-
-    return add
-
-
 def limit_changes(command: Command) -> Command:
     """The flags that change the limits of a loop."""
     for limit in reversed(Limit):

@@ -126,7 +126,7 @@ class Backend:
     def save_settings(self, workspace: str, values: Mapping[str, Any]) -> None:
         """Write these values to the project's file and keep its other values. Raises UsageError if it cannot be written."""
         path = settings.files(self.folder(workspace), self._service.environment)[-1]
-        wanted = {**settings.said_in(path), **values}
+        wanted = {**settings.read(path), **values}
         settings.save(path, {name: value for name, value in wanted.items() if value is not None})
 
     def _store(self, loop_id: str) -> Store:

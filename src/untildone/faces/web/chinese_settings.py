@@ -8,7 +8,6 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "Notifications": ("通知", "通知"),
     "More": ("更多", "更多"),
     "Enable Auto Loop": ("启用自动循环", "啟用自動迴圈"),
-    "Enable Loop": ("启用循环", "啟用迴圈"),
     "Enable automatic loop until task completion": ("自动循环，直到任务完成", "自動迴圈，直到任務完成"),
     "Max Iterations": ("最大迭代次数", "最大迭代次數"),
     "Maximum number of loop iterations; none: no limit": (
@@ -36,10 +35,7 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "For the mode `phases`: which phases": ("用于 `phases` 模式：有哪些阶段", "用於 `phases` 模式：有哪些階段"),
     "Agent": ("智能体", "代理"),
     "The worker: an agent or one of your profiles": ("执行者：智能体或您的配置", "執行者：代理或您的設定檔"),
-    "The agent program: claude, codex, copilot, gemini, opencode, command, scripted": (
-        "智能体程序：claude、codex、copilot、gemini、opencode、command、scripted",
-        "代理程式：claude、codex、copilot、gemini、opencode、command、scripted",
-    ),
+    "The agent program: {agents}": ("智能体程序：{agents}", "代理程式：{agents}"),
     "Command": ("命令", "命令"),
     "For --agent command: prompt on stdin, answer on stdout": (
         "用于智能体 command：提示从标准输入读取，回答写到标准输出",
@@ -75,6 +71,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "Commands that must pass before a claim is believed": (
         "必须通过才会相信完成声明的命令",
         "必須通過才會相信完成聲明的命令",
+    ),
+    "More gates": ("更多关卡", "更多關卡"),
+    "Gates of plugins, by name or as module:NAME, each with its argument": (
+        "插件的关卡，以名称或 module:NAME 指定，各带其参数",
+        "外掛的關卡，以名稱或 module:NAME 指定，各帶其參數",
     ),
     "Check timeout": ("检查超时", "檢查逾時"),
     "Seconds that a check may take": ("一次检查最多的秒数", "一次檢查最多的秒數"),

@@ -1,4 +1,4 @@
-"""What the settings' schema does not know: the modes and agents there are, and a mode's usual number of rounds."""
+"""What the declarations of the settings do not know: the modes and agents there are, and a mode's usual number of rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def choices(chosen: Settings) -> dict[str, tuple[str, ...]]:
 def starting_values(chosen: Settings) -> Mapping[str, Any]:
     """The settings as a form starts with them: secrets stay here."""
     usual = output.usual_rounds(chosen.mode)
-    return {**settings.hidden(chosen.model_dump(mode="json")), "usual_rounds": usual}
+    return {**settings.hidden(settings.as_json(chosen)), "usual_rounds": usual}
 
 
 def read(backend: Backend, workspace: str) -> tuple[Mapping[str, Any], dict[str, tuple[str, ...]]]:

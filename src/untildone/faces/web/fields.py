@@ -1,4 +1,4 @@
-"""The settings as a form: fields made from the JSON Schema, so that a new setting shows up by itself."""
+"""The settings as a form: fields made from their declarations, so that a new setting shows up by itself."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from untildone.core.errors import UsageError
-from untildone.core.limits import Limit
-from untildone.operations import output
-
-Schema = Mapping[str, Any]
+from untildone.settings.setting import Group, Setting
 
 
 class Kind(StrEnum):
@@ -41,89 +38,63 @@ class Field:
     highest: float | None = None
     optional: bool = False
     """Whether it may be left empty."""
+    group: Group = Group("More")
+    placeholder: str = ""
+    only_with: str = ""
+    """Another setting without which this one has no effect: its name, or `name=value`."""
+
+    def is_shown_with(self, values: Mapping[str, Any]) -> bool:
+        """Whether the field has an effect, given the present values of the form."""
+        name, _, wanted = self.only_with.partition("=")
+        if not name or name not in values:
+            return True
+        fits = values[name] == wanted if wanted else bool(values[name])
+        return fits or bool(wanted and self.optional and values.get(self.name))
 
 
-_MODE_OPTIONS = tuple(option.name for _, option in output.mode_options())
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Agent": ("mode", *_MODE_OPTIONS, "agent", "command", "model", "permissions", "context", "args"),
-    "Loop Settings": ("loop_enabled", "max_iterations", "promise"),
-    "Gates": ("checks", "check_timeout", "require_change", "review"),
-    "Budget": tuple(limit.row.setting for limit in Limit if limit is not Limit.ITERATIONS),
-    "Other agents": ("supervisor", "instructor", "fallback_agent", "marker"),
-    "Workspace": ("worktree", "commit", "interactive", "retry_delay"),
-    "Notifications": ("notify_desktop", "notify_webhook", "notify_secret", "notify_command"),
-    "Cluster": ("store", "cluster", "remote", "branch", "group"),
-    "Profiles": ("profiles",),
-}
-ICONS = {"Loop Settings": "sync"}
-LOOP_ONLY = ("max_iterations", "promise", "completion_promise")
-"""Fields that mean something only where the loop is on."""
-_SECRETS = ("notify_secret", "store")
+def fields(declared: Mapping[str, Setting], choices: Mapping[str, tuple[str, ...]]) -> tuple[Field, ...]:
+    """A field for each setting. `choices` has the values that no declaration knows, such as the agents there are."""
+    return tuple(_field(each, choices.get(name, each.choices)) for name, each in declared.items())
 
 
-def fields(schema: Schema, choices: Mapping[str, tuple[str, ...]]) -> tuple[Field, ...]:
-    """Every property of an object's schema. `choices`: what the schema does not know, such as the agents there are."""
-    root = schema.get("$defs", {})
-    return tuple(_field(name, about, root, choices) for name, about in schema["properties"].items())
+def grouped(found: tuple[Field, ...]) -> Iterator[tuple[Group, tuple[Field, ...]]]:
+    """The fields by their groups, both in the order of declaration."""
+    for group in dict.fromkeys(field.group for field in found):
+        yield group, tuple(field for field in found if field.group == group)
 
 
-def profile_schema(schema: Schema) -> Schema:
-    """The schema of one profile."""
-    return {**schema["$defs"]["AgentProfile"], "$defs": schema["$defs"]}
-
-
-def grouped(found: tuple[Field, ...]) -> Iterator[tuple[str, tuple[Field, ...]]]:
-    """By their groups, in order; what belongs to none comes last."""
-    by_name = {field.name: field for field in found}
-    for group, names in GROUPS.items():
-        members = tuple(by_name.pop(name) for name in names if name in by_name)
-        if members:
-            yield group, members
-    if by_name:
-        yield "More", tuple(by_name.values())
-
-
-def _field(name: str, about: Schema, root: Schema, choices: Mapping[str, tuple[str, ...]]) -> Field:
-    ways = [_resolved(way, root) for way in about.get("anyOf", (about,))]
-    optional = any(way.get("type") == "null" for way in ways)
-    way = next(way for way in ways if way.get("type") != "null")
-    named = choices.get(name, tuple(way.get("enum", ())))
+def _field(declared: Setting, choices: tuple[str, ...]) -> Field:
+    form = declared.form
     return Field(
-        name=name,
-        kind=_kind(name, way, named),
-        title=about.get("title") or way.get("title", name),
-        hint=about.get("description", ""),
-        default=about.get("default"),
-        choices=named,
-        lowest=way.get("minimum", way.get("exclusiveMinimum")),
-        highest=way.get("maximum"),
-        optional=optional,
+        name=declared.name,
+        kind=_kind(declared, choices),
+        title=form.title or declared.title,
+        hint=form.help or declared.help,
+        default=declared.default,
+        choices=choices,
+        lowest=declared.lowest if declared.above is None else declared.above,
+        highest=None if declared.unlimited else declared.highest,
+        optional=declared.default is None,
+        group=declared.group,
+        placeholder=form.placeholder,
+        only_with=form.only_with,
     )
 
 
-def _resolved(way: Schema, root: Schema) -> Schema:
-    reference = way.get("$ref")
-    return way if reference is None else root[reference.rpartition("/")[2]]
-
-
-def _kind(name: str, way: Schema, choices: tuple[str, ...]) -> Kind:
-    if name == Limit.ITERATIONS.row.setting:
-        return Kind.ROUNDS
+def _kind(declared: Setting, choices: tuple[str, ...]) -> Kind:
+    if declared.unit:
+        return Kind.ROUNDS if declared.unit == "rounds" else Kind.WHOLE if declared.whole else Kind.NUMBER
     if choices:
         return Kind.CHOICE
-    match way.get("type"):
-        case "boolean":
-            return Kind.SWITCH
-        case "integer":
-            return Kind.WHOLE
-        case "number":
-            return Kind.NUMBER
-        case "array":
+    if declared.is_switch:
+        return Kind.SWITCH
+    match declared.default:
+        case tuple():
             return Kind.LINES
-        case "object":
-            return Kind.PAIRS if way["additionalProperties"].get("type") == "string" else Kind.PROFILES
+        case Mapping():
+            return Kind.PROFILES if declared.name == "profiles" else Kind.PAIRS
         case _:
-            return Kind.SECRET if name in _SECRETS else Kind.WORDS
+            return Kind.SECRET if declared.form.secret else Kind.WORDS
 
 
 def shown(field: Field, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Forms made from the schema: a switch, a slider, a choice or a text for each setting, and what was changed in them."""
+"""Forms made from the declarations of the settings: a widget for each field, and the values that a person changed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,13 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.mixins.value_element import ValueElement
 
-from untildone.faces.web.fields import LOOP_ONLY, Field, Kind, meant, shown
+from untildone.faces.web.fields import Field, Kind, meant, shown
 from untildone.faces.web.pieces import box, set_text, text
 from untildone.faces.web.texts import Texts
-from untildone.operations import output
+from untildone.settings import names
 
 MOST_ON_SLIDER = 50
 USUAL_ROUNDS = 5
-_TITLES = {"loop_enabled": "Enable Auto Loop"}
-_PROMISE_HINT = "Exact string that signals task completion. Leave empty to rely only on max iterations."
-_HINTS = {
-    "max_iterations": "Safety limit to prevent infinite loops",
-    "promise": _PROMISE_HINT,
-    "completion_promise": _PROMISE_HINT,
-}
-_PLACEHOLDER = "e.g., <promise>COMPLETE</promise>"
-_PLACEHOLDERS = {"promise": _PLACEHOLDER, "completion_promise": _PLACEHOLDER}
 _ONE_A_LINE = (Kind.LINES, Kind.PAIRS)
 _WIDE = (*_ONE_A_LINE, Kind.SWITCH, Kind.ROUNDS)
 
@@ -42,7 +33,7 @@ class Form:
 
     def add(self, field: Field) -> None:
         self._fields[field.name] = field
-        with box("field wide" if field.kind in _WIDE or field.name in _PLACEHOLDERS else "field") as place:
+        with box("field wide" if field.kind in _WIDE or field.placeholder else "field") as place:
             self._contents[field.name] = self._widget(field)
         self._boxes[field.name] = place
 
@@ -54,16 +45,8 @@ class Form:
     def refresh(self) -> None:
         """Show the fields that mean something with the present choices, and hide the others."""
         now = {name: content() for name, content in self._contents.items()}
-        loops = bool(now.get("loop_enabled", True))
-        mode, agent = now.get("mode", ""), now.get("agent", "")
-        rules = {
-            **dict.fromkeys(LOOP_ONLY, loops),
-            **{option.name: mode == owner for owner, option in output.mode_options()},
-            "command": agent == "command" or bool(now.get("command")),
-            "notify_secret": bool(now.get("notify_webhook")),
-        }
         for name, place in self._boxes.items():
-            place.set_visibility(rules.get(name, True))
+            place.set_visibility(self._fields[name].is_shown_with(now))
 
     def _plain(self, name: str) -> Any:
         value = self._values.get(name)
@@ -89,10 +72,10 @@ class Form:
                 return lambda: self._values.get(field.name)
 
     def _title(self, field: Field) -> str:
-        return self._t(_TITLES.get(field.name, field.title))
+        return self._t(field.title)
 
     def _hint(self, field: Field) -> None:
-        words = self._t(_HINTS.get(field.name, field.hint))
+        words = names.put_in(self._t(field.hint))
         more = self._t(" (one a line)") if field.kind in _ONE_A_LINE else ""
         if words:
             text(words + more, "field-hint")
@@ -169,8 +152,8 @@ class Form:
             widget = ui.textarea(title, value=value).props("outlined dense autogrow")
         else:
             widget = ui.input(title, value=value, password=field.kind is Kind.SECRET).props("outlined dense")
-            if field.name in _PLACEHOLDERS:
-                widget.props["placeholder"] = _PLACEHOLDERS[field.name]
+            if field.placeholder:
+                widget.props["placeholder"] = field.placeholder
                 widget.props("stack-label")
         content = self._content(field, widget)
         self._hint(field)

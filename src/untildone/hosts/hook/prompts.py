@@ -19,12 +19,6 @@ MOST_CONTEXT = 9_000
 """Characters: of more, agents show only the beginning."""
 _COMMAND = re.compile(r"\s*/?(?:untildone:)?until-done(-status|-cancel)?(?:\s+|$)", re.IGNORECASE)
 _WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""", re.DOTALL)
-_FLAG = re.compile(
-    r"(?:-r|--(?:max-iterations|max-rounds|max-minutes|promise|marker|check|check-timeout|mode|route|quick|deep|review|no-review"
-    r"|require-change|no-require-change|supervisor|model|commit))(?:=.*)?",
-    re.DOTALL,
-)
-"""What begins the flags; anything else is part of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +43,12 @@ def understood(prompt: str) -> Wanted | None:
 
 def _taken_apart(text: str) -> tuple[str, tuple[str, ...]]:
     """The task as it was typed, up to the first flag, then the flags. Flags may also come first, before a quoted task."""
+    # Only here: most prompts are not for untildone, and pay nothing for it.
+    from untildone.settings.declared import HOOK, flag_names
+
+    known = flag_names(HOOK)
     words = [(found.start(1), found[1]) for found in _WORD.finditer(text)]
-    first = next((start for start, word in words if _FLAG.fullmatch(word)), len(text))
+    first = next((start for start, word in words if word.partition("=")[0] in known), len(text))
     task, flags = text[:first].strip(), _split(text[first:])
     if not task and flags and words[-1][1][:1] in "\"'":
         return flags[-1], flags[:-1]

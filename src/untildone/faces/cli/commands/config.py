@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from untildone import settings
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands.run import existing_folder
 from untildone.settings import PREFIX, Settings
+from untildone.settings.declared import by_any_name
 
 
 @click.command()
@@ -24,7 +24,9 @@ def command(schema: bool, paths: bool, folder: str, as_json: bool) -> int:
     """The settings in effect in this folder, and where each comes from."""
     place, data = existing_folder(folder), streams.data()
     if schema:
-        data.json(json.dumps(settings.schema(), indent=None if as_json else 2))
+        from untildone.settings.schema import json_schema
+
+        data.json(json.dumps(json_schema(), indent=None if as_json else 2))
     elif paths:
         for path in settings.files(place):
             data.record({"path": str(path), "exists": path.exists()}) if as_json else data.line(str(path))
@@ -34,18 +36,17 @@ def command(schema: bool, paths: bool, folder: str, as_json: bool) -> int:
 
 
 def origins(place: Path) -> dict[str, str]:
-    """For each setting that somebody set, who did: later words win."""
+    """For each setting that is not the default, the file or variable that sets it. Later sources win."""
     found: dict[str, str] = {}
     for path in settings.files(place):
-        if path.exists():
-            found.update(dict.fromkeys(tomllib.loads(path.read_text()), str(path)))
-    variables = {name: f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    found.update({name: variable for name, variable in variables.items() if variable in os.environ})
+        found.update(dict.fromkeys(settings.read(path), str(path)))
+    variables = {name: f"{PREFIX}{name.upper()}" for name in by_any_name()}
+    found.update({by_any_name()[name].name: each for name, each in variables.items() if each in os.environ})
     return found
 
 
 def _tell(chosen: Settings, sources: dict[str, str], *, as_json: bool) -> None:
-    values = settings.hidden(chosen.model_dump(mode="json"))
+    values = settings.hidden(settings.as_json(chosen))
     for name, value in values.items():
         source = sources.get(name, "default")
         if as_json:

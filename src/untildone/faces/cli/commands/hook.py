@@ -10,19 +10,22 @@ from typing import Any
 
 import click
 
-from untildone import agents
+from untildone import agents, modes
 from untildone.core import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.kinds import Host
-from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.parameters import Amount
+from untildone.faces.cli.setting_flags import given, setting_flags
 from untildone.faces.cli.views import summaries
 from untildone.hosts.hook import agent_settings, program
 from untildone.hosts.hook.agent_settings import Installation
 from untildone.hosts.hook.beginnings import Begun
+from untildone.settings.declared import SETTINGS
+from untildone.settings.setting import Command
 from untildone.store.files import FileStore
+
+MODES = modes.in_session()
 
 
 class HookedAgent(click.ParamType[str]):
@@ -165,20 +168,9 @@ def cancel(session: str, folder: str, as_json: bool) -> int:
 @click.argument("task", nargs=-1)
 @of_session
 @click.option("--agent", type=HookedAgent(), default=agents.DEFAULT, help=f"Whose session it is ({agents.DEFAULT}).")
-@click.option("--mode", type=click.Choice(["ralph", "supervise", "phases"]), help="ralph (default).")
-@click.option("--route", metavar="ROUTE", help="For the mode phases.")
-@click.option("--quick", "route", flag_value="direct", type=str, help="Short for --mode phases --route direct.")
-@click.option("--deep", "route", flag_value="ralph", type=str, help="Short for --mode phases --route ralph.")
-@click.option("--check", "checks", metavar="CMD", multiple=True, help="Must pass before a claim is believed.")
-@click.option("--check-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a check may take (600).")
-@click.option("--review/--no-review", default=None, help="A supervisor must agree as well.")
-@click.option("--require-change/--no-require-change", default=None, help="Something must have changed.")
-@click.option("--supervisor", metavar="NAME", help="Another agent as supervisor.")
-@click.option("--model", metavar="M", help="The supervisor's model, if the agent is its own supervisor.")
-@parameters.limits(Limit.ITERATIONS, Limit.MINUTES)
-@click.option("--promise", metavar="TEXT", help='What claims the end; "": nothing does, all rounds are used.')
-@click.option("--marker", metavar="TEXT", help="What the supervisor ends with.")
-@click.option("--commit/--no-commit", default=None, help="A commit after each round that is looked at.")
+@setting_flags(
+    Command.HOOK, mode={"type": click.Choice(MODES), "metavar": None, "help": f"{SETTINGS['mode'].default} (default)."}
+)
 @click.option("--prompted-at", type=float, default=0.0, hidden=True)
 @parameters.folder
 @parameters.as_json
@@ -188,7 +180,6 @@ def start(
     prompted_at: float,
     folder: str,
     as_json: bool,
-    checks: Sequence[str],
     **flags: Any,
 ) -> int:
     """Begin a loop in an agent's session, whose running turn is the first round. Without a task, a paused loop goes on.
@@ -198,12 +189,7 @@ def start(
     from untildone.faces.cli.commands.run import existing_folder
 
     place = existing_folder(folder)
-    chosen = {name: value for name, value in flags.items() if value is not None}
-    if checks:
-        chosen["checks"] = tuple(checks)
-    if "route" in chosen:
-        chosen.setdefault("mode", "phases")
-    begun, new = _begin(place, " ".join(task), session, chosen, prompted_at)
+    begun, new = _begin(place, " ".join(task), session, given(flags), prompted_at)
     loop = begun.loop
     message = f"Loop {loop.loop_id} has begun, round {summaries.rounds(loop)}, {'; '.join(loop.settings.checks) or 'no checks'}."
     if as_json:

@@ -12,7 +12,8 @@ import click
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.kinds import Host
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.parameters import Amount
+from untildone.faces.cli.setting_flags import flags_of_plugin, given, setting_flags
+from untildone.settings.setting import Command
 
 if TYPE_CHECKING:
     from untildone.core.loop import Loop
@@ -23,8 +24,8 @@ EXTRA = "untildone.extra_arguments"
 LONGEST_TASK = 10_000_000
 
 
-class TakesExtraArguments(click.Command):
-    """What follows `--` belongs to the agent."""
+class RunCommand(click.Command):
+    """Keeps the arguments after `--` for the agent, and takes the flags of the mode that the arguments choose."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own, extra = args, []
@@ -32,55 +33,17 @@ class TakesExtraArguments(click.Command):
             place = args.index("--")
             own, extra = args[:place], args[place + 1 :]
         ctx.meta[EXTRA] = tuple(extra)
+        self.params += flags_of_plugin(Command.RUN, own)
         return super().parse_args(ctx, own)
 
 
-@click.command(cls=TakesExtraArguments, short_help="Keep an agent at work on a task.", no_args_is_help=True)
+@click.command(cls=RunCommand, short_help="Keep an agent at work on a task.", no_args_is_help=True)
 @click.argument("task", metavar="TASK | --file F | -", nargs=-1)
 @click.option("--file", "task_file", metavar="F", help="Read the task from a file.")
-@click.option("--mode", metavar="MODE", help="ralph (default), supervise, instruct, workflow or phases.")
-@click.option(
-    "--route",
-    type=click.Choice(["direct", "planned", "ralph", "architect", "ui_flow", "auto"]),
-    help="For the mode phases.",
-)
-@click.option("--quick", "route", flag_value="direct", type=str, help="Short for --mode phases --route direct.")
-@click.option("--deep", "route", flag_value="ralph", type=str, help="Short for --mode phases --route ralph.")
-@click.option(
-    "--agent", metavar="NAME", help="claude, codex, copilot, gemini, opencode, command, scripted, or a profile."
-)
-@click.option("--command", "program", metavar="WORDS", help="For --agent command: prompt on stdin, answer on stdout.")
-@click.option("--instructor", metavar="NAME", help="Another agent as instructor.")
-@click.option("--supervisor", metavar="NAME", help="Another agent as supervisor.")
-@click.option("--fallback-agent", metavar="NAME", help="Carries on while the agent is at its usage limit.")
-@click.option("--model", metavar="M", help="Handed to the agent as it is, like everything after --.")
-@click.option("--permissions", type=click.Choice(["work", "edit", "read"]), help="How freely the agent may act.")
-@click.option(
-    "--check", "checks", metavar="CMD", multiple=True, help="Must pass before a claim is believed; repeatable."
-)
-@click.option("--check-timeout", metavar="S", type=Amount("seconds"), help="Seconds that a check may take (600).")
-@click.option("--review/--no-review", default=None, help="A supervisor must agree as well.")
-@click.option(
-    "--require-change/--no-require-change", default=None, help="A claim with nothing changed is not believed."
-)
-@parameters.limits()
-@click.option("--promise", metavar="TEXT", help='What claims the end; "": nothing does, all rounds are used.')
-@click.option("--marker", metavar="TEXT", help="What the supervisor or instructor ends with.")
-@click.option(
-    "--context",
-    type=click.Choice(["continue", "fresh"]),
-    help="Go on in the agent's session, or in a new one each round.",
-)
-@click.option("--interactive/--auto", default=None, help="Ask the person between steps, or never.")
-@click.option("--once", is_flag=True, help="One ordinary run, no loop.")
+@setting_flags(Command.RUN)
 @parameters.place
-@click.option("--worktree/--no-worktree", default=None, help="Work in a git worktree of its own.")
-@click.option("--commit/--no-commit", default=None, help="A commit after each round.")
 @click.option("--detach", is_flag=True, help="Start in the background and print the id.")
 @click.option("--cluster", "in_cluster", is_flag=True, help="Have a cluster of machines do it; needs --store.")
-@click.option("--remote", metavar="URL", help="For a cluster: the git remote of the work (origin of the folder).")
-@click.option("--branch", metavar="B", help="For a cluster: where the work is published (a branch of its own).")
-@click.option("--group", metavar="NAME", help="Share a total with the other loops of a group; needs --store.")
 @click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
 @parameters.as_json
 @click.pass_context
@@ -102,7 +65,8 @@ def command(
     """
     words = _task(task, task_file)
     place = existing_folder(folder)
-    settings_flags = _as_settings(flags, ctx.meta[EXTRA])
+    extra = ctx.meta[EXTRA]
+    settings_flags = {**given(flags), **({"args": extra} if extra else {})}
     if in_cluster:
         from untildone.faces.cli.clustering import begin
 
@@ -162,21 +126,6 @@ def _sound(task: str, what: str) -> str:
     return task.encode("utf-8", "replace").decode()
 
 
-def _as_settings(flags: dict[str, Any], extra: tuple[str, ...]) -> dict[str, Any]:
-    """Flags under the names of the settings; what was not said is left out."""
-    flags = {name: value for name, value in flags.items() if value is not None}
-    if flags.pop("once", False):
-        flags["loop_enabled"] = False
-    if "program" in flags:
-        flags["command"] = flags.pop("program")
-        flags.setdefault("agent", "command")
-    if "route" in flags:
-        flags.setdefault("mode", "phases")
-    checks = {"checks": flags.pop("checks")} if flags["checks"] else {}
-    flags.pop("checks", None)
-    return {**flags, **checks, **({"args": extra} if extra else {})}
-
-
 def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
     from untildone import settings
     from untildone.faces.cli.choosing import drive_on
@@ -214,7 +163,7 @@ def for_terminal(chosen: Settings, *, asking: bool) -> Settings:
 
     if not output.mode(chosen.mode).works_with_person or not asking or not (sys.stdin and sys.stdin.isatty()):
         return chosen
-    usual = {"max_iterations": "none", "interactive": True}
-    return chosen.model_copy(
-        update={name: value for name, value in usual.items() if name not in chosen.model_fields_set}
-    )
+    from untildone.core.value import replace
+
+    usual: dict[str, Any] = {"max_iterations": "none", "interactive": True}
+    return replace(chosen, **{name: value for name, value in usual.items() if name not in chosen.said})

@@ -46,10 +46,13 @@ def command() -> None:
 
 @command.command()
 @click.option("--global", "for_all", is_flag=True, help="For all your projects, where none has its own.")
-@click.option("--force", is_flag=True, help="Write over the one that is there.")
+@click.option("--force", is_flag=True, help="Overwrite the one that is there.")
 @parameters.folder
 def init(for_all: bool, force: bool, folder: str) -> int:
-    """Write a starter SUPERVISOR.md into this folder, ready for use and yours to change."""
+    """Write a starter SUPERVISOR.md into this folder, ready for use and yours to change.
+
+    If a folder above it in the same git repository has one already, that one counts.
+    """
     project, own = supervisor_places(Path(folder).resolve(), os.environ)
     place = own if for_all else project
     _write(place, force=force, own_folder=for_all)
@@ -63,7 +66,7 @@ def _write(place: Path, *, force: bool, own_folder: bool) -> None:
         if own_folder:
             place.parent.mkdir(parents=True, exist_ok=True)
         if not force and (place.exists() or place.is_symlink()):
-            raise UsageError(f"There is already a {place}.", "edit it, or write over it with --force")
+            raise UsageError(f"There is already a {place}.", "edit it, or overwrite it with --force")
         place.write_text(STARTER, encoding="utf-8")
     except OSError as problem:
         raise UsageError(f"Cannot write {place}: {problem.strerror}.", "choose another folder with --dir") from None

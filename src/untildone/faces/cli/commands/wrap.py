@@ -15,51 +15,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from untildone.core.errors import AgentMissing, UsageError
-from untildone.core.limits import Limit
-from untildone.faces.cli import streams
+from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands import run
-from untildone.faces.cli.parameters import Amount
+from untildone.faces.cli.setting_flags import given, setting_flags
 from untildone.hosts.hook import runs
+from untildone.settings.setting import Command
 
 if TYPE_CHECKING:
     from untildone.hosts.wrap.job import Program
     from untildone.settings import Settings
 
-_TAKEN = (
-    "checks",
-    "check_timeout",
-    "review",
-    "require_change",
-    "supervisor",
-    "max_iterations",
-    "max_minutes",
-    "marker",
-    "commit",
-    "folder",
-)
-"""Options that mean what they mean for `untildone run`."""
-
 
 @click.command(
     short_help="Your agent at its own terminal, with a supervisor at every stop.",
-    params=[option for option in run.command.params if option.name in _TAKEN],
     context_settings={"allow_interspersed_args": False},
 )
-@click.option(
-    "--max-cost",
-    metavar="USD",
-    type=Amount.of(Limit.COST, unlimited=False),
-    help="Dollars of the supervisor: no agent tells its own here.",
-)
-@click.option(
-    "--max-tokens",
-    metavar="N",
-    type=Amount.of(Limit.TOKENS, unlimited=False),
-    help="Tokens of the supervisor: those of the session are not counted.",
-)
-@click.option("--model", metavar="M", help="The supervisor's model, if the agent is its own supervisor.")
+@setting_flags(Command.WRAP)
+@parameters.folder
 @click.argument("words", metavar="[AGENT [ARGUMENTS…]]", nargs=-1, type=click.UNPROCESSED)
-def command(words: Sequence[str], folder: str, checks: Sequence[str], **flags: Any) -> int:
+def command(words: Sequence[str], folder: str, **flags: Any) -> int:
     """Run your agent's own terminal interface, exactly as if untildone were not there; but when it stops, a supervisor looks.
 
     Without AGENT, the one in your settings runs. What follows AGENT is passed to it unchanged.
@@ -70,8 +44,7 @@ def command(words: Sequence[str], folder: str, checks: Sequence[str], **flags: A
     from untildone.hosts.wrap.terminal import Terminal
 
     outer, place = Terminal(), run.existing_folder(folder)
-    wishes = {name: value for name, value in flags.items() if value is not None}
-    wishes |= {"mode": "supervise", **({"checks": tuple(checks)} if checks else {})}
+    wishes = {**given(flags), "mode": "supervise"}
     wishes |= {"agent": words[0]} if words else {}
     chosen = _checked(place, wishes)
     with _run_folder(chosen) as own:

@@ -1,4 +1,4 @@
-"""A form for a new loop, made from the settings' schema."""
+"""A form for a new loop, made from the declarations of the settings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
-from untildone.faces.web.fields import ICONS, fields, grouped
+from untildone.faces.web.fields import fields, grouped
 from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
 from untildone.faces.web.pieces import apart, box, card
 from untildone.faces.web.texts import Texts
-
-_OPEN = ("Agent", "Loop Settings", "Gates", "Budget")
-_LEFT_OUT = ("Notifications", "Cluster", "Profiles")
 
 
 def build(backend: Backend, request: Request) -> None:
@@ -45,14 +42,15 @@ class NewLoop(FormPage):
             self._words.props["aria-label"] = t("Task")
             self._choose_workspace()
         form = self._form = Form(t, values)
-        parts = [each for each in grouped(fields(settings.schema(), named)) if each[0] not in _LEFT_OUT]
+        parts = [*grouped(fields(settings.every(), named))]
         for group, members in parts:
-            if group in _OPEN:
-                with card(t(group), icon=ICONS.get(group, "")), box("fields"):
+            if group.in_new_loop == "open":
+                with card(t(group.title), icon=group.icon), box("fields"):
                     for field in members:
                         form.add(field)
+        folded = [members for group, members in parts if group.in_new_loop == "folded"]
         with ui.expansion(t("More options")).classes("card more"), box("fields"):
-            for field in (field for group, members in parts if group not in _OPEN for field in members):
+            for field in (field for members in folded for field in members):
                 form.add(field)
         form.refresh()
         with box("actions save"):

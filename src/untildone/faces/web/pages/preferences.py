@@ -1,4 +1,4 @@
-"""The settings of a workspace, made from their schema and kept in the project's file."""
+"""The settings of a workspace, made from their declarations and kept in the project's file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
-from untildone.faces.web.fields import ICONS, Field, Kind, fields, grouped, profile_schema
+from untildone.faces.web.fields import Field, Kind, fields, grouped
 from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
@@ -29,16 +29,16 @@ def build(backend: Backend, request: Request) -> None:
 
 class Preferences(FormPage):
     def _lay_out(self, values: Mapping[str, Any], named: Mapping[str, tuple[str, ...]]) -> None:
-        t, schema = self._t, settings.schema()
+        t = self._t
         self._choose_workspace()
         self._form = Form(t, values)
-        for group, members in grouped(fields(schema, named)):
-            title = t(group)
+        for group, members in grouped(fields(settings.every(), named)):
+            title = t(group.title)
             if any(field.kind is Kind.PROFILES for field in members):
-                inner = fields(profile_schema(schema), {"agent": named["agent"]})
+                inner = fields(settings.PROFILE_SETTINGS, {"agent": named["agent"]})
                 self._profiles = Profiles(t, title, inner, values.get("profiles") or {})
                 continue
-            with card(title, icon=ICONS.get(group, "")), box("fields"):
+            with card(title, icon=group.icon), box("fields"):
                 for field in members:
                     self._form.add(field)
         self._form.refresh()
@@ -47,7 +47,7 @@ class Preferences(FormPage):
             ui.button(t("Undo changes"), on_click=self._fill).props("flat")
 
     def _about_workspace(self) -> str:
-        file = self._backend.folder(self._workspace) / settings.PROJECT_FILE
+        _, file = settings.files(self._backend.folder(self._workspace))
         return self._t("For new loops. Kept in {file}; your environment can override it.", file=file)
 
     async def _save(self) -> None:

@@ -1,0 +1,528 @@
+"""Every setting, declared once and in the order in which people see them.
+
+Files, environment, flags, the JSON Schema, the forms of the dashboard and the sentences about bad values all come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from untildone import agents
+from untildone.core.limits import Limit
+from untildone.core.model import EMPTY, Context, Permissions
+from untildone.core.value import dataclass
+from untildone.settings.setting import (
+    Command,
+    Flag,
+    FormField,
+    Group,
+    Setting,
+    Shape,
+    Shortcut,
+    declares,
+    setting,
+)
+
+if TYPE_CHECKING:
+    from untildone.core.option import Option
+
+RUN, HOOK, WRAP = Command
+RUN_AND_HOOK = (RUN, HOOK)
+RUN_AND_WRAP = (RUN, WRAP)
+EVERYWHERE = (RUN, HOOK, WRAP)
+
+AGENT = Group("Agent")
+LOOP = Group("Loop Settings", icon="sync")
+GATES = Group("Gates")
+BUDGET = Group("Budget")
+OTHER_AGENTS = Group("Other agents", in_new_loop="folded")
+WORKSPACE = Group("Workspace", in_new_loop="folded")
+NOTIFICATIONS = Group("Notifications", in_new_loop="absent")
+CLUSTER = Group("Cluster", in_new_loop="absent")
+PROFILES = Group("Profiles", in_new_loop="absent")
+
+WITH_LOOP = "loop_enabled"
+PROMISE_FORM = FormField(
+    help="Exact string that signals task completion. Leave empty to rely only on max iterations.",
+    placeholder="e.g., <promise>COMPLETE</promise>",
+    only_with=WITH_LOOP,
+)
+ROUNDS_FORM = FormField(help="Safety limit to prevent infinite loops", only_with=WITH_LOOP)
+
+
+def _runs_something(check: str) -> str:
+    """An empty command passes in every shell, so as a check it would prove nothing."""
+    if all(line.strip().strip("\\")[:1] in ("", "#") for line in check.split("\n")):
+        raise ValueError(f"the check {check[:60]!r} runs nothing, so it would prove nothing")
+    return check
+
+
+def _limit(limit: Limit, title: str, help: str, *commands: Command, **more: Any) -> Any:
+    """The setting of a limit: unit, bounds, flags and their help are in the table of limits."""
+    row, other_help = limit.row, more.pop("other_help", None)
+    bounds = {"lowest": 1} if row.unlimited else {"above": 0}
+    flag = Flag(row.help, row.metavar, row.flags, commands, other_help)
+    about = {"unit": row.unit, "whole": row.whole, "unlimited": row.unlimited, "highest": row.most, **bounds}
+    return setting(None, title, help, **{"group": BUDGET, "flag": flag, **about, **more})
+
+
+PROFILE_SETTINGS: dict[str, Setting] = {}
+"""The settings of an agent profile, by name."""
+SETTINGS: dict[str, Setting] = {}
+"""The settings of a loop, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+@declares(PROFILE_SETTINGS)
+class AgentProfile:
+    """A name of yours for an agent with its model, arguments and environment."""
+
+    agent: str = setting("", "Agent", "The agent program: {agents}")
+    model: str | None = setting(None, "Model", "Handed to the agent as it is")
+    args: tuple[str, ...] = setting((), "Arguments", "More arguments for the agent, as they are")
+    env: Mapping[str, str] = setting(EMPTY, "Environment", "Variables that the agent runs with")
+    command: str | None = setting(
+        None,
+        "Command",
+        "For the agent `command`: the program and its arguments",
+        form=FormField(only_with="agent=command"),
+    )
+    permissions: Permissions = setting(
+        Permissions.WORK,
+        "Permissions",
+        "How freely the agent may act unattended",
+        choices=tuple(each.value for each in Permissions),
+    )
+    loop_enabled: bool | None = setting(
+        None,
+        "Enable Loop",
+        "Enable automatic loop until task completion",
+        switch=True,
+        form=FormField(title="Enable Auto Loop"),
+    )
+    max_iterations: int | None = setting(
+        None,
+        "Max Iterations",
+        "Maximum number of loop iterations (default: 5)",
+        unit="rounds",
+        whole=True,
+        lowest=1,
+        highest=100,
+        form=ROUNDS_FORM,
+    )
+    completion_promise: str | None = setting(
+        None,
+        "Completion Promise",
+        "Exact string that signals task completion (e.g., '<promise>COMPLETE</promise>')",
+        aliases=("promise",),
+        form=PROMISE_FORM,
+    )
+    said: frozenset[str] = frozenset()
+    """The names of the settings that the profile sets."""
+
+
+@dataclass(frozen=True, slots=True)
+@declares(SETTINGS)
+class Settings:
+    """Everything that can be chosen for a loop when it is created."""
+
+    mode: str = setting(
+        "ralph",
+        "Mode",
+        "How the next prompt is chosen",
+        group=AGENT,
+        flag=Flag("{modes} (default: ralph).", "MODE", commands=RUN_AND_HOOK),
+    )
+    agent: str = setting(
+        agents.DEFAULT,
+        "Agent",
+        "The worker: an agent or one of your profiles",
+        group=AGENT,
+        flag=Flag("{agents}, or a profile.", "NAME"),
+    )
+    command: str | None = setting(
+        None,
+        "Command",
+        "For --agent command: prompt on stdin, answer on stdout",
+        group=AGENT,
+        filled=True,
+        flag=Flag("For --agent command: prompt on stdin, answer on stdout.", "WORDS"),
+        implies=("agent", "command"),
+        form=FormField(only_with="agent=command"),
+    )
+    model: str | None = setting(
+        None,
+        "Model",
+        "Handed to the agent as it is",
+        group=AGENT,
+        flag=Flag(
+            "Handed to the agent as it is, like everything after --.",
+            "M",
+            commands=EVERYWHERE,
+            other_help=dict.fromkeys((HOOK, WRAP), "The supervisor's model, if the agent is its own supervisor."),
+        ),
+    )
+    permissions: Permissions | None = setting(
+        None,
+        "Permissions",
+        "How freely the agent may act unattended",
+        group=AGENT,
+        choices=tuple(each.value for each in Permissions),
+        flag=Flag("How freely the agent may act."),
+    )
+    context: Context = setting(
+        Context.CONTINUE,
+        "Context",
+        "Follow up in the same session, or a fresh one each time",
+        group=AGENT,
+        choices=tuple(each.value for each in Context),
+        flag=Flag("Go on in the agent's session, or in a new one each round."),
+    )
+    args: tuple[str, ...] = setting((), "Arguments", "More arguments for the agent, as they are", group=AGENT)
+    loop_enabled: bool = setting(
+        default=True,
+        title="Enable Loop",
+        help="Enable automatic loop until task completion",
+        group=LOOP,
+        shortcuts=(Shortcut("--once", value=False, help="One ordinary run, no loop."),),
+        form=FormField(title="Enable Auto Loop"),
+    )
+    max_iterations: int | Literal["none"] | None = _limit(
+        Limit.ITERATIONS,
+        "Max Iterations",
+        "Maximum number of loop iterations; none: no limit",
+        *EVERYWHERE,
+        group=LOOP,
+        form=ROUNDS_FORM,
+    )
+    promise: str | None = setting(
+        "<promise>COMPLETE</promise>",
+        "Completion Promise",
+        "Exact string that signals task completion; empty: rely only on max iterations",
+        aliases=("completion_promise",),
+        group=LOOP,
+        flag=Flag('What claims the end; "": nothing does, all rounds are used.', "TEXT", commands=RUN_AND_HOOK),
+        form=PROMISE_FORM,
+    )
+    checks: tuple[str, ...] = setting(
+        (),
+        "Checks",
+        "Commands that must pass before a claim is believed",
+        group=GATES,
+        check=_runs_something,
+        flag=Flag("Must pass before a claim is believed; repeatable.", "CMD", names=("--check",), commands=EVERYWHERE),
+    )
+    check_timeout: float = setting(
+        600.0,
+        "Check timeout",
+        "Seconds that a check may take",
+        group=GATES,
+        unit="seconds",
+        above=0,
+        flag=Flag("Seconds that a check may take (600).", "S", commands=EVERYWHERE),
+    )
+    require_change: bool = setting(
+        default=False,
+        title="Require change",
+        help="A claim with nothing changed is not believed",
+        group=GATES,
+        flag=Flag("A claim with nothing changed is not believed.", commands=EVERYWHERE),
+    )
+    review: bool = setting(
+        default=False,
+        title="Review",
+        help="A supervisor must agree before a claim is believed",
+        group=GATES,
+        flag=Flag("A supervisor must agree as well.", commands=EVERYWHERE),
+    )
+    gates: Mapping[str, str] = setting(
+        EMPTY,
+        "More gates",
+        "Gates of plugins, by name or as module:NAME, each with its argument",
+        group=GATES,
+        flag=Flag("A gate of a plugin, with its argument; repeatable.", "NAME[=TEXT]", ("--gate",), EVERYWHERE),
+    )
+    max_minutes: float | None = _limit(
+        Limit.MINUTES, "Max minutes", "Minutes of work, all iterations together", *EVERYWHERE
+    )
+    max_cost: float | None = _limit(
+        Limit.COST,
+        "Max cost",
+        "Dollars, as far as the agent tells them",
+        *RUN_AND_WRAP,
+        other_help={WRAP: "Dollars of the supervisor: no agent tells its own here."},
+    )
+    max_tokens: int | None = _limit(
+        Limit.TOKENS,
+        "Max tokens",
+        "Tokens, as far as the agent tells them",
+        *RUN_AND_WRAP,
+        other_help={WRAP: "Tokens of the supervisor: those of the session are not counted."},
+    )
+    iteration_timeout: float | None = _limit(
+        Limit.ITERATION_TIMEOUT, "Iteration timeout", "Seconds that an iteration may take", RUN
+    )
+    supervisor: str | None = setting(
+        None,
+        "Supervisor",
+        "Another agent for the role of supervisor",
+        group=OTHER_AGENTS,
+        flag=Flag("Another agent as supervisor.", "NAME", commands=EVERYWHERE),
+    )
+    instructor: str | None = setting(
+        None,
+        "Instructor",
+        "Another agent for the role of instructor",
+        group=OTHER_AGENTS,
+        flag=Flag("Another agent as instructor.", "NAME"),
+    )
+    fallback_agent: str | None = setting(
+        None,
+        "Fallback",
+        "Carries on while the worker is at its usage limit",
+        group=OTHER_AGENTS,
+        flag=Flag("Carries on while the agent is at its usage limit.", "NAME"),
+    )
+    marker: str = setting(
+        "[TASK_COMPLETED]",
+        "Marker",
+        "Alone on a line, it is the supervisor's agreement",
+        group=OTHER_AGENTS,
+        filled=True,
+        flag=Flag("What the supervisor or instructor ends with.", "TEXT", commands=EVERYWHERE),
+    )
+    worktree: bool = setting(
+        default=False,
+        title="Worktree",
+        help="Work in a git worktree of its own",
+        group=WORKSPACE,
+        flag=Flag("Work in a git worktree of its own."),
+    )
+    commit: bool = setting(
+        default=False,
+        title="Commit",
+        help="A commit after each iteration",
+        group=WORKSPACE,
+        flag=Flag(
+            "A commit after each round.",
+            commands=EVERYWHERE,
+            other_help={HOOK: "A commit after each round that is looked at."},
+        ),
+    )
+    interactive: bool = setting(
+        default=False,
+        title="Interactive",
+        help="Ask the person between steps",
+        group=WORKSPACE,
+        flag=Flag("Ask the person between steps, or never.", names=("--interactive/--auto",)),
+    )
+    retry_delay: float = setting(
+        2.0,
+        "Retry delay",
+        "Seconds before a failed turn is tried again",
+        group=WORKSPACE,
+        unit="seconds",
+        lowest=0,
+    )
+    notify_desktop: bool = setting(
+        default=False,
+        title="Notify on the desktop",
+        help="A notification of the desktop when a loop comes to rest",
+        group=NOTIFICATIONS,
+    )
+    notify_webhook: str | None = setting(
+        None,
+        "Notify by webhook",
+        "Where the outcome is posted as JSON when a loop comes to rest",
+        group=NOTIFICATIONS,
+        shape=Shape(r"^https?://[^\s]+$", "a web address", "give one that starts with http:// or https://"),
+    )
+    notify_secret: str | None = setting(
+        None,
+        "Webhook secret",
+        "Signs what is posted: X-Untildone-Signature is the HMAC-SHA256 of the body",
+        group=NOTIFICATIONS,
+        filled=True,
+        form=FormField(secret=True, only_with="notify_webhook"),
+    )
+    notify_command: tuple[str, ...] = setting(
+        (),
+        "Notify by command",
+        "Program and arguments, run when a loop comes to rest; no shell",
+        group=NOTIFICATIONS,
+    )
+    store: str | None = setting(
+        None,
+        "Store",
+        "The Postgres database that keeps the loops, as postgres://user@host/database; none: files",
+        group=CLUSTER,
+        shape=Shape(r"^(postgres(ql)?://[^\s]+)?$", "the address of a database", "give postgres://user@host/database"),
+        form=FormField(secret=True),
+    )
+    cluster: Mapping[str, str] = setting(
+        EMPTY,
+        "Cluster",
+        "Where Temporal is, and how this machine works for it: temporal, queue, slots, …",
+        group=CLUSTER,
+    )
+    remote: str | None = setting(
+        None,
+        "Remote",
+        "For a cluster: the git remote that the work comes from and goes to; not set: origin of the folder",
+        group=CLUSTER,
+        filled=True,
+        flag=Flag("For a cluster: the git remote of the work (origin of the folder).", "URL"),
+    )
+    branch: str | None = setting(
+        None,
+        "Branch",
+        "For a cluster: the branch that the work is published on; not set: one of the loop's own",
+        group=CLUSTER,
+        filled=True,
+        flag=Flag("For a cluster: where the work is published (a branch of its own).", "B"),
+    )
+    group: str | None = setting(
+        None,
+        "Group",
+        "Loops of one group share a total of dollars and of loops at once; needs loops in Postgres",
+        group=CLUSTER,
+        shape=Shape(
+            r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
+            "the name of a group",
+            "give letters, digits, - and _, at most 100, a letter or digit first",
+        ),
+        flag=Flag("Share a total with the other loops of a group; needs --store.", "NAME"),
+    )
+    profiles: Mapping[str, AgentProfile] = setting(EMPTY, "Profiles", "Your own names for agents", group=PROFILES)
+    options: Mapping[str, Any] = EMPTY
+    """The options of all modes, by name."""
+    said: frozenset[str] = frozenset()
+    """The names of the settings that a file, the environment or a flag sets."""
+    insisted: frozenset[str] = frozenset()
+    """The names of those that a flag or the environment sets: they overrule the profile of the agent."""
+
+    def insists_on(self, name: str) -> bool:
+        return name in self.insisted
+
+
+class Chosen(TypedDict, total=False):
+    """The types of the settings for programs that pass some of them; docs/guide.md says what each means."""
+
+    mode: str
+    route: str
+    agent: str
+    command: str
+    model: str
+    args: Sequence[str]
+    instructor: str
+    supervisor: str
+    fallback_agent: str
+    permissions: Literal["work", "edit", "read"]
+    checks: Sequence[str]
+    check_timeout: float
+    review: bool
+    review_threshold: int
+    require_change: bool
+    gates: Mapping[str, str]
+    loop_enabled: bool
+    max_iterations: int | Literal["none"]
+    max_minutes: float
+    max_cost: float
+    max_tokens: int
+    iteration_timeout: float
+    promise: str
+    marker: str
+    context: Literal["continue", "fresh"]
+    interactive: bool
+    worktree: bool
+    commit: bool
+    remote: str
+    branch: str
+    group: str
+    retry_delay: float
+    notify_command: Sequence[str]
+    notify_webhook: str
+    notify_secret: str
+    notify_desktop: bool
+    store: str
+    cluster: Mapping[str, str]
+    profiles: Mapping[str, Mapping[str, object]]
+
+
+@cache
+def every(mode_names: tuple[str, ...] | None = None) -> Mapping[str, Setting]:
+    """All settings by name, with the options of these modes; None: of all modes, those of plugins included."""
+    from untildone import modes
+
+    chosen = modes.names() if mode_names is None else mode_names
+    made = {option.name: _of_mode(mode, option) for name in chosen for mode, option in _options(name)}
+    first = {name: SETTINGS[name] for name in ("mode", "agent")}
+    return MappingProxyType({**first, **made, **SETTINGS})
+
+
+def _options(mode: str) -> tuple[tuple[str, Option], ...]:
+    """The options of a mode. A plugin that cannot be loaded is an error only where its mode is chosen."""
+    from untildone import modes
+    from untildone.core.errors import UsageError
+
+    try:
+        return modes.options((mode,))
+    except UsageError:
+        return ()
+
+
+def _of_mode(mode: str, option: Option) -> Setting:
+    """The setting that an option of a mode declares."""
+    is_number = isinstance(option.default, int | float) and not isinstance(option.default, bool)
+    shortcuts = (
+        Shortcut(f"--{each.flag}", each.value, f"Short for --mode {mode} --{option.name} {each.value}.")
+        for each in option.shortcuts
+    )
+    return Setting(
+        option.default,
+        option.title,
+        f"For the mode `{mode}`: {option.help}",
+        name=option.name,
+        group=AGENT,
+        flag=Flag(f"For the mode {mode}: {option.help}.", commands=RUN_AND_HOOK) if option.has_flag else None,
+        shortcuts=tuple(shortcuts),
+        implies=("mode", mode),
+        choices=option.choices,
+        unit="points" if is_number else "",
+        whole=isinstance(option.default, int),
+        lowest=option.lowest,
+        highest=option.highest,
+        form=FormField(only_with=f"mode={mode}"),
+    )
+
+
+def by_any_name() -> dict[str, Setting]:
+    """Every setting by its name and by its aliases."""
+    return {name: each for each in every().values() for name in (each.name, *each.aliases)}
+
+
+def flag_names(command: Command) -> frozenset[str]:
+    """Every flag with which a command sets a setting: `-r`, `--review`, `--no-review`, …"""
+    declared = [each for each in every().values() if each.is_flag_of(command)]
+    spelled = (name for each in declared for names in each.flag_names for name in names.split("/"))
+    return frozenset((*spelled, *(short.name for each in declared for short in each.shortcuts)))
+
+
+def value_of(chosen: Settings, name: str) -> Any:
+    """The value of a setting or of an option of a mode."""
+    return getattr(chosen, name) if name in SETTINGS else chosen.options[name]
+
+
+def as_json(chosen: Settings) -> dict[str, Any]:
+    """The values of all settings as JSON, in the order of their declaration."""
+    from untildone.core.codec import to_json
+
+    values = {name: to_json(value_of(chosen, name)) for name in every() if name != "profiles"}
+    profiles = {
+        name: {key: to_json(getattr(profile, key)) for key in PROFILE_SETTINGS}
+        for name, profile in chosen.profiles.items()
+    }
+    return {**values, "profiles": profiles}

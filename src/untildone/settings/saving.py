@@ -1,0 +1,77 @@
+"""Writes settings files, and hides the secrets in settings that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from untildone.settings import toml_file
+from untildone.settings.declared import PROFILE_SETTINGS, SETTINGS
+from untildone.settings.loading import read, validated
+from untildone.settings.setting import Setting
+
+HIDDEN = "…"
+"""Stands for a secret wherever settings are shown."""
+_HIDDEN_STORE = f"postgres://{HIDDEN}"
+"""The address of a database may hold a password. This is still an address to code that checks it."""
+
+
+def save(path: Path, values: Mapping[str, Any]) -> None:
+    """Makes a settings file hold exactly these values, and keeps its comments. A hidden value stays as the file has it."""
+    from untildone.system import disk
+
+    whole = _revealed(values, read(path) if path.exists() else {})
+    validated(whole, "")
+    with disk.as_store_error(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    disk.replace_file(path, toml_file.edited(before, _named_as_in(before, whole)).encode())
+
+
+def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values without secrets and without the variables of agents."""
+    shown = dict(values)
+    for secret, instead in (("notify_secret", HIDDEN), ("store", _HIDDEN_STORE)):
+        if shown.get(secret):
+            shown[secret] = instead
+    if "profiles" in shown:
+        shown["profiles"] = {
+            name: {**profile, "env": dict.fromkeys(profile["env"], HIDDEN)} if profile.get("env") else profile
+            for name, profile in shown["profiles"].items()
+        }
+    return shown
+
+
+def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with each hidden one replaced by the one in `before`, or left out if that has none."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        old = before.get(name)
+        if isinstance(value, Mapping):
+            found[name] = _revealed(value, old if isinstance(old, Mapping) else {})
+        elif value not in (HIDDEN, _HIDDEN_STORE):
+            found[name] = value
+        elif old is not None:
+            found[name] = old
+    return found
+
+
+def _named_as_in(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values under the names that the file uses, where a setting has several."""
+    import tomllib
+
+    present = tomllib.loads(text)
+    profiles = present.get("profiles", {})
+    found = _renamed(values, present, SETTINGS)
+    if "profiles" in found:
+        found["profiles"] = {
+            name: _renamed(profile, profiles.get(name, {}), PROFILE_SETTINGS)
+            for name, profile in found["profiles"].items()
+        }
+    return found
+
+
+def _renamed(values: Mapping[str, Any], present: Mapping[str, Any], declared: Mapping[str, Setting]) -> dict[str, Any]:
+    names = {each.name: alias for each in declared.values() for alias in each.aliases if alias in present}
+    return {names.get(name, name): value for name, value in values.items()}
