@@ -37,9 +37,9 @@ echo '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 
 def play_agents(folder: Path) -> None:
     """Put the stand-ins into a folder. It needs untildone installed, which brings them."""
-    from tests.support.stand_ins import AlwaysClaims, write_stand_in
+    from tests.support.fake_agents import AlwaysClaims, write_fake_agent
 
-    answers = write_stand_in(folder / "answers", AlwaysClaims(_DONE_IN_EVERY_MODE))
+    answers = write_fake_agent(folder / "answers", AlwaysClaims(_DONE_IN_EVERY_MODE))
     write_program(folder / "claude", f'"{answers}"', before="date >> what-claude-did.txt")
     codex = folder / "codex"
     codex.write_text(_CODEX, encoding="utf-8")

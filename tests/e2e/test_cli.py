@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from tests.support import stand_ins
+from tests.support import fake_agents
 from tests.support.command_line import CommandLine, finish, until
 
 CLAIM = "<promise>COMPLETE</promise>"
@@ -151,12 +151,12 @@ def test_the_task_comes_in_three_ways(cli: CommandLine, way: str) -> None:
 
 def test_what_follows_two_dashes_goes_to_the_agent_as_it_is(cli: CommandLine) -> None:
     programs = cli.home / "programs"
-    stand_ins.write_stand_in(programs, stand_ins.AlwaysClaims())
+    fake_agents.write_fake_agent(programs, fake_agents.AlwaysClaims())
     cli.environment["PATH"] = f"{programs}{os.pathsep}{cli.environment['PATH']}"
     extra = ["--add-dir", "a b", "--", "-r", "3"]
     ended = cli.run("run", "x", "--model", "opus", "--", *extra)
     assert ended.code == 0, ended.errors
-    (call,) = stand_ins.calls(programs)
+    (call,) = fake_agents.calls(programs)
     place = call.index("--add-dir")
     assert call[place : place + len(extra)] == extra
     assert any("opus" in word for word in call)
@@ -338,12 +338,12 @@ def test_config_tells_each_setting_and_where_it_comes_from(cli: CommandLine) -> 
 
 def test_agents_tells_what_is_there_and_how_to_get_the_rest(cli: CommandLine) -> None:
     programs = cli.home / "programs"
-    stand_ins.write_stand_in(programs, stand_ins.AlwaysClaims("OK"))
+    fake_agents.write_fake_agent(programs, fake_agents.AlwaysClaims("OK"))
     cli.environment["PATH"] = f"{programs}{os.pathsep}/usr/bin:/bin"
     (cli.workspace / "untildone.toml").write_text("[profiles.mine]\nagent = 'claude'\n")
     told = {record["name"]: record for record in cli.run("agents", "--json").records}
     assert told["claude"]["found"]
-    assert told["claude"]["version"] == stand_ins.VERSION
+    assert told["claude"]["version"] == fake_agents.VERSION
     assert "fork" in told["claude"]["capabilities"]
     assert told["mine"]["path"] == str(programs / "claude")
     assert not told["codex"]["found"]

@@ -10,32 +10,32 @@ from pathlib import Path
 
 import pytest
 from tests.support import postgres
+from tests.support.certificates import Authority, has_openssl
 from tests.support.cluster import PATIENCE, Parts, TestCluster, Worker, git
 from tests.support.command_line import CommandLine, Ended
-from tests.support.papers import Authority, can_be_made
 from tests.support.temporal import Temporal
-from tests.support.tls_door import TlsDoor
+from tests.support.tls_proxy import TlsProxy
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(400),
-    pytest.mark.skipif(not can_be_made(), reason="openssl is not installed"),
+    pytest.mark.skipif(not has_openssl(), reason="openssl is not installed"),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """What such a cluster is made of, and the papers that open its doors."""
+    """The parts of a cluster that requires TLS, with the client settings for it."""
 
     parts: Parts
-    door: TlsDoor
+    proxy: TlsProxy
     authority: Authority
     settings: dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("papers"))
+    return Authority(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +54,16 @@ def guarded_database(authority: Authority) -> Iterator[str]:
 @pytest.fixture
 def guarded(tmp_path: Path, temporal: Temporal, guarded_database: str, authority: Authority) -> Iterator[Guarded]:
     client = authority.issue("client")
-    with TlsDoor(temporal.address, authority.issue("temporal"), authority.certificate) as door:
-        papers = {"tls_ca": authority.certificate, "tls_cert": client.certificate, "tls_key": client.key}
-        settings = {name: str(path) for name, path in papers.items()}
-        yield Guarded(Parts(door.address, guarded_database, tmp_path), door, authority, settings)
+    with TlsProxy(temporal.address, authority.issue("temporal"), authority.certificate) as proxy:
+        certificates = {"tls_ca": authority.certificate, "tls_cert": client.certificate, "tls_key": client.key}
+        settings = {name: str(path) for name, path in certificates.items()}
+        yield Guarded(Parts(proxy.address, guarded_database, tmp_path), proxy, authority, settings)
 
 
 def a_laptop(guarded: Guarded, name: str = "laptop", **changed: str) -> CommandLine:
     cli = CommandLine(guarded.parts.folder / name)
-    told = {"temporal": guarded.parts.temporal, "queue": guarded.parts.queue, **guarded.settings, **changed}
-    cli.environment |= {"UNTILDONE_STORE": guarded.parts.database, "UNTILDONE_CLUSTER": json.dumps(told)}
+    access = {"temporal": guarded.parts.temporal, "queue": guarded.parts.queue, **guarded.settings, **changed}
+    cli.environment |= {"UNTILDONE_STORE": guarded.parts.database, "UNTILDONE_CLUSTER": json.dumps(access)}
     return cli
 
 
@@ -86,11 +86,11 @@ def test_a_loop_runs_where_everything_wants_a_certificate(guarded: Guarded) -> N
         loop_id = ended.records[-1]["loop_id"]
         assert loop_id in laptop.run("list", patience=PATIENCE).output
         assert laptop.shown(loop_id)["status"] == "completed"
-    assert guarded.door.refused == 0
+    assert guarded.proxy.rejected == 0
 
 
 def refused(ended: Ended, *words: str) -> None:
-    """In one sentence, and at once: what papers are wrong does not get better by waiting."""
+    """Check that the command reports the wrong certificate in one sentence, without waiting."""
     assert ended.code in (2, 6), ended.errors
     assert all(word in ended.errors for word in words), ended.errors
     assert "Traceback" not in ended.errors
@@ -107,7 +107,7 @@ TEMPORAL_REFUSES = {
 
 
 @pytest.mark.parametrize("case", TEMPORAL_REFUSES)
-def test_papers_that_temporal_does_not_like_are_told_at_once(case: str, guarded: Guarded) -> None:
+def test_certificates_that_temporal_rejects_are_reported_at_once(case: str, guarded: Guarded) -> None:
     changed, words = TEMPORAL_REFUSES[case]
     folder = guarded.parts.folder
     Authority(folder, "foreign").issue("stranger")
@@ -127,7 +127,7 @@ POSTGRES_REFUSES = {
 
 @pytest.mark.parametrize("case", POSTGRES_REFUSES)
 @pytest.mark.parametrize("command", ["worker", "list"])
-def test_papers_that_postgres_does_not_like_are_told_at_once(command: str, case: str, guarded: Guarded) -> None:
+def test_certificates_that_postgres_rejects_are_reported_at_once(command: str, case: str, guarded: Guarded) -> None:
     before, after, words = POSTGRES_REFUSES[case]
     cli = a_laptop(guarded)
     cli.environment["UNTILDONE_STORE"] = guarded.parts.database.replace(before, after)

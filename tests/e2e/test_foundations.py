@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support import stand_ins
+from tests.support import fake_agents
 
 from untildone.system import orphans
 
@@ -52,7 +52,7 @@ class Desk:
         return process.returncode, [json.loads(line) for line in output.splitlines() if line.startswith("{")], errors
 
     def calls(self) -> int:
-        return len(stand_ins.calls(self.programs))
+        return len(fake_agents.calls(self.programs))
 
     def shown(self) -> dict[str, object]:
         _, (checkpoint, *_), _ = self.run("show", "last", "--json")
@@ -73,7 +73,7 @@ def until(condition: object, what: str, patience: float = PATIENCE) -> None:
 
 
 def test_a_liar_is_never_believed(desk: Desk) -> None:
-    stand_ins.write_stand_in(desk.programs, stand_ins.AlwaysClaims())
+    fake_agents.write_fake_agent(desk.programs, fake_agents.AlwaysClaims())
     code, events, _ = desk.run("run", "do it", "--check", "false", "-r", "3", "--json")
     assert code == 3
     assert desk.calls() == 3
@@ -83,14 +83,14 @@ def test_a_liar_is_never_believed(desk: Desk) -> None:
 
 @pytest.mark.parametrize(("gate", "outcome"), [(["--check", "true"], "verified"), ([], "claimed")])
 def test_a_claim_on_the_third_call(desk: Desk, tmp_path: Path, gate: list[str], outcome: str) -> None:
-    stand_ins.write_stand_in(desk.programs, stand_ins.ClaimsOn(3, tmp_path / "count"))
+    fake_agents.write_fake_agent(desk.programs, fake_agents.ClaimsOn(3, tmp_path / "count"))
     code, events, _ = desk.run("run", "do it", *gate, "--json")
     assert (code, events[-1]["outcome"], events[-1]["iterations"]) == (0, outcome, 3)
     assert desk.calls() == 3
 
 
 def test_one_that_never_claims_uses_its_budget_or_stalls(desk: Desk) -> None:
-    stand_ins.write_stand_in(desk.programs, stand_ins.NeverClaims())
+    fake_agents.write_fake_agent(desk.programs, fake_agents.NeverClaims())
     code, events, _ = desk.run("run", "do it", "-r", "2", "--json")
     assert (code, events[-1]["outcome"]) == (3, "budget")
     code, events, _ = desk.run("run", "do it", "-r", "9", "--json")
@@ -98,7 +98,7 @@ def test_one_that_never_claims_uses_its_budget_or_stalls(desk: Desk) -> None:
 
 
 def test_a_hanging_agent_is_ended_at_its_timeout(desk: Desk) -> None:
-    stand_ins.write_stand_in(desk.programs, stand_ins.Hangs(ignores_term=True))
+    fake_agents.write_fake_agent(desk.programs, fake_agents.Hangs(ignores_term=True))
     code, events, _ = desk.run("run", "do it", "-r", "2", "--iteration-timeout", "0.5", "--json")
     assert (code, events[-1]["iterations"]) == (3, 2)
     assert desk.calls() == 2
@@ -108,8 +108,8 @@ def test_a_hanging_agent_is_ended_at_its_timeout(desk: Desk) -> None:
 @pytest.mark.timeout(400)
 def test_hundreds_of_megabytes_of_output_take_no_memory(desk: Desk) -> None:
     peaks = []
-    for behaviour in (stand_ins.NeverClaims(), stand_ins.Floods(256 << 20), stand_ins.PrintsHugeLine(200 << 20)):
-        stand_ins.write_stand_in(desk.programs, behaviour)
+    for behaviour in (fake_agents.NeverClaims(), fake_agents.Floods(256 << 20), fake_agents.PrintsHugeLine(200 << 20)):
+        fake_agents.write_fake_agent(desk.programs, behaviour)
         process = desk.start("run", "do it", "-r", "1", "--json", talk=subprocess.DEVNULL)
         peak = 0
         while process.poll() is None:
@@ -153,7 +153,7 @@ echo "round $n"
 
 def test_children_that_leave_the_group_end_with_the_loop(desk: Desk, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    stand_ins.write_stand_in(desk.programs, stand_ins.LeavesChildren(pids, seconds=60))
+    fake_agents.write_fake_agent(desk.programs, fake_agents.LeavesChildren(pids, seconds=60))
     code, _, _ = desk.run("run", "do it", "-r", "1", "--json")
     assert code == 0
     left = [int(line) for line in pids.read_text().split()]
@@ -162,7 +162,7 @@ def test_children_that_leave_the_group_end_with_the_loop(desk: Desk, tmp_path: P
 
 
 def test_receipt_and_verify(desk: Desk, tmp_path: Path) -> None:
-    stand_ins.write_stand_in(desk.programs, stand_ins.AlwaysClaims())
+    fake_agents.write_fake_agent(desk.programs, fake_agents.AlwaysClaims())
     flag = tmp_path / "flag"
     flag.touch()
     code, events, _ = desk.run("run", "do it", "--check", f"test -e {flag}", "--json")

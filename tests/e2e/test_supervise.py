@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import stand_ins
+from tests.support import fake_agents
 from tests.support.command_line import CommandLine, Ended
 from tests.support.terminal import Terminal
 
@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(cli: CommandLine) -> No
 
 def with_claude(cli: CommandLine) -> Path:
     programs = cli.workspace.parent / "programs"
-    stand_ins.write_stand_in(programs, stand_ins.AlwaysClaims(AGREED))
+    fake_agents.write_fake_agent(programs, fake_agents.AlwaysClaims(AGREED))
     cli.environment["PATH"] = f"{programs}:{cli.environment['PATH']}"
     return programs
 
@@ -179,7 +179,7 @@ def test_at_a_terminal_the_person_goes_on_in_the_session(guided: CommandLine) ->
     with Terminal(program, guided.workspace, guided.environment) as terminal:
         terminal.shows("Done, and every gate agrees.")
         assert terminal.ends() == 0
-    work, look, mine = stand_ins.calls(programs)
+    work, look, mine = fake_agents.calls(programs)
     session = next(word.partition("=")[2] for word in work if word.startswith("--session-id="))
     assert "--fork-session" in look
     assert mine == ["--resume", session], "the program itself, for a person"
@@ -188,4 +188,4 @@ def test_at_a_terminal_the_person_goes_on_in_the_session(guided: CommandLine) ->
 def test_without_a_terminal_nothing_is_handed_back(guided: CommandLine) -> None:
     programs = with_claude(guided)
     assert guided.run("run", TASK, "--mode", "supervise").code == 0
-    assert len(stand_ins.calls(programs)) == 2
+    assert len(fake_agents.calls(programs)) == 2

@@ -137,7 +137,7 @@ def test_it_is_sent_back_then_let_go(agent: str, tmp_path: Path) -> None:
             terminal.shows("it ended with 0", PATIENCE)
             assert "every gate agrees" in terminal.everything
             until((tmp_path / "after").exists, "the shell", PATIENCE)
-            assert terminal.told("#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_flag}") == "0 1 0 0"
+            assert terminal.query("#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_flag}") == "0 1 0 0"
         assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
         shown = desk.command("show", "last", "--json").events[0]
         assert (shown["outcome"], shown["current_iteration"], shown["asked"]) == ("verified", 2, ["make a parser"])
@@ -159,7 +159,7 @@ def test_what_was_asked_before_it_was_wrapped_is_looked_at_too(agent: str, tmp_p
             say(alone, "make a parser")
             alone.shows("The work goes on.", PATIENCE)
             leave(desk, alone)
-            until(lambda: alone.told("#{pane_dead}") == "1", "its end", PATIENCE)
+            until(lambda: alone.query("#{pane_dead}") == "1", "its end", PATIENCE)
         with wrapped(desk, *MANNERS[agent].goes_on) as terminal:
             open_session(desk, terminal)
             say(terminal, "go on then")

@@ -97,7 +97,7 @@ def test_it_looks_the_same_with_and_without(tmp_path: Path) -> None:
             terminal.hides("esc to interrupt", PATIENCE)
         assert look(desks[0], bare.settles()) == look(desks[1], inside.settles())
         known = "#{pane_title} #{alternate_on} #{mouse_any_flag} #{cursor_flag}"
-        assert bare.told(known) == inside.told(known)
+        assert bare.query(known) == inside.query(known)
 
 
 def _made(folder: Path) -> Path:
@@ -154,7 +154,7 @@ def test_what_was_asked_before_it_was_wrapped_is_looked_at_too(desk: Desk) -> No
         say(alone, "make a parser")
         alone.shows("The work goes on.", PATIENCE)
         say(alone, "/exit")
-        until(lambda: alone.told("#{pane_dead}") == "1", "its end")
+        until(lambda: alone.query("#{pane_dead}") == "1", "its end")
     with wrapped(desk, "claude", "--continue") as terminal:
         terminal.shows("The work goes on.", PATIENCE)
         say(terminal, "go on")
@@ -252,7 +252,7 @@ def test_the_terminal_is_well_again_after_claude_is_killed(desk: Desk) -> None:
         terminal.shows("code 137", PATIENCE)
         until((desk.workspace / "after").exists, "the shell")
         flags = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_flag}"
-        assert terminal.told(flags) == "0 1 0 0"
+        assert terminal.query(flags) == "0 1 0 0"
         terminal.type("echo alive")
         terminal.press("Enter")
         terminal.shows("alive", PATIENCE)

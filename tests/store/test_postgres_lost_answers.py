@@ -19,67 +19,67 @@ pytestmark = pytest.mark.timeout(400)
 
 
 @pytest.fixture
-def door(database: str) -> Iterator[LossyProxy]:
-    with LossyProxy(database) as door:
-        yield door
+def proxy(database: str) -> Iterator[LossyProxy]:
+    with LossyProxy(database) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-def store(door: LossyProxy, tmp_path: Path) -> Iterator[PostgresStore]:
-    store = PostgresStore(door.address, folder=tmp_path)
+def store(proxy: LossyProxy, tmp_path: Path) -> Iterator[PostgresStore]:
+    store = PostgresStore(proxy.address, folder=tmp_path)
     yield store
     store.close()
 
 
-def test_an_append_is_not_written_twice(store: PostgresStore, door: LossyProxy) -> None:
+def test_an_append_is_not_written_twice(store: PostgresStore, proxy: LossyProxy) -> None:
     store.create(loop_created("loop-1"))
     with closing(store.open("loop-1")) as journal, closing(store.open("loop-1")) as other:
         first = MessageSent("first")
-        door.lose(b"WITH moved")
+        proxy.lose(b"WITH moved")
         (entry,) = journal.append(first, after=1)
         assert (entry.event is first, entry.seq, journal.loop.seq) == (True, 2, 2)
         other.append(MessageSent("second"))
-        door.lose(b"WITH moved")
+        proxy.lose(b"WITH moved")
         entries = journal.append(MessageSent("third"), MessageSent("fourth"))
         assert [entry.event for entry in entries] == [
             MessageSent("second"),
             MessageSent("third"),
             MessageSent("fourth"),
         ]
-    assert door.lost == 2
+    assert proxy.lost == 2
     assert store.load("loop-1").inbox == ("first", "second", "third", "fourth")
 
 
-def test_a_lease_is_recorded_once(store: PostgresStore, door: LossyProxy) -> None:
+def test_a_lease_is_recorded_once(store: PostgresStore, proxy: LossyProxy) -> None:
     store.create(loop_created("loop-1"))
-    door.lose(b"WITH moved")
+    proxy.lose(b"WITH moved")
     with store.lease("loop-1", Host.CLUSTER, "2026") as journal:
         journal.append(MessageSent("first"))
         leases = [entry for entry in journal.entries() if isinstance(entry.event, RunnerLeased)]
-    assert (door.lost, len(leases)) == (1, 1)
+    assert (proxy.lost, len(leases)) == (1, 1)
 
 
-def test_a_loop_is_created_once(store: PostgresStore, door: LossyProxy) -> None:
+def test_a_loop_is_created_once(store: PostgresStore, proxy: LossyProxy) -> None:
     assert store.ids() == ()
-    door.lose(b"WITH made")
+    proxy.lose(b"WITH made")
     assert store.create(loop_created("loop-1")).seq == 1
-    assert (door.lost, store.ids()) == (1, ("loop-1",))
+    assert (proxy.lost, store.ids()) == (1, ("loop-1",))
 
 
-def test_output_is_kept_once(store: PostgresStore, door: LossyProxy) -> None:
+def test_output_is_kept_once(store: PostgresStore, proxy: LossyProxy) -> None:
     store.create(loop_created("loop-1"))
     spool = store.spool("loop-1", "0001")
     for number in range(3):
-        door.lose(b"INSERT INTO untildone.output")
+        proxy.lose(b"INSERT INTO untildone.output")
         spool.write(b"%d" % number * 300_000)
     spool.close()
-    assert door.lost
+    assert proxy.lost
     assert spool.read(0, 10**7) == b"0" * 300_000 + b"1" * 300_000 + b"2" * 300_000
 
 
-def test_text_is_added_to_a_document_once(store: PostgresStore, door: LossyProxy) -> None:
+def test_text_is_added_to_a_document_once(store: PostgresStore, proxy: LossyProxy) -> None:
     store.create(loop_created("loop-1"))
     for text in ("one\n", "two\n", "two\n"):
-        door.lose(b"INSERT INTO untildone.documents")
+        proxy.lose(b"INSERT INTO untildone.documents")
         store.add_to_document("loop-1", "progress.md", text)
-    assert (door.lost, store.documents("loop-1")) == (3, {"progress.md": "one\ntwo\ntwo\n"})
+    assert (proxy.lost, store.documents("loop-1")) == (3, {"progress.md": "one\ntwo\ntwo\n"})

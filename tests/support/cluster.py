@@ -1,6 +1,6 @@
-"""A whole cluster as a test uses it: Temporal, Postgres, a git remote, and workers as processes with folders of their own.
+"""A test cluster: Temporal, Postgres, a git remote, and machines, which are worker processes with separate folders.
 
-It needs the packages of the extra `cluster`, the program `temporal` and a Postgres server.
+Needs the extra `cluster`, the program `temporal` and a Postgres server.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ PATIENCE = 90.0
 HEARTBEAT_TIMEOUT = 4
 APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 PROMISE = "<promise>COMPLETE</promise>"
-# It does one step a call, and claims when the wanted number is there: what it has done lies in its workspace alone.
-# One process, if it need not sleep: a benchmark with hundreds of them is not about them.
+# Does one step in each call and claims after the last one. Its only state is a file in the workspace.
+# A single process unless it sleeps, so that it costs little in a benchmark with hundreds of calls.
 _STEPPING_AGENT = """#!/bin/sh
 while read -r line; do :; done
 n=1
@@ -54,17 +54,17 @@ if [ $n -ge {steps} ]; then echo "That was all. {promise}"; else echo "Step $n i
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a cluster is made of."""
+    """The parts that a test cluster is made of."""
 
     temporal: str
     database: str
     folder: Path
     queue: str = field(default_factory=lambda: f"queue-{secrets.token_hex(4)}")
-    """Of its own: a cluster does not see what an earlier one left behind."""
+    """A unique queue name, so that a cluster does not see the work of an earlier one."""
 
 
 class Worker:
-    """One machine."""
+    """One machine of the cluster: a `worker` process."""
 
     def __init__(self, parts: Parts, name: str, *options: str) -> None:
         self.name = name
@@ -72,8 +72,13 @@ class Worker:
         self.log = parts.folder / name / "worker.log"
         self.cli.environment["UNTILDONE_STORE"] = parts.database
         chosen = {"temporal": parts.temporal, "queue": parts.queue, "machine": name, "work-dir": str(self.folder)}
-        wanted = {**chosen, "heartbeat-timeout": str(HEARTBEAT_TIMEOUT)}
-        self._words = ("worker", "--json", *(f"--{option}={value}" for option, value in wanted.items()), *options)
+        options_given = {**chosen, "heartbeat-timeout": str(HEARTBEAT_TIMEOUT)}
+        self._arguments = (
+            "worker",
+            "--json",
+            *(f"--{option}={value}" for option, value in options_given.items()),
+            *options,
+        )
         self.process: subprocess.Popen[str] | None = None
         self._apart = False
 
@@ -88,7 +93,7 @@ class Worker:
         return inside[0].pid if inside else self.process.pid
 
     def start(self, *, apart: bool = False) -> Worker:
-        """With `apart`, it sees no process of other machines, as far as this one allows that."""
+        """Start it and wait until it is ready. With `apart`, it runs in its own pid namespace if the system allows that."""
         self._apart = apart and can_be_apart()
         process = self.launch()
         assert process.stdout is not None
@@ -96,9 +101,9 @@ class Worker:
         return self
 
     def launch(self) -> subprocess.Popen[str]:
-        """Start it, and do not wait until it is ready."""
+        """Start it without waiting until it is ready."""
         with self.log.open("a") as log:
-            self.process = self.cli.start(*self._words, stderr=log, before=APART if self._apart else ())
+            self.process = self.cli.start(*self._arguments, stderr=log, before=APART if self._apart else ())
         return self.process
 
     def signal(self, number: int) -> None:
@@ -108,7 +113,7 @@ class Worker:
         self._end(signal.SIGKILL)
 
     def end(self, patience: float = PATIENCE) -> int:
-        """Politely; its exit code."""
+        """Stop it with SIGTERM; return its exit code."""
         return self._end(signal.SIGTERM, patience)
 
     def _end(self, number: int, patience: float = PATIENCE) -> int:
@@ -151,7 +156,7 @@ class TestCluster:
         return worker.start(apart=apart)
 
     def stepping_agent(self, steps: int, seconds: float) -> dict[str, Any]:
-        """Settings for a loop whose agent needs so many calls, each of which takes so long."""
+        """Settings for a loop whose agent needs `steps` calls of `seconds` each."""
         path = self.parts.folder / f"agent-{steps}-{seconds}.sh"
         sleep = f"sleep {seconds}" if seconds else ""
         content = _STEPPING_AGENT.format(log=self.calls_log, sleep=sleep, steps=steps, promise=PROMISE)
@@ -168,15 +173,15 @@ class TestCluster:
         return {"agent": "scripted", "args": (f"--script={path}", *place)}
 
     def forget_limits(self) -> None:
-        """What the workers heard of the limits of agents."""
+        """Delete the usage limits of agents that the machines stored."""
         for path in self.parts.folder.glob("*/home/.local/state/untildone/limits/*.json"):
             path.unlink()
 
     def create(self, name: str, *, iterations: int = 10, remote: Path | None = None, **chosen: Any) -> str:
-        """A loop that waits for its start; its id, which no other cluster has used."""
+        """Create a loop without starting it; return its id, which is unique across clusters."""
         loop_id = f"{name}-{self.parts.queue}"
-        wanted = settings.load(self.parts.folder, {"retry_delay": 0.05, **chosen}, {})
-        kept = loop_settings.loop_settings(wanted, str(self.parts.folder / "nowhere"), os.environ)
+        values = settings.load(self.parts.folder, {"retry_delay": 0.05, **chosen}, {})
+        kept = loop_settings.loop_settings(values, str(self.parts.folder / "nowhere"), os.environ)
         kept = replace(kept, remote=str(remote or self.remote), branch=loop_id)
         self.store.create(LoopCreated(loop_id, "A job", "A job", kept, Budget(iterations=iterations)))
         return loop_id
@@ -195,7 +200,7 @@ class TestCluster:
         return self.store.load(loop_id)
 
     def until(self, loop_id: str, holds: Callable[[Loop], object], patience: float = PATIENCE) -> Loop:
-        """The loop, once something holds."""
+        """Wait until `holds(loop)` is true; return the loop."""
         try:
             until(lambda: holds(self.loop(loop_id)), patience)
         except AssertionError as problem:
@@ -207,19 +212,19 @@ class TestCluster:
         return [self.until(name, lambda loop: loop.outcome, deadline - time.monotonic()) for name in loop_ids]
 
     def story(self, loop_id: str) -> str:
-        """What happened, for somebody who must find out why it did not end well."""
-        told = [f"{timestamp(entry.at)} {str(entry.event)[:200]}" for entry in self.entries(loop_id)]
-        return "\n".join([*told, *(f"{worker.name}:\n{worker.log.read_text()[-3000:]}" for worker in self.workers)])
+        """The journal and the logs of all machines, for the message of a failed test."""
+        lines = [f"{timestamp(entry.at)} {str(entry.event)[:200]}" for entry in self.entries(loop_id)]
+        return "\n".join([*lines, *(f"{worker.name}:\n{worker.log.read_text()[-3000:]}" for worker in self.workers)])
 
     def entries(self, loop_id: str) -> list[Entry]:
         return list(self.store.open(loop_id).entries())
 
     def titles(self, branch: str) -> list[str]:
-        """What was published there, oldest first."""
+        """The commit titles of a published branch, oldest first."""
         return git(self.remote, "log", "--reverse", "--format=%s", f"refs/heads/{branch}").splitlines()
 
     def agents(self, loop_id: str) -> list[int]:
-        """Processes of the loop that are alive."""
+        """The pids of the living processes of the loop."""
         return orphans.find(orphans.mark(loop_id)[0])
 
 
@@ -234,7 +239,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def new_remote(folder: Path) -> Path:
-    """A bare repository with one commit."""
+    """Create a bare repository with one commit."""
     bare, seed = folder / "remote.git", folder / "seed"
     for path in (bare, seed):
         path.mkdir()

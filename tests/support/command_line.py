@@ -1,4 +1,4 @@
-"""The command line as a test uses it: real processes in a workspace of its own, with a home and settings of nobody else."""
+"""Runs the command line in tests: real processes with their own workspace, home folder and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 PATIENCE = 30.0
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,13 @@ class Ended:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """Standard output as lines of JSON; a line that is none is an error."""
+        """Standard output parsed as JSON lines."""
         return [json.loads(line) for line in self.output.splitlines()]
 
 
 class CommandLine:
+    """A workspace and a home folder in which commands run."""
+
     def __init__(self, folder: Path) -> None:
         self.workspace = folder / "workspace"
         self.home = folder / "home"
@@ -46,7 +48,7 @@ class CommandLine:
         }
 
     def start(self, *arguments: str, before: tuple[str, ...] = (), **options: Any) -> subprocess.Popen[str]:
-        """`before` is a program that runs the command."""
+        """Start a command; `before` is a wrapper program with its arguments."""
         usual: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
@@ -59,12 +61,12 @@ class CommandLine:
         return subprocess.Popen(command, **{**usual, **options})
 
     def run(self, *arguments: str, given: str | None = None, patience: float = PATIENCE, **options: Any) -> Ended:
-        """Run a command to its end. `given` goes to its standard input."""
+        """Run a command and wait for its end. `given` goes to its standard input."""
         stdin = {} if given is None else {"stdin": subprocess.PIPE}
         return finish(self.start(*arguments, **{**stdin, **options}), patience=patience, given=given)
 
     def script(self, *turns: dict[str, Any] | list[dict[str, Any]]) -> tuple[str, ...]:
-        """What makes `run` play these turns: the agent, and behind `--` its script."""
+        """Arguments of `run` that make the scripted agent play these turns."""
         path = self.workspace.parent / f"script-{len(list(self.workspace.parent.glob('script-*')))}.json"
         path.write_text(json.dumps(turns))
         return "--agent", "scripted", "--", "--script", str(path)
@@ -91,10 +93,10 @@ def finish(process: subprocess.Popen[str], *, patience: float = PATIENCE, given:
     return Ended(process.returncode, output or "", errors or "")
 
 
-def until(look: Callable[[], Found | None], patience: float = PATIENCE) -> Found:
-    """What a look finds, once it finds something."""
+def until(look: Callable[[], Result | None], patience: float = PATIENCE) -> Result:
+    """Call `look` until it returns something true; return that."""
     deadline = time.monotonic() + patience
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"nothing found within {patience} s"
+    while not (result := look()):
+        assert time.monotonic() < deadline, f"no result within {patience} s"
         time.sleep(0.02)
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""A door to the database that can lose an answer: the server did what it was told, and nobody hears of it."""
+"""A database proxy that can drop an answer: the server executes the statement, but the client gets a broken connection."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ CHUNK = 1 << 16
 
 
 class LossyProxy:
-    """`with LossyProxy(address) as door: PostgresStore(door.address)`. `door.lose(b"INSERT")` cuts the next such question off."""
+    """`with LossyProxy(address) as proxy: PostgresStore(proxy.address)`.
+
+    `proxy.lose(b"INSERT")` drops the answer to the next request that contains these bytes.
+    """
 
     def __init__(self, address: str) -> None:
         self._parts = urlsplit(address)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._to_lose: list[bytes] = []
         self.lost = 0
+        """Number of dropped answers."""
 
     @property
     def address(self) -> str:
@@ -25,8 +29,9 @@ class LossyProxy:
         port = self._listening.getsockname()[1]
         return f"postgresql://{user}@127.0.0.1:{port}{self._parts.path}?sslmode=disable&gssencmode=disable"
 
-    def lose(self, question: bytes) -> None:
-        self._to_lose.append(question)
+    def lose(self, request: bytes) -> None:
+        """Drop the answer to the next request that contains these bytes."""
+        self._to_lose.append(request)
 
     def __enter__(self) -> LossyProxy:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -41,15 +46,15 @@ class LossyProxy:
                 client, _ = self._listening.accept()
                 server = socket.create_connection((self._parts.hostname or "", self._parts.port or 0))
                 doomed = threading.Event()
-                threading.Thread(target=self._questions, args=(client, server, doomed), daemon=True).start()
+                threading.Thread(target=self._requests, args=(client, server, doomed), daemon=True).start()
                 threading.Thread(target=self._answers, args=(client, server, doomed), daemon=True).start()
 
-    def _questions(self, client: socket.socket, server: socket.socket, doomed: threading.Event) -> None:
+    def _requests(self, client: socket.socket, server: socket.socket, doomed: threading.Event) -> None:
         with suppress(OSError):
             while chunk := client.recv(CHUNK):
-                found = next((question for question in self._to_lose if question in chunk), None)
-                if found is not None:
-                    self._to_lose.remove(found)
+                match = next((request for request in self._to_lose if request in chunk), None)
+                if match is not None:
+                    self._to_lose.remove(match)
                     doomed.set()
                 server.sendall(chunk)
         _close(client, server)

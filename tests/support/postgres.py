@@ -1,4 +1,6 @@
-"""A private Postgres for tests: a cluster in a temporary folder, a fresh database a test, gone with the process that asked for it.
+"""A private Postgres server for tests, in a temporary folder, with an empty database for each test.
+
+The server ends with the test process.
 
 # conftest.py
 from tests.support.postgres import database, postgres
@@ -21,14 +23,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.support.caretaker import Caretaker, free_port
-from tests.support.papers import Authority
+from tests.support.certificates import Authority
+from tests.support.reaper import Reaper, free_port
 
 PATIENCE = 120.0
 PASSWORD = "open-sesame-12345"
-"""Long enough to be taken for a secret."""
+"""Long enough that the redactor treats it as a secret."""
 QUICK: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
-"""It does not wait for the disk: tests end the server, and do not cut the power."""
+"""Settings that switch disk syncs off: tests kill the server but do not cut the power."""
 _OWNER = "untildone"
 _UNPRIVILEGED = ("postgres", "nobody")
 
@@ -38,50 +40,50 @@ def programs() -> Path | None:
     """The folder with the newest server programs of this machine."""
     usual = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
     on_path = shutil.which("postgres")
-    found = [*usual, *([Path(on_path).resolve().parent] if on_path else [])]
-    return next((folder for folder in found if (folder / "initdb").exists()), None)
+    folders = [*usual, *([Path(on_path).resolve().parent] if on_path else [])]
+    return next((folder for folder in folders if (folder / "initdb").exists()), None)
 
 
 class Cluster:
-    """A server of its own. `address` is for its owner, in the database that every cluster has."""
+    """A Postgres server. `address` connects its owner to the database `postgres`."""
 
     def __init__(
         self, folder: Path, bin_folder: Path, authority: Authority | None = None, settings: Mapping[str, str] = QUICK
     ) -> None:
-        """With an authority it speaks TLS only, and only with those who show a certificate that the authority issued."""
+        """With an authority, the server accepts only TLS clients with a certificate that the authority issued."""
         self.folder = folder
         self._authority = authority
         self._settings = settings
         self.port = 0
         self._bin = bin_folder
         self._server: subprocess.Popen[bytes] | None = None
-        self._caretaker = Caretaker(folder)
+        self._reaper = Reaper(folder)
         self._as_another = _as_another_user(folder)
         self._initialise()
         if authority is not None:
-            self._guard(authority)
+            self._require_tls(authority)
 
     @property
     def address(self) -> str:
         return self.address_of("postgres")
 
     def address_of(self, database: str) -> str:
-        return f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{self.port}/{database}{self._papers}"
+        return f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{self.port}/{database}{self._tls_options}"
 
     @property
-    def _papers(self) -> str:
+    def _tls_options(self) -> str:
         if self._authority is None:
             return ""
         ours = self._authority.folder / _OWNER
-        shown = f"sslcert={ours.with_suffix('.pem')}&sslkey={ours.with_suffix('.key')}"
-        return f"?sslmode=verify-full&sslrootcert={self._authority.certificate}&{shown}"
+        client = f"sslcert={ours.with_suffix('.pem')}&sslkey={ours.with_suffix('.key')}"
+        return f"?sslmode=verify-full&sslrootcert={self._authority.certificate}&{client}"
 
-    def _guard(self, authority: Authority) -> None:
+    def _require_tls(self, authority: Authority) -> None:
         authority.issue(_OWNER)
-        papers, owner = authority.issue("localhost"), self._data.stat()
+        key_pair, owner = authority.issue("localhost"), self._data.stat()
         for place, name in (
-            (papers.certificate, "server.crt"),
-            (papers.key, "server.key"),
+            (key_pair.certificate, "server.crt"),
+            (key_pair.key, "server.key"),
             (authority.certificate, "root.crt"),
         ):
             shutil.copy(place, self._data / name)
@@ -92,22 +94,22 @@ class Cluster:
             settings.write("ssl = on\nssl_ca_file = 'root.crt'\n")
 
     def start(self) -> None:
-        """At the same port as before, if there was one."""
+        """Start the server, on the same port as before if it ran already."""
         deadline = time.monotonic() + PATIENCE
         while not self._started(deadline):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"Postgres does not start: {self._log()}")
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """SIGINT ends it in order, SIGQUIT at once, as a crash would."""
+        """Stop the server: SIGINT shuts it down cleanly, SIGQUIT at once like a crash."""
         if self._server is not None:
             self._server.send_signal(how)
             self._server.wait(PATIENCE)
             self._server = None
-        self._caretaker.release()
+        self._reaper.release()
 
     def crash(self) -> None:
-        """As `pg_ctl stop -m immediate`: nothing is written down first."""
+        """Stop the server like `pg_ctl stop -m immediate`, without a checkpoint."""
         self.stop(signal.SIGQUIT)
 
     def close(self) -> None:
@@ -115,7 +117,7 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def create_database(self) -> str:
-        """The address of a new, empty one."""
+        """Create an empty database; return its address."""
         name = f"test_{secrets.token_hex(6)}"
         self._command(f"CREATE DATABASE {name} TEMPLATE template0")
         return self.address_of(name)
@@ -158,13 +160,13 @@ class Cluster:
             "-c",
             "log_min_messages=log",
         ]
-        options += [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        options += [argument for name, value in self._settings.items() for argument in ("-c", f"{name}={value}")]
         command = [*self._as_another, str(self._bin / "postgres"), "-D", str(self._data), *options]
         with open(self.folder / "log", "ab") as log:
             self._server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
-        self._caretaker.look_after(self._server.pid)
+        self._reaper.watch(self._server.pid)
         while self._server.poll() is None and time.monotonic() < deadline:
-            if _answers(f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres{self._papers}"):
+            if _answers(f"postgresql://{_OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres{self._tls_options}"):
                 self.port = port
                 return True
             time.sleep(0.05)
@@ -176,15 +178,15 @@ class Cluster:
 
 
 def _as_another_user(folder: Path) -> list[str]:
-    """Postgres refuses to run as root: then the folder belongs to somebody else, and so do the programs."""
+    """A command prefix that runs Postgres as an unprivileged user, because it refuses to run as root."""
     if os.geteuid() != 0:
         return []
     import pwd
 
     users = {entry.pw_name: entry for entry in pwd.getpwall()}
-    found = next(users[name] for name in _UNPRIVILEGED if name in users)
-    os.chown(folder, found.pw_uid, found.pw_gid)
-    return ["setpriv", f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups", "--"]
+    user = next(users[name] for name in _UNPRIVILEGED if name in users)
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--"]
 
 
 def _answers(address: str) -> bool:
@@ -199,7 +201,7 @@ def _answers(address: str) -> bool:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:
-    """One for all tests of a process, started when the first one wants it."""
+    """One server for all tests of a process, started for the first test that needs it."""
     bin_folder = programs()
     if bin_folder is None:
         pytest.skip("Postgres is not installed; Debian has it in the package postgresql")

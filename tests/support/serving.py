@@ -1,6 +1,6 @@
-"""A real server as a test uses it: a process of its own on a port of its own, which can be killed and started again.
+"""Runs the real server in tests: a separate process on a free port that can be killed and restarted.
 
-It needs the packages of the extra `serve`.
+Needs the extra `serve`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOKEN = "a-token-of-the-tests-0123456789"
 
 
 class Server:
-    """`with Server(cli) as server: server.client.get("/api/loops")`. A second `start` takes the same port again."""
+    """`with Server(cli) as server: server.client.get("/api/loops")`. A second `start` uses the same port."""
 
     def __init__(self, cli: CommandLine, *arguments: str) -> None:
         self.cli = cli
@@ -42,9 +42,9 @@ class Server:
             self.kill()
 
     def start(self) -> None:
-        words = ("serve", "--no-dashboard", "--json", "--port", str(self.port), *self._arguments)
+        arguments = ("serve", "--no-dashboard", "--json", "--port", str(self.port), *self._arguments)
         with self.log.open("a") as log:
-            self.process = self.cli.start(*words, stderr=log)
+            self.process = self.cli.start(*arguments, stderr=log)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, self.log.read_text()
@@ -64,7 +64,7 @@ class Server:
 
     @property
     def client(self) -> httpx.Client:
-        """One that has the token."""
+        """An HTTP client that sends the token."""
         if self._client is None:
             self._client = self.new_client()
         return self._client
@@ -76,11 +76,11 @@ class Server:
         )
 
     def kill(self) -> None:
-        """As a crash would."""
+        """Kill the server like a crash."""
         self._end(signal.SIGKILL)
 
     def end(self) -> int:
-        """Politely; its exit code."""
+        """Stop the server with SIGTERM; return its exit code."""
         return self._end(signal.SIGTERM)
 
     def _end(self, number: int) -> int:
@@ -93,7 +93,7 @@ class Server:
         return code
 
     def create(self, task: str = "A job", *, start: bool = True, **chosen: Any) -> str:
-        """A new loop; its id."""
+        """Create a loop; return its id."""
         body = {"task": task, "settings": {"agent": "scripted", **chosen}, "start": start}
         answer = self.client.post("/api/loops", json=body)
         assert answer.status_code == 201, answer.text
@@ -108,15 +108,15 @@ class Server:
     def until(
         self, loop_id: str, holds: Callable[[dict[str, Any]], bool], patience: float = PATIENCE
     ) -> dict[str, Any]:
-        """The loop, once something holds."""
+        """Wait until `holds(loop)` is true; return the loop."""
 
         def look() -> dict[str, Any] | None:
             shown = self.show(loop_id)
             return shown if holds(shown) else None
 
-        found = until(look, patience)
-        assert found is not None
-        return found
+        loop = until(look, patience)
+        assert loop is not None
+        return loop
 
     def until_status(self, loop_id: str, *statuses: str, patience: float = PATIENCE) -> dict[str, Any]:
         return self.until(loop_id, lambda shown: shown["status"] in statuses and not shown["driven"], patience)

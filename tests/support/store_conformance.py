@@ -1,4 +1,4 @@
-"""What every store must do, as tests: a subclass names a factory, and pytest runs them against it.
+"""Conformance tests for every store: a subclass provides a factory, and pytest runs the tests with it.
 
     class TestFileStore(StoreConformance):
         @pytest.fixture
@@ -58,11 +58,11 @@ def loop_created(loop_id: str, task: str = "Mend it.") -> LoopCreated:
 
 
 def iteration(number: int, answer: str = "") -> tuple[Event, ...]:
-    """One turn of the worker, from its start to what the mode made of it."""
-    said = Answer(answer or f"Step {number:06d} is done.", session_id="session")
+    """The events of one worker turn: started, ended, answer read."""
+    given = Answer(answer or f"Step {number:06d} is done.", session_id="session")
     return (
         TurnStarted(Role.WORKER, number, 1, "claude", SessionUse.RESUME, f"Go on ({number:06d})."),
-        TurnEnded(Role.WORKER, number, said, 1.5, Changes(f"{number:06d}")),
+        TurnEnded(Role.WORKER, number, given, 1.5, Changes(f"{number:06d}")),
         AnswerRead(claimed=False),
     )
 
@@ -76,7 +76,7 @@ def folded(entries: Iterator[Entry]) -> Loop | None:
 
 @contextmanager
 def process(target: Callable[..., None], *arguments: object) -> Iterator[tuple[BaseProcess, Connection]]:
-    """A process of its own, which gets one end of a pipe as first argument, and the other end of that pipe."""
+    """Start a process that gets one end of a pipe as first argument; yield it with the other end."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=target, args=(theirs, *arguments), daemon=True)
@@ -237,7 +237,7 @@ class StoreConformance:
                 for connection in connections:
                     connection.send("go")
                 seen += run_beside(journal, connections)
-                seen += heard_of(journal, WRITERS * APPENDS, seen)
+                seen += read_messages(journal, WRITERS * APPENDS, seen)
                 loop = journal.loop
         assert [entry.seq for entry in seen] == list(range(3, loop.seq + 1))
         said = [entry.event.text for entry in seen if isinstance(entry.event, MessageSent)]
@@ -274,7 +274,7 @@ class StoreConformance:
             assert store.is_driven("loop-1")
             child.kill()
             child.join(PATIENCE)
-            # A server hears of it when the connection breaks, a moment later.
+            # The database server notices a broken connection a moment later.
             until(lambda: not store.is_driven("loop-1"), PATIENCE)
             with store.lease("loop-1") as journal:
                 assert journal.loop.runner is not None
@@ -369,18 +369,18 @@ def look_until(finished: threading.Event, store: Store) -> None:
         store.is_driven("loop-1")
 
 
-def heard_of(journal: Journal, messages: int, seen: list[Entry]) -> list[Entry]:
-    """What a runner reads until it has so many messages: it hears of them at once, but not before they are written."""
+def read_messages(journal: Journal, messages: int, seen: list[Entry]) -> list[Entry]:
+    """Catch up until the runner has read this many messages; return the new entries."""
     fresh: list[Entry] = []
     deadline = time.monotonic() + PATIENCE
     while sum(isinstance(entry.event, MessageSent) for entry in (*seen, *fresh)) < messages:
-        assert time.monotonic() < deadline, "some messages are never heard"
+        assert time.monotonic() < deadline, "some messages never arrive"
         fresh += journal.catch_up()
     return fresh
 
 
 def run_beside(journal: Journal, connections: list[Connection]) -> list[Entry]:
-    """A runner's work while others write: all that it saw and wrote until they are done."""
+    """Append turns while other processes write; return all entries read and written until they are done."""
     seen: list[Entry] = []
     number = 0
     while connections:

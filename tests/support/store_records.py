@@ -1,4 +1,4 @@
-"""What every store must do beside the journal: lists, output, documents, the end of a loop, and who serves.
+"""Conformance tests for what a store does besides the journal: lists, output, documents, archiving, serving.
 
 class TestRecordsInFiles(RecordsConformance):
     @pytest.fixture
@@ -28,12 +28,12 @@ SECRET = "sesame-0123456789"
 
 def all_after(store: Store, loop_id: str, place: int = 0) -> tuple[list[Entry], int]:
     """Every entry after a position, over several calls, and the position after the last."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     while True:
         fresh, end = store.entries_after(loop_id, place)
         if end == place:
-            return found, place
-        found += fresh
+            return entries, place
+        entries += fresh
         place = end
 
 

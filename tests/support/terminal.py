@@ -1,4 +1,4 @@
-"""A program at a terminal of its own: type, press keys, and wait until it shows something."""
+"""Runs a program in a pseudo-terminal: types text, presses keys and waits for output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHERE_IS_THE_CURSOR, _HERE = b"\x1b[6n", b"\x1b[1;1R"
 
 
 class Terminal:
-    """Runs a program until the `with` ends; what it shows is kept, without what moves the cursor."""
+    """Runs a program until the `with` block ends and keeps its output, without cursor movements."""
 
     def __init__(self, argv: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         self.pid, self._leader = pty.fork()
@@ -32,7 +32,7 @@ class Terminal:
             os.execve(argv[0], list(argv), {"TERM": "xterm-256color", **environment})
         fcntl.ioctl(self._leader, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._raw = b""
-        self._seen = 0
+        self._position = 0
         self.code: int | None = None
 
     def __enter__(self) -> Terminal:
@@ -52,14 +52,14 @@ class Terminal:
 
     @property
     def output(self) -> bytes:
-        """All that it has shown so far, byte for byte."""
+        """The raw output so far."""
         return self._raw
 
     def type(self, text: str) -> None:
         os.write(self._leader, text.encode())
 
     def send(self, content: bytes, patience: float = PATIENCE) -> None:
-        """However much it is: what the program shows meanwhile is taken in, so that neither waits for the other."""
+        """Write any amount of input, reading the output meanwhile to avoid a deadlock."""
         deadline, unsent = time.monotonic() + patience, memoryview(content)
         while unsent:
             assert time.monotonic() < deadline, f"{len(unsent)} bytes were not taken"
@@ -71,34 +71,34 @@ class Terminal:
         fcntl.ioctl(self._leader, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def until(self, condition: Callable[[], object], patience: float = PATIENCE) -> None:
-        """Wait for something else, and take in what is shown meanwhile."""
+        """Wait until `condition()` is true, reading the output meanwhile."""
         deadline = time.monotonic() + patience
         while not condition():
-            assert time.monotonic() < deadline, f"waited {patience} s; it shows:\n{self.text[self._seen :]}"
+            assert time.monotonic() < deadline, f"waited {patience} s; it shows:\n{self.text[self._position :]}"
             self._read()
 
     @property
     def attributes(self) -> list[Any]:
-        """How the terminal is set, as `stty -a` would tell it."""
+        """The terminal attributes, as `stty -a` shows them."""
         return termios.tcgetattr(self._leader)
 
     def enter(self, text: str) -> None:
         self.type(f"{text}\r")
 
     def shows(self, words: str, patience: float = PATIENCE) -> str:
-        """Wait until it shows these words, after those waited for before; all that it showed until then."""
+        """Wait until this text appears after the text of the previous wait; return the output before it."""
         deadline = time.monotonic() + patience
-        while (found := self.text.find(words, self._seen)) < 0:
-            assert time.monotonic() < deadline, f"{words!r} is not in:\n{self.text[self._seen :]}"
+        while (at := self.text.find(words, self._position)) < 0:
+            assert time.monotonic() < deadline, f"{words!r} is not in:\n{self.text[self._position :]}"
             self._read()
-        before, self._seen = self.text[self._seen : found], found + len(words)
+        before, self._position = self.text[self._position : at], at + len(words)
         return before
 
     def ends(self, patience: float = PATIENCE) -> int:
-        """Wait until it has ended; its exit code."""
+        """Wait for the end of the program; return its exit code."""
         deadline = time.monotonic() + patience
         while self.code is None:
-            assert time.monotonic() < deadline, f"it has not ended:\n{self.text[self._seen :]}"
+            assert time.monotonic() < deadline, f"it has not ended:\n{self.text[self._position :]}"
             self._read()
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             self.code = os.waitstatus_to_exitcode(status) if ended else None

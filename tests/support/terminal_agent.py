@@ -1,6 +1,6 @@
-"""A stand-in for Claude Code at a terminal: it reads lines, answers each, and asks the hooks of its `--settings`.
+"""A fake interactive Claude Code: reads lines, answers each, and calls the hooks of its `--settings`.
 
-It needs nothing but its file. `write_terminal_agent` puts it into a folder as `claude`.
+It needs only this file. `write_terminal_agent` installs it in a folder as `claude`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def write_terminal_agent(folder: Path, name: str = "claude") -> Path:
-    """Put it first on PATH with this folder."""
+    """Write the program; put this folder first on PATH to use it."""
     return write_program(folder, f'exec "{sys.executable}" -I -S "{Path(__file__).absolute()}" "$@"', name)
 
 
@@ -33,10 +33,10 @@ def main(arguments: list[str]) -> int:
     print(f"session {session_id}", flush=True)
     number = 0
     for line in sys.stdin:
-        words = line.strip()
-        if words == "exit":
+        prompt = line.strip()
+        if prompt == "exit":
             return 0
-        answer = _ask(settings, "UserPromptSubmit", session_id, {"prompt": words})
+        answer = _ask(settings, "UserPromptSubmit", session_id, {"prompt": prompt})
         if answer.get("decision") == "block":
             print(f"held: {answer['reason']}", flush=True)
             continue
@@ -45,23 +45,23 @@ def main(arguments: list[str]) -> int:
 
 
 def _work(settings: Json, session_id: str, number: int, answer: Json) -> int:
-    """Answer, and again as often as the hook sends it back; how many answers there were."""
-    _tell(answer)
-    held = False
+    """Answer until the stop hook no longer blocks; return the total number of answers."""
+    _show(answer)
+    blocked = False
     while True:
         number += 1
         message = f"Answer {number}."
         print(message, flush=True)
-        told = {"last_assistant_message": message, "stop_hook_active": held}
-        answer = _ask(settings, "Stop", session_id, told)
-        _tell(answer)
-        held = answer.get("decision") == "block"
-        print(f"sent back: {answer['reason']}" if held else "your turn", flush=True)
-        if not held:
+        fields = {"last_assistant_message": message, "stop_hook_active": blocked}
+        answer = _ask(settings, "Stop", session_id, fields)
+        _show(answer)
+        blocked = answer.get("decision") == "block"
+        print(f"sent back: {answer['reason']}" if blocked else "your turn", flush=True)
+        if not blocked:
             return number
 
 
-def _tell(answer: Json) -> None:
+def _show(answer: Json) -> None:
     if answer.get("systemMessage"):
         print(f"told: {answer['systemMessage']}", flush=True)
     if added := answer.get("hookSpecificOutput", {}).get("additionalContext"):
@@ -74,20 +74,22 @@ def _ask(settings: Json, event: str, session_id: str, fields: Json) -> Json:
         for hook in entry["hooks"]:
             if hook.get("statusMessage"):
                 print(f"({hook['statusMessage']})", flush=True)
-            told = {"session_id": session_id, "cwd": str(Path.cwd()), "hook_event_name": event, **fields}
-            ended = subprocess.run(hook["command"], shell=True, input=json.dumps(told).encode(), stdout=subprocess.PIPE)
+            event_input = {"session_id": session_id, "cwd": str(Path.cwd()), "hook_event_name": event, **fields}
+            ended = subprocess.run(
+                hook["command"], shell=True, input=json.dumps(event_input).encode(), stdout=subprocess.PIPE
+            )
             answers |= json.loads(ended.stdout or b"{}")
     return answers
 
 
 def _settings(arguments: list[str]) -> Json:
     file = _value(arguments, "--settings")
-    found: Json = json.loads(Path(file).read_text()) if file else {}
-    return found
+    settings: Json = json.loads(Path(file).read_text()) if file else {}
+    return settings
 
 
 def _value(arguments: list[str], flag: str) -> str:
-    return next((word.partition("=")[2] for word in arguments if word.startswith(f"{flag}=")), "")
+    return next((argument.partition("=")[2] for argument in arguments if argument.startswith(f"{flag}=")), "")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A real terminal to look at: a tmux server of its own, with one window in which a program runs."""
+"""Runs a program in a private tmux server, to test what the screen shows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pytest
 
 PATIENCE = 60.0
 UNNOTICED = 5.0
-"""Seconds after which a key that changed nothing on the screen was not heard."""
+"""Seconds after which a key counts as ignored if the screen has not changed."""
 
 
 class Tmux:
-    """Runs a program until the `with` ends. What is seen is what a person would see."""
+    """Runs a program until the `with` block ends. The pane is what a person would see."""
 
     def __init__(
         self, argv: Sequence[str], folder: Path, environment: Mapping[str, str], *, columns: int = 100, rows: int = 40
     ) -> None:
         if shutil.which("tmux") is None:
             pytest.skip("tmux is not installed")
-        # A socket's path must be short, and those of tests are not.
+        # Socket paths must be short; the temporary folders of tests are too long.
         self._place = tempfile.mkdtemp(prefix="tmux-")
         variables = [f"{name}={value}" for name, value in environment.items()]
         size = ("-x", str(columns), "-y", str(rows))
@@ -42,15 +42,15 @@ class Tmux:
         shutil.rmtree(self._place, ignore_errors=True)
 
     def type(self, text: str) -> None:
-        """Key by key, as it is."""
+        """Send the text literally, key by key."""
         self._run("send-keys", "-l", "--", text)
 
     def press(self, *keys: str) -> None:
-        """Keys by tmux's names: Enter, Escape, C-c."""
+        """Press keys by their tmux names: Enter, Escape, C-c."""
         self._run("send-keys", *keys)
 
     def paste(self, text: str) -> None:
-        """In one piece, in brackets if the program asked for that."""
+        """Paste the text at once, bracketed if the program enabled that."""
         self._run("load-buffer", "-", given=text)
         self._run("paste-buffer", "-p", "-r", "-d")
 
@@ -59,25 +59,25 @@ class Tmux:
 
     @property
     def pane(self) -> str:
-        """What the screen shows."""
+        """The text on the screen."""
         return self._run("capture-pane", "-p")
 
     @property
     def styled_pane(self) -> str:
-        """With its colours."""
+        """The text on the screen with its colours."""
         return self._run("capture-pane", "-p", "-e")
 
     @property
     def everything(self) -> str:
-        """What the screen shows and what has been scrolled away, long lines in one piece."""
+        """The screen and its scrollback, with wrapped lines joined."""
         return self._run("capture-pane", "-p", "-J", "-S", "-")
 
-    def told(self, form: str) -> str:
-        """What tmux knows of the terminal, such as `#{alternate_on}`."""
+    def query(self, form: str) -> str:
+        """The value of a tmux format such as `#{alternate_on}`."""
         return self._run("display-message", "-p", form).strip()
 
     def shows(self, words: str, patience: float = PATIENCE) -> str:
-        """Wait until the screen shows these words; the whole screen."""
+        """Wait until the screen shows this text; return the whole screen."""
         deadline = time.monotonic() + patience
         while words not in (pane := self.pane):
             assert time.monotonic() < deadline, f"{words!r} is not in:\n{pane}"
@@ -85,14 +85,14 @@ class Tmux:
         return pane
 
     def hides(self, words: str, patience: float = PATIENCE) -> None:
-        """Wait until the screen shows these words no more."""
+        """Wait until the screen no longer shows this text."""
         deadline = time.monotonic() + patience
         while words in (pane := self.pane):
             assert time.monotonic() < deadline, f"{words!r} is still in:\n{pane}"
             time.sleep(0.05)
 
     def press_until(self, key: str, holds: Callable[[str], bool], patience: float = PATIENCE) -> None:
-        """Press a key until something holds of the screen: a program may draw its first screen before it listens."""
+        """Press a key until `holds(screen)` is true: a program may draw its first screen before it reads keys."""
         deadline = time.monotonic() + patience
         while not holds(before := self.settles(patience=patience)):
             assert time.monotonic() < deadline, f"{key} does nothing:\n{before}"
@@ -102,7 +102,7 @@ class Tmux:
                 time.sleep(0.05)
 
     def settles(self, quiet: float = 1.0, patience: float = PATIENCE) -> str:
-        """Wait until the screen has not changed for some seconds; the whole screen."""
+        """Wait until the screen has not changed for `quiet` seconds; return the whole screen."""
         deadline, since, before = time.monotonic() + patience, time.monotonic(), self.pane
         while time.monotonic() - since < quiet:
             assert time.monotonic() < deadline, f"it does not settle:\n{before}"
@@ -111,6 +111,6 @@ class Tmux:
                 since, before = time.monotonic(), pane
         return before
 
-    def _run(self, *words: str, given: str | None = None) -> str:
-        command = ["tmux", "-S", f"{self._place}/s", *words]
+    def _run(self, *arguments: str, given: str | None = None) -> str:
+        command = ["tmux", "-S", f"{self._place}/s", *arguments]
         return subprocess.run(command, input=given, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout

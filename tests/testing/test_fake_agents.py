@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.stand_ins import (
+from tests.support.fake_agents import (
     PROMISE,
     AlwaysClaims,
     Behaviour,
@@ -20,7 +20,7 @@ from tests.support.stand_ins import (
     NeverClaims,
     PrintsHugeLine,
     calls,
-    write_stand_in,
+    write_fake_agent,
 )
 
 from untildone.agents import find
@@ -55,7 +55,7 @@ def ask(folder: Path, request: Request | None = None) -> Answer:
     ],
 )
 def test_what_it_prints_is_an_answer_of_claude(tmp_path: Path, behaviour: Behaviour, claims: bool) -> None:
-    write_stand_in(tmp_path, behaviour)
+    write_fake_agent(tmp_path, behaviour)
     answer = ask(tmp_path)
     assert answer.failure is None
     assert has_promise(answer.text, PROMISE) is claims
@@ -66,12 +66,12 @@ def test_what_it_prints_is_an_answer_of_claude(tmp_path: Path, behaviour: Behavi
 
 
 def test_it_claims_on_the_call_it_was_told(tmp_path: Path) -> None:
-    write_stand_in(tmp_path, ClaimsOn(3, tmp_path / "count"))
+    write_fake_agent(tmp_path, ClaimsOn(3, tmp_path / "count"))
     assert [has_promise(ask(tmp_path).text, PROMISE) for _ in range(4)] == [False, False, True, True]
 
 
 def test_sessions_are_resumed_and_forked(tmp_path: Path) -> None:
-    write_stand_in(tmp_path, NeverClaims())
+    write_fake_agent(tmp_path, NeverClaims())
     first = ask(tmp_path, Request("do it", fresh_id="11111111-1111-4111-8111-111111111111"))
     again = ask(tmp_path, Request("go on", session=SessionUse.RESUME, session_id=first.session_id))
     fork = ask(tmp_path, Request("look", session=SessionUse.FORK, session_id=first.session_id))
@@ -81,7 +81,7 @@ def test_sessions_are_resumed_and_forked(tmp_path: Path) -> None:
 
 
 def test_every_call_is_one_entry_in_the_log(tmp_path: Path) -> None:
-    program = write_stand_in(tmp_path, NeverClaims())
+    program = write_fake_agent(tmp_path, NeverClaims())
     assert calls(tmp_path) == []
     for arguments in (["-p", "two\nlines", ""], [], ["--resume", "abc"]):
         subprocess.run([program, *arguments], input=b"x", stdout=subprocess.DEVNULL, timeout=30, check=True)
@@ -91,7 +91,7 @@ def test_every_call_is_one_entry_in_the_log(tmp_path: Path) -> None:
 
 
 def test_a_crash_is_a_failure(tmp_path: Path) -> None:
-    write_stand_in(tmp_path, Crashes())
+    write_fake_agent(tmp_path, Crashes())
     failure = ask(tmp_path).failure
     assert failure is not None
     assert failure.kind == FailureKind.CRASHED
@@ -99,7 +99,7 @@ def test_a_crash_is_a_failure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("behaviour", [Hangs(), Hangs(ignores_term=True)])
 def test_it_hangs_until_it_is_ended(tmp_path: Path, behaviour: Behaviour) -> None:
-    program = write_stand_in(tmp_path, behaviour)
+    program = write_fake_agent(tmp_path, behaviour)
     with subprocess.Popen(
         [program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
     ) as running:
@@ -113,7 +113,7 @@ def test_it_hangs_until_it_is_ended(tmp_path: Path, behaviour: Behaviour) -> Non
 
 def test_its_children_leave_its_group(tmp_path: Path) -> None:
     pids_file = tmp_path / "pids"
-    write_stand_in(tmp_path / "bin", LeavesChildren(pids_file, seconds=30))
+    write_fake_agent(tmp_path / "bin", LeavesChildren(pids_file, seconds=30))
     assert has_promise(ask(tmp_path / "bin").text, PROMISE)
     pids = [int(pid) for pid in pids_file.read_text().split()]
     assert [os.getsid(pid) for pid in pids] == pids

@@ -1,7 +1,7 @@
-"""Stand-ins for the `claude` program: small shell scripts that print its stream and behave well, badly or not at all.
+"""Fake `claude` programs: small shell scripts that print its stream and behave in different ways.
 
-Put the folder first on PATH. Every call appends its arguments to a log, which `calls` reads. A session that is resumed
-tells cumulative totals, as the real program does.
+Put the folder first on PATH. Every call appends its arguments to a log, which `calls` reads. A resumed session reports
+cumulative totals, as the real program does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ARGUMENT_END, _LINE_END = "\x1f", "\x1e"
 
 @dataclass(frozen=True, slots=True)
 class AlwaysClaims:
-    """Claims on every call and changes nothing."""
+    """Claims on every call and changes no file."""
 
     claim: str = PROMISE
 
@@ -40,33 +40,35 @@ class ClaimsOn:
 
 @dataclass(frozen=True, slots=True)
 class NeverClaims:
+    """Answers without a claim."""
+
     text: str = "I am still at it."
 
 
 @dataclass(frozen=True, slots=True)
 class Floods:
-    """Prints so many bytes of ordinary lines, then claims."""
+    """Prints `size` bytes of ordinary lines, then claims."""
 
     size: int = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PrintsHugeLine:
-    """Prints one line of so many bytes, a tool's result, then claims."""
+    """Prints a tool result in one line of `size` bytes, then claims."""
 
     size: int = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Hangs:
-    """Says that it begins, and nothing more."""
+    """Prints the first line of the stream and never ends."""
 
     ignores_term: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeavesChildren:
-    """Starts two children in sessions of their own, one of which ignores TERM, writes their pids to a file, and claims."""
+    """Starts two children in their own sessions, one of which ignores SIGTERM, writes their pids to a file, and claims."""
 
     pids_file: Path
     seconds: int = 300
@@ -75,14 +77,14 @@ class LeavesChildren:
 
 @dataclass(frozen=True, slots=True)
 class Crashes:
-    """Is killed in the middle of a line."""
+    """Dies in the middle of a line."""
 
 
 Behaviour = AlwaysClaims | ClaimsOn | NeverClaims | Floods | PrintsHugeLine | Hangs | LeavesChildren | Crashes
 
 
-def write_stand_in(folder: Path, behaviour: Behaviour, *, name: str = "claude") -> Path:
-    """Write the program into the folder, which is made if need be. The call log and the sessions' counts lie beside it."""
+def write_fake_agent(folder: Path, behaviour: Behaviour, *, name: str = "claude") -> Path:
+    """Write the program into the folder, next to its call log and session counters; return its path."""
     folder = folder.absolute()
     (folder / "sessions").mkdir(parents=True, exist_ok=True)
     program = folder / name
@@ -108,7 +110,9 @@ def _body(behaviour: Behaviour) -> str:
         case NeverClaims(text):
             return _answers(text)
         case Floods(size):
-            return f"yes {_quoted(_said('x' * 4000))} | head -c {size}\necho\n" + _answers(f"Enough.\n\n{PROMISE}")
+            return f"yes {_quoted(_message_line('x' * 4000))} | head -c {size}\necho\n" + _answers(
+                f"Enough.\n\n{PROMISE}"
+            )
         case PrintsHugeLine(size):
             return _huge_line(size) + _answers(f"Enough.\n\n{PROMISE}")
         case Hangs(ignores_term):
@@ -122,7 +126,7 @@ def _body(behaviour: Behaviour) -> str:
 
 
 def _answers(text: str) -> str:
-    """Shell lines that print a message and the result, and keep the session's count of turns."""
+    """Shell lines that print a message and the result and store the session's turn count."""
     result = {
         "type": "result",
         "subtype": "success",
@@ -139,7 +143,9 @@ def _answers(text: str) -> str:
         "terminal_reason": "completed",
         "model_usage_since_last_result": {MODEL: {"inputTokens": 100, "outputTokens": 20, "costUSD": 0.0008}},
     }
-    return f"echo $turns > \"$place\"\nprintf '%s\\n' {_quoted(_said(text))}\nprintf '%s\\n' {_quoted(result)}\n"
+    return (
+        f"echo $turns > \"$place\"\nprintf '%s\\n' {_quoted(_message_line(text))}\nprintf '%s\\n' {_quoted(result)}\n"
+    )
 
 
 _RUN_USAGE = {
@@ -151,7 +157,7 @@ _RUN_USAGE = {
 }
 
 
-def _said(text: str) -> dict[str, object]:
+def _message_line(text: str) -> dict[str, object]:
     return _message("assistant", [{"type": "text", "text": text}]) | {"session_id": "@SESSION@"}
 
 
@@ -190,7 +196,7 @@ for trap in ("", "trap '' TERM; "):
 
 
 def _quoted(line: Mapping[str, object]) -> str:
-    """The line as a word of the shell, in which the values that only the call knows are filled in."""
+    """The line as a shell word in which the shell fills in the values of the call."""
     word = shlex.quote(json.dumps(line, separators=(",", ":")))
     for value, variable in (
         ('"@COST@"', "cost"),
@@ -215,7 +221,7 @@ _INIT = {
 }
 
 _PROLOGUE = f"""#!/bin/sh
-# A stand-in for claude, written by tests.support.stand_ins.
+# A fake claude, written by tests.support.fake_agents.
 folder=@FOLDER@
 if [ "$1" = --version ]; then echo '{VERSION} (Claude Code)'; exit 0; fi
 line=$(for argument; do printf '%s\\037' "$argument"; done | tr '\\n' '\\036')

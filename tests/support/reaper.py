@@ -1,4 +1,4 @@
-"""Servers that tests start: none outlives the process that asked for it, however that ends."""
+"""Ends the servers that tests start when the test process ends, even if it is killed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 PATIENCE = 120.0
-# Ends the server and removes its folder as soon as nobody holds the other end of its standard input.
+# Ends the server and removes its folder when the test process closes the pipe, which the kernel does if it dies.
 _PROGRAM = """
 read _
 kill -QUIT "$1" 2>/dev/null
@@ -19,23 +19,24 @@ rm -rf "$2"
 """
 
 
-class Caretaker:
-    """A process of its own that ends a server when this process is gone."""
+class Reaper:
+    """A helper process that ends a server when this process is gone."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def look_after(self, pid: int) -> None:
+    def watch(self, pid: int) -> None:
+        """Start the helper process for a server."""
         self.release()
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _PROGRAM, "caretaker", str(pid), str(self._folder)],
+            ["/bin/sh", "-c", _PROGRAM, "reaper", str(pid), str(self._folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
 
     def release(self) -> None:
-        """The server has ended: there is nothing to look after."""
+        """Stop the helper process: the server has ended."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(PATIENCE)
@@ -45,6 +46,7 @@ class Caretaker:
 
 
 def free_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A TCP port that is free now."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
