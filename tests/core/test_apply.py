@@ -31,7 +31,7 @@ from untildone.core.events import (
     StartRequested,
     StateRepaired,
     StopRequested,
-    TasksChanged,
+    SubtasksChanged,
     TurnEnded,
     TurnInterrupted,
     TurnRetried,
@@ -55,7 +55,7 @@ from untildone.core.model import (
     SessionUse,
     Spend,
     Status,
-    TaskChange,
+    SubtaskChange,
     Urgency,
     Usage,
 )
@@ -117,7 +117,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     GateStarted("pytest -q"),
     GatesRan((FAILED,), 1.0),
     BudgetWarned(Limit.COST, 4.0, 5.0),
-    TasksChanged((TaskChange("1", "write it"),)),
+    SubtasksChanged((SubtaskChange("1", "write it"),)),
     LoopRenamed("another title"),
     LiveStateSeen("# state"),
     Rested(Outcome.BUDGET, "used up"),
@@ -166,8 +166,8 @@ def test_reading_an_entry_twice_changes_nothing(event: Event) -> None:
 @pytest.mark.parametrize("event", EVERY_EVENT, ids=lambda event: type(event).__name__)
 def test_nothing_changes_a_loop_that_has_ended(status: Status, event: Event) -> None:
     ended = LOOPS[status]
-    told = after(event, of=ended)
-    assert replace(told, seq=ended.seq, updated_at=ended.updated_at, runner=None, host=ended.host) == ended
+    changed = after(event, of=ended)
+    assert replace(changed, seq=ended.seq, updated_at=ended.updated_at, runner=None, host=ended.host) == ended
 
 
 CONTROLS: dict[str, tuple[Event, dict[Status, Status]]] = {
@@ -282,8 +282,8 @@ def test_a_message_is_news_to_an_agent_that_repeats_itself() -> None:
     ids=lambda event: type(event).__name__,
 )
 def test_a_turn_consumes_the_inbox_and_gives_it_back_when_it_comes_to_nothing(comes_to_nothing: Event) -> None:
-    told = after(MessageSent("one"), MessageSent("two"), of=RUNNING)
-    at_work = after(begins(messages=2), MessageSent("three"), of=told)
+    instructed = after(MessageSent("one"), MessageSent("two"), of=RUNNING)
+    at_work = after(begins(messages=2), MessageSent("three"), of=instructed)
     assert at_work.inbox == ("three",)
     back = after(comes_to_nothing, of=at_work)
     assert back.inbox == ("one", "two", "three")
@@ -371,7 +371,7 @@ def test_who_drives_what_was_seen_and_what_tasks_there_are() -> None:
     loop = after(
         RunnerLeased("token", 7, "here"),
         WorkspaceSeen(Changes("seen", head="abc")),
-        TasksChanged((TaskChange("1", "write it"), TaskChange("2", "test it"))),
+        SubtasksChanged((SubtaskChange("1", "write it"), SubtaskChange("2", "test it"))),
         LiveStateSeen("# state"),
         of=RUNNING,
     )

@@ -1,4 +1,4 @@
-"""`decide`: what a loop does next, seen as a person sees it: driven in memory, until it rests."""
+"""`decide`: what a loop does next, driven in memory until it rests."""
 
 from __future__ import annotations
 

@@ -204,6 +204,6 @@ def test_a_message_is_one_bounded_line() -> None:
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_every_kind_has_a_hint(kind: FailureKind) -> None:
-    told = hint(kind, "codex")
-    assert told
-    assert "\n" not in told
+    line = hint(kind, "codex")
+    assert line
+    assert "\n" not in line

@@ -157,7 +157,7 @@ class LoopMachine(RuleBasedStateMachine):
 
     @rule(reply=replies, gates=gate_results, order=st.none() | st.none() | controls, speaks=st.integers(0, 3))
     def turn(self, reply: Reply, gates: list[bool], order: Event | None, speaks: int) -> None:
-        """A few actions; if they ask an agent, this is what comes of it, and what somebody orders or says meanwhile."""
+        """A few actions; if they ask an agent, this is what comes of it, and what a person orders or writes meanwhile."""
         for _ in range(4):
             self.gates = list(gates)
             said = (MessageSent(self.note()),) if speaks == 0 else ()
@@ -212,15 +212,15 @@ class LoopMachine(RuleBasedStateMachine):
     @invariant()
     def obeys_the_laws(self) -> None:
         """Every new entry is as lawful as the ones before; what they fold to is what the host holds."""
-        seen = self.laws.loop.seq if self.laws.loop else 0
-        if len(self.driver.entries) > seen:
-            assert self.laws.read(self.driver.entries[seen:]) == self.driver.loop
+        known = self.laws.loop.seq if self.laws.loop else 0
+        if len(self.driver.entries) > known:
+            assert self.laws.read(self.driver.entries[known:]) == self.driver.loop
 
     @invariant()
     def no_word_is_lost(self) -> None:
         assert list(self.driver.events(*CONTROL)) == self.sent
-        told = [*self.driver.loop.inbox, *self.understood_prompts()]
-        assert all(any(note in text for text in told) for note in self.notes)
+        carried = [*self.driver.loop.inbox, *self.understood_prompts()]
+        assert all(any(note in text for text in carried) for note in self.notes)
 
     def understood_prompts(self) -> Iterator[str]:
         """The prompts of turns that came to something, and of the one under way."""

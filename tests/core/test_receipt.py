@@ -29,14 +29,14 @@ def verified() -> Driver:
 
 def test_a_receipt_tells_what_was_asked_spent_and_changed() -> None:
     loop = verified().loop
-    told = receipt(loop, FILES, loop.agent_version)
-    assert told["task"] == "Fix the bug\nin a.py"
-    assert told["agent"] == {"name": "scripted", "profile": "worker", "model": None, "version": "9.9"}
-    assert (told["status"], told["outcome"], told["iterations"]) == ("completed", "verified", 2)
-    assert told["spend"] == {"iterations": 2, "seconds": 150.5, "cost_usd": 0.75, "tokens": 3500}
-    assert (told["commit_before"], told["commit_after"]) == (None, "bbb")
-    assert [change["path"] for change in told["files_changed"]] == ["src/a.py", "README.md"]
-    assert json.loads(json.dumps(told)) == told
+    fields = receipt(loop, FILES, loop.agent_version)
+    assert fields["task"] == "Fix the bug\nin a.py"
+    assert fields["agent"] == {"name": "scripted", "profile": "worker", "model": None, "version": "9.9"}
+    assert (fields["status"], fields["outcome"], fields["iterations"]) == ("completed", "verified", 2)
+    assert fields["spend"] == {"iterations": 2, "seconds": 150.5, "cost_usd": 0.75, "tokens": 3500}
+    assert (fields["commit_before"], fields["commit_after"]) == (None, "bbb")
+    assert [change["path"] for change in fields["files_changed"]] == ["src/a.py", "README.md"]
+    assert json.loads(json.dumps(fields)) == fields
 
 
 def test_a_receipt_names_each_gate_with_its_command_exit_code_and_hash() -> None:
@@ -53,9 +53,9 @@ def test_a_receipt_names_each_gate_with_its_command_exit_code_and_hash() -> None
 
 
 def test_times_are_rfc_3339_in_utc_and_the_end_is_after_the_start() -> None:
-    told = receipt(verified().loop, FILES, "")
-    assert told["started"] == "2026-01-01T12:00:00.000000Z"
-    assert told["ended"] > told["started"]
+    fields = receipt(verified().loop, FILES, "")
+    assert fields["started"] == "2026-01-01T12:00:00.000000Z"
+    assert fields["ended"] > fields["started"]
 
 
 def test_the_report_says_the_same_for_people() -> None:
@@ -75,9 +75,9 @@ def test_the_report_says_the_same_for_people() -> None:
 
 def test_what_changed_may_not_be_known() -> None:
     loop = verified().loop
-    told = receipt(loop, None, "")
-    assert told["files_changed"] is None
-    assert "- Files changed: not known\n" in report(loop, told)
+    fields = receipt(loop, None, "")
+    assert fields["files_changed"] is None
+    assert "- Files changed: not known\n" in report(loop, fields)
     nothing = receipt(loop, (), "")
     assert nothing["files_changed"] == []
     assert "- Files changed: 0\n" in report(loop, nothing)

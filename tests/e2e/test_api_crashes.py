@@ -229,7 +229,7 @@ def words_in(event: Any) -> list[str]:
             return [event.text]
         case "BudgetChanged":
             return [f"tokens {event.amount:.0f}"]
-        case "TasksChanged":
+        case "SubtasksChanged":
             return [change.text for change in event.changes]
         case _:
             return []

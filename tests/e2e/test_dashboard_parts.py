@@ -46,7 +46,7 @@ from untildone.core.model import (
     SessionUse,
     Spend,
     Status,
-    TaskStatus,
+    SubtaskStatus,
     Usage,
 )
 from untildone.core.rounds import parse
@@ -385,7 +385,7 @@ def said_by_the_pages() -> Iterator[str]:
         yield each.hint
     yield from (group.title for group, _ in grouped(fields(settings.every(), {})))
     yield from (word for outcome in Outcome for word in (outcome.word, outcome.sentence))
-    yield from (each.value for kind in (Status, TaskStatus, Role) for each in kind)
+    yield from (each.value for kind in (Status, SubtaskStatus, Role) for each in kind)
     yield from (kind.value.replace("_", " ") for kind in FailureKind)
     yield from (f"interrupted ({reason})" for reason in Interruption)
 

@@ -11,14 +11,18 @@ from hypothesis import strategies as st
 from tests.fuzz.mutations import check_sentence, damaged_bytes, deeply_nested, misshapen, sound_json, tried
 
 from untildone.core.codec import from_json, to_json
-from untildone.core.model import Task, TaskChange, TaskStatus
-from untildone.core.tasks import changed
+from untildone.core.model import Subtask, SubtaskChange, SubtaskStatus
+from untildone.core.subtasks import changed
 from untildone.modes._json_objects import objects
 from untildone.modes.phases import answers as phases
 from untildone.modes.phases.state import ROUTES
 from untildone.modes.workflow import answers as workflow
 
-TASKS = (Task("t1", "Write the parser"), Task("t2", "Write its test", TaskStatus.COMPLETED), Task("s3", "Docs"))
+TASKS = (
+    Subtask("t1", "Write the parser"),
+    Subtask("t2", "Write its test", SubtaskStatus.COMPLETED),
+    Subtask("s3", "Docs"),
+)
 NOISE = st.lists(
     st.sampled_from(("Here it is:", "```json", "```", "{", "}", '{"', "[", "]", '"', "\\", "{}", "{ }", "\n", "null", '{"a": '))
     | st.text(max_size=8),
@@ -132,10 +136,10 @@ def test_nesting_of_any_depth(depth: int) -> None:
         workflow.parse(json.dumps(WORKFLOW).replace('"Two tasks."', deep), TASKS)
 
 
-def check_changes(changes: tuple[TaskChange, ...]) -> None:
+def check_changes(changes: tuple[SubtaskChange, ...]) -> None:
     """They can be written down, applied, and applied once more without changing anything again."""
     written = json.dumps(to_json(list(changes)), ensure_ascii=False).encode()
-    assert tuple(from_json(TaskChange, each) for each in json.loads(written)) == changes
+    assert tuple(from_json(SubtaskChange, each) for each in json.loads(written)) == changes
     once = changed(TASKS, changes)
     assert changed(once, changes) == once
     assert len({task.task_id for task in once}) == len(once)

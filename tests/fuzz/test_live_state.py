@@ -13,7 +13,17 @@ from untildone.core.apply import apply
 from untildone.core.codec import from_json, to_json
 from untildone.core.events import AnswerRead, Entry, LiveStateSeen
 from untildone.core.loop import Loop, Turn
-from untildone.core.model import AgentChoice, Budget, LoopSettings, Role, SessionUse, Spend, Status, Task, TaskStatus
+from untildone.core.model import (
+    AgentChoice,
+    Budget,
+    LoopSettings,
+    Role,
+    SessionUse,
+    Spend,
+    Status,
+    Subtask,
+    SubtaskStatus,
+)
 from untildone.core.value import replace
 from untildone.modes.phases.edits import news_of
 from untildone.modes.phases.live_file import PROMISE, render
@@ -37,10 +47,10 @@ def loops(draw: Draw, words: st.SearchStrategy[str] = texts) -> Loop:
     count = draw(st.integers(0, 5)) if route else 0
     names = [f"s{number}" for number in range(1, count + 1)]
     tasks = tuple(
-        Task(
+        Subtask(
             name,
             draw(words),
-            draw(st.sampled_from(TaskStatus)),
+            draw(st.sampled_from(SubtaskStatus)),
             tuple(draw(st.lists(st.sampled_from(names), max_size=2, unique=True))),
         )
         for name in names
@@ -82,12 +92,20 @@ def test_what_was_written_is_no_news(loop: Loop) -> None:
 
 
 def test_of_two_subtasks_with_the_same_words_the_done_one_stays_done() -> None:
-    listed = (Task("s1", "Write tests"), Task("s2", "Write tests", TaskStatus.COMPLETED), Task("s3", "Docs"))
+    listed = (
+        Subtask("s1", "Write tests"),
+        Subtask("s2", "Write tests", SubtaskStatus.COMPLETED),
+        Subtask("s3", "Docs"),
+    )
     settings = LoopSettings("phases", AgentChoice("worker", "scripted"), "/workspace", options={"route": "direct"})
     loop = Loop("loop-1", "t", "t", settings, Budget(), NOW, NOW, seq=1, status=Status.RUNNING, tasks=listed)
     assert news_of(loop, render(loop)) == News()
     _, after = absorbed(loop, render(loop).replace("- [ ] Subtask 3", "- [x] Subtask 3"))
-    assert [task.status for task in after.tasks] == [TaskStatus.PENDING, TaskStatus.COMPLETED, TaskStatus.COMPLETED]
+    assert [task.status for task in after.tasks] == [
+        SubtaskStatus.PENDING,
+        SubtaskStatus.COMPLETED,
+        SubtaskStatus.COMPLETED,
+    ]
 
 
 @tried(0.5)
@@ -101,8 +119,8 @@ def test_a_ticked_box_is_a_done_task_and_nothing_else(loop: Loop) -> None:
         return
     place = text.index("- [ ] ")
     read, after = absorbed(loop, text[:place] + "- [x] " + text[place + 6 :])
-    first = next(task for task in loop.tasks if task.status is not TaskStatus.COMPLETED)
-    assert [(change.task_id, change.status) for change in read.tasks] == [(first.task_id, TaskStatus.COMPLETED)]
+    first = next(task for task in loop.tasks if task.status is not SubtaskStatus.COMPLETED)
+    assert [(change.task_id, change.status) for change in read.tasks] == [(first.task_id, SubtaskStatus.COMPLETED)]
     assert [task.text for task in after.tasks] == [task.text for task in loop.tasks]
 
 

@@ -17,7 +17,7 @@ from untildone.core.events import (
     PauseRequested,
     ResumeRequested,
     StopRequested,
-    TasksChanged,
+    SubtasksChanged,
 )
 from untildone.core.kinds import Interruption
 from untildone.core.limits import Limit
@@ -28,8 +28,8 @@ from untildone.core.model import (
     Failure,
     FailureKind,
     Outcome,
-    TaskChange,
-    TaskStatus,
+    SubtaskChange,
+    SubtaskStatus,
     Urgency,
     Usage,
 )
@@ -135,9 +135,9 @@ def texts(mode: str) -> st.SearchStrategy[str]:
 MESSAGES = ("", "[r+2] ", "[r=0]", "[r=1][R+1] ")
 SAID = ("and the docs", "develop", "2", "validate", "complete", "status", "exit", "nonsense", "[r+1]", "[r=3] go on")
 
-statuses = st.none() | st.sampled_from(TaskStatus)
+statuses = st.none() | st.sampled_from(SubtaskStatus)
 changes = st.builds(
-    TaskChange,
+    SubtaskChange,
     task_id=names,
     text=st.none() | st.sampled_from(["write it", "test it"]),
     status=statuses,
@@ -154,7 +154,7 @@ orders = st.one_of(
         st.builds(MessageSent, st.builds("{}{}".format, st.sampled_from(MESSAGES), st.sampled_from(SAID))),
     ),
     st.tuples(st.just("budget"), st.builds(BudgetChanged, st.just(Limit.ITERATIONS), st.integers(0, 4), st.booleans())),
-    st.tuples(st.just("tasks"), st.builds(TasksChanged, st.lists(changes, min_size=1, max_size=3).map(tuple))),
+    st.tuples(st.just("tasks"), st.builds(SubtasksChanged, st.lists(changes, min_size=1, max_size=3).map(tuple))),
     st.tuples(
         st.just("stop"), st.builds(StopRequested, urgencies, st.sampled_from([Outcome.STOPPED, Outcome.ABANDONED]))
     ),

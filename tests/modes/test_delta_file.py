@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from untildone.core import tasks
+from untildone.core import subtasks
 from untildone.core.events import AnswerRead, BudgetChanged, LiveStateSeen, ResumeRequested, TurnEnded
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, Turn
@@ -25,8 +25,8 @@ from untildone.core.model import (
     SessionUse,
     Spend,
     Status,
-    Task,
-    TaskStatus,
+    Subtask,
+    SubtaskStatus,
 )
 from untildone.modes.phases.live_file import render
 from untildone.modes.phases.live_reading import parse
@@ -36,7 +36,7 @@ from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply
 
 ANALYSING = State("ralph")
-DONE, OPEN = TaskStatus.COMPLETED, TaskStatus.PENDING
+DONE, OPEN = SubtaskStatus.COMPLETED, SubtaskStatus.PENDING
 NAMES = ("User model", "Sign-in service", "Permission check", "Session handling", "Security audit")
 
 
@@ -45,7 +45,7 @@ def at(clock: str) -> float:
 
 
 def looping(done: int = 0, state: State = ANALYSING, **more: Any) -> Loop:
-    listed = tuple(Task(f"s{n}", name, DONE if n <= done else OPEN) for n, name in enumerate(NAMES, 1))
+    listed = tuple(Subtask(f"s{n}", name, DONE if n <= done else OPEN) for n, name in enumerate(NAMES, 1))
     settings = LoopSettings("phases", AgentChoice("claude", "claude"), "/workspace", options={"route": "ralph"})
     usual: dict[str, Any] = {
         "created_at": at("10:00:00"),
@@ -251,7 +251,7 @@ def edited(loop: Loop, text: str, *, by_agent: bool = False) -> AnswerRead:
 
 
 def after(loop: Loop, read: AnswerRead) -> Loop:
-    return replace(loop, skill_state=read.skill_state, tasks=tasks.changed(loop.tasks, read.tasks))
+    return replace(loop, skill_state=read.skill_state, tasks=subtasks.changed(loop.tasks, read.tasks))
 
 
 @pytest.mark.parametrize("by_agent", [False, True])
@@ -472,7 +472,7 @@ def test_a_file_without_anything_readable_is_said(text: str) -> None:
 )
 def test_what_an_agent_tells_cannot_spoil_the_file(words: str) -> None:
     """As a subtask and as a summary: read back, the file says what it said, and nothing new."""
-    listed = (Task("s1", words), Task("s2", "Other", DONE, ("s1",)))
+    listed = (Subtask("s1", words), Subtask("s2", "Other", DONE, ("s1",)))
     loop = looping(state=State("ralph", (1, 2), {"1": words, "2": "Planned."}), tasks=listed)
     text = render(loop)
     assert not parse(text).promised

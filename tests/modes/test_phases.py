@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from untildone.core.actions import AskAgent
-from untildone.core.events import AnswerRead, BudgetWarned, MessageSent, TasksChanged
+from untildone.core.events import AnswerRead, BudgetWarned, MessageSent, SubtasksChanged
 from untildone.core.loop import Loop
-from untildone.core.model import Answer, Budget, Outcome, Status, TaskChange, TaskStatus
+from untildone.core.model import Answer, Budget, Outcome, Status, SubtaskChange, SubtaskStatus
 from untildone.modes.phases import answers as answers
 from untildone.modes.phases import mode as phases
 from untildone.modes.phases.prompts import reinjection
@@ -175,7 +175,7 @@ def test_a_subtask_does_not_count_as_done_before_those_it_depends_on() -> None:
         "ralph", DONE, subtasks("a", "b<", "c<"), subtasks(c="completed", b="completed"), budget=Budget(iterations=3)
     )
     loop = ran.run()
-    assert [task.status for task in loop.tasks] == [TaskStatus.PENDING] * 3
+    assert [task.status for task in loop.tasks] == [SubtaskStatus.PENDING] * 3
     assert "Not counted as done, since they depend on others that are not: b, c." in notes(ran)
 
 
@@ -266,7 +266,7 @@ def test_only_a_person_makes_the_task_smaller() -> None:
 def test_a_persons_task_must_be_done_too_and_the_review_repeated() -> None:
     added = Reply(
         Answer(said(review_score=99, phase_done=True)),
-        meanwhile=(TasksChanged((TaskChange("mine", "And the docs"),)),),
+        meanwhile=(SubtasksChanged((SubtaskChange("mine", "And the docs"),)),),
     )
     review = said(review_score=99, phase_done=True)
     ran = working("ralph", DONE, subtasks("a"), subtasks(a="completed"), added, subtasks(mine="completed"), review)

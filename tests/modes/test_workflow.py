@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from untildone.core.actions import AwaitPerson
-from untildone.core.events import AnswerRead, TasksChanged
+from untildone.core.events import AnswerRead, SubtasksChanged
 from untildone.core.loop import Loop
 from untildone.core.model import (
     Answer,
@@ -18,9 +18,9 @@ from untildone.core.model import (
     GateResult,
     Outcome,
     Status,
-    Task,
-    TaskChange,
-    TaskStatus,
+    Subtask,
+    SubtaskChange,
+    SubtaskStatus,
 )
 from untildone.modes.workflow import answers as answers
 from untildone.modes.workflow.mode import choose
@@ -127,7 +127,7 @@ def test_a_confirmed_hypothesis_validates_once_not_for_ever() -> None:
     assert choose(with_state(loop, state)) == "complete"
 
 
-def with_state(loop: Loop, state: dict[str, Any], *held: Task) -> Loop:
+def with_state(loop: Loop, state: dict[str, Any], *held: Subtask) -> Loop:
     import dataclasses
 
     return dataclasses.replace(loop, skill_state=state, tasks=held)
@@ -149,7 +149,7 @@ def with_state(loop: Loop, state: dict[str, Any], *held: Task) -> Loop:
     ],
 )
 def test_the_rules_in_order(state: dict[str, Any], statuses: list[str], action: str) -> None:
-    held = [Task(f"t{n}", "x", TaskStatus(status)) for n, status in enumerate(statuses)]
+    held = [Subtask(f"t{n}", "x", SubtaskStatus(status)) for n, status in enumerate(statuses)]
     assert choose(with_state(working(said()).loop, state, *held)) == action
 
 
@@ -207,7 +207,7 @@ def test_what_is_not_the_answer(text: str) -> None:
 )
 def test_an_answer_is_found_whatever_stands_around_it(text: str) -> None:
     told = answers.parse(text, ())
-    assert told.tasks == (TaskChange("t1", text="Write the parser", status=TaskStatus.PENDING),)
+    assert told.tasks == (SubtaskChange("t1", text="Write the parser", status=SubtaskStatus.PENDING),)
     assert told.message == "done that"
 
 
@@ -229,7 +229,9 @@ def test_a_useless_answer_is_counted_and_the_next_action_goes_on() -> None:
 
 
 def test_tasks_of_the_person_and_of_the_agent_do_not_overwrite_each_other() -> None:
-    during = Reply(Answer(tasks("completed")), meanwhile=(TasksChanged((TaskChange("mine", text="also the docs"),)),))
+    during = Reply(
+        Answer(tasks("completed")), meanwhile=(SubtasksChanged((SubtaskChange("mine", text="also the docs"),)),)
+    )
     ran = working(
         tasks("pending"),
         during,
@@ -240,13 +242,13 @@ def test_tasks_of_the_person_and_of_the_agent_do_not_overwrite_each_other() -> N
     loop = ran.run()
     assert actions(ran) == ["init", "develop", "develop", "validate", "complete"]
     assert {task.task_id: task.status for task in loop.tasks} == {
-        "t1": TaskStatus.COMPLETED,
-        "mine": TaskStatus.COMPLETED,
+        "t1": SubtaskStatus.COMPLETED,
+        "mine": SubtaskStatus.COMPLETED,
     }
 
 
 def test_an_action_is_read_as_what_was_asked_even_if_tasks_arrive_meanwhile() -> None:
-    during = Reply(Answer(validated(True)), meanwhile=(TasksChanged((TaskChange("late", text="one more"),)),))
+    during = Reply(Answer(validated(True)), meanwhile=(SubtasksChanged((SubtaskChange("late", text="one more"),)),))
     ran = working(tasks("pending"), tasks("completed"), during, tasks("completed"))
     ran.run(40)
     assert actions(ran)[:4] == ["init", "develop", "validate", "develop"]

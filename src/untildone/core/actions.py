@@ -1,4 +1,4 @@
-"""What a host can be told to do next, and what a mode can ask for."""
+"""The actions that `decide` returns, and the questions that a mode can ask."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from untildone.core.value import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A mode's wish: ask the agent of a role. RESUME means its session if it has one, FORK a copy of the worker's."""
+    """A mode asks the agent of a role. RESUME: in the role's session, if it has one. FORK: in a copy of the worker's."""
 
     role: Role
     prompt: str
     session: SessionUse = SessionUse.RESUME
     system_prompt: str | None = None
     prompt_if_new: str = ""
-    """What to say instead to an agent that has no session to go on in: it must be told everything."""
+    """The complete prompt, for an agent without a session to resume or fork; empty: `prompt` is complete."""
     label: str = ""
-    """What the turn is for, in a word: an action, a phase."""
+    """The purpose of the turn in one word: an action, a phase."""
     show_diff: bool = False
-    """The host adds what changed in the workspace since the loop began."""
+    """Whether the host appends the diff of the workspace since the loop began."""
     carries_messages: bool | None = None
-    """Whether the prompt holds what the person said since. None: the worker's does, no other."""
+    """Whether the prompt contains the messages in the inbox. None: only a prompt for the worker does."""
 
     @property
     def hears_person(self) -> bool:
+        """Whether this turn takes the person's messages out of the inbox."""
         return self.role is Role.WORKER if self.carries_messages is None else self.carries_messages
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitPerson:
-    """Only a person can say what comes next. A host without a person pauses the loop."""
+    """A person must choose what comes next. A host without a person lets the loop rest."""
 
     question: str
     choices: tuple[str, ...] = ()
     leave: Outcome = Outcome.PAUSED
-    """How the loop rests if nobody answers."""
+    """The outcome with which the loop rests if there is no answer."""
     reason: str = ""
-    """And why."""
+    """The reason that goes with `leave`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,13 @@ class AskAgent:
     agent: AgentChoice
     iteration: int
     attempt: int
+    """1 for the first try of this turn, 2 for its first retry."""
     session: SessionUse
     session_id: str | None
     messages: int
+    """How many messages of the inbox the prompt contains."""
     max_cost_usd: float | None
+    """What is left of the budget; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class InspectWorkspace:
-    """A gate needs to know how the workspace differs from the one in which the loop began."""
+    """A gate needs the state of the workspace at the start of the loop and now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class GateStep:
 
     @property
     def command(self) -> str:
-        """Empty for a step that runs none."""
+        """The command of a `RunCommand` step; empty for other steps."""
         return self.need.command if isinstance(self.need, RunCommand) else ""
 
 
@@ -97,22 +101,23 @@ class RunGates:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Nothing to do but to write this down."""
+    """Append these events to the journal; nothing else is to be done."""
 
     events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Until a time, or until somebody says something."""
+    """Wait until a time, or until another process appends to the journal."""
 
     until: float
+    """Epoch seconds."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Nothing more to do: the loop has ended, or is paused, or was never started."""
+    """Nothing to do: the loop has ended, is paused, or was never started."""
 
     outcome: Outcome | None
 

@@ -1,4 +1,4 @@
-"""What an agent is: a program that works on a prompt. Pure: it says how the program is called and read, and starts nothing.
+"""The `Agent` protocol: how a program that works on a prompt is called, and how its output is read. Pure: it starts no process.
 
 The stop hook imports this file, so it imports nothing that takes time.
 """

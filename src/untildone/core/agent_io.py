@@ -1,4 +1,4 @@
-"""One run of an agent: the request, the command line, and the events and the answer that its output becomes."""
+"""One run of an agent: the request, the command line, and the events and the answer read from its output."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The command line, what to add to the environment, and what goes to standard input (None: closed at once)."""
+    """How an agent program is started."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """Variables to add to the environment."""
     stdin: bytes | None = None
+    """Content for standard input; None: it is closed at once."""
     prints_text: bool = False
-    """What it prints is for people: the reader takes many lines at once as well, where there are many."""
+    """Whether the output is plain text. Its reader also accepts several lines in one `feed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Said:
 
     text: str
     lines: int = 1
-    """How many lines of its output this stands for."""
+    """The number of output lines that this event covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
-    """The tool came back; `summary` is its first line."""
+    """A tool call ended; `summary` is the first line of its result."""
 
     tool: str
     ok: bool
@@ -73,14 +75,14 @@ class ToolEnded:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something worth a line: a retry of the program's own, a denied permission, a warning."""
+    """A line for people: the program retries by itself, a permission was denied, a warning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class SessionKnown:
-    """The agent told its session id."""
+    """The agent reported its session id."""
 
     session_id: str
 
@@ -96,5 +98,5 @@ class Reader(Protocol):
         ...
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
-        """The program has ended: what did it come to? `now` (epoch seconds) is for reset times that are told as a duration."""
+        """The answer of a program that has ended. `now` (epoch seconds) turns a duration until a limit resets into a time."""
         ...

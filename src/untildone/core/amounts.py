@@ -1,4 +1,4 @@
-"""Amounts that people and programs name for a limit: `+5` is five more, `=10` or 10 is ten in all, `none` is no limit."""
+"""Parses amounts of a limit: `+5` raises it by 5, `=10` or 10 sets it to 10, `none` removes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST = 20
 
 
 def change(name: str, amount: float | str) -> BudgetChanged:
-    """The change of the limit `name`; UsageError for an unknown limit or an impossible amount."""
+    """The event that changes the limit `name`. Raises UsageError for an unknown limit or an invalid amount."""
     if name not in tuple(Limit):
         raise UsageError(f"There is no limit of '{name}'.", f"there are: {', '.join(Limit)}")
     limit = Limit(name)

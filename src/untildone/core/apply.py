@@ -1,4 +1,4 @@
-"""`apply`: what an event changes."""
+"""`apply`: the loop after an event."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from untildone.core import budget as budgets
-from untildone.core import gate_output, rounds, tasks
+from untildone.core import gate_output, rounds, subtasks
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -31,7 +31,7 @@ from untildone.core.events import (
     StartRequested,
     StateRepaired,
     StopRequested,
-    TasksChanged,
+    SubtasksChanged,
     TurnEnded,
     TurnInterrupted,
     TurnRetried,
@@ -45,6 +45,7 @@ from untildone.core.model import Budget, Changes, Outcome, Role, Session, Sessio
 from untildone.core.value import replace
 
 KEPT_ANSWER = 20_000
+"""How many characters from the end of an answer `Loop.last_answer` keeps."""
 
 
 def apply(loop: Loop | None, entry: Entry) -> Loop:
@@ -78,10 +79,10 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
             return _controlled(loop, event)
-        case MessageSent() | BudgetChanged() | BudgetWarned() | TasksChanged() | LoopRenamed():
-            return _told(loop, event)
+        case MessageSent() | BudgetChanged() | BudgetWarned() | SubtasksChanged() | LoopRenamed():
+            return _instructed(loop, event)
         case LiveStateSeen() | SessionRead() | WorkspaceSeen():
-            return _seen(loop, event)
+            return _observed(loop, event)
         case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | SessionOpened() | LimitReached():
             return _turned(loop, event, at)
         case AnswerRead():
@@ -125,7 +126,7 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
 
 
 def _order(before: PauseOrder | None, urgency: Urgency, outcome: Outcome) -> PauseOrder:
-    """Said again, less urgently, it stays as urgent as it was; a job that was given up stays given up."""
+    """The order to pause or stop after a second request. NOW stays NOW, and ABANDONED stays ABANDONED."""
     if before is None:
         return PauseOrder(urgency, outcome)
     given_up = before.outcome is Outcome.ABANDONED
@@ -139,7 +140,7 @@ def _without_waits(loop: Loop) -> Loop:
     return replace(loop, limits={}, retry=retry, tries_limits=True)
 
 
-def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksChanged | LoopRenamed) -> Loop:
+def _instructed(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | SubtasksChanged | LoopRenamed) -> Loop:
     match event:
         case MessageSent(text=text):
             return _with_message(loop, text)
@@ -147,13 +148,13 @@ def _told(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | TasksC
             return _with_budget(loop, budgets.changed(loop.budget, limit, amount, add=add))
         case BudgetWarned(limit=limit):
             return replace(loop, warned=(*loop.warned, limit))
-        case TasksChanged(changes=changes):
-            return replace(loop, tasks=tasks.changed(loop.tasks, changes))
+        case SubtasksChanged(changes=changes):
+            return replace(loop, tasks=subtasks.changed(loop.tasks, changes))
         case LoopRenamed(title=title):
             return replace(loop, title=title)
 
 
-def _seen(loop: Loop, event: LiveStateSeen | SessionRead | WorkspaceSeen) -> Loop:
+def _observed(loop: Loop, event: LiveStateSeen | SessionRead | WorkspaceSeen) -> Loop:
     match event:
         case WorkspaceSeen(changes=changes) if loop.start.fingerprint:
             return replace(loop, changes=changes, gates=(), checked="")
@@ -166,7 +167,7 @@ def _seen(loop: Loop, event: LiveStateSeen | SessionRead | WorkspaceSeen) -> Loo
 
 
 def _edited(loop: Loop, event: LiveStateSeen) -> Loop:
-    """An edit on top of one that was not read yet is one edit, of what the file said before the first."""
+    """A second edit before the mode read the first counts as one edit: `live_before` stays the text before the first."""
     before = event.before if loop.live_state is None else loop.live_before
     in_turn = loop.live_in_turn or loop.turn is not None
     return replace(loop, live_state=event.text, live_before=before, live_in_turn=in_turn)
@@ -184,7 +185,7 @@ def _with_message(loop: Loop, text: str) -> Loop:
 
 
 def _with_budget(loop: Loop, budget: Budget) -> Loop:
-    """With a new budget, a warning already given holds only while it is still due."""
+    """Sets a new budget. A limit counts as warned about only if the warning is still due under the new budget."""
     warn_from = loop.settings.warn_from
     due = {gauge.limit for gauge in budgets.gauges(budget, loop.spend) if gauge.is_nearly_used(warn_from)}
     return replace(loop, budget=budget, warned=tuple(limit for limit in loop.warned if limit in due))
@@ -242,26 +243,26 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
 
 
 def _with_changes(loop: Loop, role: Role, changes: Changes) -> Loop:
-    """A supervisor that changes the workspace voids the earlier results; its own follows and is about what it left."""
+    """A supervisor that changes the workspace voids the earlier gate results. Its own result comes later and stays valid."""
     if role is Role.SUPERVISOR and changes.fingerprint != loop.last_seen:
         loop = replace(loop, gates=(), checked="")
     return replace(loop, changes=changes)
 
 
 def _session_at_work(loop: Loop) -> str | None:
-    """The session that the turn resumed, or opened, for an answer that does not name it."""
+    """The id of the session that the turn resumed or opened, for an answer without a session id."""
     turn = loop.turn
     known = None if turn is None or turn.session is SessionUse.FORK else loop.session_of(turn.role, turn.profile)
     return known.session_id if known else None
 
 
 def _counted(loop: Loop, event: TurnEnded) -> int:
-    """An iteration that ended has begun, even if the line that said so was lost."""
+    """The number of iterations so far. An iteration that ended counts, even if its `iteration_start` was lost."""
     return max(loop.spend.iterations, event.iteration) if event.role is Role.WORKER else loop.spend.iterations
 
 
 def _usage(loop: Loop, event: TurnEnded) -> Usage:
-    """What this run used. Where the agent tells only its session's totals, what they grew by."""
+    """The usage of this turn. An agent that reports only totals of the session used the growth of these totals."""
     total = event.answer.session_total
     if total is None or loop.turn is None:
         return event.answer.usage
@@ -303,7 +304,7 @@ def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
 
 
 def _given_up(loop: Loop) -> Loop:
-    """The turn came to nothing: what the person said waits for the next prompt."""
+    """The loop without its turn. The messages that the prompt carried return to the inbox."""
     carried = loop.turn.messages if loop.turn else ()
     return replace(loop, turn=None, answer=None, inbox=(*carried, *loop.inbox))
 
@@ -339,7 +340,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         checked="" if event.claimed and not loop.claimed else loop.checked,
         stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
-        tasks=tasks.changed(loop.tasks, event.tasks),
+        tasks=subtasks.changed(loop.tasks, event.tasks),
     )
 
 

@@ -1,4 +1,4 @@
-"""Budget arithmetic: what is left, what is used up, what to warn about."""
+"""Budget arithmetic: which limits are used up, which need a warning, and how a limit changes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from untildone.core.sentence import Sentence
 from untildone.core.value import dataclass, replace
 
 WARN_AT = 0.75
+"""The used share of a limit from which the person is warned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One limit of a whole loop: how much of it is used."""
+    """One limit of a whole loop, and how much of it is used."""
 
     limit: Limit
     used: float
@@ -24,6 +25,7 @@ class Gauge:
 
     @property
     def share(self) -> float:
+        """The used part of the limit, from 0 to 1."""
         return 1.0 if self.allowed <= 0 else min(1.0, self.used / self.allowed)
 
     @property
@@ -31,25 +33,25 @@ class Gauge:
         return self.used >= self.allowed
 
     def is_nearly_used(self, warn_from: int | None = None) -> bool:
-        """Whether to warn: at three quarters, or from the iteration `warn_from`."""
+        """Whether to warn the person: at three quarters of the limit, or from the iteration `warn_from`."""
         if self.limit is Limit.ITERATIONS and warn_from is not None:
             return self.used >= warn_from
         return self.share >= WARN_AT
 
     def sentence(self) -> Sentence:
-        return self._said("{n} of {all} " + f"{self.limit.row.unit} used")
+        return self._filled("{n} of {all} " + f"{self.limit.row.unit} used")
 
     def used_up_sentence(self) -> Sentence:
-        """Why a loop rests once this limit is used up."""
+        """The reason with which a loop rests once this limit is used up."""
         no_rounds = f"{NO_ROUNDS} " if self.limit is Limit.ITERATIONS else ""
-        return self._said(no_rounds + "{n} of {all} " + f"{self.limit.row.unit} used.")
+        return self._filled(no_rounds + "{n} of {all} " + f"{self.limit.row.unit} used.")
 
-    def _said(self, template: str) -> Sentence:
+    def _filled(self, template: str) -> Sentence:
         return Sentence(template, n=number(self.used), all=number(self.allowed))
 
 
 def gauges(budget: Budget, spend: Spend) -> Iterator[Gauge]:
-    """Every limit of the whole loop that is set."""
+    """A gauge for each limit of the whole loop that is set."""
     for limit in Limit:
         used, allowed = limit.row.used, limit.of(budget)
         if used is not None and allowed is not None:
@@ -57,7 +59,7 @@ def gauges(budget: Budget, spend: Spend) -> Iterator[Gauge]:
 
 
 def used_up(budget: Budget, spend: Spend, *, before_worker_turn: bool) -> Gauge | None:
-    """The first limit that leaves nothing for another turn. Only the worker's turns take iterations."""
+    """The first limit that is used up; None if another turn may start. Only turns of the worker use iterations."""
     for gauge in gauges(budget, spend):
         if gauge.used_up and (before_worker_turn or gauge.limit is not Limit.ITERATIONS):
             return gauge
@@ -69,14 +71,14 @@ def rounds_left(budget: Budget, spend: Spend) -> int | None:
 
 
 def turn_timeout(budget: Budget, spend: Spend) -> float | None:
-    """Seconds that a turn may take: its own limit, or what the loop's minutes leave."""
+    """How many seconds a turn may take: the limit of a turn or the rest of the loop's minutes, whichever is less."""
     left = None if budget.minutes is None else max(0.0, budget.minutes * 60 - spend.seconds)
     limits = [limit for limit in (budget.iteration_timeout, left) if limit is not None]
     return min(limits) if limits else None
 
 
 def changed(budget: Budget, limit: Limit, amount: float | None, *, add: bool) -> Budget:
-    """The budget with one limit set (None: no limit), or raised by an amount. No limit cannot be raised."""
+    """The budget with one limit set (None: no limit) or raised by an amount. Raising a limit that is not set changes nothing."""
     if amount is not None and not is_possible(amount):
         raise ValueError(f"{amount} is no amount of {limit}")
     present = limit.of(budget)
@@ -89,7 +91,7 @@ def changed(budget: Budget, limit: Limit, amount: float | None, *, add: bool) ->
 
 
 def is_possible(amount: float) -> bool:
-    """Whether a limit can be set to an amount, or changed by it: that may also lower it."""
+    """Whether an amount is within the bounds of a journal. It may be negative: a change can lower a limit."""
     return -MOST <= amount <= MOST
 
 

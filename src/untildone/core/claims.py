@@ -1,8 +1,8 @@
 """Claims: does an agent's final message say that it is done?
 
-The promise and the marker count only as the agent's own words. What stands in a code block, in backticks, in a
-quotation, in an echo of the prompt, or in a sentence that announces or denies it, is talk about them. Everything here takes
-time in proportion to the message.
+The promise and the marker count only as the agent's own words. They do not count in a code block, in backticks, in a
+quotation, in an echo of the prompt, or in a sentence that announces or denies them. Everything here runs in time linear in the
+length of the message.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _STARTS_BLOCK = re.compile(
 )
 _BACKTICKS = re.compile(r"`++")
 
-# Scripts that put no blanks between words have no word boundary to insist on.
+# Scripts without blanks between words have no word boundary to check.
 _WORD_CHARACTER = r"[^\W\u2e80-\uffff\U00020000-\U0003ffff]"
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 _WORD = re.compile(r"\w+")
-_TELLING = 3
+_ENOUGH_WORDS = 3
+"""So many words beside the promise are enough to recognise a sentence of the prompt."""
 _MENTIONS_LOOKED_AT = 64
 _WORDS_LOOKED_AT = 6
 _CHARACTERS_LOOKED_AT = 200
@@ -42,7 +43,10 @@ _CHARACTERS_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class MarkerFound:
+    """The text contains the marker."""
+
     message: str | None = None
+    """The text after the colon inside the brackets, if there is one."""
 
 
 def has_promise(final_message: str, promise: str, prompt: str = "") -> bool:
@@ -70,9 +74,9 @@ def has_promise(final_message: str, promise: str, prompt: str = "") -> bool:
 
 
 def has_marker(text: str, marker: str = "[TASK_COMPLETED]", prompt: str = "") -> MarkerFound | None:
-    """The marker alone on a line, outside code blocks. In brackets it may carry a word: `[TASK_COMPLETED: word]`.
+    """Finds the marker alone on a line, outside code blocks. A marker in brackets may carry a text: `[TASK_COMPLETED: text]`.
 
-    Where the prompt dictates the line, it is an echo beside the words that it stands beside there."""
+    If the prompt contains the line as well, the line is an echo where the same words surround it."""
     text, marker, prompt = _unix_lines(text), marker.strip(), _unix_lines(prompt)
     bracketed = len(marker) > 2 and marker.startswith("[") and marker.endswith("]")
     stem = marker[:-1] if bracketed else marker
@@ -85,9 +89,9 @@ def has_marker(text: str, marker: str = "[TASK_COMPLETED]", prompt: str = "") ->
         start, end = _line(text, position)
         covered = _end_of_cover(hidden, position)
         if covered is None:
-            found = _marker_on(text[start:end].strip(), marker, stem if bracketed else None)
-            if found:
-                return found
+            result = _marker_on(text[start:end].strip(), marker, stem if bracketed else None)
+            if result:
+                return result
         position = text.find(stem, covered or end)
     return None
 
@@ -101,7 +105,7 @@ def _marker_on(line: str, marker: str, stem: str | None) -> MarkerFound | None:
 
 
 def _sentence_around(text: str, position: int, length: int) -> tuple[str, str]:
-    """What stands before and after the promise in its sentence, as far as it matters; alone on a line, what announces it."""
+    """The text before and after the promise in its sentence. If the promise is alone on its line: the line that announces it."""
     end = position + length
     before = text[max(0, position - _CHARACTERS_LOOKED_AT) : position].rpartition("\n")[2]
     after = text[end : end + _CHARACTERS_LOOKED_AT].partition("\n")[0]
@@ -120,28 +124,28 @@ def _unix_lines(text: str) -> str:
 
 
 def _finder(promise: str) -> Find:
-    """Finds the next promise from a position on. A single word is found as a word: DONE is not in UNDONE."""
+    """A function that finds the next promise from a position on. A single word matches as a word: DONE is not in UNDONE."""
     if not re.fullmatch(r"\w+", promise):
         return lambda text, start: text.find(promise, start)
     first = rf"(?<!{_WORD_CHARACTER})" if re.match(_WORD_CHARACTER, promise[0]) else ""
     last = rf"(?!{_WORD_CHARACTER})" if re.match(_WORD_CHARACTER, promise[-1]) else ""
     word = re.compile(first + re.escape(promise) + last)
-    return lambda text, start: found.start() if (found := word.search(text, start)) else -1
+    return lambda text, start: match.start() if (match := word.search(text, start)) else -1
 
 
 def _blocks(text: str, opening: re.Pattern[str]) -> list[Span]:
-    """The fenced code blocks and, where `opening` knows them, the lines of quotations."""
+    """The fenced code blocks and, if `opening` matches them, the lines of quotations."""
     spans: list[Span] = []
     position = 0
-    while found := opening.search(text, position):
-        sign = found["sign"]
-        position = _line(text, found.end())[1] if sign == ">" else _fence_end(text, found.end(), sign)
-        spans.append((found.start("sign"), position))
+    while match := opening.search(text, position):
+        sign = match["sign"]
+        position = _line(text, match.end())[1] if sign == ">" else _fence_end(text, match.end(), sign)
+        spans.append((match.start("sign"), position))
     return spans
 
 
 def _fence_end(text: str, start: int, opened: str) -> int:
-    """Where the block closes: the same sign, at least as long; never closed, it runs to the end."""
+    """Where the block ends: at the same sign, at least as long; a block that is not closed runs to the end of the text."""
     for closing in _FENCE_CLOSES.finditer(text, start):
         if closing["sign"].startswith(opened):
             return closing.end()
@@ -149,7 +153,7 @@ def _fence_end(text: str, start: int, opened: str) -> int:
 
 
 def _paragraph(text: str, position: int) -> Span:
-    """The lines that a code span around the position could reach over: not beyond a blank line or another block."""
+    """The lines that a code span around the position can cover. Blank lines and other blocks bound them."""
     start, end = _line(text, position)
     alone = _ONE_LINE_BLOCK.match(text, start)
     while start > 0 and not _STARTS_BLOCK.match(text, start):
@@ -163,8 +167,8 @@ def _paragraph(text: str, position: int) -> Span:
 
 
 def _code_spans(text: str, paragraph: Span) -> list[Span]:
-    """Backticks pair up as in CommonMark: a run opens, the next run of exactly that length closes."""
-    runs = [found.span() for found in _BACKTICKS.finditer(text, *paragraph)]
+    """The code spans of a paragraph, as in CommonMark: a run of backticks opens, the next run of the same length closes."""
+    runs = [match.span() for match in _BACKTICKS.finditer(text, *paragraph)]
     closing = _closing_runs(text, runs)
     spans: list[Span] = []
     index = 0
@@ -187,7 +191,7 @@ def _closing_runs(text: str, runs: list[Span]) -> list[int | None]:
 
 
 def _escaped(text: str, position: int) -> int:
-    """1 if an odd number of backslashes stands before: then the first backtick opens nothing."""
+    """1 if an odd number of backslashes comes before the position (then the first backtick is escaped), else 0."""
     before = position
     while before > 0 and text[before - 1] == "\\":
         before -= 1
@@ -195,27 +199,27 @@ def _escaped(text: str, position: int) -> int:
 
 
 def _echoes(text: str, promise: str, prompt: str) -> list[Span]:
-    """Where the message repeats what the prompt says about the promise."""
-    telling = {prompt.strip()} if _words_beside(prompt, promise) else set[str]()
+    """The spans of the message that repeat sentences of the prompt about the promise."""
+    sentences = {prompt.strip()} if _words_beside(prompt, promise) else set[str]()
     dictated: list[int] = []
     for position in islice(_positions(prompt, promise), _MENTIONS_LOOKED_AT):
         sentence = _sentence(prompt, (position, position + len(promise)))
         if _is_dictated(prompt, position, sentence, promise):
             dictated.append(position)
         else:
-            telling.add(sentence)
+            sentences.add(sentence)
     spans = [
-        (start, start + len(copied)) for copied in telling for start in _positions(text, copied) if promise in copied
+        (start, start + len(copied)) for copied in sentences for start in _positions(text, copied) if promise in copied
     ]
     return spans + list(_echoed_lines(text, promise, prompt, dictated))
 
 
 def _echoed_lines(text: str, promise: str, prompt: str, dictated: list[int]) -> Iterator[Span]:
-    """A line that the prompt dictates is an echo only beside the words that it stands beside in the prompt."""
+    """The dictated lines that are echoes: the words above or below them are the same as in the prompt."""
     lines = {prompt[slice(*_line(prompt, position))].strip() for position in dictated}
     above = {_words_above(prompt, position, promise) for position in dictated}
     below = {_words_below(prompt, position, promise) for position in dictated}
-    above, below = ({words for words in told if len(words) >= _TELLING} for told in (above, below))
+    above, below = ({words for words in group if len(words) >= _ENOUGH_WORDS} for group in (above, below))
     position = text.find(promise) if above or below else -1
     while position >= 0:
         start, end = _line(text, position)
@@ -228,7 +232,7 @@ def _echoed_lines(text: str, promise: str, prompt: str, dictated: list[int]) -> 
 
 
 def _sentence(prompt: str, promise_at: Span) -> str:
-    """The sentence of the prompt, within its line, in which the promise stands."""
+    """The sentence of the prompt that contains the promise; it does not extend beyond its line."""
     start, _ = _line(prompt, promise_at[0])
     _, end = _line(prompt, promise_at[1] - 1)
     for stop in _SENTENCE_END.finditer(prompt, start, promise_at[0]):
@@ -238,10 +242,10 @@ def _sentence(prompt: str, promise_at: Span) -> str:
 
 
 def _is_dictated(prompt: str, position: int, sentence: str, promise: str) -> bool:
-    """A line of its own, with few other words or after a colon, is what the agent was told to write: no echo."""
+    """Whether the prompt dictates a line to write: the promise on a line of its own, with few other words or after a colon."""
     start, end = _line(prompt, position)
     introduced = prompt[max(0, start - 4096) : start].rstrip().endswith((":", "："))
-    few = _words_beside(sentence, promise) < _TELLING
+    few = _words_beside(sentence, promise) < _ENOUGH_WORDS
     return prompt[start:end].strip() == sentence and (introduced or few)
 
 
@@ -250,7 +254,7 @@ def _words_beside(passage: str, promise: str) -> int:
 
 
 def _words_above(text: str, position: int, promise: str) -> tuple[str, ...]:
-    """The last few words before the line, however they are spread over lines; not beyond another promise."""
+    """The last few words before the line, from any number of lines, but not from before another promise."""
     start, _ = _line(text, position)
     nearest = text[max(0, start - _CHARACTERS_LOOKED_AT) : start].rpartition(promise)[2]
     return tuple(_WORD.findall(nearest))[-_WORDS_LOOKED_AT:]
@@ -262,22 +266,22 @@ def _words_below(text: str, position: int, promise: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(nearest))[:_WORDS_LOOKED_AT]
 
 
-def _positions(text: str, wanted: str) -> Iterator[int]:
-    position = text.find(wanted)
+def _positions(text: str, part: str) -> Iterator[int]:
+    position = text.find(part)
     while position >= 0:
         yield position
-        position = text.find(wanted, position + len(wanted))
+        position = text.find(part, position + len(part))
 
 
 def _line(text: str, position: int) -> Span:
-    """The line in which the position lies, without its line end; a line end belongs to the line before it."""
+    """Start and end of the line that contains the position. A newline belongs to the line that it ends."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     return start, len(text) if end < 0 else end
 
 
 def _inner(spans: list[Span]) -> list[Span]:
-    """The positions within, not at the start: a promise that itself begins with a backtick or a fence is no talk."""
+    """The spans without their first position, so that a promise that itself begins with a backtick or a fence counts."""
     return [(start + 1, end) for start, end in spans]
 
 
@@ -292,6 +296,6 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def _end_of_cover(spans: list[Span], position: int) -> int | None:
-    """Where the span ends that covers the position, if one does. Spans are in order and apart."""
+    """The end of the span that covers the position; None if no span does. Spans are sorted and do not overlap."""
     index = bisect_right(spans, position, key=lambda span: span[0]) - 1
     return spans[index][1] if index >= 0 and position < spans[index][1] else None

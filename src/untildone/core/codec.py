@@ -1,4 +1,4 @@
-"""Values to JSON and back: frozen dataclasses, enums, tuples, mappings and plain values, by their type hints."""
+"""Converts values to JSON and back by their type hints: frozen dataclasses, enums, tuples, mappings and plain values."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class CodecError(ValueError):
-    """A record does not have the shape that its type asks for."""
+    """A JSON value does not fit its type."""
 
 
 def to_json(value: Any, text: Callable[[str], str] = str) -> Any:
     """The JSON form of a value; mappings and tuples become plain dicts and lists.
 
-    `text` goes over everything that is free text, and over nothing that has a fixed form: names of fields and of enum members.
+    `text` is applied to every free text, but not to the names of fields and enum members.
     """
     if isinstance(value, Enum):
         return _word(value)
@@ -45,7 +45,7 @@ def to_json(value: Any, text: Callable[[str], str] = str) -> Any:
 
 
 def from_json(kind: type[T], data: Any) -> T:
-    """The value of type `kind` that `data` describes. Unknown fields are passed over; missing ones take their default."""
+    """The value of type `kind` in `data`. Unknown fields are ignored; missing fields get their default."""
     decoder: Any = _decoder
     decode: Callable[[Any], T] = decoder(kind)
     return decode(data)
@@ -69,13 +69,13 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 @cache
 def _nested(kind: Any) -> Mapping[str, str]:
-    """The fields of a class that are written inside another field, by name, unless they are empty."""
+    """Fields of a class that JSON holds inside another field: the name of each, with the name of the field around it."""
     nested: Mapping[str, str] = getattr(kind, "WRITTEN_IN", {})
     return nested
 
 
 def _unnested(kind: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a record, with those that were written inside another one beside it again."""
+    """The fields of a JSON object, with nested fields (see `_nested`) moved out of the field around them."""
     for name, holder in _nested(kind).items():
         inside = fields.get(holder)
         if isinstance(inside, dict) and name in inside:
@@ -133,7 +133,7 @@ def _record(kind: Any) -> Callable[[Any], Any]:
 
 
 def _named(decoders: Mapping[str, Callable[[Any], Any]], fields: Mapping[str, Any]) -> CodecError:
-    """Which field does not fit. Found out afterwards: to keep it in mind would cost every record that is sound."""
+    """The error with the name of the field that does not fit. Searched only after a failure, so that valid records stay fast."""
     for name in (each for each in fields if each in decoders):
         try:
             decoders[name](fields[name])
@@ -143,13 +143,13 @@ def _named(decoders: Mapping[str, Callable[[Any], Any]], fields: Mapping[str, An
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """The type of each field. Annotations are texts, and mean what they mean in the module of their class."""
+    """The type of each field. Annotations are strings; they are evaluated in the module of their class."""
     written = {(each.__module__, name): text for each in reversed(kind.__mro__) for name, text in _annotations(each)}
     return {name: eval(text, vars(sys.modules[module])) for (module, name), text in written.items()}
 
 
 def _annotations(kind: Any) -> Iterable[tuple[str, str]]:
-    # What the standard way to ask would import takes longer than all of this.
+    # `inspect.get_annotations` would import modules, which takes longer than all of this.
     own: dict[str, str] = kind.__dict__.get("__annotations__", {})  # noqa: RUF063
     return own.items()
 
@@ -167,7 +167,7 @@ def _member(kind: type[Enum]) -> Callable[[Any], Any]:
 
 
 def _word(member: Enum) -> str:
-    """The word that stands for a member: its value if that is one, else its name."""
+    """The JSON form of an enum member: its value if that is a string, else its name."""
     return str(member.value) if isinstance(member, str) else member.name.lower()
 
 

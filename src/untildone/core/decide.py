@@ -26,17 +26,18 @@ from untildone.core.retries import SESSION_IS_UNUSABLE, needs_new_session
 from untildone.core.value import replace
 
 SAME_AGAIN = 3
-"""So many times in a row the same, with nothing changed, is a stall."""
+"""How many equal answers or equal gate failures in a row, with an unchanged workspace, are a stall."""
 ATTEMPTS = {FailureKind.OVERLOADED: 8}
+"""How often a turn is tried, by kind of failure; other kinds: USUAL_ATTEMPTS."""
 USUAL_ATTEMPTS = 4
 LONGEST_RETRY_DELAY = 60.0
 MOST_CONSULTATIONS = 10
-"""So many answers of other roles in a row, with nothing for the worker to do, lead nowhere."""
+"""How many answers of other roles in a row, without a turn of the worker, are a stall."""
 FIRST_LIMIT_WAIT, LONGEST_LIMIT_WAIT = 60.0, 1800.0
 
 
 def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
-    """The next action of the loop. `gates_of` is asked only when the agent claims to be done."""
+    """The next action of the loop. `gates_of` is called only when the agent claims to be done."""
     if loop.status.ended:
         return Rest(loop.outcome)
     if loop.turn is not None:
@@ -51,14 +52,16 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _question(loop, mode)
     if loop.live_state is not None:
         return _take_in(loop, mode.absorb(loop, loop.live_state))
-    wanted_more = bool(loop.inbox)
-    return _judge(loop, now, mode, gates_of) if loop.claimed and not wanted_more else _go_on(loop, now, mode)
+    if loop.claimed and not loop.inbox:
+        return _judge(loop, now, mode, gates_of)
+    return _go_on(loop, now, mode)
 
 
 def _question(loop: Loop, mode: Mode) -> AwaitPerson:
-    """A turn was cut short for a person: the mode's own menu, if it has one for that; else the plain question."""
-    wish = mode.next(loop) if mode.works_by_hand else None
-    return wish if isinstance(wish, AwaitPerson) else AwaitPerson("Interrupted. What next?", leave=Outcome.INTERRUPTED)
+    """The question after a person interrupted a turn: the mode's own menu, if it has one, else the plain question."""
+    asked = mode.next(loop) if mode.works_by_hand else None
+    plain = AwaitPerson("Interrupted. What next?", leave=Outcome.INTERRUPTED)
+    return asked if isinstance(asked, AwaitPerson) else plain
 
 
 def _rest(outcome: Outcome, reason: str = "") -> Record:
@@ -66,7 +69,7 @@ def _rest(outcome: Outcome, reason: str = "") -> Record:
 
 
 def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesOf) -> Record:
-    """A turn was taken: make sense of what came of it."""
+    """The events that follow from the result of a turn: a failure, a verdict, or an answer that the mode reads."""
     answer = loop.answer
     if answer is None:
         return Record((TurnInterrupted(turn.role, turn.iteration, Interruption.CRASH),))
@@ -75,7 +78,7 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesO
             return _by_hand(loop, turn, answer.failure)
         return Record((_after_failure(loop, turn, answer.failure, now),))
     if turn.role is not Role.WORKER and not answer.text.strip():
-        return Record((_said_nothing(loop, turn, now),))
+        return Record((_empty_answer(loop, turn, now),))
     verdict = _verdict(loop, answer, gates_of) if loop.claimed else None
     if verdict is not None:
         return Record((verdict,))
@@ -85,20 +88,20 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesO
 
 
 def _take_in(loop: Loop, read: AnswerRead) -> Record:
-    """What the mode understood, with what follows from it."""
+    """The mode's reading of an answer, with the change of the budget and the end that follow from it."""
     budget = () if read.max_iterations is None else (BudgetChanged(Limit.ITERATIONS, read.max_iterations),)
     end = (_rested(loop, read.gives_up_as, read.gives_up),) if read.gives_up else ()
     return Record((*budget, read, *end))
 
 
 def _rested(loop: Loop, outcome: Outcome, reason: str) -> Rested:
-    """What a person ordered meanwhile comes first, unless the loop cannot go on at all."""
+    """The loop rests. A person's order to stop or pause decides the outcome, unless the loop has failed."""
     order = loop.stop or loop.pause
     return Rested(outcome if order is None or outcome is Outcome.FAILED else order.outcome, reason)
 
 
 def _by_hand(loop: Loop, turn: Turn, failure: Failure) -> Record:
-    """The agent program cannot be run: a person may do the work and go on."""
+    """The agent program cannot be started: the loop pauses, so that a person can do the work and resume."""
     interrupted = TurnInterrupted(
         turn.role, turn.iteration, Interruption.PERSON if loop.settings.interactive else Interruption.CONTROL
     )
@@ -106,8 +109,8 @@ def _by_hand(loop: Loop, turn: Turn, failure: Failure) -> Record:
     return Record((interrupted,) if loop.settings.interactive else (interrupted, rested))
 
 
-def _said_nothing(loop: Loop, turn: Turn, now: float) -> Event:
-    """A supervisor or instructor who says nothing has not spoken: a failure of the call, never agreement."""
+def _empty_answer(loop: Loop, turn: Turn, now: float) -> Event:
+    """An empty answer of a supervisor or instructor is a failure of the call, never agreement."""
     return _after_failure(loop, turn, Failure(FailureKind.MALFORMED, f"The {turn.role.value} said nothing."), now)
 
 
@@ -125,7 +128,7 @@ def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> Even
 
 
 def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached:
-    """Wait until the time that the agent names; if it names none, ask again ever more seldom."""
+    """The limit lasts until the time that the agent reports. Without such a time, each wait is twice as long as the last."""
     before = loop.limits.get(turn.profile)
     strikes = before.strikes + 1 if before else 1
     backoff = min(LONGEST_LIMIT_WAIT, FIRST_LIMIT_WAIT * 2 ** (strikes - 1))
@@ -134,16 +137,17 @@ def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached
 
 
 def _failure_sentence(turn: Turn, failure: Failure) -> str:
-    # Its many patterns take longer to compile than a whole stop of the hook, and are seldom needed.
+    # Compiling its patterns takes longer than a whole call of the stop hook, and they are seldom needed.
     from untildone.core import failures
 
     tries = f" ({turn.attempt} attempts)" if turn.attempt > 1 else ""
-    told = failure.message.strip().rstrip(".")
-    return f"{turn.role.value.capitalize()} {turn.profile}: {told}{tries}. hint: {failures.hint(failure.kind, turn.profile)}"
+    message = failure.message.strip().rstrip(".")
+    hint = failures.hint(failure.kind, turn.profile)
+    return f"{turn.role.value.capitalize()} {turn.profile}: {message}{tries}. hint: {hint}"
 
 
 def _verdict(loop: Loop, answer: Answer, gates_of: GatesOf) -> GatesRan | None:
-    """The judgement of the gate whose question the supervisor answered: the first one without a result."""
+    """The verdict of the gate whose question the supervisor answered: the first such gate without a result."""
     for asking, step in gate.pending(loop, gates_of(loop.settings)):
         if isinstance(step.need, AskSupervisor):
             return GatesRan((asking.judge(loop, step, answer),))
@@ -151,7 +155,7 @@ def _verdict(loop: Loop, answer: Answer, gates_of: GatesOf) -> GatesRan | None:
 
 
 def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
-    """The agent claims to be done: every gate must agree before that is believed."""
+    """The agent claims to be done: run what gates still need. Without a pending gate the loop rests, or asks the person."""
     pending = gate.pending(loop, gates_of(loop.settings))
     steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor))
     if steps:
@@ -161,26 +165,26 @@ def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         asking, _ = pending[0]
         return _ask(loop, now, asking.ask(loop, None if isinstance(supervisor, Wait) else supervisor))
     outcome = Outcome.VERIFIED if loop.gates else Outcome.CLAIMED
-    if _has_company(loop, mode):
+    if _person_stays(loop, mode):
         return AwaitPerson(f"{outcome.sentence} What next?", leave=outcome)
     return _rest(outcome)
 
 
 def _go_on(loop: Loop, now: float, mode: Mode) -> Action:
-    wish = mode.next(loop)
-    if isinstance(wish, AwaitPerson):
-        return wish
-    return (_more_rounds(loop, wish) if _has_company(loop, mode) else None) or _ask(loop, now, wish)
+    asked = mode.next(loop)
+    if isinstance(asked, AwaitPerson):
+        return asked
+    return (_more_rounds(loop, asked) if _person_stays(loop, mode) else None) or _ask(loop, now, asked)
 
 
-def _has_company(loop: Loop, mode: Mode) -> bool:
-    """Whether a person is there who gives one instruction after the other."""
+def _person_stays(loop: Loop, mode: Mode) -> bool:
+    """Whether a person is present who gives one instruction after the other."""
     return loop.settings.interactive and mode.stays_open
 
 
-def _more_rounds(loop: Loop, wish: Ask) -> AwaitPerson | None:
-    """Where a person is there, used-up rounds are a question to them, not an end."""
-    takes_one = wish.role is Role.WORKER and (loop.retry is None or loop.retry.role is not Role.WORKER)
+def _more_rounds(loop: Loop, ask: Ask) -> AwaitPerson | None:
+    """The question for more rounds, if they are used up and a person is present; None: rounds are left."""
+    takes_one = ask.role is Role.WORKER and (loop.retry is None or loop.retry.role is not Role.WORKER)
     held_back = budgets.used_up(loop.budget, loop.spend, before_worker_turn=takes_one)
     if held_back is None or held_back.limit is not Limit.ITERATIONS:
         return None
@@ -188,20 +192,21 @@ def _more_rounds(loop: Loop, wish: Ask) -> AwaitPerson | None:
     return AwaitPerson(question, leave=Outcome.BUDGET, reason=held_back.used_up_sentence())
 
 
-def _ask(loop: Loop, now: float, wish: Ask) -> Action:
-    worker = wish.role is Role.WORKER
-    retry = loop.retry if loop.retry is not None and loop.retry.role is wish.role else None
+def _ask(loop: Loop, now: float, ask: Ask) -> Action:
+    """Ask the agent, unless the budget, a stall, a retry delay or a usage limit comes first."""
+    worker = ask.role is Role.WORKER
+    retry = loop.retry if loop.retry is not None and loop.retry.role is ask.role else None
     held_back = _budget(loop, before_worker_turn=worker and retry is None)
     held_back = held_back or (_stalled(loop) if worker else _talks_in_circles(loop))
     if held_back is not None:
         return held_back
-    # Further away than any retry waits: the clock was set back since.
+    # A time beyond the longest delay means that the clock was set back since.
     if retry is not None and now < retry.not_before <= now + LONGEST_RETRY_DELAY:
         return Wait(retry.not_before, f"{retry.failure.kind.value}: {retry.failure.message}")
-    agent = _available(loop, wish.role, now)
+    agent = _available(loop, ask.role, now)
     if isinstance(agent, Wait):
         return agent
-    return _turn(loop, wish, agent, attempt=retry.attempt + 1 if retry else 1)
+    return _turn(loop, ask, agent, attempt=retry.attempt + 1 if retry else 1)
 
 
 def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
@@ -215,11 +220,11 @@ def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
 
 
 def _talks_in_circles(loop: Loop) -> Record | None:
-    """Only the worker's turns are iterations: other roles must not talk for ever without giving it something to do."""
+    """A stall of the other roles. Only turns of the worker count against the rounds, so others need a limit of their own."""
     if loop.consultations < MOST_CONSULTATIONS:
         return None
-    told = f"{loop.consultations} answers in a row by other roles, and none gave the worker something to do."
-    return _rest(Outcome.STALLED, told)
+    reason = f"{loop.consultations} answers in a row by other roles, and none gave the worker something to do."
+    return _rest(Outcome.STALLED, reason)
 
 
 def _stalled(loop: Loop) -> Record | None:
@@ -239,7 +244,7 @@ def _stalled(loop: Loop) -> Record | None:
 
 
 def _available(loop: Loop, role: Role, now: float) -> AgentChoice | Wait:
-    """The agent of the role, or its stand-in while it is at its limit, or a wait until one of them may be asked."""
+    """The agent of the role; the fallback agent while that one is at a usage limit; a wait if both are."""
     chosen, fallback = loop.settings.agent_for(role), loop.settings.fallback
     candidates = [chosen] if fallback is None else [chosen, fallback]
     limits = [loop.limits.get(agent.profile) for agent in candidates]
@@ -250,27 +255,27 @@ def _available(loop: Loop, role: Role, now: float) -> AgentChoice | Wait:
     return Wait(first.until, f"limit: {first.message}")
 
 
-def _turn(loop: Loop, wish: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
-    session, session_id = _session(loop, wish, agent)
-    if session is SessionUse.NEW and wish.prompt_if_new:
-        wish = replace(wish, prompt=wish.prompt_if_new)
+def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
+    session, session_id = _session(loop, ask, agent)
+    if session is SessionUse.NEW and ask.prompt_if_new:
+        ask = replace(ask, prompt=ask.prompt_if_new)
     left = None if loop.budget.cost_usd is None else max(0.0, loop.budget.cost_usd - loop.spend.cost_usd)
     return AskAgent(
-        ask=wish,
+        ask=ask,
         agent=agent,
-        iteration=loop.next_iteration if wish.role is Role.WORKER else loop.spend.iterations,
+        iteration=loop.next_iteration if ask.role is Role.WORKER else loop.spend.iterations,
         attempt=attempt,
         session=session,
         session_id=session_id,
-        messages=len(loop.inbox) if wish.hears_person else 0,
+        messages=len(loop.inbox) if ask.hears_person else 0,
         max_cost_usd=left,
     )
 
 
-def _session(loop: Loop, wish: Ask, agent: AgentChoice) -> tuple[SessionUse, str | None]:
-    """What was wished for, as far as the agent can do it and there is something to go on from."""
-    needs = {SessionUse.RESUME: wish.role, SessionUse.FORK: Role.WORKER}
-    if wish.session not in needs or wish.session.value not in agent.abilities or needs_new_session(loop, wish.role):
+def _session(loop: Loop, ask: Ask, agent: AgentChoice) -> tuple[SessionUse, str | None]:
+    """The session use that the mode asked for and the session's id; NEW if the agent cannot do that or has no session."""
+    needs = {SessionUse.RESUME: ask.role, SessionUse.FORK: Role.WORKER}
+    if ask.session not in needs or ask.session.value not in agent.abilities or needs_new_session(loop, ask.role):
         return SessionUse.NEW, None
-    session = loop.session_of(needs[wish.session], agent.profile)
-    return (wish.session, session.session_id) if session else (SessionUse.NEW, None)
+    session = loop.session_of(needs[ask.session], agent.profile)
+    return (ask.session, session.session_id) if session else (SessionUse.NEW, None)

@@ -1,8 +1,8 @@
-"""The errors of untildone: somebody must fix something.
+"""The errors of untildone: something that a person must fix.
 
     UntilDoneError            a sentence (what, where), a hint (what to do), an exit code
     ├── UsageError            what the person typed or configured cannot work            exit 2
-    │   ├── LoopNotFound      no loop, or more than one, has that name
+    │   ├── LoopNotFound      no loop has that id, or an abbreviated id fits more than one
     │   ├── MissingPackage    a package of an extra is not installed
     │   ├── UnknownName       no agent, mode or gate has that name
     │   └── WrongMove         the loop's status does not allow this control
@@ -18,56 +18,68 @@ Expected ends of a loop are not errors: they are an `Outcome`.
 
 
 class UntilDoneError(Exception):
+    """The base of all errors: a sentence that says what is wrong and where, a hint that says what to do, an exit code."""
+
     exit_code = 1
 
     def __init__(self, sentence: str, hint: str = "") -> None:
-        # On one line, whatever it quotes.
+        # One line, even if it quotes a text of several.
         self.sentence = " ".join(sentence.splitlines())
         super().__init__(self.sentence)
         self.hint = hint
 
 
 class UsageError(UntilDoneError):
+    """What the person typed or configured cannot work."""
+
     exit_code = 2
 
 
 class LoopNotFound(UsageError):
-    pass
+    """No loop has that id, or an abbreviated id fits more than one."""
 
 
 class MissingPackage(UsageError):
+    """A package of an extra is not installed."""
+
     def __init__(self, sentence: str, extra: str) -> None:
         command = f"uv tool install '.[{extra}]', or pipx install --force '.[{extra}]'"
         super().__init__(sentence, f"install the extra `{extra}`; in a clone of untildone: {command}")
 
 
 class UnknownName(UsageError):
-    pass
+    """No agent, mode or gate has that name."""
 
 
 class WrongMove(UsageError):
-    pass
+    """The loop's status does not allow this control."""
 
 
 class LoopBusy(UntilDoneError):
+    """Another runner drives this loop."""
+
     exit_code = 2
 
 
 class GroupFull(LoopBusy):
-    pass
+    """The loop's group already has as many running loops as it may have."""
 
 
 class Superseded(LoopBusy):
-    pass
+    """A newer runner holds the lease: this one must stop, and its work does not count."""
 
 
 class AgentMissing(UntilDoneError):
+    """The agent program cannot be found or started."""
+
     exit_code = 6
 
 
 class StoreError(UntilDoneError):
+    """The state cannot be read or written."""
+
     exit_code = 6
 
 
 class DamagedState(StoreError):
-    pass
+    """The state is damaged beyond what journal and backups can repair."""

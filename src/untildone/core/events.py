@@ -1,6 +1,6 @@
-"""What can happen to a loop. The journal is a list of these; `apply` says what each changes.
+"""The events of a loop. The journal is a list of these; `apply` defines what each changes.
 
-Numbers in events are absolute ("iteration 3 started"), never "one more": reading one twice changes nothing.
+Numbers in events are absolute ("iteration 3 started"), never relative ("one more"): applying an event twice changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from untildone.core.model import (
     Role,
     SessionUse,
     Status,
-    TaskChange,
+    SubtaskChange,
     Urgency,
     Usage,
 )
@@ -31,6 +31,8 @@ from untildone.core.value import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class LoopCreated:
+    """The first event of every journal."""
+
     loop_id: str
     title: str
     task: str
@@ -51,7 +53,7 @@ class RunnerLeased:
 @dataclass(frozen=True, slots=True)
 class StartRequested:
     host: Host = Host.NONE
-    """What is to drive the loop; NONE: any host that takes it."""
+    """The host that shall drive the loop; NONE: any host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,9 @@ class PauseRequested:
 @dataclass(frozen=True, slots=True)
 class ResumeRequested:
     skip_wait: bool = False
+    """Whether to try at once although a usage limit or a retry delay is not over."""
     host: Host = Host.NONE
-    """What is to go on with the loop; NONE: the host that drove it last."""
+    """The host that shall drive the loop; NONE: the host that drove it last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class StopRequested:
 
 @dataclass(frozen=True, slots=True)
 class MessageSent:
+    """A person wrote to the loop. Round controls at the start of `text` change the budget, the rest goes to the agent."""
+
     text: str
     source: str = "person"
 
@@ -90,14 +95,14 @@ class BudgetChanged:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSeen:
-    """The workspace before the first turn; later, that it is no longer as the gates judged it."""
+    """The workspace before the first turn. Later: the workspace differs from the one that the gates judged."""
 
     changes: Changes
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """An agent is about to be asked: on disk before anything is spent."""
+    """An agent is about to be started. This is on disk before anything is spent."""
 
     role: Role
     iteration: int
@@ -106,14 +111,14 @@ class TurnStarted:
     session: SessionUse
     prompt: str
     messages: int = 0
-    """How many messages of the inbox the prompt carries."""
+    """How many messages of the inbox the prompt contains."""
     session_id: str | None = None
     label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """The agent told the id of its conversation: written down at once, so that a crash does not lose it."""
+    """The agent reported its session id. Written at once, so that a crash does not lose it."""
 
     role: Role
     profile: str
@@ -127,68 +132,73 @@ class TurnEnded:
     answer: Answer
     seconds: float
     changes: Changes | None = None
+    """The workspace after the turn; None: as it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnInterrupted:
-    """The turn was ended from outside; its iteration stays counted."""
+    """The turn was ended from outside. Its iteration still counts."""
 
     role: Role
     iteration: int
     reason: Interruption
     seconds: float = 0.0
     usage: Usage = Usage()
-    """What the agent told of its use before it was ended."""
+    """What the agent reported of its usage before it was ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRetried:
-    """The turn failed in passing and is asked again inside its iteration."""
+    """The turn failed for a temporary reason and is tried again inside its iteration."""
 
     role: Role
     iteration: int
     attempt: int
     failure: Failure
     not_before: float
+    """Epoch seconds."""
     fresh_session: bool = False
+    """Whether the next attempt starts a new session, because the old one cannot be used any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """An agent profile hit a usage or rate limit. A turn that hit it gives its iteration back."""
+    """An agent profile reached a usage or rate limit. The iteration of the turn that reached it does not count."""
 
     profile: str
     until: float
+    """Epoch seconds."""
     message: str
     strikes: int = 1
+    """How often in a row the profile reached a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRead:
-    """What the mode made of the last answer."""
+    """How the mode read the last answer."""
 
     claimed: bool
     skill_state: Mapping[str, Any] | None = None
-    """The mode's own state from here on; None: as it was."""
+    """The mode's new state; None: unchanged."""
     note: str = ""
-    """Something the person should see."""
-    tasks: tuple[TaskChange, ...] = ()
+    """A line for the person."""
+    tasks: tuple[SubtaskChange, ...] = ()
     gives_up: str = ""
-    """Why the mode sees no way on; the loop comes to rest with this sentence."""
+    """If set, the loop rests with this sentence: the mode has nothing more to ask."""
     gives_up_as: Outcome = Outcome.FAILED
     max_iterations: int | None = None
-    """What a person wrote into the live state file as the most iterations; `decide` makes it a change of the budget."""
+    """The most iterations that a person wrote into the live state file; `decide` changes the budget accordingly."""
     progressed: bool = False
-    """The work went on, whatever the answer looked like: that is no stall."""
+    """Whether the work advanced: then the answer does not count for a stall, even if it equals the last one."""
     keep_checkpoint: bool = False
-    """The host keeps a full copy of the state as of here."""
+    """Whether the host keeps a full copy of the present state."""
     documents: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-    """What the host adds to the loop's documents, by file name: `progress.md`, …"""
+    """Texts that the host appends to the loop's documents, by file name: `progress.md`, …"""
 
 
 @dataclass(frozen=True, slots=True)
 class GateStarted:
-    """A check begins: so that whoever looks at the loop sees what it is busy with."""
+    """A check starts. Written so that views of the loop can show the running command."""
 
     command: str
 
@@ -198,7 +208,7 @@ class GatesRan:
     results: tuple[GateResult, ...]
     seconds: float = 0.0
     seen: str = ""
-    """The fingerprint of the workspace when the checks had run; empty: none did."""
+    """The fingerprint of the workspace after the checks; empty: no check ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +227,10 @@ class Rested:
 
 
 @dataclass(frozen=True, slots=True)
-class TasksChanged:
-    """A person changed the loop's tasks."""
+class SubtasksChanged:
+    """A person changed the loop's subtasks."""
 
-    changes: tuple[TaskChange, ...]
+    changes: tuple[SubtaskChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,22 +240,25 @@ class LoopRenamed:
 
 @dataclass(frozen=True, slots=True)
 class LiveStateSeen:
-    """Somebody, a person or the agent, edited the live state file: this is what it says now, and what it said before."""
+    """A person or the agent edited the live state file."""
 
     text: str
+    """Its new content."""
     before: str = ""
+    """Its content before the edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateRepaired:
-    """Something on disk was damaged; this is what was found and what was done."""
+    """State on disk was damaged and has been repaired."""
 
     detail: str
+    """What was damaged and how it was repaired."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookTriggered:
-    """The agent of a person's own session wants to stop. `stop_hook_active`: the hook had sent it back to work before."""
+    """The agent of a person's own session wants to stop. `stop_hook_active`: the hook blocked its last stop."""
 
     session_id: str
     stop_hook_active: bool = False
@@ -253,10 +266,10 @@ class HookTriggered:
 
 @dataclass(frozen=True, slots=True)
 class SessionRead:
-    """What the agent's own record of a person's session tells of what they asked there: also before the loop began."""
+    """The agent's transcript of a person's own session was read."""
 
     asked: tuple[str, ...]
-    """Everything, in order; what the loop heard itself is among it."""
+    """All prompts of the person in the transcript, in order: also those from before the loop, and those that the loop knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +300,7 @@ Event = (
     | GatesRan
     | BudgetWarned
     | Rested
-    | TasksChanged
+    | SubtasksChanged
     | LoopRenamed
     | LiveStateSeen
     | StateRepaired
@@ -299,7 +312,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the journal."""
+    """One line of the journal: an event, its number and its time (epoch seconds)."""
 
     seq: int
     at: float
@@ -329,7 +342,7 @@ _NAMES: dict[type, str] = {
     GateStarted: "gate_start",
     GatesRan: "gates_ran",
     BudgetWarned: "budget_warning",
-    TasksChanged: "tasks_changed",
+    SubtasksChanged: "tasks_changed",
     LoopRenamed: "loop_renamed",
     LiveStateSeen: "live_state_seen",
     StateRepaired: "state_repaired",
@@ -342,11 +355,11 @@ KINDS: dict[str, type] = {
     **{f"{turn}_{suffix}": kind for kind, suffix in _TURNS.items() for turn in ("iteration", "consultation")},
     **dict.fromkeys(_RESTS.values(), Rested),
 }
-"""Event names on the wire, and the types they stand for."""
+"""The event types by their names in the journal."""
 
 
 def name_of(event: Event) -> str:
-    """The event's name in the journal: the worker's turns are iterations, other roles are consulted."""
+    """The event's name in the journal. Turns of the worker are iterations, turns of other roles are consultations."""
     if isinstance(event, TurnStarted | TurnEnded | TurnInterrupted | TurnRetried):
         turn = "iteration" if event.role is Role.WORKER else "consultation"
         return f"{turn}_{_TURNS[type(event)]}"
@@ -356,6 +369,7 @@ def name_of(event: Event) -> str:
 
 
 def level_of(event: Event) -> str:
+    """The log level of an event: INFO, WARN or ERROR."""
     match event:
         case TurnRetried() | TurnInterrupted() | LimitReached() | BudgetWarned() | StateRepaired():
             return "WARN"

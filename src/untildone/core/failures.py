@@ -1,6 +1,6 @@
-"""Why a turn brought no answer: one table for all agents, read from an HTTP status and the words of the program.
+"""Classifies why a turn failed, from an HTTP status and the message of the program. One table for all agents.
 
-The time at which a limit lifts is read by `untildone.core.reset_times`.
+`untildone.core.reset_times` reads when a limit resets.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _WORDS = tuple(
         (FailureKind.OVERLOADED, _OVERLOADED),
     )
 )
-"""The first kind whose words occur is the kind of a failure that has no telling status."""
+"""If the status does not decide, the kind of a failure is the first one whose pattern matches the message."""
 
 _LIMIT_SENTENCE = re.compile(
     r"""(?ix) ^ (?:\W{0,3}error:\s*)?
@@ -95,7 +95,7 @@ _LIMIT_SENTENCE = re.compile(
     """,
     re.DOTALL,
 )
-"""What a program says in place of an answer. `rest` must then be nothing, a time, or advice: see `_ADVICE`."""
+"""The message of a program that reached a limit, in place of an answer. `rest` must be empty, a time, or match `_ADVICE`."""
 
 _ADVICE = re.compile(
     r"""(?ix) ^ [\s.!,;:|·∙•()\-–—]*
@@ -108,7 +108,7 @@ _LONGEST_SENTENCE = 400
 
 
 def classify(text: str, *, status: int | None, now: float, utc_offset: float = 0.0) -> Failure:
-    """The failure behind a program's words. `utc_offset` (seconds) is for clock times told without a zone."""
+    """The failure that a program's message reports. `utc_offset` (seconds) applies to clock times without a time zone."""
     message = _shortened(text)
     kind = _kind(text, status if status is not None else status_in(text))
     if kind is FailureKind.LIMIT:
@@ -117,31 +117,31 @@ def classify(text: str, *, status: int | None, now: float, utc_offset: float = 0
 
 
 def limit_in_answer(text: str, now: float, utc_offset: float = 0.0) -> Failure | None:
-    """The limit that an answer, which looks like a success, in truth tells of. A text *about* limits is none."""
-    told = text.strip()
-    if not told or len(told) > _LONGEST_SENTENCE or "`" in told or "</" in told:
+    """The limit that a seemingly successful answer reports; None for any other answer, also for a text about limits."""
+    message = text.strip()
+    if not message or len(message) > _LONGEST_SENTENCE or "`" in message or "</" in message:
         return None
-    sentence = _LIMIT_SENTENCE.match(told)
+    sentence = _LIMIT_SENTENCE.match(message)
     if sentence is None or not _ADVICE.match(sentence["rest"]):
         return None
-    return Failure(FailureKind.LIMIT, _shortened(told), reset_time(told, now, utc_offset))
+    return Failure(FailureKind.LIMIT, _shortened(message), reset_time(message, now, utc_offset))
 
 
 def limit_as_last_word(complaints: str, now: float, utc_offset: float = 0.0) -> Failure | None:
-    """The limit that a program's complaints end in, with the advice that may follow it. One that anything else followed was got over."""
+    """The limit at the end of a program's error output, before optional advice. Text after a limit means that work went on."""
     lines = [line for line in complaints.splitlines() if line.strip()]
     begin = next((place for place in reversed(range(len(lines))) if not _ADVICE.match(lines[place])), 0)
     return limit_in_answer("\n".join(lines[begin:]), now, utc_offset)
 
 
 def status_in(text: str) -> int | None:
-    """The HTTP error status that a message mentions, if one."""
-    found = _STATUS.search(text)
-    return int(next(group for group in found.groups() if group)) if found else None
+    """The HTTP error status in a message; None: it contains none."""
+    match = _STATUS.search(text)
+    return int(next(group for group in match.groups() if group)) if match else None
 
 
 def hint(kind: FailureKind, program: str) -> str:
-    """What a person can do about it, in one line."""
+    """What a person can do about a failure, in one line."""
     match kind:
         case FailureKind.LIMIT:
             return f"wait until the limit of {program} lifts, or name another agent with --fallback-agent"
@@ -179,10 +179,10 @@ def _kind(text: str, status: int | None) -> FailureKind:
 
 
 def plain(text: str) -> str:
-    """Without what colours a terminal."""
+    """The text without terminal escape sequences and control characters."""
     return _ESCAPE.sub("", text)
 
 
 def _shortened(text: str) -> str:
-    told = " ".join(plain(text).split())
-    return told if len(told) <= LONGEST_MESSAGE else told[: LONGEST_MESSAGE - 1] + "…"
+    message = " ".join(plain(text).split())
+    return message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…"

@@ -1,4 +1,4 @@
-"""What a gate is: it says what it needs done, judges what came back, and words what the agent is told.
+"""The `Gate` protocol: a gate declares the steps it needs, judges their results, and words a failure for the agent.
 
 A gate is pure. The engine runs commands and asks agents; `decide` orders the steps: facts and commands first, questions last.
 """
@@ -26,7 +26,7 @@ class CommandEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommandRan:
-    """What a `RunCommand` step brought back."""
+    """The result of a `RunCommand` step."""
 
     end: CommandEnd
     exit_code: int | None = None
@@ -45,7 +45,7 @@ class CommandRan:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """What an `InspectWorkspace` step brought back."""
+    """The result of an `InspectWorkspace` step."""
 
     before: Changes
     """The workspace when the loop began."""
@@ -54,7 +54,7 @@ class WorkspaceFacts:
 
 
 Finding = CommandRan | WorkspaceFacts | Answer
-"""What a step brought back; an `AskSupervisor` step brings back the supervisor's answer."""
+"""The result of a step; that of an `AskSupervisor` step is the supervisor's answer."""
 
 
 class Gate(Protocol):
@@ -62,24 +62,24 @@ class Gate(Protocol):
     """Its name in settings, journal, receipt and API."""
 
     def steps(self, loop: Loop) -> tuple[GateStep, ...]:
-        """What this gate needs done before a claim of the loop is believed; empty: the loop does not use this gate."""
+        """The steps that this gate needs to judge a claim of the loop; empty: the loop does not use this gate."""
 
     def ask(self, loop: Loop, supervisor: AgentChoice | None) -> Ask:
         """The question of an `AskSupervisor` step. `supervisor` is None if every candidate is at a usage limit."""
 
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
-        """The verdict on what a step brought back."""
+        """The verdict on the result of a step."""
 
     def headline(self, reason: str, command: str) -> str:
         """One sentence for the agent about a step that failed."""
 
 
 GatesOf = Callable[[LoopSettings], tuple[Gate, ...]]
-"""Gives the gates that the settings of a loop can use. The stepper passes it to `decide`, which never judges without it."""
+"""Returns the gates that the settings of a loop can use. The stepper passes it to `decide`."""
 
 
 class PlainGate:
-    """What most gates share: they ask no supervisor, and a failure is worded by their name."""
+    """Defaults that most gates share: no question to a supervisor, and a headline with the gate's name."""
 
     name = ""
 
@@ -91,7 +91,7 @@ class PlainGate:
 
 
 def pending(loop: Loop, gates: tuple[Gate, ...]) -> tuple[tuple[Gate, GateStep], ...]:
-    """The steps without a result for the present claim: facts first, then commands, questions last."""
+    """The steps without a result for the present claim: facts of the workspace first, then commands, questions last."""
     known = {(result.gate, result.command) for result in loop.gates}
     steps = [(gate, step) for gate in gates for step in gate.steps(loop)]
     left = [(gate, step) for gate, step in steps if (step.gate, step.command) not in known]

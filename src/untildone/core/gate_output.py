@@ -1,4 +1,4 @@
-"""The output of gates as text: as people see it, and as a signature that tells whether two failures are the same."""
+"""The output of gates as text: for people, and as a signature by which equal failures are recognised."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ANSI = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
 
 
 def plain_line(line: str) -> str:
-    """The line as a terminal shows it: without colours, and only what the last carriage return left standing."""
+    """The line as a terminal shows it: without colours, and only the part after the last carriage return."""
     without_colours = re.sub(_ANSI, "", line) if "\x1b" in line else line
     return without_colours.rstrip().rsplit("\r", 1)[-1]
 

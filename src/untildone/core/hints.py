@@ -1,6 +1,6 @@
 """Names of `typing` for code that also runs in the stop hook, where importing `typing` would take longer than the work.
 
-A program that has imported it anyway gets the names themselves. To type checkers, they are never anything else.
+If another module has already imported `typing`, the real names are used. Type checkers always see the real ones.
 """
 
 from __future__ import annotations
@@ -32,4 +32,4 @@ else:
         return name
 
     def assert_never(value):
-        raise AssertionError(f"this should never have come here: {value!r}")
+        raise AssertionError(f"a value that no case handles: {value!r}")

@@ -52,7 +52,7 @@ class HookEvent:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the hook answers. An empty one lets the agent do what it wanted to do."""
+    """What the hook answers. An empty reply allows the stop or the prompt."""
 
     block_reason: str = ""
     """If set, the agent may not stop, or the prompt is not submitted. The agent gets this text instead."""

@@ -1,4 +1,4 @@
-"""The hook in an agent's settings, and the hook for one run of an agent that untildone wraps."""
+"""How the hook gets into an agent's settings, and into a single run of an agent under `untildone wrap`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value that the hook needs beside its own entries. A value that the person has set stays."""
+    """A value in the agent's settings that the hook needs beside its own entries. A value that the person has set stays."""
 
     path: tuple[str, ...]
     value: str
     warning: str
-    """What follows from another value, as the end of a sentence."""
+    """The consequence of another value, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """What the agent is started with."""
+    """What the agent is started with, so that it calls the hook."""
 
     arguments: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class HookSetup(Protocol):
 
     settings: tuple[Setting, ...]
     hint: str
-    """What the person should know after the installation; may be empty."""
+    """A note for the person after the installation; may be empty."""
 
     def location(self, folder: Path, home: Path, environment: Mapping[str, str], *, for_person: bool) -> Location:
         """The settings of the project in `folder`, or those of the person."""

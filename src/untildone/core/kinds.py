@@ -1,4 +1,4 @@
-"""Kinds that journals, checkpoints and the API name in a word. Each value is that word."""
+"""Enums whose values are words in journals, checkpoints and the API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Interruption(StrEnum):
     CONTROL = "control"
     """A person paused or stopped the loop."""
     PERSON = "person"
-    """A person interrupted the turn to say something; the loop waits for that."""
+    """A person interrupted the turn to write a message; the loop waits for it."""
     TIMEOUT = "timeout"
     """The turn took longer than one iteration may take."""
     BUDGET = "budget"

@@ -1,4 +1,4 @@
-"""What a budget can limit: one row per limit says how it is counted, bounded, shown and changed.
+"""The limits of a budget: one row per limit defines how it is counted, bounded, shown and changed.
 
 Budget arithmetic, settings, flags, API, menus and the dashboard read these rows. A new limit is a row here, a field of `Budget`
 (and of `Spend` and `Usage`, if the agent reports it) in `core.model`, and a setting.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from untildone.core.model import Budget, Spend, Usage
 
 MOST = 10**12
-"""No amount in a journal is larger, and no amount that a person or a program names, unless its row says less."""
+"""The largest amount that journals, settings, flags and the API accept. A row may have a smaller bound."""
 
 
 def duration(seconds: float) -> str:
@@ -54,7 +54,7 @@ class Row:
     change_metavar: str
     change_help: str | None = None
     api_help: str | None = None
-    """What the API calls its unit, where its name does not say that."""
+    """Its unit in the documentation of the API, if its name does not say that."""
     most: int = MOST
     """The largest limit that settings, flags and the API accept."""
     whole: bool = False
@@ -62,11 +62,11 @@ class Row:
     unlimited: bool = False
     """Whether its flag for new loops takes `none`, because there is a limit if the flag is left out."""
     used: Callable[[Spend], float] | None = None
-    """How much a loop has used; None: it limits each turn, not the whole loop."""
+    """Computes how much a loop has used; None: the limit is one of each turn, not of the whole loop."""
     reported: bool = False
     """Whether agents report it: `Usage` and `Spend` have it under the name of `field`."""
     total: str = ""
-    """Its name beside what a loop has used of it."""
+    """Its label beside the used amount."""
     plot: str = ""
     """The title of its plot by round; empty: there is none."""
     hint: str = ""
@@ -191,11 +191,11 @@ _ROWS = {
 }
 
 REPORTED = tuple(limit for limit in Limit if limit.row.reported)
-"""What agents report of each turn."""
+"""The limits whose use agents report for each turn."""
 
 
 def reported(usage: Usage | Spend) -> Iterator[tuple[Limit, float]]:
-    """What an agent reported, as far as it did."""
+    """The amounts that an agent reported, by limit."""
     for limit in REPORTED:
         amount: float | None = getattr(usage, limit.row.field)
         if amount is not None:
@@ -203,5 +203,5 @@ def reported(usage: Usage | Spend) -> Iterator[tuple[Limit, float]]:
 
 
 def shown(usage: Usage | Spend) -> list[str]:
-    """What an agent reported, for people: `$0.0120`, `1,200 tokens`. Nothing of which nothing was used."""
+    """The amounts above zero that an agent reported, for people: `$0.0120`, `1,200 tokens`."""
     return [limit.row.show(amount) for limit, amount in reported(usage) if amount]

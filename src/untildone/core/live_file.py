@@ -1,4 +1,4 @@
-"""The names of the live state file, which a mode may keep up to date in the workspace. All modes share the one file."""
+"""The names of the live state file in the workspace. A mode may keep it up to date; all modes use the same name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEPT_AS = f"{STEM}.state.md"
 
 
 def own_name(loop_id: str) -> str:
-    """The name of a loop's file where another loop of the same folder has the usual name."""
+    """The name of a loop's file if another loop in the same folder has the usual name."""
     return f"{STEM}.{loop_id.rpartition('-')[2]}{ENDING}"
 
 

@@ -1,4 +1,4 @@
-"""`Loop`: the whole state of one durable run of a task, as one frozen value."""
+"""`Loop`: the whole state of the work on one task, as one frozen value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from untildone.core.model import (
     SessionUse,
     Spend,
     Status,
-    Task,
+    Subtask,
     Urgency,
 )
 from untildone.core.value import dataclass, field
@@ -29,7 +29,7 @@ from untildone.core.value import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An agent was asked and has not been understood yet."""
+    """The present turn: an agent was asked, and its answer is not there yet or has not been read."""
 
     role: Role
     iteration: int
@@ -38,14 +38,14 @@ class Turn:
     session: SessionUse
     started_at: float
     messages: tuple[str, ...] = ()
-    """What the person said that went into this prompt; it returns to the inbox if the turn comes to nothing."""
+    """The person's messages in this prompt. They return to the inbox if the turn fails or is interrupted."""
     label: str = ""
-    """What the turn is for, in a word: an action, a phase."""
+    """The purpose of the turn in one word: an action, a phase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The same iteration is to be asked again, not before a time."""
+    """The turn failed and will be tried again, not before a time."""
 
     role: Role
     iteration: int
@@ -56,7 +56,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class RunningGate:
-    """A check that began and has not spoken yet; if nobody drives the loop any more, it never will."""
+    """A check that has started and has no result yet. If the runner has died, there will be none."""
 
     command: str
     started_at: float
@@ -64,7 +64,7 @@ class RunningGate:
 
 @dataclass(frozen=True, slots=True)
 class UsageLimit:
-    """An agent profile may not be asked before a time."""
+    """An agent profile has reached a usage limit and must not be asked before a time."""
 
     until: float
     message: str
@@ -76,21 +76,26 @@ class Stall:
     """How often in a row the worker changed nothing and gave the same answer, or failed the same check."""
 
     answer: str = ""
+    """A hash of the last answer."""
     answers: int = 0
     check: str = ""
+    """The signature of the last failed gates."""
     checks: int = 0
     unchanged: bool = False
+    """Whether the last turn of the worker left the workspace as it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class PauseOrder:
+    """A person's order to pause or stop the loop."""
+
     urgency: Urgency
     outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Who drives the loop."""
+    """The process that drives the loop, and the token of its lease."""
 
     token: str
     pid: int
@@ -99,9 +104,12 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
+    """The state of a loop. The names of the fields are those of the checkpoint."""
+
     loop_id: str
     title: str
     description: str
+    """The task as the person wrote it."""
     settings: LoopSettings
     budget: Budget
     created_at: float
@@ -119,53 +127,54 @@ class Loop:
     limits: Mapping[str, UsageLimit] = field(default_factory=lambda: EMPTY)
     """By agent profile."""
     tries_limits: bool = False
-    """Whether the next turn is to be tried whatever is known of limits: a person wants that."""
+    """Whether the next turn starts although a usage limit is known: a person resumed the loop without waiting."""
     answer: Answer | None = None
-    """What the turn came to, until it has been read."""
+    """The answer of the present turn, until the mode has read it."""
     last_answer: str = ""
     """The end of the worker's last answer."""
     claimed: bool = False
-    """The agent claims to be done, and the gates have not all spoken."""
+    """Whether the agent claims to be done and no gate has failed for this claim."""
     gates: tuple[GateResult, ...] = ()
-    """What the gates said: of the present claim so far, or of the last one that failed."""
+    """The results for the present claim so far, or for the last claim that failed."""
     checked: str = ""
-    """The fingerprint of the workspace when the checks among them had run."""
+    """The fingerprint of the workspace after the checks among `gates`; empty: no check ran."""
     gate: RunningGate | None = None
     start: Changes = Changes()
-    """The workspace as the loop found it."""
+    """The workspace before the first turn."""
     changes: Changes = Changes()
     """The workspace after the last turn."""
     stall: Stall = Stall()
     pause: PauseOrder | None = None
     stop: PauseOrder | None = None
     inbox: tuple[str, ...] = ()
-    """What the person said that no prompt has carried yet."""
+    """Messages of the person that no prompt has contained yet."""
     asked: tuple[str, ...] = ()
-    """Everything the person asked of this loop so far, in their own words."""
+    """The task and all messages of the person to this loop."""
     asked_in_session: tuple[str, ...] = ()
-    """What the person asked in their own session, before the loop began as well, when its record was last read."""
+    """All prompts of the person in their own session, also from before the loop, as of the last read of its transcript."""
     asked_by_then: int = 0
-    """So many of `asked` are among them."""
-    tasks: tuple[Task, ...] = ()
+    """How many entries of `asked` are already contained in `asked_in_session`."""
+    tasks: tuple[Subtask, ...] = ()
+    """The subtasks, in their order."""
     live_state: str | None = None
-    """What somebody wrote into the live state file, until the mode has read it."""
+    """The edited content of the live state file; None: there is no edit that the mode has not read."""
     live_before: str = ""
-    """What the file had said before that."""
+    """Its content before the edit."""
     live_in_turn: bool = False
-    """An agent was at work meanwhile: it may have been the agent who wrote it."""
+    """Whether an agent was at work at the time of the edit, and so may have made it."""
     consultations: int = 0
-    """How often other roles have answered since the worker's last turn, or the person's last word."""
+    """How many answers other roles gave since the worker's last turn or the person's last message."""
     asks_person: bool = False
-    """The person interrupted a turn to say something: nothing goes on until they did."""
+    """Whether the person interrupted a turn to write a message: the loop waits for the message."""
     agent_version: str = ""
     runner: Runner | None = None
     host: Host = Host.NONE
-    """What drives the loop, drove it last, or is to drive it."""
+    """The host that drives the loop, drove it last, or shall drive it."""
     skill_state: Mapping[str, Any] | None = None
-    """The mode's own part."""
+    """The state of the mode. Only the mode reads it."""
 
     def session_of(self, role: Role, profile: str) -> Session | None:
-        """The session that can be gone on with: a loop that came from another machine has left it there."""
+        """The session of a role that this runner can resume; None: there is none, or it is on another machine of the cluster."""
         session = self.sessions.get(session_key(role, profile))
         return None if session is not None and self._left_behind(session) else session
 
@@ -176,12 +185,12 @@ class Loop:
 
     @property
     def everything_asked(self) -> tuple[str, ...]:
-        """Everything the person asked so far, in their own words, wherever they said it."""
+        """Everything the person asked, in their own words: in their own session and by messages to the loop."""
         return (*self.asked_in_session, *self.asked[self.asked_by_then :])
 
     @property
     def next_iteration(self) -> int:
-        """The number of the worker's next turn: the same again if the last one is to be retried."""
+        """The number of the worker's next turn; the number of the last turn if that one is to be retried."""
         if self.retry is not None and self.retry.role is Role.WORKER:
             return self.retry.iteration
         return self.spend.iterations + 1
@@ -192,22 +201,23 @@ class Loop:
 
     @property
     def last_seen(self) -> str:
-        """The fingerprint of the workspace as it was when last looked at: what the gates said holds only of that."""
+        """The fingerprint of the workspace that the gate results are about: after the checks, else after the last turn."""
         return self.checked or self.changes.fingerprint
 
     @property
     def works_in_session(self) -> bool:
-        """Whether a person's own session has it: the end of a turn is told by the stop hook, what comes next by the person."""
+        """Whether the loop is at work in a person's own session: the stop hook reports the end of its turns."""
         in_session = self.status is Status.RUNNING and self.host is Host.HOOK
         return in_session and (self.turn is not None or self.settings.interactive)
 
     @property
     def interrupts_now(self) -> bool:
-        """Whether a person wants the running turn ended at once."""
+        """Whether a person ordered a pause or stop that ends the running turn at once."""
         return any(order is not None and order.urgency is Urgency.NOW for order in (self.pause, self.stop))
 
 
 def session_key(role: Role, profile: str) -> str:
+    """The key of `Loop.sessions`."""
     return f"{role.value}:{profile}"
 
 

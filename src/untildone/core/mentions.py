@@ -1,7 +1,7 @@
-"""Mentions: a sentence that speaks of the promise without making it.
+"""Mentions of the promise: sentences that announce, quote or deny the promise do not count as making it.
 
-Who will say it, would say it, was told to say it or cannot say it yet has not said it. English, and the shortest Chinese
-ways to deny. What stands alone on its line is no mention, unless the line above makes it depend on something, or denies it.
+English, and the shortest Chinese negations. A promise alone on its line is no mention, unless the line above makes it
+conditional or denies it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "�
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compiled when first needed: the stop hook imports this and seldom needs one."""
+    """Compiles a pattern when it is first needed: the stop hook imports this module and seldom needs one."""
     return re.compile(text, re.IGNORECASE)
 
 
 def is_mention(before: str, after: str) -> bool:
-    """Whether a sentence with these words before and after the promise only speaks of it."""
+    """Whether a sentence with these words before and after the promise only mentions it."""
     if not _pattern(r"\w").search(before + after):
         return after.lstrip().startswith("?")
     if before and after and _QUOTES.get(before[-1]) == after[0]:
@@ -52,5 +52,5 @@ def is_mention(before: str, after: str) -> bool:
 
 
 def holds_back(above: str) -> bool:
-    """Whether a line that announces the promise below it does so for another time: "I will print:" by itself is followed by it now."""
+    """Whether a line above the promise makes it conditional or denies it. "I will print:" alone does not: the promise follows."""
     return bool(_pattern(_HELD_BACK).search(above))

@@ -1,4 +1,4 @@
-"""What a mode is: it chooses the next prompt and reads the answers. Budget and gates are not its business."""
+"""The `Mode` protocol: a mode chooses the next prompt and reads the answers. Budget and gates belong to `decide`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LimitChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FromFiles:
-    """What the files of a workspace say about a new loop; None: nothing."""
+    """Settings for a new loop from files of the workspace; None: the files do not set that."""
 
     options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     """Options of the mode, as the journal keeps them."""
@@ -53,15 +53,15 @@ class Mode(Protocol):
     reviewed: bool
     """Whether a supervisor reviews every claim by default."""
     claims_by_promise: bool
-    """Whether the agent claims the end with the promise of the settings."""
+    """Whether the agent claims to be done with the promise of the settings."""
     leader: Role
     """The role whose turn begins a round."""
     works_by_hand: bool
-    """Whether a person can go on where the agent program cannot be run: the loop pauses instead of failing."""
+    """Whether a person can do the work if the agent program cannot be started: the loop pauses instead of failing."""
     works_with_person: bool
     """Whether a loop that is started at a terminal usually asks the person and has no limit of rounds."""
     stays_open: bool
-    """Whether, with a person there, the loop waits for their next instruction after one is done."""
+    """Whether the loop waits for the person's next instruction after one is done, if a person is present."""
     hands_back: bool
     """Whether the person goes on in the worker's session once the loop is done."""
     runs_in_session: bool
@@ -73,31 +73,31 @@ class Mode(Protocol):
         """The mode's own options of a loop, as a typed value."""
 
     def from_files(self, texts: Mapping[str, str]) -> FromFiles:
-        """What the files that match `files` say, by path. Raises UsageError for a file that cannot be read as documented."""
+        """The settings in the files that match `files`; `texts` is their content by path. Raises UsageError for a malformed file."""
 
     def next(self, loop: Loop) -> Ask | AwaitPerson:
-        """What to ask next."""
+        """The next question to an agent or to the person."""
 
     def prompt_in_session(self, loop: Loop, ask: Ask) -> str:
         """The prompt of `ask` for the agent of a person's own session, which the stop hook sends back to work."""
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
-        """What a successful answer of that role means: whether it is a claim, and the mode's new state."""
+        """Reads a successful answer of a role: whether it is a claim, and the mode's new state."""
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:
-        """What an edit of the live state file means that was made while no agent was at work."""
+        """Reads an edit of the live state file that was made while no agent was at work."""
 
     def live_state(self, loop: Loop) -> str | None:
         """The text of the live state file; None: this mode has no such file."""
 
     def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
-        """The mode's state as far as the loop's documents tell it, for a loop whose own state was lost."""
+        """The mode's state restored from the loop's documents, for a loop whose state was lost; None: that is not possible."""
 
     def variant(self, loop: Loop) -> str:
-        """Which variant of the mode the loop follows, in a few words; empty: there is only one."""
+        """The variant of the mode that the loop follows, in a few words; empty: there is only one."""
 
     def pending(self, loop: Loop) -> str:
-        """What comes next, in a few words; empty: the mode cannot say."""
+        """What comes next, in a few words; empty: unknown."""
 
 
 class PlainMode:

@@ -1,4 +1,4 @@
-"""The values a loop is made of. All are frozen; `apply` makes new ones."""
+"""The values that a loop consists of. All are frozen; `apply` makes new ones."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Role(StrEnum):
+    """What an agent is asked as: the worker does the work, the instructor writes instructions, the supervisor reviews."""
+
     WORKER = "worker"
     INSTRUCTOR = "instructor"
     SUPERVISOR = "supervisor"
@@ -58,7 +60,7 @@ class Context(StrEnum):
 
 
 class Permissions(StrEnum):
-    """How freely an unattended agent may act. `work`: everything it needs; `edit`: files but no free shell; `read`: look only."""
+    """What an unattended agent may do. `work`: everything; `edit`: change files, but use no free shell; `read`: read only."""
 
     WORK = "work"
     EDIT = "edit"
@@ -66,7 +68,7 @@ class Permissions(StrEnum):
 
 
 class SessionUse(StrEnum):
-    """What an ask does with the agent's own conversation."""
+    """Whether a turn starts a new session of the agent, resumes one, or forks one."""
 
     NEW = "new"
     RESUME = "resume"
@@ -74,7 +76,7 @@ class SessionUse(StrEnum):
 
 
 class FailureKind(StrEnum):
-    """Why a turn brought no answer: one table for all agents."""
+    """Why a turn failed. The same kinds for all agents."""
 
     LIMIT = "limit"
     AUTH = "auth"
@@ -87,14 +89,14 @@ class FailureKind(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-class TaskStatus(StrEnum):
+class SubtaskStatus(StrEnum):
     PENDING = "pending"
     COMPLETED = "completed"
     FAILED = "failed"
 
 
 class Urgency(StrEnum):
-    """When a pause or a stop acts."""
+    """When a pause or a stop takes effect."""
 
     AFTER_ITERATION = "after_iteration"
     NOW = "now"
@@ -105,22 +107,22 @@ class Failure:
     kind: FailureKind
     message: str
     reset_at: float | None = None
-    """When a limit lifts (epoch seconds), if the agent told."""
+    """When a usage limit resets (epoch seconds); None: the agent did not report it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an agent reports of one of its runs. None: it does not report that."""
+    """What an agent reports about one run. None: it does not report that amount."""
 
     cost_usd: float | None = None
     tokens: int | None = None
 
     def plus(self, other: Usage) -> Usage:
-        """Both together. What only one of them reports counts as that."""
+        """The sum of both. An amount that only one of them reports counts as is."""
         return Usage(*(_sum(getattr(self, name), getattr(other, name)) for name in Usage.__match_args__))
 
     def since(self, before: Usage) -> Usage:
-        """What totals grew by since `before`. A total that is smaller now was counted anew."""
+        """The growth of totals since `before`. A total that is smaller than before was reset and counts as a whole."""
         return Usage(*(_growth(getattr(self, name), getattr(before, name)) for name in Usage.__match_args__))
 
 
@@ -135,7 +137,7 @@ def _growth(total: float | None, before: float | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """What a loop has used so far: with the names of `Usage`, as far as agents report it."""
+    """What a loop has used so far. Amounts that agents report have the names of `Usage`."""
 
     iterations: int = 0
     seconds: float = 0.0
@@ -143,14 +145,14 @@ class Spend:
     tokens: int = 0
 
     def plus(self, seconds: float, usage: Usage) -> Spend:
-        """With a turn of so many seconds."""
+        """The spend with one more turn."""
         reported = {name: getattr(self, name) + (getattr(usage, name) or 0) for name in Usage.__match_args__}
         return replace(self, seconds=self.seconds + seconds, **reported)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a loop may use. None: no limit."""
+    """The limits of a loop. None: no limit."""
 
     iterations: int | None = None
     minutes: float | None = None
@@ -161,7 +163,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class AgentChoice:
-    """Which agent acts in a role. `env` of a profile is looked up by name when it runs: secrets stay out of the journal."""
+    """The agent of a role. The `env` of its profile is looked up when it runs, so that secrets stay out of the journal."""
 
     profile: str
     agent: str
@@ -170,12 +172,12 @@ class AgentChoice:
     command: str | None = None
     permissions: Permissions = Permissions.WORK
     abilities: tuple[str, ...] = ()
-    """The names of what the program can do (`resume`, `fork`, …), as it was when the loop was created."""
+    """The names of the agent's capabilities (`resume`, `fork`, …) when the loop was created."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSettings:
-    """What was chosen when the loop was created."""
+    """The settings of a loop, fixed when it is created."""
 
     mode: str
     worker: AgentChoice
@@ -197,48 +199,48 @@ class LoopSettings:
     worktree: bool = False
     commit: bool = False
     remote: str | None = None
-    """The git remote that the work is fetched from and published to, for a loop that may go from machine to machine."""
+    """The git remote of a loop on a cluster: each machine fetches the work from it and publishes it there."""
     branch: str | None = None
-    """The branch there; None: one of the loop's own."""
+    """The branch on the remote; None: a branch named after the loop."""
     group: str | None = None
-    """Loops of one group share a total."""
+    """The group whose loops share a cost limit."""
     retry_delay: float = 2.0
-    """Seconds before the first retry of a turn that failed in passing; each further one waits twice as long."""
+    """Seconds before the first retry of a failed turn. Each further retry waits twice as long."""
     warn_from: int | None = None
     """The iteration from which the person is warned, if not at three quarters of the budget."""
     supervisor_prompt: str = ""
-    """What the supervisor is asked to look at; empty: nothing in particular."""
+    """What the supervisor shall pay attention to; empty: the default."""
     hook_session: str = ""
-    """The id of the person's own agent session that the loop was begun in; empty: it was begun elsewhere."""
+    """The id of the person's own agent session in which the loop was created; empty: it was created elsewhere."""
     options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
-    """The options of the mode, as they are written in the journal. Only the mode reads them, as its own typed value."""
+    """The options of the mode in the form of the journal. Only the mode reads them, as its own typed value."""
 
     WRITTEN_IN = MappingProxyType({"supervisor_prompt": "options", "hook_session": "options"})
     """Fields that the journal keeps inside another one; see `core.codec`."""
 
     def agent_for(self, role: Role) -> AgentChoice:
-        """The agent of a role: the worker's, if no other was chosen."""
+        """The agent of a role; the worker's if the settings name none."""
         chosen = {Role.INSTRUCTOR: self.instructor, Role.SUPERVISOR: self.supervisor}.get(role)
         return chosen or self.worker
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One item of work that a loop keeps track of: a develop task, a subtask."""
+class Subtask:
+    """One piece of the task, in the modes `workflow` and `phases`. Files and the API call the list `tasks`."""
 
     task_id: str
     text: str
-    status: TaskStatus = TaskStatus.PENDING
+    status: SubtaskStatus = SubtaskStatus.PENDING
     depends_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TaskChange:
-    """One change of one task; None leaves a part as it is. A task that is not there yet is added, at `position` or last."""
+class SubtaskChange:
+    """One change of one subtask. None leaves a part as it is. An unknown id adds a subtask, at `position` or at the end."""
 
     task_id: str
     text: str | None = None
-    status: TaskStatus | None = None
+    status: SubtaskStatus | None = None
     depends_on: tuple[str, ...] | None = None
     position: int | None = None
     remove: bool = False
@@ -246,21 +248,24 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An agent's conversation, and what its cumulative totals stood at after the last turn."""
+    """The conversation that an agent keeps between turns."""
 
     session_id: str
     total: Usage = Usage()
+    """The cumulative totals that the agent reported after the last turn."""
     machine: str = ""
-    """Where the agent keeps it; empty: not known."""
+    """The machine on which the agent keeps it; empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What the workspace looked like after a turn. `fingerprint` is equal exactly when nothing changed."""
+    """The state of the workspace at one moment. Two fingerprints are equal exactly if nothing changed in between."""
 
     fingerprint: str = ""
     head: str | None = None
+    """The person's last commit."""
     tree: str | None = None
+    """The snapshot, as a git tree."""
     files: int = 0
     insertions: int = 0
     deletions: int = 0
@@ -268,15 +273,17 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a turn of an agent came to."""
+    """The result of one turn of an agent."""
 
     text: str = ""
     session_id: str | None = None
     usage: Usage = Usage()
     session_total: Usage | None = None
-    """Cumulative totals of the session, from agents that tell only these."""
+    """Cumulative totals of the session, for an agent that reports only these."""
     failure: Failure | None = None
+    """Why there is no answer; None: there is one."""
     denials: tuple[str, ...] = ()
+    """Tool calls that the agent was not permitted."""
     exit_code: int | None = None
     agent_version: str | None = None
     model: str | None = None
@@ -284,7 +291,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """One gate's word on a claim."""
+    """The verdict of one step of a gate on a claim."""
 
     gate: str
     """The gate's name, such as `check`."""
@@ -299,5 +306,5 @@ class GateResult:
 
     @property
     def said(self) -> str:
-        """What the supervisor said, word for word; empty for a gate that ran a command."""
+        """The supervisor's answer, word for word; empty for a gate that ran a command."""
         return "" if self.command else self.tail

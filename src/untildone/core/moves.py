@@ -1,4 +1,4 @@
-"""Which control a loop's status allows. The same control twice is allowed; one that makes no sense raises WrongMove."""
+"""Which controls a loop's status allows. Repeating a control is allowed; an impossible control raises WrongMove."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from untildone.core.model import Outcome, Status
 
 
 class Control(StrEnum):
-    """What a person can ask of a loop."""
+    """The controls of a loop."""
 
     START = "start"
     PAUSE = "pause"
@@ -35,9 +35,9 @@ _ALLOWED = {
     Control.DELETE: {Status.COMPLETED, Status.FAILED},
 }
 _AGAIN = {Control.STOP: (Outcome.STOPPED, Outcome.ABANDONED)}
-"""Controls that a loop accepts again after it obeyed them."""
+"""Controls that an ended loop still accepts, by the outcome that they led to."""
 _IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY)
-"""Controls that a loop which is being stopped would never obey."""
+"""Controls that have no effect on a loop that is being stopped."""
 _HINTS = {
     Status.COMPLETED: "start a new loop with `untildone run`",
     Status.FAILED: "start a new loop with `untildone run`",

@@ -1,4 +1,4 @@
-"""JSON without the `json` package: importing that takes as long as all that the hook does for a session without a loop."""
+"""JSON without the `json` package, whose import takes as long as a whole call of the hook for a session without a loop."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ except ImportError:
 _BLANKS = " \t\n\r"
 
 
-class _Manner:
-    """How the scanner reads: as `json.loads` does."""
+class _ScannerOptions:
+    """The options of the scanner: those of `json.loads`."""
 
     strict = False
     object_hook = None
     object_pairs_hook = None
     parse_float = float
     parse_int = int
-    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner wants an ordinary dict
+    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner needs an ordinary dict
 
     @staticmethod
     def parse_constant(_name: str) -> None:
         return None
 
 
-_scanner: Any = _make_scanner(_Manner())  # type: ignore[arg-type]
+_scanner: Any = _make_scanner(_ScannerOptions())  # type: ignore[arg-type]
 
 
 def read_object(content: bytes) -> dict[str, Any]:
-    """The JSON object in some bytes; ValueError if they are none."""
+    """The JSON object in `content`. Raises ValueError if it contains anything else."""
     text = content.decode("utf-8", "replace").lstrip("\ufeff" + _BLANKS)
     try:
         value, end = _scanner(text, 0)
@@ -49,7 +49,7 @@ def read_object(content: bytes) -> dict[str, Any]:
 
 
 def written(value: str | Mapping[str, Any]) -> str:
-    """Texts, and objects of texts and objects, as JSON."""
+    """The JSON text of a string, or of an object whose values are strings and objects."""
     if isinstance(value, str):
         return str(_quoted(value))
     return "{" + ",".join(f"{_quoted(name)}:{written(entry)}" for name, entry in value.items()) + "}"

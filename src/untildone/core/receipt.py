@@ -1,4 +1,4 @@
-"""The receipt and the report that every ended loop leaves."""
+"""The receipt and the report of an ended loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FileChange:
 
 
 def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str) -> dict[str, Any]:
-    """What was asked, what was spent, what changed (None: that is not known), and who vouches for it."""
+    """The receipt: task, spend, changed files (None: unknown) and the verdict of each gate."""
     worker = loop.settings.worker
     return {
         "loop_id": loop.loop_id,
@@ -46,7 +46,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
 
 
 def _review(loop: Loop) -> dict[str, float]:
-    """The score of the last review, where the mode has such a thing."""
+    """The score of the last review, if the mode keeps one."""
     score = (loop.skill_state or EMPTY).get("score")
     return {"review_score": score} if isinstance(score, int | float) else {}
 
@@ -58,19 +58,19 @@ def _gate(result: GateResult) -> dict[str, Any]:
     }
 
 
-def report(loop: Loop, told: dict[str, Any]) -> str:
-    """The receipt for people."""
-    files = told["files_changed"]
+def report(loop: Loop, fields: dict[str, Any]) -> str:
+    """The receipt for people, as Markdown. `fields` is the receipt."""
+    files = fields["files_changed"]
     lines = [
         f"# {loop.title}",
         "",
-        f"**{told['outcome']}**: {loop.outcome.sentence if loop.outcome else ''} {loop.reason}".rstrip(),
+        f"**{fields['outcome']}**: {loop.outcome.sentence if loop.outcome else ''} {loop.reason}".rstrip(),
         "",
-        f"- Loop: {loop.loop_id} ({told['mode']}, {told['agent']['name']} {told['agent']['version']})".rstrip(),
+        f"- Loop: {loop.loop_id} ({fields['mode']}, {fields['agent']['name']} {fields['agent']['version']})".rstrip(),
         f"- Iterations: {loop.spend.iterations}",
         f"- Duration: {duration(loop.updated_at - loop.created_at)} ({duration(loop.spend.seconds)} at work)",
         f"- Spend: {', '.join(limit.row.show(getattr(loop.spend, limit.row.field)) for limit in REPORTED)}",
-        f"- Commits: {told['commit_before']} → {told['commit_after']}",
+        f"- Commits: {fields['commit_before']} → {fields['commit_after']}",
         *(f"- Review score: {score:g}/100" for score in _review(loop).values()),
         f"- Files changed: {'not known' if files is None else len(files)}",
         *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in (files or ())[:200]),

@@ -54,8 +54,8 @@ class Registry(Generic[T]):
         if not name.isidentifier() or name.startswith("_"):
             return None
         module = f"{self._room}.{name}"
-        found: T | None = _attribute(module, self._kind.upper()) or self.part(name, self._kind, self._kind.upper())
-        return found
+        own: T | None = _attribute(module, self._kind.upper()) or self.part(name, self._kind, self._kind.upper())
+        return own
 
     def part(self, name: str, module: str, attribute: str) -> Any:
         """An attribute of one module in the package called `name`; None if the package has no such module."""
@@ -81,14 +81,14 @@ class Registry(Generic[T]):
         _add_site_packages()
         return entry_points(group=self._room)
 
-    def _checked(self, found: T) -> T:
-        """`found`, if it has every attribute that the protocol declares."""
+    def _checked(self, plugin: T) -> T:
+        """The plugin's object. Raises TypeError if it lacks an attribute that the protocol declares."""
         protocol = _load(self._protocol) if isinstance(self._protocol, str) else self._protocol
         expected = {*getattr(protocol, "__annotations__", ()), *vars(protocol)}
-        missing = sorted(name for name in expected if not name.startswith("_") and not hasattr(found, name))
+        missing = sorted(name for name in expected if not name.startswith("_") and not hasattr(plugin, name))
         if missing:
             raise TypeError(f"it is no {self._kind}: it has no {', '.join(missing)}")
-        return found
+        return plugin
 
 
 def _attribute(module: str, name: str) -> Any:
@@ -96,14 +96,14 @@ def _attribute(module: str, name: str) -> Any:
     try:
         return getattr(_import_module(module), name, None)
     except ModuleNotFoundError as problem:
-        # The module itself or a package that it lies in is absent. Anything else is an error inside of it.
+        # If the missing module is neither this module nor a package around it, an import inside of it failed.
         if problem.name is None or not f"{module}.".startswith(f"{problem.name}."):
             raise
         return None
 
 
 def _import_module(name: str) -> ModuleType:
-    """As `importlib.import_module`, which the stop hook does without: it imports `warnings` as well."""
+    """Like `importlib.import_module`, which the stop hook avoids because it imports `warnings`."""
     __import__(name)
     return sys.modules[name]
 
@@ -117,13 +117,13 @@ def _load(reference: str) -> Any:
 
 
 def _described(problem: Exception) -> str:
-    """One line. A SyntaxError or ImportError in the plugin says only with its type what is wrong."""
+    """The exception in one line, with its type unless the message is ours."""
     text = " ".join(str(problem).split())[:300].rstrip(".")
     return text if type(problem) in (TypeError, ValueError) else f"{type(problem).__name__}: {text}"
 
 
 def _add_site_packages() -> None:
-    """The stop hook runs with `-S`: installed packages become importable only when a plugin is asked for."""
+    """Makes installed packages importable in the stop hook, which runs with `-S`. Only plugins need that."""
     if sys.flags.no_site and "site" not in sys.modules:
         import site
 

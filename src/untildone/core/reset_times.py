@@ -1,4 +1,4 @@
-"""When a limit lifts, read from a program's words: an epoch, a duration, an ISO or clock time, a daily quota."""
+"""Reads from a program's message when a limit resets: an epoch, a duration, an ISO or clock time, a daily quota."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 _JUST_PASSED = 10 * MINUTE
-"""A clock time that passed so lately means now, not tomorrow."""
+"""A clock time that passed less than this ago means now, not tomorrow."""
 _FARTHEST = 40 * DAY
 
 _AGAIN = r"\b(?:try(?:ing)?\ again|retry(?:ing)?|resets?|resetting|wait|available|renews?|lifts?|until|refreshes)\b"
@@ -41,64 +41,64 @@ _CLOCK = re.compile(
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAILY = re.compile(r"per[ _]?day|daily", re.IGNORECASE)
 _DAILY_RESET_HOUR_UTC = 8
-"""Midnight of the Pacific winter, when daily quotas that tell no time renew: in summer an hour late, never early."""
+"""When daily quotas without a time reset: midnight of Pacific standard time. In summer that is an hour late, never early."""
 _ZONE_HOURS = {"UTC": 0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8}
 _ZONE_HOURS |= {"PDT": -7, "BST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "JST": 9, "KST": 9}
 
 
 def reset_time(text: str, now: float, utc_offset: float = 0.0) -> float | None:
-    """When it lifts (epoch seconds), if told. A clock time without a zone is `utc_offset` seconds ahead of UTC."""
+    """When the limit resets (epoch seconds); None: the text does not say. `utc_offset` applies to times without a time zone."""
     local = timezone(timedelta(seconds=utc_offset))
     for reading in (_epoch, _retry_after, _iso, _duration, _clock, _daily):
-        told = believable(reading(text, now, local), now)
-        if told is not None:
-            return told
+        moment = believable(reading(text, now, local), now)
+        if moment is not None:
+            return moment
     return None
 
 
-def believable(told: float | None, now: float) -> float | None:
-    """The time that was told, unless it lies too far away to be when a limit lifts."""
-    return told if told is not None and now - _JUST_PASSED <= told <= now + _FARTHEST else None
+def believable(moment: float | None, now: float) -> float | None:
+    """The moment, or None if it is too far away to be the reset of a limit."""
+    return moment if moment is not None and now - _JUST_PASSED <= moment <= now + _FARTHEST else None
 
 
 def _epoch(text: str, _now: float, _local: tzinfo) -> float | None:
-    found = _EPOCH.search(text)
-    return float(found[1]) if found else None
+    match = _EPOCH.search(text)
+    return float(match[1]) if match else None
 
 
 def _retry_after(text: str, now: float, _local: tzinfo) -> float | None:
-    found = _RETRY_AFTER.search(text)
-    return now + float(found[2]) * _seconds_of("ms" if found[1] else found[3] or "s") if found else None
+    match = _RETRY_AFTER.search(text)
+    return now + float(match[2]) * _seconds_of("ms" if match[1] else match[3] or "s") if match else None
 
 
 def _iso(text: str, _now: float, local: tzinfo) -> float | None:
-    found = _ISO.search(text)
-    if found is None:
+    match = _ISO.search(text)
+    if match is None:
         return None
-    zone = (found[3] or "").upper().replace("UTC", "Z").replace("Z", "+00:00")
-    return _moment(lambda: datetime.fromisoformat(f"{found[1]}T{found[2]}{zone}"), local)
+    zone = (match[3] or "").upper().replace("UTC", "Z").replace("Z", "+00:00")
+    return _moment(lambda: datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}"), local)
 
 
 def _duration(text: str, now: float, _local: tzinfo) -> float | None:
-    found = _DURATION.search(text)
-    return now + sum(float(number) * _seconds_of(unit) for number, unit in _PART.findall(found[1])) if found else None
+    match = _DURATION.search(text)
+    return now + sum(float(number) * _seconds_of(unit) for number, unit in _PART.findall(match[1])) if match else None
 
 
 def _clock(text: str, now: float, local: tzinfo) -> float | None:
-    found = _CLOCK.search(text)
-    if found is None:
+    match = _CLOCK.search(text)
+    if match is None:
         return None
-    zone = _zone(found["zone"], local)
+    zone = _zone(match["zone"], local)
     today = datetime.fromtimestamp(now, zone)
-    told = _at_clock(found, today, zone)
-    if told is not None and found["month"] is None and told < now - _JUST_PASSED:
-        # Not so many seconds later: the clocks may be set that night.
-        return _at_clock(found, today + timedelta(days=1), zone)
-    return told
+    moment = _at_clock(match, today, zone)
+    if moment is not None and match["month"] is None and moment < now - _JUST_PASSED:
+        # By date, not 24 hours later: daylight saving time may change that night.
+        return _at_clock(match, today + timedelta(days=1), zone)
+    return moment
 
 
-def _at_clock(found: re.Match[str], today: datetime, zone: tzinfo) -> float | None:
-    return _moment(lambda: _on_the_day(found, today).replace(hour=_hour(found), minute=_minute(found)), zone)
+def _at_clock(match: re.Match[str], today: datetime, zone: tzinfo) -> float | None:
+    return _moment(lambda: _on_the_day(match, today).replace(hour=_hour(match), minute=_minute(match)), zone)
 
 
 def _daily(text: str, now: float, _local: tzinfo) -> float | None:
@@ -109,26 +109,26 @@ def _daily(text: str, now: float, _local: tzinfo) -> float | None:
     return reset if reset > now else reset + DAY
 
 
-def _on_the_day(found: re.Match[str], today: datetime) -> datetime:
+def _on_the_day(match: re.Match[str], today: datetime) -> datetime:
     midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
-    if found["month"] is None:
+    if match["month"] is None:
         return midnight
-    month = _MONTHS.index(found["month"].lower()) + 1
-    year = int(found["year"]) if found["year"] else today.year + (1 if month < today.month else 0)
-    return midnight.replace(year=year, month=month, day=int(found["day"]))
+    month = _MONTHS.index(match["month"].lower()) + 1
+    year = int(match["year"]) if match["year"] else today.year + (1 if month < today.month else 0)
+    return midnight.replace(year=year, month=month, day=int(match["day"]))
 
 
-def _hour(found: re.Match[str]) -> int:
-    if found["half"] is None:
-        return int(found["hour24"])
-    hour = int(found["hour"])
+def _hour(match: re.Match[str]) -> int:
+    if match["half"] is None:
+        return int(match["hour24"])
+    hour = int(match["hour"])
     if not 1 <= hour <= 12:
         raise ValueError(f"{hour} is no hour of a twelve-hour clock")
-    return hour % 12 + (12 if found["half"].lower() == "p" else 0)
+    return hour % 12 + (12 if match["half"].lower() == "p" else 0)
 
 
-def _minute(found: re.Match[str]) -> int:
-    return int(found["minute"] or found["minute24"] or 0)
+def _minute(match: re.Match[str]) -> int:
+    return int(match["minute"] or match["minute24"] or 0)
 
 
 def _zone(name: str | None, local: tzinfo) -> tzinfo:
@@ -143,10 +143,10 @@ def _zone(name: str | None, local: tzinfo) -> tzinfo:
 
 
 def _moment(read: Callable[[], datetime], zone: tzinfo) -> float | None:
-    """The moment that was read, in this zone if it names none; None for a date that does not exist."""
+    """The epoch seconds of a date, in this time zone if it has none; None for a date that does not exist."""
     try:
-        told = read()
-        return (told if told.tzinfo else told.replace(tzinfo=zone)).timestamp()
+        date = read()
+        return (date if date.tzinfo else date.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError):
         return None
 

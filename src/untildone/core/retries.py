@@ -1,4 +1,4 @@
-"""When a failed turn is asked again: in the same session or in a new one."""
+"""Whether a failed turn is tried again in the same session or in a new one."""
 
 from __future__ import annotations
 
@@ -10,5 +10,6 @@ SESSION_IS_UNUSABLE = (FailureKind.CONTEXT_FULL, FailureKind.UNAVAILABLE)
 
 
 def needs_new_session(loop: Loop, role: Role) -> bool:
+    """Whether the pending retry of a role must start a new session."""
     retry = loop.retry
     return retry is not None and retry.role is role and retry.failure.kind in SESSION_IS_UNUSABLE

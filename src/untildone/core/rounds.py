@@ -1,4 +1,4 @@
-"""Round control: `[r+n]` and `[r=n]` at the very start of a person's message, and what people read about rounds."""
+"""Round controls: `[r+n]` and `[r=n]` at the start of a person's message, and the texts about rounds."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ _ALMOST = re.compile(r"\s*+(\[r[+=][^\]\n]{0,24}+\]?)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Add:
+    """`[r+n]`."""
+
     rounds: int
 
 
 @dataclass(frozen=True, slots=True)
 class Set:
+    """`[r=n]`."""
+
     rounds: int
 
 
@@ -38,20 +42,21 @@ Change = Add | Set
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A message without its round controls, and what these came to."""
+    """A message without its round controls, and their effect."""
 
     rest: str
-    """What the agent sees: the text itself if there was no control."""
+    """The text for the agent; unchanged if there was no control."""
     remaining: int | None
+    """The rounds that are left afterwards; None: no limit."""
     changes: tuple[Change, ...] = ()
     """The controls that took effect, in the order written."""
     notices: tuple[Sentence, ...] = ()
     changed: bool = False
-    """Whether the rounds left are other than before."""
+    """Whether the number of rounds that are left has changed."""
 
 
 def parse(text: str, remaining: int | None) -> Parsed:
-    """Take the round controls off the start of a message. `remaining` is None where no limit is set."""
+    """Removes the round controls from the start of a message. `remaining` is None if no limit is set."""
     controls, end = _leading_controls(text)
     changes, notices, left = _applied(controls, remaining)
     rest = text[end:].strip() if controls else text
@@ -62,7 +67,7 @@ def parse(text: str, remaining: int | None) -> Parsed:
 
 
 def header(round_number: int, left: int | None) -> str:
-    """The line above a round; with no limit it does not tell what is left."""
+    """The line above a round, with the rounds that are left if there is a limit."""
     suffix = "" if left is None else f" ({left} left)"
     return f"╭─ Round {round_number}{suffix} ─╮"
 
@@ -70,14 +75,14 @@ def header(round_number: int, left: int | None) -> str:
 def _leading_controls(text: str) -> tuple[list[Change], int]:
     controls: list[Change] = []
     end = 0
-    while (found := _LEADING.match(text, end)) and (rounds := _number(found[2])) is not None:
-        controls.append(Add(rounds) if found[1] == "+" else Set(rounds))
-        end = found.end()
+    while (match := _LEADING.match(text, end)) and (rounds := _number(match[2])) is not None:
+        controls.append(Add(rounds) if match[1] == "+" else Set(rounds))
+        end = match.end()
     return controls, end
 
 
 def _number(digits: str) -> int | None:
-    """The number, unless it is over the cap; a number of a million digits is never converted."""
+    """The number; None if it is above LARGEST. A number of a million digits is never converted."""
     significant = digits.lstrip("0") or "0"
     if len(significant) > len(str(LARGEST)) or int(significant) > LARGEST:
         return None

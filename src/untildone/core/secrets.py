@@ -1,4 +1,4 @@
-"""Secrets of the environment, and how they are kept out of everything that is written down."""
+"""Finds secrets in the environment and keeps them out of everything that is written to disk or shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROOT_FOLDERS = (
     "Applications|Library|System|Users|Volumes|app|bin|data|dev|etc|home|lib|media|mnt|nix|opt|private|proc|root|run|sbin|snap|srv"
     "|tmp|usr|var|workspace"
 )
-# Compiled when they are first used: most environments hold nothing that they are asked about.
+# Compiled at first use: for most environments they are never needed.
 _PATH = rf"(?:~|\.\.?|file:/)?/(?:(?<=[~./]/).|(?:{_ROOT_FOLDERS})(?:/|$))|[A-Za-z]:[\\/]"
 _PLAIN = r"[a-z]{1,12}|[0-9.]+"
 _SAME_IN_JSON = r"[ !#-\[\]-~]+"
@@ -37,7 +37,7 @@ _URL_PASSWORD = r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@"
 
 
 class Redactor:
-    """Replaces every secret it knows by `[redacted NAME]`."""
+    """Replaces every known secret by `[redacted NAME]`."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         """`secrets` maps the name of each secret to its value."""
@@ -64,7 +64,7 @@ class Redactor:
         return RedactingStream(self)
 
     def settled(self, content: bytes) -> int:
-        """How much of the start of `content` no later bytes can turn into part of a secret."""
+        """How many bytes from the start of `content` cannot become part of a secret, whatever bytes follow."""
         cut = min((_start_of_partial(needle, content) for needle in self._needles), default=len(content))
         if cut == len(content) or not self._may_hold_one(content):
             return cut
@@ -72,7 +72,7 @@ class Redactor:
         return max(cut, *spanning, 0)
 
     def _may_hold_one(self, content: bytes) -> bool:
-        """The quick look: nearly all output holds no secret, and there can be gigabytes of it."""
+        """A quick test: nearly all output contains no secret, and there can be gigabytes of it."""
         return any(core in content for core in self._cores)
 
     def bytes(self, content: bytes) -> bytes:
@@ -82,7 +82,7 @@ class Redactor:
 
 
 class RedactingStream:
-    """Redacts what comes in chunks; holds back only the bytes that may be the start of a secret."""
+    """Redacts content that arrives in chunks. Holds back only bytes that may be the start of a secret."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -103,7 +103,7 @@ class RedactingStream:
 
 
 def _start_of_partial(needle: bytes, content: bytes) -> int:
-    """Where the longest end of `content` begins that is the beginning of `needle`, but not all of it."""
+    """Where a proper prefix of `needle` at the end of `content` starts; the length of `content` if there is none."""
     first, end = needle[:1], len(content)
     start = content.find(first, max(0, end - len(needle) + 1))
     while start >= 0:
@@ -117,8 +117,8 @@ def _secrets_in(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in env.items():
         if _is_secret(name, value):
             yield name, value
-        elif "://" in value and (found := re.match(_URL_PASSWORD, value)) and len(found[1]) >= SHORTEST_SECRET:
-            yield name, found[1]
+        elif "://" in value and (match := re.match(_URL_PASSWORD, value)) and len(match[1]) >= SHORTEST_SECRET:
+            yield name, match[1]
 
 
 def _is_secret(name: str, value: str) -> bool:
@@ -131,12 +131,12 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _core(value: str) -> bytes:
-    """The longest part of the value that is the same in all its written forms."""
+    """The longest part of a secret that is the same in all its written forms."""
     return max(re.findall(_SAME_IN_JSON, value), key=len, default="").encode()
 
 
 def _written_forms(value: str) -> set[str]:
-    """The value as it is, and as it looks inside a JSON string, and inside a JSON string inside another."""
+    """The value as is, as the content of a JSON string, and as that of a JSON string inside another JSON string."""
     forms = {value}
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]

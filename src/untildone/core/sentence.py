@@ -1,4 +1,4 @@
-"""Sentences for people that remember how they were made."""
+"""Sentences for people that can be translated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Sentence(str):
-    """An English sentence, with the template and the values that it was made of: a face translates these."""
+    """An English sentence that keeps its template and values, so that a face can translate it."""
 
     __slots__ = ("template", "values")
     template: str

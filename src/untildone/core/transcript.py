@@ -1,4 +1,4 @@
-"""What a person asked in a session, in the lines of an agent's own record of it."""
+"""What a person asked in a session, read from the agent's transcript of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class PersonText:
 
     text: str
     message_id: str | None = None
-    """Some agents write the same prompt twice, with one id."""
+    """The id of the message, for agents that write the same prompt twice."""
     ordinal: int | None = None
     """The number of the line, if the agent numbers them."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookReason:
-    """What a stop hook answered. The agent writes the same text again, as if the person had typed it."""
+    """The reply of a stop hook. The agent repeats the text in its transcript, as if the person had typed it."""
 
     text: str
 
@@ -40,7 +40,7 @@ class Transcript(Protocol):
     """Reads one agent's transcript, line by line. Pure."""
 
     def person_line(self, line: bytes) -> Sequence[PersonText | HookReason]:
-        """What the person typed in one line, without anything that the program put there."""
+        """The prompts of the person in one line, without additions of the program."""
         ...
 
     def origin(self, path: str, first_line: bytes) -> Origin | None:

@@ -1,8 +1,8 @@
-"""Frozen values that cost nothing to define.
+"""A `dataclass` decorator for frozen values that are cheap to define.
 
-The standard `dataclass` writes and compiles source for every class, each time a program starts: the stop hook and the command line
-paid more for that than for their work. These classes are the same to readers, type checkers and `dataclasses.replace`, but are put
-together from closures.
+The standard `dataclass` generates and compiles source for every class at every start of the program. In the stop hook and the command
+line that took longer than the work itself. These classes look the same to readers, type checkers and `dataclasses.replace`, but
+consist of closures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ else:
     _set = object.__setattr__
 
     class _Factory:
-        """A default that is made anew for each value."""
+        """A default that is computed for each new value."""
 
         __slots__ = ("make",)
 
@@ -28,7 +28,7 @@ else:
         return default if default_factory is _MISSING else _Factory(default_factory)
 
     def dataclass(cls=None, /, *, frozen=True, slots=True):
-        """A frozen class with slots, made of the annotations of `cls`. `frozen` and `slots` are there to be read."""
+        """A frozen class with slots and the fields that `cls` annotates. `frozen` and `slots` must be true; they document that."""
         if not (frozen and slots):
             raise TypeError("values are frozen and have slots")
         return _made if cls is None else _made(cls)
@@ -117,7 +117,7 @@ else:
     _KNOWN = {}
 
     class _StandardFields:
-        """What `dataclasses` wants to know of a class, made when it asks."""
+        """`__dataclass_fields__`, computed at the first access, for functions of the standard `dataclasses`."""
 
         def __get__(self, _value, kind):
             if kind in _KNOWN:

@@ -17,11 +17,11 @@ from untildone.core.events import (
     ResumeRequested,
     StartRequested,
     StopRequested,
-    TasksChanged,
+    SubtasksChanged,
 )
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Status, TaskChange, Urgency
+from untildone.core.model import Outcome, Status, SubtaskChange, Urgency
 from untildone.core.moves import Control
 from untildone.core.value import dataclass
 from untildone.operations.presence import goes_on_by_itself, without_closed_session
@@ -120,8 +120,8 @@ def rename(store: Store, loop_id: str, title: str) -> Loop:
     return _request(store, loop_id, Control.RENAME, LoopRenamed(title))
 
 
-def change_subtasks(store: Store, loop_id: str, *changes: TaskChange) -> Loop:
-    return _request(store, loop_id, Control.SUBTASKS, TasksChanged(changes))
+def change_subtasks(store: Store, loop_id: str, *changes: SubtaskChange) -> Loop:
+    return _request(store, loop_id, Control.SUBTASKS, SubtasksChanged(changes))
 
 
 def delete(store: Store, loop_id: str) -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from untildone.core.codec import timestamp, to_json
 from untildone.core.limits import Limit
-from untildone.core.model import Budget, Spend, Status, Task, TaskStatus
+from untildone.core.model import Budget, Spend, Status, Subtask, SubtaskStatus
 from untildone.operations.loop_table import Row
 from untildone.settings.schema import SettingsModel
 
@@ -178,7 +178,7 @@ class LoopChange(Body):
 class TaskLine(BaseModel):
     task_id: str
     text: str
-    status: TaskStatus
+    status: SubtaskStatus
     depends_on: list[str]
 
 
@@ -199,7 +199,7 @@ class TaskPatch(Body):
     """What is left out or null stays as it is."""
 
     text: Text | None = None
-    status: TaskStatus | None = None
+    status: SubtaskStatus | None = None
     depends_on: list[TaskId] | None = Field(None, max_length=1000)
     position: Position | None = None
 
@@ -252,5 +252,5 @@ def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> Loo
     )
 
 
-def task_line(task: Task) -> TaskLine:
+def task_line(task: Subtask) -> TaskLine:
     return TaskLine(task_id=task.task_id, text=task.text, status=task.status, depends_on=list(task.depends_on))

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
-from untildone.core import moves, tasks
+from untildone.core import moves, subtasks
 from untildone.core.errors import UsageError, WrongMove
 from untildone.core.loop import Loop
-from untildone.core.model import Task, TaskChange
+from untildone.core.model import Subtask, SubtaskChange
 from untildone.core.moves import Control
 from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import LoopId, Serving, TaskName
@@ -37,7 +37,7 @@ def add_task(loop_id: LoopId, new: NewTask, service: Serving) -> TaskLine:
         raise WrongMove(f"There is already a task '{task_id}'.", "choose another id, or PATCH that one")
     if len(loop.tasks) >= MOST_TASKS:
         raise WrongMove(f"The loop has {MOST_TASKS:,} tasks already.", "delete some")
-    change = TaskChange(task_id, new.text, depends_on=tuple(new.depends_on), position=new.position)
+    change = SubtaskChange(task_id, new.text, depends_on=tuple(new.depends_on), position=new.position)
     return _changed(service, loop, change)
 
 
@@ -53,7 +53,7 @@ def order_tasks(loop_id: LoopId, wanted: TaskOrder, service: Serving) -> TaskLis
         raise UsageError(f"'order': there is no task '{unknown}'.", "GET the tasks to see their ids")
     if len(set(wanted.order)) < len(wanted.order):
         raise UsageError("'order': a task is named twice.", "name each once")
-    changes = tasks.ordered(loop.tasks, tuple(wanted.order))
+    changes = subtasks.ordered(loop.tasks, tuple(wanted.order))
     return _list(control.change_subtasks(store, loop_id, *changes) if changes else loop)
 
 
@@ -62,7 +62,7 @@ def change_task(loop_id: LoopId, task_id: TaskName, patch: TaskPatch, service: S
     loop = service.store_of(loop_id).load(loop_id)
     _found(loop, task_id)
     needs = None if patch.depends_on is None else tuple(patch.depends_on)
-    return _changed(service, loop, TaskChange(task_id, patch.text, patch.status, needs, patch.position))
+    return _changed(service, loop, SubtaskChange(task_id, patch.text, patch.status, needs, patch.position))
 
 
 @router.delete("/{task_id}", status_code=204, responses=may_answer(404, 409, 422, 503))
@@ -71,32 +71,32 @@ def delete_task(loop_id: LoopId, task_id: TaskName, service: Serving) -> Respons
     loop = service.store_of(loop_id).load(loop_id)
     _found(loop, task_id)
     freed = [_without(task, task_id) for task in loop.tasks if task_id in task.depends_on]
-    control.change_subtasks(service.store_of(loop_id), loop_id, *freed, TaskChange(task_id, remove=True))
+    control.change_subtasks(service.store_of(loop_id), loop_id, *freed, SubtaskChange(task_id, remove=True))
     return Response(status_code=204)
 
 
-def _without(task: Task, gone: str) -> TaskChange:
-    return TaskChange(task.task_id, depends_on=tuple(need for need in task.depends_on if need != gone))
+def _without(task: Subtask, gone: str) -> SubtaskChange:
+    return SubtaskChange(task.task_id, depends_on=tuple(need for need in task.depends_on if need != gone))
 
 
 def _list(loop: Loop) -> TaskList:
     return TaskList(tasks=[task_line(task) for task in loop.tasks])
 
 
-def _found(loop: Loop, task_id: str) -> Task:
+def _found(loop: Loop, task_id: str) -> Subtask:
     return _task(loop.tasks, task_id)
 
 
-def _task(known: Iterable[Task], task_id: str) -> Task:
+def _task(known: Iterable[Subtask], task_id: str) -> Subtask:
     found = next((task for task in known if task.task_id == task_id), None)
     if found is None:
         raise HTTPException(404, f"There is no task '{task_id}'")
     return found
 
 
-def _changed(service: Service, loop: Loop, change: TaskChange) -> TaskLine:
+def _changed(service: Service, loop: Loop, change: SubtaskChange) -> TaskLine:
     """Tasks that wait for each other, or for one that is not there, would never be done."""
-    stuck = tasks.circle(tasks.changed(loop.tasks, (change,)))
+    stuck = subtasks.circle(subtasks.changed(loop.tasks, (change,)))
     if change.depends_on and change.task_id in stuck:
         raise UsageError(
             f"'depends_on': task '{change.task_id}' would wait for ever.",

@@ -32,7 +32,7 @@ from untildone.core.events import (
     StartRequested,
     StateRepaired,
     StopRequested,
-    TasksChanged,
+    SubtasksChanged,
     TurnEnded,
     TurnInterrupted,
     TurnRetried,
@@ -144,7 +144,7 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
 def _beside(
     event: StateRepaired
     | RunnerLeased
-    | TasksChanged
+    | SubtasksChanged
     | LoopRenamed
     | LiveStateSeen
     | WorkspaceSeen
@@ -160,7 +160,7 @@ def _beside(
             return (Line(f"repaired: {one_line(detail)}", Kind.WARNING),)
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
-        case TasksChanged(changes=changes):
+        case SubtasksChanged(changes=changes):
             return (Line(f"tasks: {len(changes)} changed by a person"),)
         case LoopRenamed(title=title):
             return (Line(f"title: {one_line(title)}"),)

@@ -9,7 +9,7 @@ from typing import Any
 
 from untildone import settings
 from untildone.core.events import BudgetChanged
-from untildone.core.model import Role, TaskChange, Urgency
+from untildone.core.model import Role, SubtaskChange, Urgency
 from untildone.faces.web.listing import TablePages
 from untildone.faces.web.loop_views import LoopViews
 from untildone.faces.web.reading import Output
@@ -95,7 +95,7 @@ class Backend:
         control.budget(self._store(loop_id), loop_id, *changes)
         self._changed(loop_id)
 
-    def change_subtasks(self, loop_id: str, *changes: TaskChange) -> None:
+    def change_subtasks(self, loop_id: str, *changes: SubtaskChange) -> None:
         control.change_subtasks(self._store(loop_id), loop_id, *changes)
         self._changed(loop_id)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from untildone.core.claims import has_promise
-from untildone.core.model import Task, TaskChange, TaskStatus
+from untildone.core.model import Subtask, SubtaskChange, SubtaskStatus
 from untildone.modes._json_objects import objects
 from untildone.modes.phases.live_file import PROMISE
 from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
@@ -23,7 +23,7 @@ DROPPED = "dropped"
 _KINDS = {bool: "true or false", str: "a text", list: "a list"}
 
 
-def news_of(text: str, tasks: tuple[Task, ...], prompt: str = "") -> News:
+def news_of(text: str, tasks: tuple[Subtask, ...], prompt: str = "") -> News:
     """What the last such object in the answer says. An answer without one is no error: it says nothing."""
     text = text[-LOOKED_AT:]
     reader = _Reader(next((each for each in objects(text) if FIELDS & each.keys()), {}))
@@ -86,7 +86,7 @@ class _Reader:
             return None
         return float(value)
 
-    def subtasks(self, tasks: tuple[Task, ...]) -> tuple[tuple[TaskChange, ...], tuple[str, ...]]:
+    def subtasks(self, tasks: tuple[Subtask, ...]) -> tuple[tuple[SubtaskChange, ...], tuple[str, ...]]:
         """The changes of subtasks, and the ids of those that are not to be done."""
         known = {task.task_id for task in tasks}
         changes, dropped = [], []
@@ -101,7 +101,7 @@ class _Reader:
                 changes.append(change)
         return tuple(changes), tuple(dropped)
 
-    def _change(self, item: Any, known: set[str]) -> TaskChange | None:
+    def _change(self, item: Any, known: set[str]) -> SubtaskChange | None:
         """The change of one subtask; None if it is refused."""
         name = item.get("id") if isinstance(item, dict) else None
         if not isinstance(name, str) or not name.strip():
@@ -116,21 +116,21 @@ class _Reader:
             return None
         self.problems += _unknown(item, SUBTASK_FIELDS, "a subtask")
         needs = self.texts(item, "depends_on")
-        return TaskChange(
+        return SubtaskChange(
             name,
             text=text.strip()[:LONGEST_TEXT] or None if text else None,
             status=self._status(item),
             depends_on=None if needs is None else tuple(need[:LONGEST_ID] for need in needs),
         )
 
-    def _status(self, item: Mapping[str, Any]) -> TaskStatus | None:
+    def _status(self, item: Mapping[str, Any]) -> SubtaskStatus | None:
         word: str = self.typed(item, "status", str) or ""
         if not word or word == DROPPED:
             return None
-        if word not in TaskStatus.__members__.values():
+        if word not in SubtaskStatus.__members__.values():
             self.problems.append(f"'{word[:40]}' is no status of a subtask: pending, completed, failed or dropped")
             return None
-        return TaskStatus(word)
+        return SubtaskStatus(word)
 
 
 def _unknown(found: Mapping[str, Any], names: frozenset[str], what: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.core.model import Task, TaskChange, TaskStatus
+from untildone.core.model import Subtask, SubtaskChange, SubtaskStatus
 from untildone.modes.phases import live_reading as reading
 from untildone.modes.phases.live_file import render
 from untildone.modes.phases.live_reading import Box, Content
@@ -143,10 +143,10 @@ class _Edits:
             if lines != self.before.summaries.get(number):
                 yield number or current_phase(self.loop) or 0, "\n".join(lines)[:LONGEST_SUMMARY]
 
-    def _tasks(self) -> Iterator[TaskChange]:
+    def _tasks(self) -> Iterator[SubtaskChange]:
         ticked_before = {task.task_id: box.ticked for box in self.before.boxes if (task := self.boxes.task(box))}
         noted = {_key(box.text) for box in self.before.boxes}
-        added: dict[str, TaskChange] = {}
+        added: dict[str, SubtaskChange] = {}
         for box in self.now.boxes:
             task = self.boxes.task(box)
             if task is not None:
@@ -158,12 +158,12 @@ class _Edits:
                 self._add(Box(ticked=False, text=line, is_subtask=True), added)
         yield from added.values()
 
-    def _box_change(self, box: Box, task: Task, ticked_before: Mapping[str, bool]) -> Iterator[TaskChange]:
-        was_ticked = ticked_before.get(task.task_id, task.status is TaskStatus.COMPLETED)
+    def _box_change(self, box: Box, task: Subtask, ticked_before: Mapping[str, bool]) -> Iterator[SubtaskChange]:
+        was_ticked = ticked_before.get(task.task_id, task.status is SubtaskStatus.COMPLETED)
         reworded = None if _key(box.text) == self.boxes.keys[task.task_id] else box.text[:LONGEST_TEXT]
-        status = None if box.ticked == was_ticked else TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
+        status = None if box.ticked == was_ticked else SubtaskStatus.COMPLETED if box.ticked else SubtaskStatus.PENDING
         if reworded or status:
-            yield TaskChange(task.task_id, text=reworded, status=status)
+            yield SubtaskChange(task.task_id, text=reworded, status=status)
 
     def _new_lines(self) -> Iterator[str]:
         """Plain lines that a person added to Pending Work. An agent describes the remaining work there in its own words."""
@@ -172,7 +172,7 @@ class _Edits:
         known = {*self.before.pending, *reading.parse(render(self.loop)).pending}
         yield from (line for line in self.now.pending if line not in known)
 
-    def _add(self, box: Box, added: dict[str, TaskChange]) -> None:
+    def _add(self, box: Box, added: dict[str, SubtaskChange]) -> None:
         """A box without a task is a new subtask, unless it only notes something that is done."""
         if (box.ticked and not box.is_subtask) or _key(box.text) in added or reading.is_phase(box.text):
             return
@@ -181,15 +181,15 @@ class _Edits:
             self.problems += [] if sentence in self.problems else [sentence]
             return
         name = _free_name({task.task_id for task in self.loop.tasks} | {change.task_id for change in added.values()})
-        status = TaskStatus.COMPLETED if box.ticked else TaskStatus.PENDING
+        status = SubtaskStatus.COMPLETED if box.ticked else SubtaskStatus.PENDING
         needs = tuple(_named(self.loop, need) for need in box.after)
-        added[_key(box.text)] = TaskChange(name, box.text[:LONGEST_TEXT], status, needs)
+        added[_key(box.text)] = SubtaskChange(name, box.text[:LONGEST_TEXT], status, needs)
 
 
 class _BoxFinder:
     """Finds the task that a box stands for."""
 
-    def __init__(self, tasks: tuple[Task, ...], before: Content) -> None:
+    def __init__(self, tasks: tuple[Subtask, ...], before: Content) -> None:
         self.keys = {task.task_id: _key(text) for text, task in reading.boxes_of(tasks)}
         """The text of each task's box, by the id of the task."""
         self._by_place = {(place, self.keys[task.task_id]): task for place, task in enumerate(tasks, 1)}
@@ -198,12 +198,12 @@ class _BoxFinder:
             box.number: task for box in before.boxes if box.number and (task := self.with_text(box.text)) is not None
         }
 
-    def task(self, box: Box) -> Task | None:
+    def task(self, box: Box) -> Subtask | None:
         """The task with this number and text, else the first with the text, else the one that had the number before."""
         exact = self._by_place.get((box.number or 0, _key(box.text)))
         return exact or self.with_text(box.text) or self._by_number.get(box.number or 0)
 
-    def with_text(self, text: str) -> Task | None:
+    def with_text(self, text: str) -> Subtask | None:
         return self._by_text.get(_key(text))
 
 

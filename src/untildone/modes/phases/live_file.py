@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Status, Task, TaskStatus
+from untildone.core.model import Outcome, Status, Subtask, SubtaskStatus
 from untildone.modes.phases.state import (
     Phase,
     Route,
@@ -140,11 +140,11 @@ def _defused(text: str) -> str:
     return text.replace("<promise>", "‹promise›").replace("<!--", "‹!--")
 
 
-def task_line(place: int, task: Task, tasks: tuple[Task, ...]) -> str:
+def task_line(place: int, task: Subtask, tasks: tuple[Subtask, ...]) -> str:
     places = {each.task_id: str(number) for number, each in enumerate(tasks, 1)}
     needs = ", ".join(places.get(name, name) for name in task.depends_on)
     after = f" (after {needs})" if needs else ""
-    failed = " (failed)" if task.status is TaskStatus.FAILED else ""
+    failed = " (failed)" if task.status is SubtaskStatus.FAILED else ""
     return f"- [{'x' if is_done(task) else ' '}] Subtask {place}: {shown(task.text)}{after}{failed}"
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from untildone.core.claims import has_promise
-from untildone.core.model import Task
+from untildone.core.model import Subtask
 from untildone.core.value import dataclass, field
 from untildone.modes.phases.live_file import NONE, PROMISE, task_line
 
@@ -146,7 +146,7 @@ def is_phase(text: str) -> bool:
     return _PHASE.match(text) is not None
 
 
-def boxes_of(tasks: tuple[Task, ...]) -> Iterator[tuple[str, Task]]:
+def boxes_of(tasks: tuple[Subtask, ...]) -> Iterator[tuple[str, Subtask]]:
     """The text that each task's box has when it is read back."""
     for place, task in enumerate(tasks, 1):
         found = _BOX.fullmatch(task_line(place, task, tasks))

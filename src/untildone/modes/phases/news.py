@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.core.model import TaskChange
+from untildone.core.model import SubtaskChange
 from untildone.core.value import dataclass, field
 
 MOST_TASKS = 200
@@ -21,7 +21,7 @@ class News:
     route: str = ""
     summaries: Mapping[int, str] = field(default_factory=dict)
     """What was done, by phase; 0: in the phase that was asked for."""
-    tasks: tuple[TaskChange, ...] = ()
+    tasks: tuple[SubtaskChange, ...] = ()
     dropped: tuple[str, ...] = ()
     """The ids of subtasks that are not to be done at all."""
     score: float | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from untildone import gates
-from untildone.core import tasks
+from untildone.core import subtasks
 from untildone.core.live_file import FOLDER, NAME
 from untildone.core.loop import Loop
-from untildone.core.model import Task, TaskStatus
+from untildone.core.model import Subtask, SubtaskStatus
 from untildone.modes.phases.live_file import PROMISE, TITLES, completed_work, pending_work, shown, subtask_count
 from untildone.modes.phases.state import Phase, current_phase, is_done, options, phase_of, route_of, state_of
 
@@ -105,9 +105,9 @@ def _place(loop: Loop) -> str:
     return f"Route {route.name.upper()}, {where}. {iteration}{review if route.loops else ''}"
 
 
-def _task_line(task: Task) -> str:
+def _task_line(task: Subtask) -> str:
     needs = f" (after {', '.join(task.depends_on)})" if task.depends_on else ""
-    mark = {TaskStatus.COMPLETED: "x", TaskStatus.FAILED: "!", TaskStatus.PENDING: " "}[task.status]
+    mark = {SubtaskStatus.COMPLETED: "x", SubtaskStatus.FAILED: "!", SubtaskStatus.PENDING: " "}[task.status]
     return f"- [{mark}] {task.task_id}: {shown(task.text)}{needs}"
 
 
@@ -125,12 +125,12 @@ def _instruction(loop: Loop) -> str:
 
 
 def _subtask_instruction(loop: Loop) -> str:
-    first = tasks.ready(loop.tasks)
+    first = subtasks.ready(loop.tasks)
     if first is not None:
         return DO_SUBTASKS.format(first=f"{first.task_id} ({first.text})") + (DROP if loop.inbox else "")
-    if failed := [task.task_id for task in loop.tasks if task.status is TaskStatus.FAILED]:
+    if failed := [task.task_id for task in loop.tasks if task.status is SubtaskStatus.FAILED]:
         return MEND_FAILED.format(names=", ".join(failed))
-    if stuck := tasks.circle(loop.tasks):
+    if stuck := subtasks.circle(loop.tasks):
         return MEND_CIRCLE.format(names=", ".join(stuck))
     return NO_SUBTASKS
 

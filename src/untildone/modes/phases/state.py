@@ -8,7 +8,7 @@ from typing import Any
 
 from untildone.core.codec import from_json, to_json
 from untildone.core.loop import Loop
-from untildone.core.model import EMPTY, Task, TaskStatus
+from untildone.core.model import EMPTY, Subtask, SubtaskStatus
 from untildone.core.value import dataclass, field
 from untildone.modes.phases.options import PhasesOptions, options_of
 
@@ -86,8 +86,8 @@ def route_of(loop: Loop) -> Route | None:
     return ROUTES.get(state_of(loop).route or options(loop).route)
 
 
-def is_done(task: Task) -> bool:
-    return task.status is TaskStatus.COMPLETED
+def is_done(task: Subtask) -> bool:
+    return task.status is SubtaskStatus.COMPLETED
 
 
 def done_phases(loop: Loop) -> tuple[int, ...]:

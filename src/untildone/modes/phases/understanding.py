@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import chain
 
-from untildone.core import tasks
+from untildone.core import subtasks
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Task, TaskChange, TaskStatus
+from untildone.core.model import Outcome, Subtask, SubtaskChange, SubtaskStatus
 from untildone.core.value import replace
 from untildone.modes.phases import prompts as texts
 from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
@@ -37,7 +37,7 @@ class Understanding:
         self.news = news
         self.in_turn = loop.turn is not None
         self.of_person = not self.in_turn and not loop.live_in_turn
-        self.changes: list[TaskChange] = []
+        self.changes: list[SubtaskChange] = []
         self.notes = list(news.problems)
 
     def of_turn(self) -> AnswerRead:
@@ -96,9 +96,9 @@ class Understanding:
     def _set(self, state: State) -> None:
         self.after = replace(self.after, skill_state=state.as_json())
 
-    def _change(self, *changes: TaskChange) -> None:
+    def _change(self, *changes: SubtaskChange) -> None:
         self.changes += changes
-        self.after = replace(self.after, tasks=tasks.changed(self.after.tasks, changes))
+        self.after = replace(self.after, tasks=subtasks.changed(self.after.tasks, changes))
 
     def _choose_route(self) -> None:
         state = state_of(self.loop)
@@ -125,7 +125,7 @@ class Understanding:
         known = {task.task_id for task in self.loop.tasks if not is_done(task)}
         wanted = [name for name in self.news.dropped if name in known]
         if has_message:
-            self._change(*(TaskChange(name, remove=True) for name in wanted))
+            self._change(*(SubtaskChange(name, remove=True) for name in wanted))
         elif wanted:
             self.notes.append(f"Only a person can drop subtasks: {', '.join(wanted[:10])} stay.")
 
@@ -135,7 +135,7 @@ class Understanding:
         early: list[str] = []
         while task := _done_too_early(self.after.tasks, before):
             early.append(task.task_id)
-            self._change(TaskChange(task.task_id, status=TaskStatus.PENDING))
+            self._change(SubtaskChange(task.task_id, status=SubtaskStatus.PENDING))
         if early:
             self.notes.append(
                 f"Not counted as done, since they depend on others that are not: {', '.join(early[:10])}."
@@ -181,8 +181,8 @@ class Understanding:
         self.notes.append(f"The review gave {score:g} of 100; {needed:g} are needed.")
         self._change(
             *(
-                TaskChange(
-                    f"fix-{self.loop.spend.iterations}-{place}", text=text[:LONGEST_TEXT], status=TaskStatus.PENDING
+                SubtaskChange(
+                    f"fix-{self.loop.spend.iterations}-{place}", text=text[:LONGEST_TEXT], status=SubtaskStatus.PENDING
                 )
                 for place, text in enumerate(found[: max(1, MOST_TASKS - len(self.after.tasks))], 1)
             )
@@ -230,9 +230,9 @@ class Understanding:
 
     def _note_circle(self) -> None:
         """Notes subtasks that can never be begun. The next prompt asks the agent to change their dependencies."""
-        route, stuck = route_of(self.after), tasks.circle(self.after.tasks)
+        route, stuck = route_of(self.after), subtasks.circle(self.after.tasks)
         at_work = route is not None and current_phase(self.after) == route.work
-        if stuck and at_work and tasks.ready(self.after.tasks) is None:
+        if stuck and at_work and subtasks.ready(self.after.tasks) is None:
             self.notes.append(
                 f"These subtasks wait for each other, or for one that is not there: {', '.join(stuck[:10])}."
             )
@@ -241,7 +241,7 @@ class Understanding:
         title = self.loop.turn.label if self.loop.turn else ""
         summary = self.news.summaries.get(0, "")
         boxes = [
-            f"- {change.task_id}: {(change.status or TaskStatus.PENDING).value}"
+            f"- {change.task_id}: {(change.status or SubtaskStatus.PENDING).value}"
             for change in self.changes
             if not change.remove
         ]
@@ -249,7 +249,7 @@ class Understanding:
         return {"progress.md": "\n".join(lines) + "\n"}
 
 
-def _done_too_early(listed: tuple[Task, ...], done_before: set[str]) -> Task | None:
+def _done_too_early(listed: tuple[Subtask, ...], done_before: set[str]) -> Subtask | None:
     done = {task.task_id for task in listed if is_done(task)}
     fresh = (task for task in listed if is_done(task) and task.task_id not in done_before)
     return next((task for task in fresh if not done.issuperset(task.depends_on)), None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from untildone.core.model import EMPTY, Task, TaskChange, TaskStatus
-from untildone.core.tasks import changed
+from untildone.core.model import EMPTY, Subtask, SubtaskChange, SubtaskStatus
+from untildone.core.subtasks import changed
 from untildone.core.value import dataclass, field
 from untildone.modes._json_objects import objects
 
@@ -24,13 +24,13 @@ class NotTheAnswer(ValueError):
 class ActionAnswer:
     message: str = ""
     goes_on: bool = True
-    tasks: tuple[TaskChange, ...] = ()
+    tasks: tuple[SubtaskChange, ...] = ()
     debug: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     passed: bool | None = None
     failures: tuple[str, ...] = ()
 
 
-def parse(text: str, tasks: tuple[Task, ...]) -> ActionAnswer:
+def parse(text: str, tasks: tuple[Subtask, ...]) -> ActionAnswer:
     """The last JSON object in the text that looks like an answer, whatever stands around it."""
     if len(text) > LARGEST:
         raise NotTheAnswer(f"the answer has {len(text):,} characters, more than {LARGEST:,}")
@@ -77,7 +77,7 @@ def _texts(holder: Mapping[str, Any], name: str) -> Iterator[str]:
         yield value[:LONGEST_TEXT]
 
 
-def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> tuple[TaskChange, ...]:
+def _task_changes(develop: Mapping[str, Any], tasks: tuple[Subtask, ...]) -> tuple[SubtaskChange, ...]:
     wanted = _typed(develop, "tasks", list, [])
     known = {task.task_id: task for task in tasks}
     if len(wanted) > MOST_TASKS:
@@ -91,27 +91,27 @@ def _task_changes(develop: Mapping[str, Any], tasks: tuple[Task, ...]) -> tuple[
     return changes
 
 
-def unfinished(tasks: tuple[Task, ...]) -> int:
-    return sum(task.status is not TaskStatus.COMPLETED for task in tasks)
+def unfinished(tasks: tuple[Subtask, ...]) -> int:
+    return sum(task.status is not SubtaskStatus.COMPLETED for task in tasks)
 
 
-def _task_change(told: Mapping[str, Any], known: Mapping[str, Task], number: int) -> TaskChange:
+def _task_change(told: Mapping[str, Any], known: Mapping[str, Subtask], number: int) -> SubtaskChange:
     name = str(told["id"])[:60] if isinstance(told.get("id"), str | int) else ""
     text = _typed(told, "text", str) or _typed(told, "description", str) or _typed(told, "title", str)
     if not name:
         name = next((task.task_id for task in known.values() if task.text == text), f"t{number}")
     if name not in known and not text:
         raise NotTheAnswer(f"task '{name}' is new and has no text")
-    return TaskChange(name, text=text and text[:LONGEST_TEXT], status=_status(_typed(told, "status", str)))
+    return SubtaskChange(name, text=text and text[:LONGEST_TEXT], status=_status(_typed(told, "status", str)))
 
 
-def _status(word: str | None) -> TaskStatus | None:
+def _status(word: str | None) -> SubtaskStatus | None:
     if word is None:
         return None
     plain = {"done": "completed", "in_progress": "pending", "todo": "pending"}.get(word.lower(), word.lower())
-    if plain not in TaskStatus.__members__.values():
+    if plain not in SubtaskStatus.__members__.values():
         raise NotTheAnswer(f"'{word[:60]}' is no status of a task: pending, completed or failed")
-    return TaskStatus(plain)
+    return SubtaskStatus(plain)
 
 
 def _debug(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,18 @@ from untildone.core.actions import Ask, AwaitPerson
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import FromFiles, PlainMode
-from untildone.core.model import EMPTY, Answer, Context, Outcome, Role, SessionUse, Task, TaskChange, TaskStatus
-from untildone.core.tasks import changed
+from untildone.core.model import (
+    EMPTY,
+    Answer,
+    Context,
+    Outcome,
+    Role,
+    SessionUse,
+    Subtask,
+    SubtaskChange,
+    SubtaskStatus,
+)
+from untildone.core.subtasks import changed
 from untildone.modes.workflow import prompts as texts
 from untildone.modes.workflow.answers import MOST_TASKS, ActionAnswer, NotTheAnswer, parse, unfinished
 from untildone.modes.workflow.options import FILE, WorkflowOptions, from_files, options_of
@@ -103,9 +113,9 @@ def _said(loop: Loop) -> list[str]:
 def _automatic(loop: Loop, state: Mapping[str, Any]) -> str:
     last, validate = state.get("last_action"), state.get("validate") or EMPTY
     statuses = [task.status for task in loop.tasks]
-    if TaskStatus.PENDING in statuses or _said(loop):
+    if SubtaskStatus.PENDING in statuses or _said(loop):
         return "develop"
-    if last == "develop" and TaskStatus.FAILED in statuses:
+    if last == "develop" and SubtaskStatus.FAILED in statuses:
         return "debug"
     if last in ("develop", "debug") or state.get("confirmed_since_validation"):
         return "validate"
@@ -135,9 +145,9 @@ def _last_action(loop: Loop) -> str:
     return str((loop.skill_state or EMPTY).get("last_action") or "none")
 
 
-def open_tasks(tasks: tuple[Task, ...]) -> str:
+def open_tasks(tasks: tuple[Subtask, ...]) -> str:
     """Why it is not complete; empty if no task is open."""
-    names = [task.task_id for task in tasks if task.status is not TaskStatus.COMPLETED]
+    names = [task.task_id for task in tasks if task.status is not SubtaskStatus.COMPLETED]
     more = f" and {len(names) - SHOWN_TASKS} more" if len(names) > SHOWN_TASKS else ""
     return texts.OPEN.format(names=", ".join(names[:SHOWN_TASKS]) + more) if names else ""
 
@@ -145,7 +155,7 @@ def open_tasks(tasks: tuple[Task, ...]) -> str:
 def shown_state(loop: Loop) -> dict[str, Any]:
     """The state as the agent sees it."""
     state = {name: value for name, value in (loop.skill_state or EMPTY).items() if name != "wants_person"}
-    done = sum(task.status is TaskStatus.COMPLETED for task in loop.tasks)
+    done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
     listed = [{"id": task.task_id, "text": task.text, "status": task.status.value} for task in loop.tasks]
     develop = {"tasks": listed, "completed": done, "total": len(listed)}
     return {"status": loop.status.value, "title": loop.title, **state, "develop": develop}
@@ -154,7 +164,7 @@ def shown_state(loop: Loop) -> dict[str, Any]:
 def menu_text(loop: Loop) -> str:
     """The current state, as it stands above the menu."""
     state = loop.skill_state or EMPTY
-    done = sum(task.status is TaskStatus.COMPLETED for task in loop.tasks)
+    done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
     validated = state.get("validate") or EMPTY
     verdict = "not yet" if "passed" not in validated else "passed" if validated["passed"] else "failed"
     return (
@@ -195,26 +205,26 @@ def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
     )
 
 
-def _forgotten(loop: Loop, changes: tuple[TaskChange, ...]) -> tuple[TaskChange, ...]:
+def _forgotten(loop: Loop, changes: tuple[SubtaskChange, ...]) -> tuple[SubtaskChange, ...]:
     """The oldest tasks that are done make room for new ones: what the agent is shown does not grow with the rounds."""
     after = changed(loop.tasks, changes)
-    done = [task.task_id for task in after if task.status is TaskStatus.COMPLETED]
-    return tuple(TaskChange(name, remove=True) for name in done[: max(0, len(after) - MOST_TASKS)])
+    done = [task.task_id for task in after if task.status is SubtaskStatus.COMPLETED]
+    return tuple(SubtaskChange(name, remove=True) for name in done[: max(0, len(after) - MOST_TASKS)])
 
 
-def _mending_tasks(loop: Loop, told: ActionAnswer) -> tuple[TaskChange, ...]:
+def _mending_tasks(loop: Loop, told: ActionAnswer) -> tuple[SubtaskChange, ...]:
     """What failed in a validation becomes tasks."""
     if told.passed:
         return ()
     room = max(1, MOST_TASKS - unfinished(loop.tasks))
     wrong = told.failures[:room] or ("Mend what the validation found.",)
     return tuple(
-        TaskChange(f"fix-{loop.spend.iterations}-{number}", text=text, status=TaskStatus.PENDING)
+        SubtaskChange(f"fix-{loop.spend.iterations}-{number}", text=text, status=SubtaskStatus.PENDING)
         for number, text in enumerate(wrong, 1)
     )
 
 
-def _documents(loop: Loop, action: str, told: ActionAnswer, tasks: tuple[TaskChange, ...]) -> dict[str, str]:
+def _documents(loop: Loop, action: str, told: ActionAnswer, tasks: tuple[SubtaskChange, ...]) -> dict[str, str]:
     if action not in DOCUMENTS:
         return {}
     known = {task.task_id: task for task in loop.tasks}
@@ -225,19 +235,19 @@ def _documents(loop: Loop, action: str, told: ActionAnswer, tasks: tuple[TaskCha
     return {DOCUMENTS[action]: "\n".join(lines) + "\n"}
 
 
-def _checkbox(change: TaskChange, known: Task | None) -> str:
-    status = change.status or (known.status if known else TaskStatus.PENDING)
-    mark = {TaskStatus.COMPLETED: "x", TaskStatus.FAILED: "!", TaskStatus.PENDING: " "}[status]
+def _checkbox(change: SubtaskChange, known: Subtask | None) -> str:
+    status = change.status or (known.status if known else SubtaskStatus.PENDING)
+    mark = {SubtaskStatus.COMPLETED: "x", SubtaskStatus.FAILED: "!", SubtaskStatus.PENDING: " "}[status]
     text = change.text or (known.text if known else "")
     return f"- [{mark}] {change.task_id}: {text}"
 
 
-def _task_in(line: str) -> TaskChange | None:
+def _task_in(line: str) -> SubtaskChange | None:
     found = _BOX.match(line)
     if found is None:
         return None
-    status = {"x": TaskStatus.COMPLETED, "!": TaskStatus.FAILED}.get(found["mark"], TaskStatus.PENDING)
-    return TaskChange(found["name"], text=found["text"] or None, status=status)
+    status = {"x": SubtaskStatus.COMPLETED, "!": SubtaskStatus.FAILED}.get(found["mark"], SubtaskStatus.PENDING)
+    return SubtaskChange(found["name"], text=found["text"] or None, status=status)
 
 
 def _failed(loop: Loop, action: str, problem: str) -> AnswerRead:

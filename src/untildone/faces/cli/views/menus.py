@@ -17,7 +17,7 @@ from untildone.core import budget as budgets
 from untildone.core.codec import timestamp
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.core.model import TaskStatus
+from untildone.core.model import SubtaskStatus
 from untildone.faces.cli import streams
 from untildone.faces.cli.views import summaries
 from untildone.faces.text.plain import one_line
@@ -57,8 +57,8 @@ def ask(question: str) -> str | None:
 
 
 def facts_at_limit(loop: Loop) -> tuple[str, ...]:
-    done = [task.text for task in loop.tasks if task.status is TaskStatus.COMPLETED]
-    left = [task.text for task in loop.tasks if task.status is not TaskStatus.COMPLETED]
+    done = [task.text for task in loop.tasks if task.status is SubtaskStatus.COMPLETED]
+    left = [task.text for task in loop.tasks if task.status is not SubtaskStatus.COMPLETED]
     used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
     return (
         f"Iteration: {summaries.rounds(loop)}",

@@ -7,8 +7,8 @@ import secrets
 from nicegui import ui
 from nicegui.events import SortableEventArguments
 
-from untildone.core import tasks as task_rules
-from untildone.core.model import Task, TaskChange
+from untildone.core import subtasks as subtask_rules
+from untildone.core.model import Subtask, SubtaskChange
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.task_row import TaskRow
@@ -22,7 +22,7 @@ class Tasks:
         self._backend = backend
         self._t = t
         self._loop_id = ""
-        self._tasks: tuple[Task, ...] = ()
+        self._tasks: tuple[Subtask, ...] = ()
         self._editable = True
         self._rows: dict[str, TaskRow] = {}
         """In the order in which they are on the page."""
@@ -70,27 +70,27 @@ class Tasks:
         words = (self._new.value or "").strip()
         if words:
             self._new.set_value("")
-            await self._change(TaskChange(f"task-{secrets.token_hex(4)}", text=words))
+            await self._change(SubtaskChange(f"task-{secrets.token_hex(4)}", text=words))
 
     async def _move_up(self, task_id: str) -> None:
         order = [task.task_id for task in self._tasks]
         place = order.index(task_id) if task_id in order else 0
         if place:
-            await self._change(TaskChange(task_id, position=place - 1))
+            await self._change(SubtaskChange(task_id, position=place - 1))
 
     async def _dropped(self, event: SortableEventArguments) -> None:
         """The row is where it was dropped already; now the loop learns of it."""
         order = list(self._rows)
         order.insert(event.new_index, order.pop(event.old_index))
         self._rows = {name: self._rows[name] for name in order}
-        await self._change(*task_rules.ordered(self._tasks, tuple(order)))
+        await self._change(*subtask_rules.ordered(self._tasks, tuple(order)))
 
-    async def _change(self, *changes: TaskChange) -> None:
+    async def _change(self, *changes: SubtaskChange) -> None:
         await attempt(self._t, self._backend.change_subtasks, self._loop_id, *changes)
         sight = await attempt(self._t, self._backend.look, self._loop_id)
         if sight is not None and not self._list.is_deleted:
             await self.show(sight)
 
 
-def _ids(tasks: tuple[Task, ...]) -> set[str]:
+def _ids(tasks: tuple[Subtask, ...]) -> set[str]:
     return {task.task_id for task in tasks}
