@@ -1,4 +1,4 @@
-"""Queued loops of three instant iterations over two workers: how many a second, and what grows with their number.
+"""Queued loops of three instant iterations over two machines: how many a second, and what grows with their number.
 
 python bench/cluster.py [LOOPS …] [--in-one]    100, if no number is given; 1000 and 5000 take minutes
 
@@ -65,7 +65,7 @@ def _measured(cluster: TestCluster, pids: dict[str, int], size: int, a_repositor
         )
     queued = time.monotonic() - began
     for name in ("one", "two"):
-        pids[f"worker {name}"] = cluster.worker(name, "--slots", str(SLOTS), "--quiet").pid
+        pids[f"machine {name}"] = cluster.machine(name, "--slots", str(SLOTS), "--quiet").pid
     peaks, over = dict.fromkeys(pids, 0), threading.Event()
     watcher = threading.Thread(target=_watch, args=(pids, peaks, over))
     watcher.start()
@@ -73,13 +73,13 @@ def _measured(cluster: TestCluster, pids: dict[str, int], size: int, a_repositor
     done_at = list(_ends(cluster, set(remotes), loop_ids, began))
     over.set()
     watcher.join()
-    worked = sum(_processor_seconds(pid) for name, pid in pids.items() if name.startswith("worker"))
+    worked = sum(_processor_seconds(pid) for name, pid in pids.items() if name.startswith("machine"))
     published = sum(len(git(remote, "for-each-ref", "refs/heads/loop-*").splitlines()) for remote in set(remotes))
     note = f"{size / done_at[-1]:.2f} loops a second; {published} branches in {len(set(remotes))} repositories"
     half = size // 2
     yield Row(f"{size:,} loops: queued, each", figure([queued / size * 1000], "ms"))
     yield Row(f"{size:,} loops of three instant iterations, each", figure([done_at[-1] / size * 1000], "ms"), note=note)
-    yield Row(f"{size:,} loops: processor time of workers, git and agents, each", figure([worked / size * 1000], "ms"))
+    yield Row(f"{size:,} loops: processor time of machines, git and agents, each", figure([worked / size * 1000], "ms"))
     if half:
         first, second = done_at[half - 1] / half, (done_at[-1] - done_at[half - 1]) / (size - half)
         beside = "one of the first half"

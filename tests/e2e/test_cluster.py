@@ -1,4 +1,4 @@
-"""Loops on many machines: real Temporal, real Postgres, workers that are killed, frozen and drained, and a git remote."""
+"""Loops on many machines: real Temporal, real Postgres, machines that are killed, frozen and drained, and a git remote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 from tests.support import command_line
-from tests.support.cluster import HEARTBEAT_TIMEOUT, PATIENCE, TestCluster, Worker, git
+from tests.support.cluster import HEARTBEAT_TIMEOUT, PATIENCE, Machine, TestCluster, git
 from tests.support.postgres import Cluster as Postgres
 from tests.support.temporal import Temporal
 
@@ -78,7 +78,7 @@ def holds_together(cluster: TestCluster, loop_id: str, steps: int) -> None:
 
 
 def test_a_loop_goes_from_its_start_to_its_receipt(cluster: TestCluster) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     loop_id = cluster.run("loop-a", **cluster.stepping_agent(3, 0))
     cluster.until_rest([loop_id])
     holds_together(cluster, loop_id, 3)
@@ -91,8 +91,8 @@ def test_a_loop_goes_from_its_start_to_its_receipt(cluster: TestCluster) -> None
 
 
 def test_a_killed_worker_is_replaced_in_mid_iteration(cluster: TestCluster) -> None:
-    """`kill -9` of one of two workers that drive six loops."""
-    one, two = cluster.worker("one", "--slots", "6"), cluster.worker("two", "--slots", "6")
+    """`kill -9` of one of two machines that drive six loops."""
+    one, two = cluster.machine("one", "--slots", "6"), cluster.machine("two", "--slots", "6")
     agent = cluster.stepping_agent(2, 1)
     loop_ids = [cluster.run(f"loop-{number}", **agent) for number in range(6)]
     at_work = until(lambda: [name for name in loop_ids if is_at_work(cluster, name, "one")])
@@ -110,13 +110,13 @@ def test_a_killed_worker_is_replaced_in_mid_iteration(cluster: TestCluster) -> N
 
 
 def test_a_frozen_worker_can_neither_write_nor_publish_when_it_thaws(cluster: TestCluster) -> None:
-    one = cluster.worker("one", apart=True)
+    one = cluster.machine("one", apart=True)
     loop_id = cluster.run("loop-a", **cluster.stepping_agent(1, 5))
     until(lambda: is_at_work(cluster, loop_id, "one"))
     stale = until(lambda: cluster.agents(loop_id))
     one.signal(signal.SIGSTOP)
     frozen_at = time.time()
-    two = cluster.worker("two", apart=True)
+    two = cluster.machine("two", apart=True)
     taken = until(lambda: leases(cluster, loop_id, "two"), 120)[0]
     print(f"taken over {taken.at - frozen_at:.1f} s after the freeze; the heartbeat time-out is {HEARTBEAT_TIMEOUT} s")
     one.signal(signal.SIGCONT)
@@ -131,7 +131,7 @@ def test_a_frozen_worker_can_neither_write_nor_publish_when_it_thaws(cluster: Te
 
 
 def test_temporal_is_killed_and_comes_back(cluster: TestCluster, temporal: Temporal) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     loop_ids = [cluster.run(f"loop-{name}", **cluster.stepping_agent(3, 1)) for name in "ab"]
     until(lambda: all(is_at_work(cluster, name, "one") for name in loop_ids))
     temporal.kill()
@@ -143,15 +143,15 @@ def test_temporal_is_killed_and_comes_back(cluster: TestCluster, temporal: Tempo
 
 def test_temporal_loses_its_memory(cluster: TestCluster, temporal: Temporal) -> None:
     """Its database is deleted in mid-iteration: the loops are driven again from what Postgres knows."""
-    cluster.worker("one")
+    cluster.machine("one")
     loop_ids = [cluster.run(f"loop-{name}", **cluster.stepping_agent(4, 1)) for name in "ab"]
     until(lambda: all(is_at_work(cluster, name, "one") for name in loop_ids))
     temporal.kill()
     temporal.forget()
     temporal.start()
-    # A worker looks for such loops when it starts, and so may anybody.
+    # A machine looks for such loops when it starts.
     assert set(cluster.store.running_ids(Host.CLUSTER)) == set(loop_ids)
-    cluster.worker("two")
+    cluster.machine("two")
     cluster.client.repair(cluster.store.running_ids(Host.CLUSTER))
     cluster.until_rest(loop_ids)
     for loop_id in loop_ids:
@@ -159,7 +159,7 @@ def test_temporal_loses_its_memory(cluster: TestCluster, temporal: Temporal) -> 
 
 
 def test_postgres_crashes_and_comes_back(cluster: TestCluster, postgres: Postgres) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     loop_ids = [cluster.run(f"loop-{name}", **cluster.stepping_agent(3, 1)) for name in "ab"]
     until(lambda: all(is_at_work(cluster, name, "one") for name in loop_ids))
     postgres.crash()
@@ -170,7 +170,7 @@ def test_postgres_crashes_and_comes_back(cluster: TestCluster, postgres: Postgre
 
 
 def test_controls_act_on_a_running_iteration(cluster: TestCluster) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     loop_id = cluster.run("loop-a", iterations=3, **cluster.stepping_agent(9, 60))
     until(lambda: cluster.agents(loop_id))
     said = control.say(cluster.store, loop_id, "[r+5] Mind the gap.")
@@ -205,7 +205,7 @@ def test_controls_act_on_a_running_iteration(cluster: TestCluster) -> None:
 
 def test_a_poke_alone_interrupts_and_nothing_is_counted_twice(cluster: TestCluster) -> None:
     """Temporal's way to interrupt, without a word in the journal: the turn ends, its work is kept, the loop goes on."""
-    cluster.worker("one")
+    cluster.machine("one")
     loop_id = cluster.run("loop-a", **cluster.stepping_agent(1, 4))
     until(lambda: cluster.agents(loop_id))
     cluster.client.poke(loop_id, Urgency.NOW)
@@ -215,10 +215,10 @@ def test_a_poke_alone_interrupts_and_nothing_is_counted_twice(cluster: TestClust
 
 
 def test_a_queued_loop_obeys_at_once(cluster: TestCluster) -> None:
-    """No worker is there at all: what a person says counts all the same."""
+    """Controls take effect even if no machine is running."""
     loop_id = cluster.run("loop-a", **cluster.stepping_agent(1, 0))
     assert control.pause(cluster.store, loop_id).outcome is Outcome.PAUSED
-    cluster.worker("one")
+    cluster.machine("one")
     control.resume(cluster.store, loop_id, host=Host.CLUSTER)
     cluster.client.start(loop_id)
     cluster.client.start(loop_id)
@@ -227,10 +227,10 @@ def test_a_queued_loop_obeys_at_once(cluster: TestCluster) -> None:
 
 
 def test_a_drained_worker_ends_its_turn_and_hands_over(cluster: TestCluster) -> None:
-    one = cluster.worker("one")
+    one = cluster.machine("one")
     loop_id = cluster.run("loop-a", **cluster.stepping_agent(3, 1.5))
     until(lambda: is_at_work(cluster, loop_id, "one"))
-    cluster.worker("two")
+    cluster.machine("two")
     assert one.end() == 0
     assert cluster.agents(loop_id) == [] or is_at_work(cluster, loop_id, "two")
     cluster.until_rest([loop_id])
@@ -240,7 +240,7 @@ def test_a_drained_worker_ends_its_turn_and_hands_over(cluster: TestCluster) -> 
 
 
 def test_a_drain_that_takes_too_long_ends_the_turn_and_keeps_its_work(cluster: TestCluster) -> None:
-    one = cluster.worker("one", "--drain", "1")
+    one = cluster.machine("one", "--drain", "1")
     wrote_half = {"write": {"half.txt": "half done\n"}, "sleep": 600}
     script = cluster.script([wrote_half], [{"say": "Done.", "claim": True}])
     loop_id = cluster.run("loop-a", checks=("test -f half.txt",), **script)
@@ -255,10 +255,10 @@ def test_a_session_stays_on_its_machine(cluster: TestCluster) -> None:
     """On another machine the agent starts a new session, with a prompt that says everything."""
     turns = [{"say": f"Step {number}.", "append": {"log.txt": f"{number}\n"}, "sleep": 0.5} for number in range(1, 9)]
     script = cluster.script(*([turn] for turn in turns))
-    one = cluster.worker("one")
+    one = cluster.machine("one")
     loop_id = cluster.run("loop-a", iterations=30, **script)
     until(lambda: len(started(cluster, loop_id)) == 2)
-    cluster.worker("two")
+    cluster.machine("two")
     assert one.end() == 0
     until(lambda: len(turns_since(cluster, loop_id, "two")) >= 2)
     control.stop(cluster.store, loop_id, Urgency.NOW)
@@ -272,7 +272,7 @@ def test_a_session_stays_on_its_machine(cluster: TestCluster) -> None:
 
 def test_loops_share_a_slot(cluster: TestCluster) -> None:
     """One slot, and loops that would keep it for ever: each gets its share."""
-    cluster.worker("one", "--slots", "1", "--share", "1")
+    cluster.machine("one", "--slots", "1", "--share", "1")
     loop_ids = [cluster.run(f"loop-{name}", iterations=100, **cluster.stepping_agent(99, 0.3)) for name in "ab"]
     until(lambda: all(len(leases(cluster, name, "one")) >= 2 for name in loop_ids))
     for loop_id in loop_ids:
@@ -280,7 +280,7 @@ def test_loops_share_a_slot(cluster: TestCluster) -> None:
 
 
 def test_a_loop_at_its_limit_leaves_its_slot_and_can_be_woken(cluster: TestCluster) -> None:
-    cluster.worker("one", "--slots", "1")
+    cluster.machine("one", "--slots", "1")
     limited = {"fail": {"kind": "limit", "message": "usage limit reached", "reset_in": 3000}}
     waiting = cluster.run("loop-a", **cluster.script([limited], [{"say": "Done.", "claim": True}], one_place=True))
     cluster.until(waiting, lambda loop: loop.limits)
@@ -294,7 +294,7 @@ def test_a_loop_at_its_limit_leaves_its_slot_and_can_be_woken(cluster: TestClust
 
 
 def test_a_remote_that_is_not_there_pauses_the_loop_and_says_so(cluster: TestCluster) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     there = cluster.remote
     cluster.remote = cluster.parts.folder / "empty.git"
     git(cluster.parts.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(cluster.remote))
@@ -310,11 +310,11 @@ def test_a_remote_that_is_not_there_pauses_the_loop_and_says_so(cluster: TestClu
 
 def test_a_worker_waits_for_temporal(cluster: TestCluster, temporal: Temporal) -> None:
     temporal.kill()
-    worker = Worker(cluster.parts, "one")
-    cluster.workers.append(worker)
-    process = worker.launch()
-    until(lambda: "cannot be reached" in worker.log.read_text())
+    machine = Machine(cluster.parts, "one")
+    cluster.machines.append(machine)
+    process = machine.launch()
+    until(lambda: "cannot be reached" in machine.log.read_text())
     temporal.start()
     assert process.stdout is not None
     assert "worker_start" in process.stdout.readline()
-    assert worker.end() == 0
+    assert machine.end() == 0

@@ -46,7 +46,7 @@ def begun(cli: CommandLine, chosen: dict[str, Any], *more: str) -> str:
 
 
 def test_run_in_a_cluster_and_look_at_it_from_here(cluster: TestCluster, laptop: CommandLine) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     chosen = {**cluster.script([{"say": "Not yet."}], [DONE]), "checks": ("test -f ok.txt",)}
     ended = laptop.run("run", "A job", "--cluster", "--json", *flags(chosen), patience=PATIENCE)
     assert ended.code == 0, ended.errors
@@ -68,7 +68,7 @@ def test_run_in_a_cluster_and_look_at_it_from_here(cluster: TestCluster, laptop:
 
 
 def test_controls_from_the_command_line(cluster: TestCluster, laptop: CommandLine) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     loop_id = begun(laptop, cluster.stepping_agent(9, 60), "-r", "3")
     until(lambda: cluster.agents(loop_id), PATIENCE)
     assert "running on one" in laptop.run("list").output
@@ -90,12 +90,12 @@ def test_controls_from_the_command_line(cluster: TestCluster, laptop: CommandLin
     assert laptop.run("stop", loop_id, "--now", patience=PATIENCE).code == 0
     assert finish(watching, patience=PATIENCE).code == Outcome.STOPPED.exit_code
     until(lambda: not cluster.agents(loop_id))
-    (machine,) = {worker.name for worker in cluster.workers}
+    (machine,) = {each.name for each in cluster.machines}
     assert machine == "one"
 
 
 def test_ctrl_c_leaves_the_loop_alone(cluster: TestCluster, laptop: CommandLine) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     watching = laptop.start("run", "A job", "--cluster", *flags(cluster.stepping_agent(1, 3)))
     loop_id = until(lambda: next(iter(cluster.store.live_ids()), ""), PATIENCE)
     until(lambda: cluster.agents(loop_id), PATIENCE)
@@ -122,8 +122,8 @@ def test_a_group_has_a_total_on_all_machines(cluster: TestCluster, laptop: Comma
     turns = ([{"say": f"Step {number}.", "usage": {"cost_usd": 0.15}, "sleep": 0.3}] for number in range(20))
     chosen = cluster.script(*turns)
     loop_ids = [begun(laptop, chosen, "--group", "night", "-r", "none") for _ in range(4)]
-    cluster.worker("one")
-    cluster.worker("two")
+    cluster.machine("one")
+    cluster.machine("two")
     loops = cluster.until_rest(loop_ids)
     assert {loop.outcome for loop in loops} == {Outcome.BUDGET}
     assert most_at_once(cluster, loop_ids) == 2
@@ -136,7 +136,7 @@ def test_a_group_has_a_total_on_all_machines(cluster: TestCluster, laptop: Comma
 
 
 def test_the_server_shows_and_controls_them(cluster: TestCluster, laptop: CommandLine) -> None:
-    cluster.worker("one")
+    cluster.machine("one")
     with Server(laptop, "--cluster") as server:
         chosen = cluster.stepping_agent(9, 60)
         loop_id = server.create(agent="command", command=chosen["command"], max_iterations=3)
@@ -181,12 +181,12 @@ def test_what_cannot_work_is_said_in_a_sentence(case: str, laptop: CommandLine, 
 
 
 def test_temporal_is_away_when_a_loop_is_begun(cluster: TestCluster, laptop: CommandLine, temporal: Any) -> None:
-    """It is in the journal: a worker finds it when Temporal is back."""
+    """The loop is in the journal: a machine finds it when Temporal is back."""
     temporal.kill()
     try:
         ended = laptop.run("run", "A job", "--cluster", "--detach", *flags(cluster.script([DONE])), patience=PATIENCE)
         assert (ended.code, "cannot be reached" in ended.errors) == (0, True), ended.errors
     finally:
         temporal.start()
-    cluster.worker("one")
+    cluster.machine("one")
     assert cluster.until_rest([ended.output.strip()])[0].outcome is Outcome.CLAIMED

@@ -65,7 +65,7 @@ def a_command_line(folder: Path, remote: Path) -> CommandLine:
 
 def test_three_hosts_write_the_same_journal(tmp_path: Path, cluster: TestCluster) -> None:
     chosen = {**cluster.script(*TURNS), "checks": (CHECK,)}
-    cluster.worker("one")
+    cluster.machine("one")
     loop_id = cluster.run("loop-a", iterations=5, **chosen)
     cluster.until_rest([loop_id])
 

@@ -32,10 +32,10 @@ def test_flags_win_over_the_settings(table: dict[str, str], flags: dict[str, Any
     [
         ({"slot": "2"}, "There is no setting 'cluster.slot'."),
         ({"slots": "many"}, "Setting 'cluster.slots': 'many' is not a number."),
-        ({"slots": "0"}, "Setting 'cluster.slots': 0 makes no sense."),
-        ({"drain": "-1"}, "Setting 'cluster.drain': -1 makes no sense."),
-        ({"share": "inf"}, "Setting 'cluster.share': inf makes no sense."),
-        ({"heartbeat_timeout": "nan"}, "Setting 'cluster.heartbeat_timeout': nan makes no sense."),
+        ({"slots": "0"}, "Setting 'cluster.slots': 0 is out of range."),
+        ({"drain": "-1"}, "Setting 'cluster.drain': -1 is out of range."),
+        ({"share": "inf"}, "Setting 'cluster.share': inf is out of range."),
+        ({"heartbeat_timeout": "nan"}, "Setting 'cluster.heartbeat_timeout': nan is out of range."),
     ],
 )
 def test_what_cannot_work_is_one_sentence(table: dict[str, str], sentence: str) -> None:

@@ -63,7 +63,7 @@ class Parts:
     """A unique queue name, so that a cluster does not see the work of an earlier one."""
 
 
-class Worker:
+class Machine:
     """One machine of the cluster: a `worker` process."""
 
     def __init__(self, parts: Parts, name: str, *options: str) -> None:
@@ -92,7 +92,7 @@ class Worker:
         inside = psutil.Process(self.process.pid).children() if self._apart else []
         return inside[0].pid if inside else self.process.pid
 
-    def start(self, *, apart: bool = False) -> Worker:
+    def start(self, *, apart: bool = False) -> Machine:
         """Start it and wait until it is ready. With `apart`, it runs in its own pid namespace if the system allows that."""
         self._apart = apart and can_be_apart()
         process = self.launch()
@@ -127,7 +127,7 @@ class Worker:
 
 
 class TestCluster:
-    """`with TestCluster(parts) as cluster: cluster.worker("one")`."""
+    """`with TestCluster(parts) as cluster: cluster.machine("one")`."""
 
     __test__ = False
 
@@ -135,7 +135,7 @@ class TestCluster:
         self.parts = parts
         self.store = PostgresStore(parts.database, folder=parts.folder / "loops")
         self.client = Cluster(Access(parts.temporal, queue=parts.queue))
-        self.workers: list[Worker] = []
+        self.machines: list[Machine] = []
         self.calls_log = parts.folder / "calls.log"
         self.remote = new_remote(parts.folder)
 
@@ -143,17 +143,17 @@ class TestCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in self.workers:
-            if worker.process is not None:
-                worker.signal(signal.SIGCONT)
-                worker.kill()
+        for machine in self.machines:
+            if machine.process is not None:
+                machine.signal(signal.SIGCONT)
+                machine.kill()
         self.client.close()
         self.store.close()
 
-    def worker(self, name: str, *options: str, apart: bool = False) -> Worker:
-        worker = Worker(self.parts, name, *options)
-        self.workers.append(worker)
-        return worker.start(apart=apart)
+    def machine(self, name: str, *options: str, apart: bool = False) -> Machine:
+        machine = Machine(self.parts, name, *options)
+        self.machines.append(machine)
+        return machine.start(apart=apart)
 
     def stepping_agent(self, steps: int, seconds: float) -> dict[str, Any]:
         """Settings for a loop whose agent needs `steps` calls of `seconds` each."""
@@ -214,7 +214,9 @@ class TestCluster:
     def story(self, loop_id: str) -> str:
         """The journal and the logs of all machines, for the message of a failed test."""
         lines = [f"{timestamp(entry.at)} {str(entry.event)[:200]}" for entry in self.entries(loop_id)]
-        return "\n".join([*lines, *(f"{worker.name}:\n{worker.log.read_text()[-3000:]}" for worker in self.workers)])
+        return "\n".join(
+            [*lines, *(f"{machine.name}:\n{machine.log.read_text()[-3000:]}" for machine in self.machines)]
+        )
 
     def entries(self, loop_id: str) -> list[Entry]:
         return list(self.store.open(loop_id).entries())

@@ -13,7 +13,7 @@ from untildone.core.errors import LoopBusy, UsageError
 from untildone.core.kinds import Host
 from untildone.core.value import dataclass, replace
 from untildone.hosts.cluster import connecting
-from untildone.hosts.cluster import worker as machines
+from untildone.hosts.cluster import machine as machines
 from untildone.hosts.cluster.advancing import Means
 from untildone.hosts.cluster.options import Options, options
 from untildone.operations.runner import surroundings
@@ -42,9 +42,9 @@ class Machine:
 
         `ready` is called once the machine takes loops, `waiting` with a sentence while it cannot connect.
         """
-        orders, notices = machines.Orders(ending, at_once), machines.Notices(ready, waiting)
+        stop, notices = machines.Stop(ending, at_once), machines.Notices(ready, waiting)
         try:
-            await machines.work(self.options, self.means, orders, notices)
+            await machines.work(self.options, self.means, stop, notices)
         finally:
             self.means.surroundings().guard.close()
             self.means.store.close()
@@ -66,7 +66,9 @@ def machine(chosen: Settings, wanted: Options, environment: Mapping[str, str]) -
         folder.mkdir(parents=True, exist_ok=True)
         lock = locks.try_lock(folder / LOCK)
     if lock is None:
-        raise LoopBusy(f"Another worker has the folder {folder}.", "end it, or choose another folder with --work-dir")
+        raise LoopBusy(
+            f"Another process uses the work folder {folder}.", "end it, or choose another folder with --work-dir"
+        )
     try:
         yield Machine(wanted, _means(chosen, wanted, folder.resolve(), environment))
     finally:

@@ -1,1 +1,1 @@
-"""The host for many machines: Temporal says who drives a loop, Postgres keeps its journal, git carries its work."""
+"""The host for many machines: Temporal assigns loops to machines, Postgres stores the journals, git carries the work."""

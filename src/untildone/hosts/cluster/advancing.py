@@ -1,4 +1,4 @@
-"""The activity `advance`: it runs an attempt in a thread, and tells Temporal every second that this machine is alive."""
+"""The activity `advance`: runs an attempt in a thread, and sends a heartbeat to Temporal every second."""
 
 from __future__ import annotations
 
@@ -23,34 +23,36 @@ from untildone.store import Store
 
 BEAT_EVERY = 1.0
 ASK_EVERY = 15.0
-"""How often, in seconds, such a loop asks whether one waits."""
+"""Seconds between two checks whether another loop waits for a slot."""
 END_WITHIN = 60.0
-"""How long, in seconds, an older attempt of the same loop in this process may take to end."""
+"""Seconds that an older attempt of the same loop in this process has to end."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What attempts need: where loops are kept, what a runner brings along, and this machine's folder for their work."""
+    """What attempts need: the store, the surroundings of a runner, and the work folder of this machine."""
 
     store: Store
     surroundings: Callable[[], Surroundings]
     folder: Path
     slots: int
     share: float
-    """A loop that has been at work for so many seconds leaves its slot to one that waits for it, between two turns."""
+    """Seconds after which a loop leaves its slot to a waiting loop, between two turns."""
 
 
 class Advancing:
+    """The attempts that run on this machine."""
+
     def __init__(self, means: Means, others_wait: Callable[[], Awaitable[bool]]) -> None:
         self._means = means
         self._others_wait = others_wait
         self._threads = ThreadPoolExecutor(2 * means.slots, "advance")
-        """Twice as many: an attempt that was taken for dead may still be ending when the next one begins."""
+        """Twice as many as slots: an attempt that Temporal gave up may still be ending when the next one begins."""
         self._under_way: dict[str, Attempt] = {}
 
     def hand_over(self, urgency: Urgency) -> None:
-        """Let other machines go on with all that is under way here."""
+        """Hand all running loops over to other machines."""
         for attempt in list(self._under_way.values()):
             attempt.hand_over(urgency)
 
@@ -61,7 +63,7 @@ class Advancing:
         attempt = Attempt(means.store, means.surroundings(), means.folder, loop_id, token)
         older, self._under_way[loop_id] = self._under_way.get(loop_id), attempt
         beside = [asyncio.create_task(_beat()), asyncio.create_task(self._share_out(attempt))]
-        _log.info("Loop %s: taken, attempt %d", loop_id, activity.info().attempt)
+        _log.info("Loop %s: started, attempt %d", loop_id, activity.info().attempt)
         try:
             step = await self._carry_out(attempt, older)
             _log.info("Loop %s: %s", loop_id, attempt.left_as)
@@ -79,7 +81,7 @@ class Advancing:
                 del self._under_way[loop_id]
 
     async def _carry_out(self, attempt: Attempt, older: Attempt | None) -> Step:
-        """Its end is waited for, whatever happens: an agent that is still at work must not be left behind."""
+        """Run an attempt in a thread, and always wait for its end, because no agent may be left behind."""
         running = asyncio.get_running_loop().run_in_executor(self._threads, _go, attempt, older)
         while True:
             try:
@@ -99,7 +101,7 @@ class Advancing:
 
 
 def _go(attempt: Attempt, older: Attempt | None) -> Step:
-    """Two attempts of one loop must not share its folder, even if the older one does not know yet that it is over."""
+    """Run the attempt after an older one of the same loop has ended, because they share its folder."""
     if older is not None:
         older.hand_over(Urgency.NOW)
         older.over.wait(END_WITHIN)

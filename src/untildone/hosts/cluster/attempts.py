@@ -1,6 +1,6 @@
-"""One attempt to advance a loop on this machine: lease it, go on with it, and say what comes next.
+"""One attempt to advance a loop on this machine: lease the loop, drive it, and return what comes next.
 
-It goes on until the loop rests, has to wait for long, or is to be handed over.
+An attempt ends when the loop rests, has to wait for long, or is handed over.
 """
 
 from __future__ import annotations
@@ -27,27 +27,29 @@ from untildone.hosts.cluster.workflow import Step, Then
 from untildone.store import Store
 
 BUSY_ELSEWHERE = 2.0
-"""Seconds until the next look at a loop that a terminal or a server drives."""
+"""Seconds until the next attempt at a loop that a terminal or a server drives."""
 
 
 class Attempt:
+    """One attempt to drive a loop, with the token of its lease."""
+
     def __init__(self, store: Store, around: Surroundings, folder: Path, loop_id: str, token: str) -> None:
         self.loop_id = loop_id
         self.over = threading.Event()
-        """Nothing of it is at work any more."""
+        """Set when the attempt has ended."""
         self.left_as = "there is nothing to do"
-        """What became of the loop here, in a few words."""
+        """How the attempt ended, for the log."""
         self._store = store
         self._site = Published(folder, token)
         self._around = replace(around, host=Host.CLUSTER, token=token, site=self._site)
         self._engine = Engine(store, self._around, longest_wait=LONG_WAIT)
 
     def hand_over(self, urgency: Urgency) -> None:
-        """End the turn and save what was done, or wait for its end; then let another attempt go on."""
+        """End the running turn now or wait for its end, save the work, and end the attempt, so that another one can go on."""
         self._engine.hand_over(urgency)
 
     def go(self) -> Step:
-        """Raises Superseded if another runner has leased the loop; then nothing of this attempt counts."""
+        """Drive the loop. Raises Superseded if a newer runner has leased it; then the work of this attempt does not count."""
         try:
             return self._gone()
         except LoopNotFound:
@@ -85,7 +87,7 @@ class Attempt:
             return isinstance(Stepper(self._store, journal).decide(), Rest)
 
     def _give_up(self, problem: UsageError) -> None:
-        """A person must fix something; until then the loop rests, and says why."""
+        """Pause the loop with the problem as reason, because a person must fix it."""
         with leased(self._store, self.loop_id, Host.CLUSTER, self._around.token) as stepper:
             stepper.settle()
             if stepper.loop.status is Status.RUNNING:

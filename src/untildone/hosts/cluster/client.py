@@ -1,6 +1,6 @@
-"""Telling Temporal to look at a loop: what creating, resuming, controlling and repairing one all come to.
+"""Requests to Temporal to look at a loop, after it was created, resumed, controlled or lost.
 
-Write into the journal first, then poke. A poke is idempotent: it starts the loop's workflow if there is none, and wakes it if it waits.
+Write to the journal first, then poke. A poke is idempotent: it starts the loop's workflow if there is none, and wakes it if it waits.
 """
 
 from __future__ import annotations
@@ -20,31 +20,32 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN = 15.0
 FEW, AT_ONCE = 20, 20
-"""So many loops are told to Temporal without asking first which of them it knows; and at the same time."""
+"""Up to this many loops are repaired without listing the workflows first; and this many requests run at the same time."""
 TASK_TIMEOUT = timedelta(seconds=5)
-"""After this, a worker that took a step of a workflow is taken for dead."""
+"""After this time without an answer, another machine gets the workflow task."""
 Result = TypeVar("Result")
 
 
 async def poke(client: Client, queue: str, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION) -> None:
+    """Start or wake the workflow of a loop."""
     await _begin(client, queue, loop_id, start_signal=POKE, start_signal_args=[urgency])
 
 
 async def repair(client: Client, queue: str, loop_ids: Collection[str]) -> None:
-    """See to it that each of these loops has a workflow; one that has is not disturbed."""
-    turns, there = asyncio.Semaphore(AT_ONCE), await _known(client) if len(loop_ids) > FEW else frozenset[str]()
+    """Start a workflow for each of these loops that has none."""
+    slots, known = asyncio.Semaphore(AT_ONCE), await _known(client) if len(loop_ids) > FEW else frozenset[str]()
 
-    async def mend(loop_id: str) -> None:
-        async with turns:
+    async def start(loop_id: str) -> None:
+        async with slots:
             await _begin(client, queue, loop_id)
 
-    await asyncio.gather(*(mend(loop_id) for loop_id in loop_ids if loop_id not in there))
+    await asyncio.gather(*(start(loop_id) for loop_id in loop_ids if loop_id not in known))
 
 
 async def _known(client: Client) -> frozenset[str]:
-    """The loops that have a workflow, as far as Temporal has got round to listing them."""
+    """The loops with a running workflow. The list of Temporal may lag behind."""
     running = client.list_workflows(f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'")
-    return frozenset([found.id async for found in running])
+    return frozenset([workflow.id async for workflow in running])
 
 
 async def _begin(client: Client, queue: str, loop_id: str, **signal: Any) -> None:
@@ -64,12 +65,12 @@ async def _begin(client: Client, queue: str, loop_id: str, **signal: Any) -> Non
 
 @functools.cache
 def cluster_at(access: Access) -> Cluster:
-    """One for all who ask in this process."""
+    """The `Cluster` of this address, shared in this process."""
     return Cluster(access)
 
 
 class Cluster:
-    """The same for callers without an event loop, from any thread. Connected at the first use, and kept."""
+    """A blocking, thread-safe client. It connects at the first use and keeps the connection."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -80,17 +81,17 @@ class Cluster:
         self._thread.start()
 
     def start(self, loop_id: str) -> None:
-        """Have a loop driven that is to run, because it was created, resumed or given rounds."""
+        """Have a loop driven after it was created, resumed or given more rounds."""
         self.poke(loop_id)
 
     def poke(self, loop_id: str, urgency: Urgency = Urgency.AFTER_ITERATION) -> None:
-        """Something was written into the loop's journal; with NOW, the turn under way ends."""
-        self._asked(self._poke(loop_id, urgency), ANSWER_WITHIN)
+        """Report a new entry in the journal of a loop. With NOW, the running turn ends."""
+        self._run(self._poke(loop_id, urgency), ANSWER_WITHIN)
 
     def repair(self, loop_ids: Iterable[str]) -> None:
-        """Have all of these driven that are not: after Temporal lost its memory, or somebody died before they poked."""
-        wanted = tuple(loop_ids)
-        self._asked(self._repair(wanted), ANSWER_WITHIN + len(wanted))
+        """Start the missing workflows of these loops, after Temporal lost its data or a process died before its poke."""
+        ids = tuple(loop_ids)
+        self._run(self._repair(ids), ANSWER_WITHIN + len(ids))
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -110,12 +111,12 @@ class Cluster:
                 self._client = await connect(self.access)
             return self._client
 
-    def _asked(self, work: Coroutine[Any, Any, Result], within: float) -> Result:
+    def _run(self, work: Coroutine[Any, Any, Result], within: float) -> Result:
         from temporalio.service import RPCError
 
-        asked = asyncio.run_coroutine_threadsafe(work, self._loop)
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return asked.result(within + ANSWER_WITHIN)
+            return running.result(within + ANSWER_WITHIN)
         except (RPCError, TimeoutError) as problem:
-            asked.cancel()
+            running.cancel()
             raise unreachable(self.access, problem) from problem

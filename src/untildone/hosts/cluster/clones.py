@@ -1,6 +1,6 @@
-"""The repositories of a worker: one bare mirror for each remote, and clones for loops, which borrow the mirror's objects.
+"""The repositories of a machine: one bare mirror for each remote, and a clone for each loop, which borrows the mirror's objects.
 
-So a clone is made at once, and what an agent does to its branches or its stash is no other loop's business.
+So a clone is created quickly, and branches and stash of an agent do not affect other loops.
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ from untildone.workspace.git import git, line_of
 
 HEAD = "HEAD"
 _KEPT_HEAD = f"+{HEAD}:refs/fetched/head"
-"""The only ref that a mirror keeps: what it names need not be fetched again. More would make each fetch slower."""
+"""The only ref that a mirror keeps, so that its commits are not fetched again. More refs would make each fetch slower."""
 
 
 @cache
 def mirror_of(folder: Path, remote: str) -> Mirror:
-    """One for all loops with that remote on this machine."""
+    """The mirror of a remote, shared by all loops of this machine."""
     return Mirror(folder / "mirrors" / f"{hashlib.sha256(remote.encode()).hexdigest()[:16]}.git", remote)
 
 
 class Mirror:
+    """A bare repository with the objects of a remote."""
+
     def __init__(self, path: Path, remote: str) -> None:
         self.path = path
         self.remote = remote
         self._template = path.with_suffix(".template")
-        """A clone without files, to be copied: that takes no process."""
+        """A clone without files. Copying it needs no process."""
         self._known: set[str] = set()
-        """Commits that are here."""
+        """Commits that the mirror contains."""
         self._changing = threading.Lock()
 
     def ensure(self) -> None:
+        """Create the mirror if it does not exist."""
         with self._changing:
             if not self.path.exists():
                 self._known.clear()
@@ -47,27 +50,27 @@ class Mirror:
                 git(draft, "init", "--quiet", "--bare")
                 os.rename(draft, self.path)
 
-    def bring(self, wanted: Mapping[str, str], *, again: bool = False) -> bool:
-        """Fetch the commits that are not here, each from the ref of the remote that it is named with; whether all are here then.
+    def fetch(self, commits: Mapping[str, str], *, again: bool = False) -> bool:
+        """Fetch missing commits, each from its ref of the remote. Returns whether the mirror contains all of them then.
 
-        With `again`, those too that seem to be here: one may lack something."""
+        With `again`, fetch all of them, because objects of a commit may be missing."""
         with self._changing:
-            missing = wanted if again else self._missing(wanted)
+            missing = commits if again else self._missing(commits)
             if missing:
                 specs = (_KEPT_HEAD if ref == HEAD else ref for ref in missing.values())
                 ownership.fetch(str(self.path), self.remote, *specs)
             return not self._missing(missing)
 
-    def _missing(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        unknown = [commit for commit in wanted if commit not in self._known]
+    def _missing(self, commits: Mapping[str, str]) -> Mapping[str, str]:
+        unknown = [commit for commit in commits if commit not in self._known]
         if unknown:
-            asked = "".join(f"{commit}\n" for commit in unknown).encode()
-            told = line_of(git(str(self.path), "cat-file", "--batch-check=%(objectname)", stdin=asked)).splitlines()
-            self._known.update(set(unknown) & set(told))
-        return {commit: ref for commit, ref in wanted.items() if commit not in self._known}
+            names = "".join(f"{commit}\n" for commit in unknown).encode()
+            present = line_of(git(str(self.path), "cat-file", "--batch-check=%(objectname)", stdin=names)).splitlines()
+            self._known.update(set(unknown) & set(present))
+        return {commit: ref for commit, ref in commits.items() if commit not in self._known}
 
     def clone(self, place: Path) -> None:
-        """Under another name first: a clone is there, or not at all."""
+        """Create a clone in `place`. It is made in a temp folder and renamed, so that no partial clone can exist."""
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(".tmp", "clone-", place.parent) as draft:
@@ -75,7 +78,8 @@ class Mirror:
             shutil.copytree(self._made_template(), os.path.join(clone, ".git"), symlinks=True)
             os.rename(clone, place)
 
-    def make_template_anew(self) -> None:
+    def discard_template(self) -> None:
+        """Delete the template, so that the next clone creates it again."""
         with self._changing:
             shutil.rmtree(self._template, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The way to Temporal: its address, how to be let in, and errors as sentences."""
+"""Connections to Temporal: address, TLS, and errors translated to ours."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 QUEUE, NAMESPACE = "untildone", "default"
 WORKFLOW, ADVANCE, POKE = "untildone-loop", "advance", "poke"
-"""By these names Temporal knows a loop's workflow, the activity that it calls, and the signal that it hears."""
+"""Names in Temporal: the workflow of a loop, the activity that it calls, and its signal."""
 CONNECT_WITHIN = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where Temporal is, and with which papers it is entered."""
+    """The address of Temporal, and the TLS files for the connection."""
 
     address: str
     namespace: str = NAMESPACE
@@ -32,7 +32,7 @@ class Access:
     tls_key: str | None = None
     tls_authority: str | None = None
     tls_server_name: str | None = None
-    """The name in Temporal's certificate, if it is not that in its address."""
+    """The name in the certificate of Temporal, if it differs from the address."""
 
     @property
     def uses_tls(self) -> bool:
@@ -40,7 +40,7 @@ class Access:
 
 
 async def connect(access: Access, identity: str | None = None) -> Client:
-    """StoreError if it cannot be reached, UsageError if what it was given cannot work."""
+    """Connect to Temporal. StoreError if it cannot be reached, UsageError if address or TLS files are wrong."""
     check_package()
     from temporalio.client import Client
     from temporalio.service import RPCError
@@ -59,31 +59,31 @@ async def connect(access: Access, identity: str | None = None) -> Client:
         raise unreachable(access, problem) from problem
     except ValueError as problem:
         raise UsageError(
-            f"'{access.address}' is no address of Temporal: {problem}.", "give it as host:7233"
+            f"'{access.address}' is not an address of Temporal: {problem}.", "give it as host:7233"
         ) from problem
 
 
 async def _check_trust(access: Access) -> None:
-    """UsageError if TLS cannot work: that does not pass by waiting."""
-    from untildone.hosts.cluster.trust import mistrust
+    """Raise UsageError if TLS fails, because waiting does not help."""
+    from untildone.hosts.cluster.trust import tls_problem
 
-    if access.uses_tls and (why := await mistrust(access)):
+    if access.uses_tls and (why := await tls_problem(access)):
         raise UsageError(
-            f"Temporal at {access.address} and this machine do not trust each other: {why}.",
+            f"TLS with Temporal at {access.address} failed: {why}.",
             "look at tls_ca, tls_cert, tls_key and tls_server_name of the cluster",
         )
 
 
 @cache
 def _quiet_runtime() -> Runtime:
-    """Without a voice of its own: what went wrong is told by us."""
+    """A runtime without logging: problems are reported by our exceptions."""
     from temporalio.runtime import Runtime, TelemetryConfig
 
     return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
 async def check_namespace(client: Client) -> None:
-    """UsageError if Temporal has no such namespace; if it does not answer, nobody knows."""
+    """Raise UsageError if Temporal has no such namespace. Does nothing if Temporal does not answer."""
     from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
     from temporalio.service import RPCError, RPCStatusCode
 
@@ -97,6 +97,7 @@ async def check_namespace(client: Client) -> None:
 
 
 def check_package() -> None:
+    """Raise MissingPackage if temporalio is not installed."""
     import importlib.util
 
     if importlib.util.find_spec("temporalio") is None:
@@ -104,9 +105,10 @@ def check_package() -> None:
 
 
 def unreachable(access: Access, problem: BaseException) -> StoreError:
-    told = str(problem)
-    spoken = re.search(r'message: "([^"]+)"', told)
-    reason = spoken[1] if spoken else "it answers as no Temporal does" if "Invalid" in told else "no answer"
+    """The error for a Temporal that cannot be reached, with the reason from `problem`."""
+    text = str(problem)
+    message = re.search(r'message: "([^"]+)"', text)
+    reason = message[1] if message else "its answer is not that of Temporal" if "Invalid" in text else "no answer"
     return StoreError(
         f"Temporal at {access.address} cannot be reached: {reason}.", "is it running? with TLS, or without?"
     )

@@ -1,4 +1,4 @@
-"""What a cluster is told: the table `[cluster]` of the settings, and flags, which win."""
+"""The options of a cluster, from the table `[cluster]` of the settings and from flags, which win."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ DRAIN, SHARE, HEARTBEAT_TIMEOUT, SLOTS = 600.0, 600.0, 30.0, 4
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """The options of one machine and of its connection to Temporal."""
+
     temporal: str = ""
     """The address of Temporal."""
     namespace: str = NAMESPACE
@@ -26,11 +28,11 @@ class Options:
     machine: str = ""
     work_dir: str = ""
     heartbeat_timeout: float = HEARTBEAT_TIMEOUT
-    """Seconds without a sign of life, after which a machine is taken for dead."""
+    """Seconds without a heartbeat after which a machine counts as dead."""
     drain: float = DRAIN
-    """Seconds for which turns may go on after the worker was asked to end."""
+    """Seconds for which turns may go on after the machine was asked to end."""
     share: float = SHARE
-    """Seconds after which a loop leaves its slot to one that waits."""
+    """Seconds after which a loop leaves its slot to a waiting loop."""
 
     @property
     def access(self) -> Access:
@@ -38,8 +40,8 @@ class Options:
             raise UsageError(
                 "The address of Temporal is not set.", "give it with --temporal, or in [cluster] of the settings"
             )
-        papers = (self.tls_cert, self.tls_key, self.tls_ca, self.tls_server_name)
-        return Access(self.temporal, self.namespace, self.queue, *(given or None for given in papers))
+        tls = (self.tls_cert, self.tls_key, self.tls_ca, self.tls_server_name)
+        return Access(self.temporal, self.namespace, self.queue, *(given or None for given in tls))
 
 
 _NUMBERS: Mapping[str, Callable[[str], float]] = {
@@ -52,13 +54,13 @@ _KNOWN = tuple(field.name for field in fields(Options))
 
 
 def options(table: Mapping[str, str], flags: Mapping[str, Any]) -> Options:
-    """Flags that are None were not given."""
+    """The options of the table and the flags. A flag that is None was not given."""
     for name in table:
         if name not in _KNOWN:
             raise UsageError(f"There is no setting 'cluster.{name}'.", f"known are: {', '.join(_KNOWN)}")
-    told = {name: _read(name, text) for name, text in table.items() if text != ""}
+    configured = {name: _read(name, text) for name, text in table.items() if text != ""}
     given = {name: value for name, value in flags.items() if value is not None and name in _KNOWN}
-    return Options(**{**told, **given})
+    return Options(**{**configured, **given})
 
 
 def _read(name: str, text: str) -> Any:
@@ -69,5 +71,5 @@ def _read(name: str, text: str) -> Any:
     except ValueError:
         raise UsageError(f"Setting 'cluster.{name}': '{text[:60]}' is not a number.", "give one above 0") from None
     if not 0 <= number < float("inf") or (number < 1 and name != "drain"):
-        raise UsageError(f"Setting 'cluster.{name}': {text[:60]} makes no sense.", "give a number above 0")
+        raise UsageError(f"Setting 'cluster.{name}': {text[:60]} is out of range.", "give a number above 0")
     return number

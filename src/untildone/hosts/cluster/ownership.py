@@ -1,8 +1,8 @@
-"""Who may publish the work of a loop: the owner's mark on the remote, moved by compare-and-swap only.
+"""Ownership of a loop's branch on the remote, changed by compare-and-swap only.
 
-Besides the loop's branch, the remote has a ref of the loop's own, the mark. A runner that leases the loop moves it to a commit that names
-their token; whoever publishes moves branch and mark together, and only from where they themselves left them. So a machine
-that was taken for dead can no longer publish from the moment on that another has leased it, even before that one has published anything.
+Beside the loop's branch, the remote has a ref for the owner, the mark. A runner that leases the loop moves the mark to a commit with its
+token. A runner that publishes moves branch and mark together, and only from where it left them. So a machine that was thought dead
+can no longer publish once another machine has leased the loop, even before that one has published anything.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Address:
 
 
 def checked_remote(remote: str) -> str:
-    """UsageError for what git would not take as an address, and for secrets: the address is written into the journal."""
+    """The address of a remote. UsageError if git would not accept it, or if it contains a password: the journal records the address."""
     if not remote.strip() or remote.startswith("-"):
-        raise UsageError(f"'{remote[:60]}' is no git remote.", "give its address, as git clone takes it")
+        raise UsageError(f"'{remote[:60]}' is not a git remote.", "give its address, as git clone takes it")
     if _PASSWORD.search(remote):
         raise UsageError(
             "The address of the git remote has a password in it.", "use an SSH key or a credential helper of git"
@@ -59,14 +59,15 @@ def checked_remote(remote: str) -> str:
 
 
 def checked_branch(branch: str) -> str:
+    """The name of a branch, if it is valid; else UsageError."""
     if not branch or _NO_BRANCH.search(branch):
         raise UsageError(f"'{branch[:60]}' cannot be the name of a branch.", "use letters, digits, -, _ and /")
     return branch
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What the remote says, as commits: the loop's branch, the owner's mark, and what a new branch starts from."""
+class RemoteRefs:
+    """Commits of the remote: of the loop's branch, of the owner's mark, and of HEAD, from which a new branch starts."""
 
     branch: str | None = None
     mark: str | None = None
@@ -75,39 +76,40 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A ref of the remote is to go from one commit to another; None: it is not there."""
+    """A change of a ref of the remote from one commit to another; None: the ref does not exist."""
 
     ref: str
     before: str | None
     after: str | None
 
 
-def standing(repository: str, address: Address) -> Standing:
-    wanted = (address.branch_ref, address.mark_ref, "HEAD")
-    listed = line_of(git(repository, "ls-remote", "--quiet", address.remote, *wanted)).splitlines()
-    found = {ref: commit for commit, _, ref in (line.partition("\t") for line in listed)}
-    return Standing(*(found.get(ref) for ref in wanted))
+def remote_refs(repository: str, address: Address) -> RemoteRefs:
+    """The refs of a loop on the remote."""
+    names = (address.branch_ref, address.mark_ref, "HEAD")
+    listed = line_of(git(repository, "ls-remote", "--quiet", address.remote, *names)).splitlines()
+    commits = {ref: commit for commit, _, ref in (line.partition("\t") for line in listed)}
+    return RemoteRefs(*(commits.get(ref) for ref in names))
 
 
 def fetch(repository: str, remote: str, *specs: str) -> None:
-    """Fetch what refs of the remote name."""
+    """Fetch refs of the remote with their commits."""
     git(repository, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, *specs)
 
 
 def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
-    """All of the moves, or none: GitFailed if one of the refs is not where it was."""
+    """Make all of the moves or none. GitFailed if one of the refs is not at its `before`."""
     leases = (f"--force-with-lease={move.ref}:{move.before or ''}" for move in moves)
     specs = (f"{move.after or ''}:{move.ref}" for move in moves)
     git(repository, "push", "--quiet", "--no-verify", "--atomic", *leases, remote, *specs)
 
 
 def new_mark(repository: str, address: Address, token: str, published: str) -> str:
-    """Write a commit that names the loop's owner. It has no content and no parent: the remote keeps only the last one."""
+    """Write a commit that names the owner of the loop. It has no content and no parent, so the remote keeps only the last one."""
     message = _MARK.format(loop_id=address.loop_id, token=token, published=published)
     return line_of(git(repository, "commit-tree", empty_tree(published), env=_IDENTITY, stdin=message.encode()))
 
 
 def token_of(repository: str, mark: str) -> str:
     """The token that a mark names; empty if it names none."""
-    found = _TOKEN.search(git(repository, "cat-file", "commit", mark).decode(errors="replace"))
-    return found[1] if found else ""
+    token = _TOKEN.search(git(repository, "cat-file", "commit", mark).decode(errors="replace"))
+    return token[1] if token else ""

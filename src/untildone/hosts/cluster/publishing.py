@@ -1,6 +1,6 @@
-"""The work of a loop that goes from machine to machine: fetched from a git remote, published there after each turn.
+"""The work of a loop on many machines: fetched from a git remote, and published there after each turn.
 
-What git ignores stays in the clone, and is not carried to another machine.
+Ignored files stay in the clone, and do not reach other machines.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from untildone.workspace import commits
 from untildone.workspace.git import GitFailed, git, root_of
 
 LEASE_ATTEMPTS = 20
-"""How often taking the lease is tried again after another runner came first."""
+"""How often moving the mark is tried again after another runner came first."""
 TAKE_WITHIN, PUBLISH_WITHIN = 30.0, 600.0
-"""How long, in seconds, a remote that cannot be reached is tried again: before a turn, and after one that cost something."""
+"""Seconds for which an unreachable remote is retried: before a turn, and after a turn, whose work must not be lost."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 REFUSALS = 3
-"""How often a remote may refuse before that is believed: its refs are locked for a moment while somebody else changes or packs them."""
+"""How often a push is tried that the remote refuses: refs are locked for a moment while another process changes or packs them."""
 UNPUBLISHED = "unpublished"
-"""The branch of a clone in which work is kept that could not be published."""
+"""The branch of a clone with work that could not be published."""
 _LEFTOVERS = (*commits.UNFINISHED, "index.lock", "HEAD.lock")
-"""What an agent or git itself may have left in the middle of something."""
+"""Files of an unfinished operation of git."""
 
-_welcoming: set[str] = set()
-"""Remotes that took a mark from this process."""
+_writable: set[str] = set()
+"""Remotes that accepted a mark from this process."""
 
 
 def address_of(loop: Loop) -> Address:
+    """Where the work of a loop is published. UsageError if the loop has no remote."""
     chosen = loop.settings
     if chosen.remote is None:
         raise UsageError(f"Loop {loop.loop_id} names no git remote.", "a cluster needs one to carry the work: --remote")
@@ -45,7 +46,7 @@ def address_of(loop: Loop) -> Address:
 
 
 class Published:
-    """The site of one attempt: it owns the loop's branch from `enter` on, until another attempt enters."""
+    """The site of one attempt, which owns the loop's branch from `enter` on until another attempt enters."""
 
     def __init__(self, folder: Path, token: str) -> None:
         self.folder = folder
@@ -53,29 +54,29 @@ class Published:
         self._address = Address("", "", "")
         self._mark: str | None = None
         self._commit = ""
-        """Where this attempt left mark and branch on the remote; they may not be there yet."""
+        """The commit of the branch on the remote, or the one that the branch starts from."""
         self._has_branch = False
         self._keeps_out = False
-        """Whether a runner that came before and put no mark may still try to publish."""
+        """Whether an earlier runner without a mark may still try to publish."""
 
     def enter(self, loop: Loop) -> str:
         self._address = address_of(loop)
         mirror = mirror_of(self.folder, self._address.remote)
         mirror.ensure()
-        self._tried(lambda: self._claim(mirror, loop), TAKE_WITHIN, lambda: False)
+        self._tried(lambda: self._take(mirror, loop), TAKE_WITHIN, lambda: False)
         place = self.folder / "work" / loop.loop_id
         try:
-            self._stand_at(place, mirror)
+            self._check_out(place, mirror)
         except (GitFailed, OSError):
-            # Whatever a crash left there: made anew, it is as good.
+            # A crash may have left a broken clone: create it again.
             shutil.rmtree(place, ignore_errors=True)
-            mirror.make_template_anew()
-            mirror.bring({self._commit: self._base_ref}, again=True)
-            self._stand_at(place, mirror)
+            mirror.discard_template()
+            mirror.fetch({self._commit: self._base_ref}, again=True)
+            self._check_out(place, mirror)
         return str(place)
 
-    def _stand_at(self, place: Path, mirror: Mirror) -> None:
-        """Make the clone's files what was published last; what git ignores stays."""
+    def _check_out(self, place: Path, mirror: Mirror) -> None:
+        """Set the files of the clone to the last published commit. Ignored files stay."""
         is_new = not (place / ".git").is_dir()
         if is_new:
             mirror.clone(place)
@@ -92,73 +93,74 @@ class Published:
         self._publish(title, 0.0, lambda: True)
 
     def leave(self, loop: Loop) -> None:
-        """The loop has ended: nobody needs its clone any more, nor its mark, if the branch has moved away from where others began."""
+        """Delete the clone of an ended loop, and its mark unless that must keep an earlier runner from publishing."""
         place = self.folder / "work" / loop.loop_id
         if self._mark and not (self._keeps_out and self._commit == loop.start.head):
             with suppress(GitFailed):
                 ownership.push(str(place), self._address.remote, [Move(self._address.mark_ref, self._mark, None)])
         shutil.rmtree(place, ignore_errors=True)
 
-    def _claim(self, mirror: Mirror, loop: Loop) -> None:
+    def _take(self, mirror: Mirror, loop: Loop) -> None:
         repository, address = str(mirror.path), self._address
         self._keeps_out = not _is_first(loop)
         for _ in range(LEASE_ATTEMPTS):
-            found = ownership.standing(repository, address)
-            self._note(found)
-            wanted = {self._commit: self._base_ref, **({found.mark: address.mark_ref} if found.mark else {})}
-            if not mirror.bring(wanted):
+            refs = ownership.remote_refs(repository, address)
+            self._note(refs)
+            needed = {self._commit: self._base_ref, **({refs.mark: address.mark_ref} if refs.mark else {})}
+            if not mirror.fetch(needed):
                 continue
-            self._refuse_if_late(repository, found.mark)
-            if found.mark is None and not self._keeps_out and address.remote in _welcoming:
+            self._check_newest(repository, refs.mark)
+            if refs.mark is None and not self._keeps_out and address.remote in _writable:
                 return
             mark = ownership.new_mark(repository, address, self._token, self._commit)
             try:
-                ownership.push(repository, address.remote, [Move(address.mark_ref, found.mark, mark)])
+                ownership.push(repository, address.remote, [Move(address.mark_ref, refs.mark, mark)])
             except GitFailed as refusal:
-                if ownership.standing(repository, address).mark == found.mark:
+                if ownership.remote_refs(repository, address).mark == refs.mark:
                     raise _refused(address, refusal) from refusal
                 continue
-            _welcoming.add(address.remote)
+            _writable.add(address.remote)
             self._mark = mark
             return
         raise Superseded(
             f"Loop {address.loop_id} is leased again and again by other runners.", "look at the other machines"
         )
 
-    def _note(self, found: ownership.Standing) -> None:
-        """Where the branch is, or what it starts from."""
-        base = found.branch or found.head
+    def _note(self, refs: ownership.RemoteRefs) -> None:
+        """Remember the commit of the branch, or the one that it starts from."""
+        base = refs.branch or refs.head
         if base is None:
             raise UsageError(
-                f"The remote {self._address.remote} has no commit to start from.", "push something: work starts from it"
+                f"The remote {self._address.remote} has no commit to start from.",
+                "push a commit first: the work starts from it",
             )
-        self._mark, self._commit, self._has_branch = None, base, found.branch is not None
+        self._mark, self._commit, self._has_branch = None, base, refs.branch is not None
 
     @property
     def _base_ref(self) -> str:
         return self._address.branch_ref if self._has_branch else HEAD
 
-    def _refuse_if_late(self, repository: str, mark: str | None) -> None:
+    def _check_newest(self, repository: str, mark: str | None) -> None:
         if mark is not None and ownership.token_of(repository, mark) > self._token:
             raise self._superseded()
 
     def _superseded(self) -> Superseded:
         return Superseded(
             f"Loop {self._address.loop_id} was leased by a newer runner.",
-            "what this one did meanwhile is not published",
+            "the work of this runner is not published",
         )
 
     def _publish(self, title: str, within: float, wants_out: Callable[[], bool]) -> str | None:
-        """Commit what changed, and move the branch there. Nothing changed: nothing happens."""
+        """Commit the changes, if any, and move the branch to the commit. Returns the commit if it contains every change."""
         place = str(self.folder / "work" / self._address.loop_id)
         if root_of(place) != os.path.realpath(place):
             raise UsageError(
-                f"The git repository of {place} is gone.", "the agent removed it; resume starts from what is published"
+                f"The git repository of {place} is gone.", "the agent deleted it; resume starts from the published work"
             )
         kept = commits.keep(place, title)
         commit = kept.head
         if commit is None:
-            raise UsageError(f"The branch that {place} is on has no commit.", "resume starts from what is published")
+            raise UsageError(f"The branch that {place} is on has no commit.", "resume starts from the published work")
         if commit != self._commit:
             mark = ownership.new_mark(place, self._address, self._token, commit)
             self._tried(lambda: self._move(place, commit, mark), within, wants_out)
@@ -170,23 +172,23 @@ class Published:
         try:
             ownership.push(place, address.remote, moves)
         except GitFailed as refusal:
-            self._understand(place, moves, refusal)
+            self._explain(place, moves, refusal)
         self._mark, self._commit, self._has_branch = mark, commit, True
 
-    def _understand(self, place: str, moves: list[Move], refusal: GitFailed) -> None:
-        """Why a push failed; nothing, if it reached the remote and only its answer got lost."""
+    def _explain(self, place: str, moves: list[Move], refusal: GitFailed) -> None:
+        """Raise the reason of a failed push. Does nothing if the push succeeded and only its answer was lost."""
         mark, branch = moves
-        found = ownership.standing(place, self._address)
-        if found.mark == mark.after:
+        refs = ownership.remote_refs(place, self._address)
+        if refs.mark == mark.after:
             return
-        if found.mark != mark.before:
+        if refs.mark != mark.before:
             raise self._superseded()
-        if found.branch == branch.before:
+        if refs.branch == branch.before:
             raise _refused(self._address, refusal)
         git(place, "branch", "--force", UNPUBLISHED, branch.after or "HEAD")
         raise UsageError(
-            f"Somebody else moved the branch {self._address.branch} of {self._address.remote}.",
-            f"resume starts from what is there now; this round's work is the branch {UNPUBLISHED} in {place}",
+            f"The branch {self._address.branch} of {self._address.remote} was moved by another program or person.",
+            f"resume starts from its new commit; this round's work is the branch {UNPUBLISHED} in {place}",
         )
 
     def _tried(self, work: Callable[[], None], within: float, wants_out: Callable[[], bool]) -> None:
@@ -202,25 +204,26 @@ class Published:
             except GitFailed as problem:
                 if time.monotonic() + pause > deadline or wants_out():
                     raise UsageError(
-                        f"The git remote {self._address.remote} cannot be reached: {problem}.", "mend that, then resume"
+                        f"The git remote {self._address.remote} cannot be reached: {problem}.",
+                        "fix the connection, then resume",
                     ) from problem
             time.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
 
 
 def _is_first(loop: Loop) -> bool:
-    """Whether no earlier runner of the loop can publish anything: it would have had to write first what it found in the
-    workspace, and the journal takes that from the one that took the last lease only. So there is nobody to be kept out."""
+    """Whether no earlier attempt got as far as `WorkspaceSeen`. Such an attempt cannot publish: the journal accepts that entry from
+    the holder of the last lease only."""
     return not loop.start.fingerprint
 
 
 class _Refused(UsageError):
-    """The remote was reached, and did not take what was published."""
+    """The remote was reached, and refused the push."""
 
 
 def _refused(address: Address, refusal: GitFailed) -> _Refused:
     return _Refused(
-        f"The git remote {address.remote} refuses what is published there: {refusal}.",
+        f"The git remote {address.remote} refuses the push: {refusal}.",
         f"it must allow pushes to {address.branch_ref} and {address.mark_ref}",
     )
 

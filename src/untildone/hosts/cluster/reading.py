@@ -1,4 +1,4 @@
-"""The published work of a loop, on a machine that has no part in it: a clone for a moment, to compare or to check."""
+"""The published work of a loop in a temporary clone, on a machine that does not drive the loop: to compare or check it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ WORK = "refs/fetched/work"
 
 @contextmanager
 def published(loop: Loop) -> Iterator[str]:
-    """A folder with the loop's branch as it is on the remote; before the first turn, with what the branch starts from."""
+    """A temporary folder with the loop's branch of the remote; before the first turn, with the commit that the branch starts from."""
     address = address_of(loop)
     with tempfile.TemporaryDirectory(prefix="untildone-") as place:
         try:
             git(place, "init", "--quiet")
-            found = ownership.standing(place, address)
-            ref = address.branch_ref if found.branch else "HEAD"
+            refs = ownership.remote_refs(place, address)
+            ref = address.branch_ref if refs.branch else "HEAD"
             ownership.fetch(place, address.remote, f"{ref}:{WORK}")
             git(place, "checkout", "--quiet", "--detach", WORK)
         except GitFailed as problem:
@@ -35,20 +35,20 @@ def published(loop: Loop) -> Iterator[str]:
 
 
 def remote_of(folder: str) -> str:
-    """The remote that a folder's own repository calls origin."""
+    """The address of the remote `origin` of a folder's repository."""
     try:
-        found = git(folder, "remote", "get-url", "origin").decode(errors="replace").strip()
+        remote = git(folder, "remote", "get-url", "origin").decode(errors="replace").strip()
     except GitFailed:
-        found = ""
-    if not found:
+        remote = ""
+    if not remote:
         raise UsageError(
             f"{folder} has no git remote named origin.", "name one that every machine can reach with --remote"
         )
-    return found
+    return remote
 
 
 def unpublished(folder: str) -> bool:
-    """Whether the folder has work that no remote of it has: a loop of a cluster does not see it."""
+    """Whether the folder has work that no remote has. A loop of a cluster would not see it."""
     try:
         return bool(
             git(folder, "status", "--porcelain").strip() or git(folder, "rev-list", "-n1", "HEAD", "--not", "--remotes")

@@ -1,4 +1,4 @@
-"""Why TLS fails: asked of a server after the fact, since the client of Temporal only tells that the connection was lost."""
+"""Finds out why TLS failed, with a second connection, because the client of Temporal only reports a lost connection."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN = 10.0
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""Of HTTP/2: a server that does not like our certificate says so in place of the answer."""
+"""The start of HTTP/2. A server that refuses our certificate answers it with a TLS alert."""
 
 
-async def mistrust(access: Access) -> str:
-    """What one side has against the papers of the other, in a few words; empty: nothing that could be found out."""
+async def tls_problem(access: Access) -> str:
+    """Why the TLS connection fails, in a few words; empty if the reason is unknown."""
     try:
         context = _context(access)
     except OSError:
@@ -33,7 +33,9 @@ async def mistrust(access: Access) -> str:
 
 def _in_words(problem: ssl.SSLError) -> str:
     reason = (problem.reason or str(problem)).lower().replace("_", " ")
-    return "it speaks no TLS" if reason == "wrong version number" else f"it answers '{reason.rpartition('alert ')[2]}'"
+    return (
+        "it does not use TLS" if reason == "wrong version number" else f"it answers '{reason.rpartition('alert ')[2]}'"
+    )
 
 
 async def _greet(access: Access, context: ssl.SSLContext) -> None:

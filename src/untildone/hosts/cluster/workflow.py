@@ -1,7 +1,7 @@
-"""What Temporal runs for a loop: call `advance` until it says that there is no more to do, or wait if it says so.
+"""The Temporal workflow of a loop: calls `advance` until it returns DONE, and waits between two calls if it returns WAIT.
 
-The workflow holds nothing but the loop's id. All that a loop is lies in its journal: so a new release never breaks a running workflow, and
-one that got lost is simply started again.
+The workflow holds only the id of the loop, and the journal holds its state. So a new release never breaks a running workflow, and a lost
+workflow is simply started again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ AGAIN = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_interv
 
 
 class Then(StrEnum):
+    """What the workflow does after an advance."""
+
     AGAIN = "again"
     WAIT = "wait"
     DONE = "done"
@@ -31,7 +33,7 @@ class Then(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What comes after an advance. `until` is the time to wait for, in epoch seconds."""
+    """The result of an advance. `until` is the time to wait for, in epoch seconds."""
 
     then: Then
     until: float = 0.0
@@ -39,8 +41,10 @@ class Step:
 
 @workflow.defn(name=WORKFLOW)
 class LoopWorkflow:
+    """Drives one loop, by its id."""
+
     heartbeat_timeout = HEARTBEAT_TIMEOUT
-    """A worker sets it before it begins. It may differ from machine to machine."""
+    """Seconds. Each machine sets its own value before it starts."""
 
     def __init__(self) -> None:
         self._poked = False
@@ -59,7 +63,7 @@ class LoopWorkflow:
 
     @workflow.signal(name=POKE)
     def poke(self, urgency: Urgency) -> None:
-        """Somebody wrote something into the journal: look. If it is urgent, the turn under way ends now."""
+        """The journal has a new entry, so the loop is advanced again. With NOW, the running turn ends."""
         self._poked = True
         if urgency is Urgency.NOW and self._advancing is not None:
             self._advancing.cancel()
@@ -84,7 +88,7 @@ class LoopWorkflow:
             self._advancing = None
 
     async def _wait(self, until: float) -> None:
-        """Until the time has come, or somebody pokes."""
+        """Wait until a time, or until the next poke."""
         left = max(0.0, until - workflow.time())
         with suppress(TimeoutError):
             await workflow.wait_condition(lambda: self._poked, timeout=left)

@@ -1,4 +1,4 @@
-"""A worker: one machine's share of the cluster. It takes as many loops at once as it has slots, until it is told to end."""
+"""One machine of a cluster. It drives as many loops at the same time as it has slots, until it is stopped."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     from untildone.hosts.cluster.advancing import Advancing, Means
 
 REPAIR_EVERY, TIDY_EVERY = 300.0, 3600.0
-"""How often, in seconds, loops are looked for that are to run and of which Temporal knows nothing; and folders of no more use."""
+"""Seconds between two searches for running loops that Temporal does not know, and for folders of ended loops."""
 TRY_AGAIN = 3.0
+"""Seconds between two attempts to connect."""
 END_WITHIN = 30.0
-"""How long, in seconds, it may take after the drain to end agents and publish what they did."""
+"""Seconds after the drain to end agents and publish their work."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
-    """To end: when the turns under way have ended, or at once."""
+class Stop:
+    """Events that stop the machine: after the running turns, or at once."""
 
     ending: asyncio.Event
     at_once: asyncio.Event
@@ -44,17 +45,17 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Notices:
-    """Whom to tell when the worker is ready, and what it waits for."""
+    """Callbacks: the machine takes loops now; the machine waits, with the reason."""
 
     ready: Callable[[], None]
     waiting: Callable[[str], None]
 
 
-async def work(options: Options, means: Means, orders: Orders, notices: Notices) -> None:
-    """Until it is ordered to end, and what is under way was finished or handed over."""
+async def work(options: Options, means: Means, stop: Stop, notices: Notices) -> None:
+    """Drive loops until the machine is stopped and its running loops are finished or handed over."""
     from untildone.hosts.cluster.advancing import Advancing
 
-    client = await _connected(options, orders.ending, notices)
+    client = await _connected(options, stop.ending, notices)
     if client is None:
         return
     queue = options.access.queue
@@ -63,26 +64,26 @@ async def work(options: Options, means: Means, orders: Orders, notices: Notices)
     beside = [asyncio.create_task(_repair(client, queue, means.store)), asyncio.create_task(_tidy(means))]
     async with worker:
         notices.ready()
-        await orders.ending.wait()
+        await stop.ending.wait()
         for task in beside:
             task.cancel()
-        draining = asyncio.create_task(_drain(advancing, orders.at_once, options.drain))
+        draining = asyncio.create_task(_drain(advancing, stop.at_once, options.drain))
         await worker.shutdown()
         draining.cancel()
 
 
 async def _connected(options: Options, ending: asyncio.Event, notices: Notices) -> Client | None:
-    """Tried until it works: a worker may be started before the rest of the cluster. None: it is to end before that."""
-    told = ""
+    """A connection to Temporal, retried because the machine may be started before the rest of the cluster; None if it is stopped first."""
+    reported = ""
     while not ending.is_set():
         try:
             client = await connect(options.access, options.machine)
             await check_namespace(client)
             return client
         except StoreError as problem:
-            if problem.sentence != told:
-                told = problem.sentence
-                notices.waiting(f"Waiting: {told}")
+            if problem.sentence != reported:
+                reported = problem.sentence
+                notices.waiting(f"Waiting: {reported}")
         with suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), TRY_AGAIN)
     return None
@@ -102,15 +103,15 @@ def _worker(client: Client, options: Options, means: Means, advancing: Advancing
         workflows=[LoopWorkflow],
         activities=[advancing.advance],
         workflow_runner=UnsandboxedWorkflowRunner(),
-        # A workflow that sticks to a machine would wait for it when it is gone; reading ours anew takes a moment.
+        # A workflow cached on a machine would wait for a dead machine. Replaying ours is cheap.
         max_cached_workflows=0,
         max_concurrent_activities=means.slots,
-        # A frozen machine may take what its open polls are given: so there is one, and others have their turn soon.
+        # A frozen machine can swallow one task for each open poll. With one poll, other machines get the next task soon.
         max_concurrent_activity_task_polls=1,
         max_concurrent_workflow_task_polls=1,
-        # A loop that has just left its slot must not have it again before those that wait.
+        # A loop that has just left its slot must not get it back before the waiting loops.
         disable_eager_activity_execution=True,
-        # The answer to a heartbeat is how an interruption arrives.
+        # Interruptions arrive with the answers to heartbeats.
         max_heartbeat_throttle_interval=beat,
         default_heartbeat_throttle_interval=beat,
         graceful_shutdown_timeout=timedelta(seconds=options.drain + END_WITHIN),
@@ -118,7 +119,7 @@ def _worker(client: Client, options: Options, means: Means, advancing: Advancing
 
 
 async def _drain(advancing: Advancing, at_once: asyncio.Event, within: float) -> None:
-    """Turns that are under way may end by themselves for a while."""
+    """Let running turns end by themselves for `within` seconds, then interrupt them."""
     advancing.hand_over(Urgency.AFTER_ITERATION)
     with suppress(TimeoutError):
         await asyncio.wait_for(at_once.wait(), within)
@@ -132,33 +133,33 @@ async def _others_wait(client: Client, queue: str) -> bool:
     from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
     from temporalio.service import RPCError
 
-    asked = DescribeTaskQueueRequest(
+    request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=queue),
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
         report_stats=True,
     )
     try:
-        told = await client.workflow_service.describe_task_queue(asked)
+        queue_info = await client.workflow_service.describe_task_queue(request)
     except RPCError:
         return False
-    return told.stats.approximate_backlog_count > 0
+    return queue_info.stats.approximate_backlog_count > 0
 
 
 async def _repair(client: Client, queue: str, store: Store) -> None:
-    """Whatever Temporal lost or was never told: what the journals say is to run, runs."""
+    """Start a workflow for every running loop that Temporal does not know, every `REPAIR_EVERY` seconds."""
     from temporalio.service import RPCError
 
     while True:
         try:
             await clients.repair(client, queue, await asyncio.to_thread(store.running_ids, Host.CLUSTER))
         except (RPCError, UntilDoneError) as problem:
-            _log.warning("Looking for loops that nobody drives: %s", problem)
+            _log.warning("Cannot look for loops without a workflow: %s", problem)
         await asyncio.sleep(REPAIR_EVERY)
 
 
 async def _tidy(means: Means) -> None:
-    """Folders of loops that ended elsewhere are of no more use here."""
+    """Delete the folders of loops that ended on another machine, every `TIDY_EVERY` seconds."""
     while True:
         await asyncio.to_thread(_remove_ended, means.store, means.folder / "work")
         await asyncio.sleep(TIDY_EVERY)
