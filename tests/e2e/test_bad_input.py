@@ -233,7 +233,7 @@ def test_a_defect_is_told_in_a_sentence_and_its_details_are_saved(cli: CommandLi
     broken = cli.home / "broken"
     (broken / "untildone").mkdir(parents=True)
     (broken / "sitecustomize.py").write_text(
-        "import sys, types\nsys.modules['untildone.operations.presence'] = types.ModuleType('untildone.operations.presence')\n"
+        "import sys, types\nsys.modules['untildone.operations.stores'] = types.ModuleType('untildone.operations.stores')\n"
     )
     (broken / "untildone").rmdir()
     cli.environment["PYTHONPATH"] = f"{broken}{os.pathsep}{cli.environment['PYTHONPATH']}"

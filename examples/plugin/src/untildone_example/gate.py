@@ -1,4 +1,4 @@
-"""The gate `forbidden-word`: no file of the workspace may contain a word. The loop's settings name it."""
+"""The gate `forbidden-word`: no file of the workspace may contain a word. `--gate forbidden-word=draft` names it."""
 
 from __future__ import annotations
 
