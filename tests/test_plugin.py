@@ -41,7 +41,15 @@ def call(*command: str | Path) -> None:
 
 
 def run(cli: CommandLine, environment: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    command = (str(environment / "bin" / "python"), "-P", "-m", "untildone", "run", "Work through the checklist", *flags)
+    command = (
+        str(environment / "bin" / "python"),
+        "-P",
+        "-m",
+        "untildone",
+        "run",
+        "Work through the checklist",
+        *flags,
+    )
     return subprocess.run(
         command,
         cwd=cli.workspace,

@@ -11,6 +11,7 @@ from untildone import gates
 from untildone.core import budget as budgets
 from untildone.core import rounds
 from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunGates, Wait
+from untildone.core.errors import UsageError
 from untildone.core.events import (
     GatesRan,
     GateStarted,
@@ -20,6 +21,7 @@ from untildone.core.events import (
     Rested,
     TurnInterrupted,
 )
+from untildone.core.gate import Gate
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Outcome, Role, Urgency
@@ -151,11 +153,17 @@ class Running:
                 return None
         return tuple(results)
 
+    def _gate(self, step: GateStep) -> Gate:
+        gate = gates.gate_of(self.loop.settings, step.gate)
+        if gate is None:
+            raise UsageError(f"The gate '{step.gate}' is not installed here.", "install the package that defines it")
+        return gate
+
     def _run_step(self, step: GateStep, room: gating.Room) -> GateResult:
         if step.command:
             self.stepper.write(GateStarted(step.command), sync=False)
             self.observer.gate(step.command, None)
-        result = gating.run_step(gates.find(step.gate), step, self.loop, room)
+        result = gating.run_step(self._gate(step), step, self.loop, room)
         if step.command:
             self.observer.gate(step.command, result)
         return result

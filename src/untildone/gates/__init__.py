@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from untildone.core.gate import Gate
-from untildone.core.model import GateResult, LoopSettings
+from untildone.core.loop import Loop
+from untildone.core.model import LoopSettings
 from untildone.core.registry import Registry
 
 _REGISTRY: Registry[Gate] = Registry("gate", Gate)
@@ -17,10 +18,15 @@ def gates_of(settings: LoopSettings) -> tuple[Gate, ...]:
     return tuple(find(name) for name in (*own_names(), *settings.gates))
 
 
-def failure_report(results: tuple[GateResult, ...]) -> str:
+def gate_of(settings: LoopSettings, name: str) -> Gate | None:
+    """The gate that calls itself `name`; a plugin given as `module:NAME` is not found by that name in the registry."""
+    return next((gate for gate in gates_of(settings) if gate.name == name), None)
+
+
+def failure_report(loop: Loop) -> str:
     """The part of the next prompt about the gates that failed; empty if none did."""
-    if all(result.passed for result in results):
+    if not loop.failed_gates:
         return ""
     from untildone.gates import _report
 
-    return _report.report(results)
+    return _report.report(loop.failed_gates, lambda name: gate_of(loop.settings, name))

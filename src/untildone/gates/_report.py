@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from untildone import gates
-from untildone.core.errors import UsageError
+from untildone.core.gate import Gate
 from untildone.core.gate_output import plain_line
 from untildone.core.model import GateResult
 
@@ -16,12 +16,15 @@ ROOM_FOR_THE_REST = 60
 LONGEST_FENCE = 20
 
 
-def report(results: tuple[GateResult, ...]) -> str:
+GateNamed = Callable[[str], Gate | None]
+
+
+def report(results: tuple[GateResult, ...], gate_named: GateNamed) -> str:
     """The part of the next prompt about the gates that failed, bounded in length."""
     failed = [result for result in results if not result.passed]
     report = ""
     for position, result in enumerate(failed):
-        section = _section(result)
+        section = _section(result, gate_named(result.gate))
         if len(report) + len(section) > REPORT_CHARACTERS - ROOM_FOR_THE_REST:
             return f"{report}More gates failed: {len(failed) - position}."
         report += section + "\n\n"
@@ -31,8 +34,8 @@ def report(results: tuple[GateResult, ...]) -> str:
 _LAST_LINES = "The last lines of its output:"
 
 
-def _section(result: GateResult) -> str:
-    headline = _headline(result)
+def _section(result: GateResult, gate: Gate | None) -> str:
+    headline = _headline(result, gate)
     output = "\n".join(plain_line(line) for line in result.tail.split("\n")).strip("\n")
     if not output:
         return headline
@@ -49,13 +52,11 @@ def _fence_around(output: str) -> str:
     return "`" * min(max(3, longest + 1), LONGEST_FENCE)
 
 
-def _headline(result: GateResult) -> str:
+def _headline(result: GateResult, gate: Gate | None) -> str:
     reason = _beginning(result.reason, COMMAND_CHARACTERS) or "it does not agree"
-    command = _beginning(result.command, COMMAND_CHARACTERS)
-    try:
-        return gates.find(result.gate).headline(reason, command)
-    except UsageError:  # a plugin that is no longer installed
+    if gate is None:
         return f"The gate `{result.gate}` failed: {reason}."
+    return gate.headline(reason, _beginning(result.command, COMMAND_CHARACTERS))
 
 
 def _beginning(text: str, room: int) -> str:

@@ -18,7 +18,7 @@ class OneStep(PlainMode):
     def next(self, loop: Loop) -> Ask:
         parts = [loop.description, f"Do one step, then stop. After the last step say {loop.settings.promise}."]
         parts += [f"A message from the person:\n{text}" for text in loop.inbox]
-        parts += [gates.failure_report(loop.failed_gates)]
+        parts += [gates.failure_report(loop)]
         return Ask(Role.WORKER, "\n\n".join(part for part in parts if part))
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:

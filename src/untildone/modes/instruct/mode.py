@@ -91,7 +91,7 @@ def _news(loop: Loop) -> list[str]:
         case Stage.ANSWERED:
             news = [_worker_answered(loop)]
         case Stage.CLAIMED:
-            report = gates.failure_report(loop.failed_gates)
+            report = gates.failure_report(loop)
             news = [texts.NOT_DONE_YET.format(report=report)] if report else []
     news += [texts.FROM_PERSON.format(text=text) for text in loop.inbox]
     return news or [texts.GO_ON]

@@ -73,7 +73,7 @@ def prompt(loop: Loop) -> str:
         "STILL TO DO": pending_work(loop) if route else "",
         "SUBTASKS": "\n".join(_task_line(task) for task in loop.tasks),
         "MESSAGE FROM THE PERSON": "\n\n".join(loop.inbox),
-        "WHAT FAILED": gates.failure_report(loop.failed_gates),
+        "WHAT FAILED": gates.failure_report(loop),
     }
     shown = (f"[{title}]\n{text}" if title else text for title, text in sections.items() if text)
     return "\n\n".join((*shown, instructions(loop)))
@@ -178,7 +178,7 @@ def in_session(loop: Loop) -> str:
 def reinjection(loop: Loop) -> str:
     """Where the loop stands, as a short report."""
     route = route_of(loop)
-    failed = gates.failure_report(loop.failed_gates)
+    failed = gates.failure_report(loop)
     more = [f"\n## What failed\n{failed}\n"] if failed else []
     more += [f"\n## Message from the person\n{text}\n" for text in loop.inbox]
     return REINJECTION.format(

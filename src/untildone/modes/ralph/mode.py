@@ -29,7 +29,7 @@ class Ralph(PlainMode):
 def _prompt(loop: Loop) -> str:
     parts = [loop.description, _how_to_claim(loop), *(f"A message from the person:\n{text}" for text in loop.inbox)]
     if loop.next_iteration > 1:
-        parts += [_where_it_stands(loop), gates.failure_report(loop.failed_gates)]
+        parts += [_where_it_stands(loop), gates.failure_report(loop)]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -31,7 +31,7 @@ class Supervise(PlainMode):
 
 def _next_message(loop: Loop) -> str:
     """In the worker's own session: the feedback as it is, or the check that failed, and what the person said since."""
-    parts = [_feedback(loop) or gates.failure_report(loop.failed_gates), *_said(loop)]
+    parts = [_feedback(loop) or gates.failure_report(loop), *_said(loop)]
     return "\n\n".join(part for part in parts if part) or f"{texts.CUT_SHORT}\n\n{loop.description}"
 
 
@@ -46,7 +46,7 @@ def _everything(loop: Loop) -> str:
         *(texts.FROM_PERSON.format(text=text) for text in earlier),
         texts.ALREADY_UNDER_WAY,
         loop.last_answer and texts.LAST_ANSWER.format(text=loop.last_answer[-SHOWN_ANSWER:]),
-        texts.FEEDBACK.format(text=feedback) if feedback else gates.failure_report(loop.failed_gates),
+        texts.FEEDBACK.format(text=feedback) if feedback else gates.failure_report(loop),
         *_said(loop),
     ]
     return "\n\n".join(part for part in parts if part)

@@ -133,7 +133,7 @@ def prompt(loop: Loop, action: str) -> str:
         "ACTION INSTRUCTIONS": instructions,
         "TASK": f"You are executing {action} for loop: {loop.description}",
         "MESSAGE FROM THE PERSON": "\n\n".join(_said(loop)),
-        "WHAT FAILED": gates.failure_report(loop.failed_gates),
+        "WHAT FAILED": gates.failure_report(loop),
         "STILL OPEN": open_tasks(loop.tasks) if "complete" in (action, _last_action(loop)) else "",
         "CONTROL SIGNALS": texts.CONTROL,
         "RETURN": texts.RETURN,
