@@ -34,9 +34,9 @@ class Call:
 
 def calls(folder: Path) -> list[Call]:
     """All agent starts of a case, oldest first."""
-    requests = _by_pid(_lines(folder / "calls.jsonl"))
-    answered = _by_pid([line for line in _lines(folder / "book.jsonl") if line["event"] == "answered"])
-    starts = [line for line in _lines(folder / "book.jsonl") if line["event"] == "start"]
+    requests = _by_pid(_lines(folder / "requests.jsonl"))
+    answered = _by_pid([line for line in _lines(folder / "calls.jsonl") if line["event"] == "answered"])
+    starts = [line for line in _lines(folder / "calls.jsonl") if line["event"] == "start"]
     log = []
     for start in starts:
         pid = start["pid"]

@@ -86,7 +86,7 @@ class Case:
             self.start_runner("run", self.story.task, *flags, *self._flags(), "--", *self._agent())
 
     def _agent(self) -> list[str]:
-        places = {"script": "script.json", "state": "sessions", "log": "calls.jsonl", "book": "book.jsonl"}
+        places = {"script": "script.json", "state": "sessions", "log": "requests.jsonl", "call-log": "calls.jsonl"}
         return ["--one-place", *(f"--{name}={self.folder / file}" for name, file in places.items())]
 
     def _settings(self) -> dict[str, object]:

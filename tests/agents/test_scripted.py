@@ -386,16 +386,16 @@ def test_a_child_leaves_the_group_and_outlives_the_agent(place: Place) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_book_tells_when_a_call_starts_and_when_it_has_answered(place: Place, tmp_path: Path) -> None:
-    book = tmp_path / "book.jsonl"
-    args = (*place.script({"say": "one"}, {"fail": "overloaded"}), "--one-place", "--book", str(book))
+def test_call_log_has_the_start_and_the_answer_of_a_call(place: Place, tmp_path: Path) -> None:
+    call_log = tmp_path / "call-log.jsonl"
+    args = (*place.script({"say": "one"}, {"fail": "overloaded"}), "--one-place", "--call-log", str(call_log))
     place.answer(args)
     place.answer(args)
-    lines = [json.loads(line) for line in book.read_text().splitlines()]
+    lines = [json.loads(line) for line in call_log.read_text().splitlines()]
     assert [line["event"] for line in lines] == ["start", "answered", "start"]
     assert lines[0]["pid"] == lines[1]["pid"] != lines[2]["pid"]
     assert [lines[0]["alone"], lines[2]["alone"]] == [True, True]
 
 
-def test_an_echo_is_all_that_it_was_told(place: Place) -> None:
+def test_echo_repeats_the_whole_prompt(place: Place) -> None:
     assert place.answer(place.script({"echo": True}), "do it", system_prompt="Be good.").text == "Be good.\n\ndo it"

@@ -84,8 +84,8 @@ def test_each_limit_ends_in_a_pause_that_is_no_success(budget: Budget, iteration
 def test_it_goes_on_from_there_when_the_budget_is_raised() -> None:
     driver = looping(busy, Budget(iterations=2))
     driver.run()
-    driver.tell("say", MessageSent("[r+2] and the docs"))
-    driver.tell("resume", ResumeRequested())
+    driver.send("say", MessageSent("[r+2] and the docs"))
+    driver.send("resume", ResumeRequested())
     assert driver.run().outcome is Outcome.BUDGET
     assert [call.iteration for call in driver.calls()] == [1, 2, 3, 4]
     assert "and the docs" in driver.calls()[2].ask.prompt
@@ -95,8 +95,8 @@ def test_a_warning_at_three_quarters_once_and_again_after_a_raise() -> None:
     driver = looping(busy, Budget(iterations=4))
     driver.run()
     assert list(driver.events(BudgetWarned)) == [BudgetWarned(Limit.ITERATIONS, 3, 4)]
-    driver.tell("budget", BudgetChanged(Limit.ITERATIONS, 8))
-    driver.tell("resume", ResumeRequested())
+    driver.send("budget", BudgetChanged(Limit.ITERATIONS, 8))
+    driver.send("resume", ResumeRequested())
     driver.run()
     assert list(driver.events(BudgetWarned)) == [
         BudgetWarned(Limit.ITERATIONS, 3, 4),
@@ -224,9 +224,9 @@ def test_what_changed_while_nobody_drove_the_loop_is_judged_anew(now: str, times
     ran.lease()
     while not ran.gates_run:
         ran.step()
-    ran.tell("pause", PauseRequested())
+    ran.send("pause", PauseRequested())
     assert ran.run().outcome is Outcome.PAUSED
-    ran.tell("resume", ResumeRequested())
+    ran.send("resume", ResumeRequested())
     if now != ran.loop.last_seen:
         ran.journal.append(WorkspaceSeen(Changes(now)))
     assert ran.run().outcome is Outcome.VERIFIED
@@ -289,12 +289,12 @@ def test_now_interrupts_the_turn_which_stays_counted(order: Event) -> None:
 def test_a_pause_while_the_gates_run_is_obeyed_and_resume_runs_them_again() -> None:
     def gate(command: str, _loop: Loop) -> GateResult:
         if len(driver.gates_run) == 1:
-            driver.tell("pause", PauseRequested(Urgency.NOW))
+            driver.send("pause", PauseRequested(Urgency.NOW))
         return passes(command)
 
     driver = looping([DONE], gates=gate, checks=("make", "make lint"))
     assert driver.run().outcome is Outcome.PAUSED
-    driver.tell("resume", ResumeRequested())
+    driver.send("resume", ResumeRequested())
     assert driver.run().outcome is Outcome.VERIFIED
     assert driver.gates_run == ["make", "make", "make lint"]
     assert len(driver.calls()) == 1
@@ -303,10 +303,10 @@ def test_a_pause_while_the_gates_run_is_obeyed_and_resume_runs_them_again() -> N
 def test_stop_ends_a_loop_that_is_paused_or_never_started() -> None:
     paused = looping([Reply(Answer("x"), meanwhile=(PauseRequested(),))])
     paused.run()
-    paused.tell("stop", StopRequested())
+    paused.send("stop", StopRequested())
     assert paused.run().outcome is Outcome.STOPPED
     created = Driver(busy).create(paused.loop.settings, Budget())
-    created.tell("stop", StopRequested())
+    created.send("stop", StopRequested())
     assert (created.run().outcome, created.asked) == (Outcome.STOPPED, [])
 
 
@@ -382,7 +382,7 @@ def test_a_person_who_interrupts_is_asked_and_may_leave_and_resume() -> None:
     driver = looping(replies, person=person)
     assert driver.run().outcome is Outcome.INTERRUPTED
     assert "use sqlite" in driver.calls()[1].ask.prompt
-    driver.tell("resume", ResumeRequested())
+    driver.send("resume", ResumeRequested())
     assert driver.run().outcome is Outcome.CLAIMED
     assert "use sqlite" in driver.calls()[2].ask.prompt
 

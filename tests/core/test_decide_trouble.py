@@ -83,7 +83,7 @@ def test_while_it_waits_it_says_so_and_resume_now_asks_again_at_once() -> None:
     while not isinstance(action := driver.step(), Wait):
         pass
     assert action == Wait(NOON + 3600, "limit: usage limit")
-    driver.tell("resume", ResumeRequested(skip_wait=True))
+    driver.send("resume", ResumeRequested(skip_wait=True))
     assert isinstance(driver.step(), AskAgent)
     assert driver.clock.now < NOON + 60
 
@@ -92,7 +92,7 @@ def test_a_pause_during_the_wait_is_obeyed_at_once() -> None:
     driver = looping([LIMIT_UNTIL_ONE])
     while not isinstance(driver.step(), Wait):
         pass
-    driver.tell("pause", PauseRequested())
+    driver.send("pause", PauseRequested())
     assert driver.run().outcome is Outcome.PAUSED
     assert driver.clock.now < NOON + 60
 
@@ -224,8 +224,8 @@ def test_a_retry_stops_at_the_money_but_not_at_the_rounds() -> None:
     driver = looping([crash], Budget(iterations=1, cost_usd=1.0))
     assert driver.run().outcome is Outcome.BUDGET
     assert len(driver.calls()) == 2
-    driver.tell("budget", BudgetChanged(Limit.COST, 10.0))
-    driver.tell("resume", ResumeRequested())
+    driver.send("budget", BudgetChanged(Limit.COST, 10.0))
+    driver.send("resume", ResumeRequested())
     driver.run()
     assert [(call.iteration, call.attempt) for call in driver.calls()] == [(1, 1), (1, 2), (1, 3), (1, 4)]
 
@@ -284,7 +284,7 @@ def test_the_reviewer_hears_the_person_and_no_earlier_feedback() -> None:
         return Reply(Answer(DONE, session_id="s1"), changes=Changes(str(action.iteration)))
 
     driver = looping(answers, review=True, task="Write a parser.")
-    driver.tell("say", MessageSent("[r+3] In Rust."))
+    driver.send("say", MessageSent("[r+3] In Rust."))
     driver.run()
     for call in driver.calls(Role.SUPERVISOR):
         assert "Write a parser." in call.ask.prompt
@@ -330,7 +330,7 @@ def test_without_a_promise_there_is_no_stall() -> None:
 def test_resume_gives_a_stalled_loop_three_more() -> None:
     driver = looping(["the same"], Budget(iterations=20))
     driver.run()
-    driver.tell("resume", ResumeRequested())
+    driver.send("resume", ResumeRequested())
     assert (driver.run().outcome, driver.loop.spend.iterations) == (Outcome.STALLED, 6)
 
 
@@ -351,6 +351,6 @@ def test_where_a_person_can_work_by_hand_a_missing_program_is_a_pause() -> None:
     loop = driver.run()
     assert (loop.status, loop.outcome, len(driver.calls())) == (Status.PAUSED, Outcome.PAUSED, 1)
     assert "untildone resume" in loop.reason
-    driver.tell("resume", ResumeRequested())
+    driver.send("resume", ResumeRequested())
     driver.run()
     assert len(driver.calls()) == 2

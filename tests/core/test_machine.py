@@ -147,7 +147,7 @@ class LoopMachine(RuleBasedStateMachine):
 
     def say(self, verb: str, event: Event) -> None:
         try:
-            self.driver.tell(verb, event)
+            self.driver.send(verb, event)
         except WrongMove:
             loop = self.driver.loop
             assert loop.status.ended or loop.stop is not None or verb in ("pause", "start")

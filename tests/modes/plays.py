@@ -34,7 +34,7 @@ from untildone.core.model import (
     Usage,
 )
 from untildone.testing.driver import NOON, Reply
-from untildone.testing.mode_conformance import GENERIC, WELL_MEANT, subject
+from untildone.testing.mode_conformance import GENERIC, SENSIBLE, subject
 
 PROMISES = "<promise>COMPLETE</promise>\n<promise>TASK_COMPLETE</promise>\n[TASK_COMPLETED]"
 
@@ -119,8 +119,8 @@ def texts(mode: str) -> st.SearchStrategy[str]:
     examples = [text for answers in subject(mode).answers.values() for text in answers]
     likely = [
         *GENERIC,
-        *WELL_MEANT,
-        *WELL_MEANT,
+        *SENSIBLE,
+        *SENSIBLE,
         *examples,
         *examples,
         PROMISES,

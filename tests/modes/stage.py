@@ -108,7 +108,7 @@ class Stage:
 
     def tell(self, verb: str, *events: Event) -> bool:
         try:
-            self.driver.tell(verb, *events)
+            self.driver.send(verb, *events)
         except WrongMove:
             return False
         return True

@@ -517,7 +517,7 @@ def test_a_loop_out_of_rounds_goes_on_once_a_person_raised_the_number() -> None:
     assert going.run().outcome is Outcome.BUDGET
     before = render(going.loop)
     going.journal.append(LiveStateSeen(before.replace("Max Allowed: 2", "Max Allowed: 3"), before))
-    going.tell("resume", ResumeRequested())
+    going.send("resume", ResumeRequested())
     loop = going.run()
     assert (loop.spend.iterations, loop.budget.iterations, loop.outcome) == (3, 3, Outcome.BUDGET)
     assert [event.amount for event in going.events(BudgetChanged) if isinstance(event, BudgetChanged)] == [3]

@@ -260,8 +260,8 @@ def test_a_round_is_taken_before_each_turn_of_the_worker_and_none_left_is_a_paus
 def test_more_rounds_go_on_where_it_was() -> None:
     ran = led(["One.", "Two.", DONE], rounds=1)
     assert ran.run().outcome is Outcome.BUDGET
-    ran.tell("say", MessageSent("[r+5]"))
-    ran.tell("resume", ResumeRequested())
+    ran.send("say", MessageSent("[r+5]"))
+    ran.send("resume", ResumeRequested())
     assert ran.run().outcome is Outcome.CLAIMED
     assert prompts(ran, Role.WORKER) == ["One.", "Two."], "the instruction that was waiting"
 
@@ -269,8 +269,8 @@ def test_more_rounds_go_on_where_it_was() -> None:
 def test_more_rounds_with_a_message_reach_the_instructor_first() -> None:
     ran = led(["One.", "Two.", "Three.", DONE], rounds=1)
     ran.run()
-    ran.tell("say", MessageSent("[r+5] Continue the task"))
-    ran.tell("resume", ResumeRequested())
+    ran.send("say", MessageSent("[r+5] Continue the task"))
+    ran.send("resume", ResumeRequested())
     ran.run()
     assert prompts(ran, Role.WORKER) == ["One.", "Three."]
     assert prompts(ran, Role.INSTRUCTOR)[2].endswith("The person says:\nContinue the task")
@@ -357,8 +357,8 @@ def test_an_instructor_that_insists_on_being_done_comes_to_an_end(review: bool) 
     ran = driver.looping(answers, Budget(), gates=gate, mode="instruct", checks=("c",), review=review)  # type: ignore[arg-type]
     assert ends(ran) is Outcome.STALLED
     assert len(ran.asked) == 10
-    ran.tell("say", MessageSent("Do it again."))
-    ran.tell("resume", ResumeRequested())
+    ran.send("say", MessageSent("Do it again."))
+    ran.send("resume", ResumeRequested())
     assert ends(ran) is Outcome.STALLED
     assert len(ran.asked) == 20, "a person's word gives it another try"
 

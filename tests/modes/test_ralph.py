@@ -101,7 +101,7 @@ def test_the_check_that_failed_comes_last() -> None:
 
 def test_what_the_person_said_is_in_the_next_prompt_once() -> None:
     driver = looping(["one", "two", PROMISE], task=TASK)
-    driver.tell("say", MessageSent("[r+1] Mind the dates."))
+    driver.send("say", MessageSent("[r+1] Mind the dates."))
     driver.run()
     first, second, _ = prompts(driver)
     assert "A message from the person:\nMind the dates." in first
@@ -148,7 +148,7 @@ def test_the_promise_counts_only_in_the_agents_own_words(text: str, claimed: boo
 def test_repeating_what_the_person_said_about_the_promise_is_no_claim() -> None:
     said = f"Do not write {PROMISE} before the dates work."
     driver = looping([f"Understood: {said}", "Half way."], Budget(iterations=2))
-    driver.tell("say", MessageSent(said))
+    driver.send("say", MessageSent(said))
     assert driver.run().outcome is Outcome.BUDGET
 
 

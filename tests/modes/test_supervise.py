@@ -160,7 +160,7 @@ def test_a_message_goes_to_the_worker_with_the_feedback() -> None:
     ran.lease()
     while not ran.loop.failed_gates:
         ran.step()
-    ran.tell("say", MessageSent("And in French."))
+    ran.send("say", MessageSent("And in French."))
     ran.run()
     assert prompts(ran)[1] == "More tests, please.\n\nA message from the person:\nAnd in French."
     assert "And in French." in prompts(ran, Role.SUPERVISOR)[1]
@@ -260,8 +260,8 @@ def test_feedback_without_end_is_cut() -> None:
 def test_after_the_budget_the_feedback_is_not_lost() -> None:
     ran = supervised(["I did it."], ["More tests.", AGREED], Budget(iterations=1))
     assert ran.run().outcome is Outcome.BUDGET
-    ran.tell("say", MessageSent("[r+5]"))
-    ran.tell("resume", ResumeRequested())
+    ran.send("say", MessageSent("[r+5]"))
+    ran.send("resume", ResumeRequested())
     assert ran.run().outcome is Outcome.VERIFIED
     assert prompts(ran) == [TASK, "More tests."]
 

@@ -1,4 +1,4 @@
-"""The demo's small project with failing tests, and the script of an agent that works on it, lies, and then finishes."""
+"""The demo: a small project with failing tests, and the script of an agent that claims too early and then finishes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ SCRIPT = [
 
 
 def make(folder: Path) -> Path:
-    """A git repository with the project in it; returns the agent's script, which lies beside it."""
+    """Create a git repository with the project; return the path of the agent's script."""
     project = folder / "cart"
     project.mkdir(parents=True)
     (project / "cart.py").write_text(_CART)

@@ -1,6 +1,6 @@
-"""A host without a machine: the shipped stepper with hands that only pretend, on a clock that moves only when a test moves it.
+"""A simulated host for tests: the real stepper with simulated hands and a manual clock.
 
-Agents, gates and the person are functions; the journal is a list of entries; a crash drops everything else.
+Agents, gates and the person are functions; the journal is a list of entries. A crash drops everything but the journal.
 """
 
 from __future__ import annotations
@@ -53,14 +53,16 @@ WORKER = AgentChoice("worker", "scripted", abilities=("resume", "fork"))
 
 
 class Crash(Exception):
-    """The process died: only the journal is left."""
+    """The simulated process died; only the journal is left."""
 
 
 class NoRest(AssertionError):
-    """The loop did not come to rest within as many steps as it was given."""
+    """The loop did not come to rest within the given number of steps."""
 
 
 class Clock:
+    """A clock that moves only when a test moves it."""
+
     def __init__(self, now: float = NOON) -> None:
         self.now = now
 
@@ -73,20 +75,20 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call of an agent comes to, and what happens meanwhile."""
+    """The result of an agent call, and what happens during the call."""
 
     answer: Answer = Answer()
     seconds: float = 1.0
     changes: Changes | None = None
-    """The workspace after a worker's or a supervisor's turn; None: as before."""
+    """The workspace after a turn of the worker or the supervisor; None if unchanged."""
     session_id: str | None = None
-    """Told while the agent is still at work."""
+    """The session id, reported while the agent runs."""
     meanwhile: tuple[Event, ...] = ()
-    """What others write to the journal during the turn."""
+    """Events that other processes append during the turn."""
     interrupted: Interruption | None = None
-    """The turn is ended from outside: `timeout`, `budget`, `person`."""
+    """Why the turn is interrupted; None if it ends by itself."""
     live_state: str | None = None
-    """What the live state file is edited to, where the mode has one."""
+    """New text of the live state file; None if it is not edited."""
 
 
 Answers = Callable[[AskAgent, Loop], Reply | Answer | str]
@@ -95,16 +97,16 @@ Person = Callable[[AwaitPerson, Loop], str | None]
 
 
 class Journal:
-    """The entries, and what they fold to. It can be told when the process is to die."""
+    """The entries and the folded loop, in memory. Can raise Crash at a given entry."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.entries: list[Entry] = []
         self.folded: Loop | None = None
         self.dies_before: int | None = None
-        """The number of the entry that is never written."""
+        """Sequence number of the entry before which the process dies."""
         self.dies_after: int | None = None
-        """The number of the last entry that is written."""
+        """Sequence number of the entry after which the process dies."""
 
     @property
     def loop(self) -> Loop:
@@ -130,7 +132,7 @@ class Journal:
         return entry
 
     def read_again(self) -> None:
-        """Forget the folded loop and fold the entries."""
+        """Fold the entries again, as a new process does."""
         self.dies_before = self.dies_after = None
         self.folded = fold(self.entries)
 
@@ -155,8 +157,8 @@ class LiveFile:
 
 
 @dataclass(slots=True)
-class Papers:
-    """What a store keeps beside the journal, in memory."""
+class MemoryRecords:
+    """What a store keeps besides the journal, in memory."""
 
     live: LiveFile = field(default_factory=LiveFile)
     texts: dict[str, str] = field(default_factory=dict)
@@ -176,13 +178,14 @@ class Papers:
 
 
 def fold(entries: Iterable[Entry]) -> Loop:
+    """The loop that the entries fold to."""
     loop = reduce(apply, entries, None)
     assert loop is not None
     return loop
 
 
 def from_list(replies: Sequence[Reply | Answer | str]) -> Answers:
-    """One reply after the other; the last one again and again."""
+    """An agent that gives these replies in order and repeats the last one."""
     given = iter(range(len(replies)))
     return lambda _action, _loop: replies[next(given, len(replies) - 1)]
 
@@ -195,21 +198,21 @@ def fails(command: str, _loop: Loop | None = None, tail: str = "") -> GateResult
     return GateResult("check", command, passed=False, tail=tail, exit_code=1, reason="exit code 1")
 
 
-def nobody(_question: AwaitPerson, _loop: Loop) -> str | None:
+def no_person(_question: AwaitPerson, _loop: Loop) -> str | None:
     return None
 
 
 @dataclass(slots=True)
 class Driver:
-    """Drives one loop. `asked` and `gates_run` are what the world saw, and survive a crash."""
+    """Drives one loop. `asked` and `gates_run` record all calls and survive a crash."""
 
     answers: Answers
     gates: Gates = passes
-    person: Person = nobody
+    person: Person = no_person
     clock: Clock = field(default_factory=Clock)
     asked: list[AskAgent] = field(default_factory=list)
     gates_run: list[str] = field(default_factory=list)
-    papers: Papers = field(default_factory=Papers)
+    records: MemoryRecords = field(default_factory=MemoryRecords)
     journal: Journal = field(init=False)
 
     def __post_init__(self) -> None:
@@ -221,7 +224,7 @@ class Driver:
 
     @property
     def stepper(self) -> Stepper:
-        return Stepper(self.papers, self.journal, clock=self.clock)
+        return Stepper(self.records, self.journal, clock=self.clock)
 
     @property
     def entries(self) -> list[Entry]:
@@ -238,17 +241,17 @@ class Driver:
         return self
 
     def start(self) -> Driver:
-        self.tell("start", StartRequested())
+        self.send("start", StartRequested())
         return self
 
-    def tell(self, control: str, *events: Event) -> None:
-        """Append what a person wants, as every face does: refused if the status does not allow it."""
+    def send(self, control: str, *events: Event) -> None:
+        """Append the events of a control; raises if the status of the loop does not allow it."""
         moves.check(self.loop, moves.Control(control))
         if not self.loop.status.ended:
             self.journal.append(*events)
 
     def run(self, most_steps: int = MANY_STEPS) -> Loop:
-        """Take the loop and drive it until it rests; a wait takes no time."""
+        """Lease the loop and drive it until it rests. Waits advance the clock at once."""
         self.lease()
         for _ in range(most_steps):
             action = self.step()
@@ -264,19 +267,19 @@ class Driver:
             self.journal.append(WorkspaceSeen(Changes("as it was")))
 
     def step(self) -> Action:
-        """Decide once, and carry it out. A wait is not waited for."""
+        """Decide once and carry the action out, without waiting."""
         stepper = self.stepper
         action = stepper.decide()
-        stepper.carry_out(action, _Pretends(self, stepper))
+        stepper.carry_out(action, _SimulatedHands(self, stepper))
         return action
 
     def crash(self) -> None:
-        """Everything but the journal is gone; what it says is read again."""
+        """Drop everything but the journal and read it again."""
         self.journal.read_again()
 
 
-class _Pretends:
-    """The hands of the driver."""
+class _SimulatedHands:
+    """Hands that call the driver's functions instead of processes."""
 
     def __init__(self, driver: Driver, stepper: Stepper) -> None:
         self._driver = driver
@@ -296,7 +299,7 @@ class _Pretends:
         self._note_session(action, reply)
         driver.clock.advance(reply.seconds)
         if reply.live_state is not None:
-            driver.papers.live.text = reply.live_state
+            driver.records.live.text = reply.live_state
         stepper.note_edit()
         self._conclude(action, reply)
         return Next.GO_ON
@@ -318,9 +321,9 @@ class _Pretends:
             self._finish(action, reply)
 
     def _finish(self, action: AskAgent, reply: Reply) -> None:
-        looked_at = {Role.WORKER: reply.changes or self._loop.changes, Role.SUPERVISOR: reply.changes}
+        changes = {Role.WORKER: reply.changes or self._loop.changes, Role.SUPERVISOR: reply.changes}
         role = action.ask.role
-        self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, lambda _: looked_at.get(role))
+        self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, lambda _: changes.get(role))
 
     def gates(self, action: RunGates) -> Next:
         results: list[GateResult] = []
@@ -348,33 +351,33 @@ class _Pretends:
 
 
 def decided(entries: Iterable[Entry], now: float) -> Action:
-    """What the stepper decides of a journal at a time."""
+    """The action that the stepper decides for these entries at this time."""
     journal = Journal(Clock(now))
     journal.entries, journal.folded = list(entries), fold(entries)
-    return Stepper(Papers(), journal, clock=journal.clock).decide()
+    return Stepper(MemoryRecords(), journal, clock=journal.clock).decide()
 
 
 def looping(
     answers: Answers | Sequence[Reply | Answer | str],
     budget: Budget | None = None,
     gates: Gates = passes,
-    person: Person = nobody,
+    person: Person = no_person,
     task: str = "Make the tests pass.",
     **chosen: Any,
 ) -> Driver:
-    """A loop that has been started, five iterations long if nothing else is said; `chosen` are its settings."""
+    """A driver with a started loop, by default with a budget of five rounds; `chosen` are its settings."""
     settings = LoopSettings(**{"mode": "ralph", "worker": WORKER, "workspace": "/workspace", **chosen})
     driver = Driver(answers if callable(answers) else from_list(answers), gates, person)
     return driver.create(settings, budget or Budget(iterations=5), task).start()
 
 
-def _reply(told: Reply | Answer | str) -> Reply:
-    match told:
+def _reply(value: Reply | Answer | str) -> Reply:
+    match value:
         case Reply():
-            return told
+            return value
         case Answer():
-            return Reply(told)
+            return Reply(value)
         case str():
-            return Reply(Answer(told))
+            return Reply(Answer(value))
         case _:
-            assert_never(told)
+            assert_never(value)

@@ -1,4 +1,4 @@
-"""What holds of every journal, whatever the mode, the agents and the people did: used by the suites that drive loops."""
+"""Invariants of every journal, for any mode, agent and person. Used by the suites that drive loops."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ LEGAL_MOVES = {
 
 
 def through_the_journal(entry: Entry) -> Entry:
-    """The entry as it is after it was written to a file and read again."""
+    """The entry after a round trip through the file format."""
     return entry_of(unsealed(sealed(compact(as_fields(entry, "loop-1")))))
 
 
 class Laws:
-    """Reads a journal entry by entry and insists on what holds of every loop."""
+    """Reads a journal entry by entry and asserts the invariants."""
 
     def __init__(self) -> None:
         self.loop: Loop | None = None
         self.iterations = 0
         self.spend = Spend()
         self.since_claim: dict[tuple[str, str], tuple[GateResult, str]] = {}
-        """The last word of each gate since the claim, and how the workspace was when the checks had run."""
+        """Gate and command → last result since the claim, with the workspace fingerprint at that time."""
         self.workspace = ""
 
     def read(self, entries: Iterable[Entry]) -> Loop:
@@ -59,9 +59,9 @@ class Laws:
 
     def read_one(self, entry: Entry) -> None:
         kept = through_the_journal(entry)
-        assert kept == entry, "an entry is read as it was written"
+        assert kept == entry, "an entry reads back as it was written"
         before = self.loop
-        assert entry.seq == (before.seq + 1 if before else 1), "no entry is lost, none comes twice"
+        assert entry.seq == (before.seq + 1 if before else 1), "no entry is lost or repeated"
         self.loop = apply(before, kept)
         if before is None or before.status.ended:
             return
@@ -69,14 +69,14 @@ class Laws:
 
     def _check(self, before: Loop, after: Loop, event: Event) -> None:
         self._count(before, event)
-        assert after.spend == replace(self.spend, iterations=self.iterations), "the spend is the sum of what was used"
+        assert after.spend == replace(self.spend, iterations=self.iterations), "the spend is the sum of all usage"
         if before.status is not after.status:
             assert (before.status, after.status) in LEGAL_MOVES, f"{before.status} does not become {after.status}"
         match event:
             case TurnStarted():
                 self._may_start(before, event)
             case TurnEnded():
-                assert before.turn is not None, "only a turn that was taken ends"
+                assert before.turn is not None, "only a started turn ends"
                 assert before.answer is None, "a turn ends once"
             case GatesRan():
                 judged_by_agent = before.turn is None or before.turn.role is Role.SUPERVISOR
@@ -121,37 +121,37 @@ class Laws:
                 pass
 
     def _may_start(self, before: Loop, event: TurnStarted) -> None:
-        assert before.status is Status.RUNNING, "only a running loop asks an agent"
+        assert before.status is Status.RUNNING, "only a running loop starts a turn"
         assert before.turn is None, "one turn at a time"
         assert before.pause is None, "a pause is obeyed before the next turn"
         assert before.stop is None, "a stop is obeyed before the next turn"
         worker = event.role is Role.WORKER
         assert not worker or event.iteration == self.iterations, "iterations are counted one by one"
         used_up = budgets.used_up(before.budget, before.spend, before_worker_turn=worker and event.attempt == 1)
-        assert used_up is None, f"nothing is asked once the budget is used up: {used_up}"
+        assert used_up is None, f"no turn starts once the budget is used up: {used_up}"
 
     def _may_rest(self, before: Loop, outcome: Outcome) -> None:
         order = before.stop or before.pause
-        assert order is None or outcome in (order.outcome, Outcome.FAILED), "an order is obeyed, whatever else is due"
+        assert order is None or outcome in (order.outcome, Outcome.FAILED), "a pause or stop decides the outcome"
         if outcome.status is Status.COMPLETED:
             self._may_complete(before, outcome)
 
     def _may_complete(self, before: Loop, outcome: Outcome) -> None:
-        assert before.claimed, "only a claim can be believed"
-        assert not before.inbox, "what the person said is heard before the loop is done"
-        wanted = [("check", command) for command in before.settings.checks]
-        wanted += [("require_change", "")] if before.settings.require_change else []
-        wanted += [("review", "")] if before.settings.review else []
+        assert before.claimed, "a loop completes only after a claim"
+        assert not before.inbox, "every message reaches an agent before the loop completes"
+        required = [("check", command) for command in before.settings.checks]
+        required += [("require_change", "")] if before.settings.require_change else []
+        required += [("review", "")] if before.settings.review else []
         passed = [gate for gate, (result, _) in self.since_claim.items() if result.passed]
-        assert sorted(passed) == sorted(wanted), "every gate has agreed since the claim"
-        assert len(passed) == len(self.since_claim), "no gate has disagreed since the claim"
-        seen = {seen for (gate, _), (_, seen) in self.since_claim.items() if gate != "review"}
-        assert seen <= {self.workspace}, "the checks passed on the workspace as it is"
-        assert outcome is (Outcome.VERIFIED if wanted else Outcome.CLAIMED), "claimed is not verified"
+        assert sorted(passed) == sorted(required), "every gate passed since the claim"
+        assert len(passed) == len(self.since_claim), "no gate failed since the claim"
+        judged = {workspace for (gate, _), (_, workspace) in self.since_claim.items() if gate != "review"}
+        assert judged <= {self.workspace}, "the checks passed on the current workspace"
+        assert outcome is (Outcome.VERIFIED if required else Outcome.CLAIMED), "the outcome is verified only with gates"
 
 
 def check_laws(driver: Driver) -> Loop:
-    """The journal obeys the laws, and what it folds to is what the host has in its hands."""
+    """Check the invariants of the driver's journal, and that it folds to the driver's loop."""
     loop = Laws().read(driver.entries)
-    assert loop == driver.loop == fold(driver.entries), "the loop is what its journal says"
+    assert loop == driver.loop == fold(driver.entries), "the loop equals its folded journal"
     return loop

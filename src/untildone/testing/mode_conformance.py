@@ -1,7 +1,7 @@
-"""What every mode must hold to, whatever its agents answer: `CHECKS` is the suite.
+"""Conformance tests for modes: `CHECKS` must hold for any answers of the agents.
 
-The suite answers in a generic way: plain words, the promise, the marker, JSON objects. A mode whose agents speak otherwise
-adds `EXAMPLE_ANSWERS` (by role) to its module; one that cannot do without an option, `EXAMPLE_OPTIONS`.
+The suite uses generic answers: plain text, the promise, the marker, JSON objects. A mode that expects other answers
+defines `EXAMPLE_ANSWERS` (by role) in its module; a mode that requires an option defines `EXAMPLE_OPTIONS`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BARE = AgentChoice("bare", "command")
 """An agent that can neither resume nor fork."""
 STEPS = 400
 
-# --- what agents may answer ---
+# --- answers of the agents ---
 
 _TASKS = [{"id": "t1", "text": "write it", "status": "completed"}, {"id": "t2", "text": "test it", "status": "failed"}]
 _WELL: Mapping[str, Any] = {
@@ -81,28 +81,28 @@ CLAIMS = (
     f"Agreed.\n\n{MARKER}",
     f"{MARKER}\n{PROMISE}\n<promise>TASK_COMPLETE</promise>",
 )
-WELL_MEANT = (
+SENSIBLE = (
     json.dumps(_WELL),
     f"It does not work yet.\n{json.dumps(_BADLY)}",
     f"Here:\n```json\n{json.dumps(_WELL)}\n```\n{PROMISE}\n{MARKER}",
 )
-GENERIC = (*WORDS, *CLAIMS, *WELL_MEANT, *(json.dumps(each) for each in _ODD))
+GENERIC = (*WORDS, *CLAIMS, *SENSIBLE, *(json.dumps(each) for each in _ODD))
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A mode, and what its agents may say."""
+    """A mode under test with example answers and options."""
 
     mode: str
     answers: Mapping[Role, tuple[str, ...]]
     options: Mapping[str, Any]
 
     def any_answer(self, seed: int) -> Callable[[AskAgent, Loop], Reply]:
-        """Answers by the dice, well meant for odd seeds, anything for even ones; each changes the workspace and costs."""
+        """Random answers: sensible ones for odd seeds, any for even ones. Each changes the workspace and has a cost."""
         dice = Random(seed)
 
         def answer(action: AskAgent, loop: Loop) -> Reply:
-            pool = (*self.answers.get(action.ask.role, ()), *(WELL_MEANT if seed % 2 else GENERIC))
+            pool = (*self.answers.get(action.ask.role, ()), *(SENSIBLE if seed % 2 else GENERIC))
             reply = worked(dice.choice(pool), f"{loop.seq}", action)
             shown = find(self.mode).live_state(loop)
             return replace(reply, live_state=edited(shown, dice)) if shown and dice.random() < 0.2 else reply
@@ -110,8 +110,8 @@ class Subject:
         return answer
 
     def claims_only(self, action: AskAgent, loop: Loop) -> Reply:
-        """Everything that any mode could take for a claim, one after the other."""
-        claims = (*self.answers.get(action.ask.role, ()), *CLAIMS, *WELL_MEANT)
+        """Every text that a mode could read as a claim, in turn."""
+        claims = (*self.answers.get(action.ask.role, ()), *CLAIMS, *SENSIBLE)
         return worked(claims[loop.seq % len(claims)], f"{loop.seq}", action)
 
     def looping(self, answers: Callable[[AskAgent, Loop], Reply], iterations: int | None = 6, **chosen: Any) -> Driver:
@@ -138,7 +138,7 @@ def worked(text: str, fingerprint: str, action: AskAgent) -> Reply:
 
 
 def edited(text: str, dice: Random) -> str:
-    """What a live state file may look like after a person or an agent was at it."""
+    """The live state file after a random edit by a person or an agent."""
     lines = text.splitlines(keepends=True)
     del lines[dice.randrange(len(lines))]
     return dice.choice(("", "Not what it was.", "".join(lines), text.replace("[ ]", "[x]"), text.upper()))
@@ -148,9 +148,9 @@ RESTS = {Outcome.BUDGET, Outcome.STALLED, Outcome.PAUSED, Outcome.FAILED, Outcom
 
 
 def check_rest(driver: Driver) -> Loop:
-    """It rests, in one of the ways in which a loop may come to rest by itself."""
+    """Check that the loop rests with an outcome that needs no person."""
     loop = check_laws(driver)
-    assert loop.outcome in RESTS, f"{loop.outcome} is no way to rest"
+    assert loop.outcome in RESTS, f"{loop.outcome} is not an outcome without a person"
     return loop
 
 
@@ -159,22 +159,22 @@ def check_rest(driver: Driver) -> Loop:
 SEEDS = range(8)
 
 
-def comes_to_rest_whatever_is_answered(mode: Subject) -> None:
+def comes_to_rest_with_any_answers(mode: Subject) -> None:
     for seed in SEEDS:
         driver = mode.looping(mode.any_answer(seed), checks=("make",))
         driver.run(STEPS)
         check_rest(driver)
 
 
-def well_meant_work_gets_done(mode: Subject) -> None:
-    """With room to work in, answers that are meant well lead to a verified end."""
+def sensible_answers_complete_the_task(mode: Subject) -> None:
+    """With enough rounds, sensible answers lead to a verified outcome."""
     drivers = [mode.looping(mode.any_answer(seed), 60, checks=("make",)) for seed in range(1, 16, 2)]
     outcomes = {driver.run(STEPS).outcome for driver in drivers}
-    assert Outcome.VERIFIED in outcomes, f"the mode leads nowhere: {outcomes}"
+    assert Outcome.VERIFIED in outcomes, f"no seed is verified: {outcomes}"
 
 
 def budget_is_exact(mode: Subject) -> None:
-    """Not one turn of the worker more than there are rounds; with two more rounds, not one more than two."""
+    """The worker never takes more rounds than allowed, also after the budget is raised."""
     for seed in SEEDS:
         driver = mode.looping(mode.any_answer(seed), 3, gates=fails, checks=("make",))
         loop = driver.run(STEPS)
@@ -182,8 +182,8 @@ def budget_is_exact(mode: Subject) -> None:
         assert taken == loop.spend.iterations <= 3
         assert taken == 3 or loop.outcome is not Outcome.BUDGET
         if loop.outcome is Outcome.BUDGET:
-            driver.tell("say", MessageSent("[r+2]"))
-            driver.tell("resume", ResumeRequested())
+            driver.send("say", MessageSent("[r+2]"))
+            driver.send("resume", ResumeRequested())
             assert driver.run(STEPS).spend.iterations <= 5
         check_rest(driver)
 
@@ -217,13 +217,13 @@ def _obeys(mode: Subject, seed: int, step: int, order: PauseRequested | StopRequ
     if driver.loop.status is not Status.RUNNING:
         return
     asked = len(driver.asked)
-    driver.tell("pause" if isinstance(order, PauseRequested) else "stop", order)
+    driver.send("pause" if isinstance(order, PauseRequested) else "stop", order)
     loop = driver.run(STEPS)
-    assert len(driver.asked) == asked, "an order is obeyed before the next agent is asked"
+    assert len(driver.asked) == asked, "a control is obeyed before the next turn"
     assert loop.outcome is outcome or loop.outcome is Outcome.FAILED
     check_laws(driver)
     if loop.status is Status.PAUSED:
-        driver.tell("resume", ResumeRequested())
+        driver.send("resume", ResumeRequested())
         driver.run(STEPS)
         check_rest(driver)
 
@@ -245,11 +245,11 @@ def _survives(mode: Subject, seed: int, seq: int, moment: str) -> None:
         driver.crash()
     driver.run(STEPS)
     loop = check_rest(driver)
-    assert loop.spend.iterations <= 4, "a crash gives no round back"
+    assert loop.spend.iterations <= 4, "a crash refunds no round"
 
 
 def gates_cannot_be_skipped(mode: Subject) -> None:
-    """However it is claimed, with a check that never passes the loop never completes."""
+    """With a check that never passes the loop never completes, whatever the agents claim."""
     for seed in SEEDS:
         for answers in (mode.claims_only, mode.any_answer(seed)):
             driver = mode.looping(answers, gates=fails, checks=("make",))
@@ -258,8 +258,8 @@ def gates_cannot_be_skipped(mode: Subject) -> None:
             check_rest(driver)
 
 
-def no_claim_is_believed_without_every_gate(mode: Subject) -> None:
-    """Whatever passes and fails in between, done means that all of it passed at the end."""
+def no_claim_is_accepted_without_every_gate(mode: Subject) -> None:
+    """A completed loop passed all gates at the end, whatever failed before."""
     for seed in SEEDS:
         dice = Random(seed)
         driver = mode.looping(
@@ -275,53 +275,55 @@ def no_claim_is_believed_without_every_gate(mode: Subject) -> None:
 
 
 def messages_reach_a_prompt(mode: Subject) -> None:
-    """What the person says at any time is in a later prompt, without its round controls, or still waits to be."""
+    """A message is in a later prompt, without its round control, or still in the inbox."""
     for seed in SEEDS[:4]:
         for at in range(5):
-            _hears(mode, seed, at, f"and mind the gap {seed}-{at}")
+            _delivers(mode, seed, at, f"and mind the gap {seed}-{at}")
 
 
-def _hears(mode: Subject, seed: int, at: int, text: str) -> None:
+def _delivers(mode: Subject, seed: int, at: int, text: str) -> None:
     dice = mode.any_answer(seed)
-    said: list[int] = []
+    sent_at: list[int] = []
 
     def answers(action: AskAgent, loop: Loop) -> Reply:
         reply = dice(action, loop)
         if len(driver.asked) != at + 1:
             return reply
-        said.append(loop.seq)
+        sent_at.append(loop.seq)
         return replace(reply, meanwhile=(MessageSent(f"[r+2] {text}"),))
 
     driver = mode.looping(answers, 4)
     loop = driver.run(STEPS)
     check_rest(driver)
-    if not said or loop.status is Status.FAILED:
+    if not sent_at or loop.status is Status.FAILED:
         return
     later = [
-        entry.event.prompt for entry in driver.entries if isinstance(entry.event, TurnStarted) and entry.seq > said[0]
+        entry.event.prompt
+        for entry in driver.entries
+        if isinstance(entry.event, TurnStarted) and entry.seq > sent_at[0]
     ]
     assert text in loop.inbox or any(text in prompt for prompt in later), "a message is never lost"
-    assert not any("[r+2]" in prompt for prompt in later), "the agent sees only the rest"
+    assert not any("[r+2]" in prompt for prompt in later), "the prompt has no round control"
     assert loop.budget.iterations == 6
 
 
-def goes_on_when_the_person_speaks(mode: Subject) -> None:
-    """A loop that rests for want of a person's word, or of rounds, asks an agent again once it has got them."""
+def continues_after_a_message(mode: Subject) -> None:
+    """A loop that waits for a message or for rounds calls an agent again once it has them."""
     for seed in SEEDS:
         driver = mode.looping(mode.any_answer(seed), 2)
         loop = driver.run(STEPS)
         if loop.status is not Status.PAUSED:
             continue
         asked = len(driver.asked)
-        driver.tell("say", MessageSent("[r+3] go on with the parser"))
-        driver.tell("resume", ResumeRequested())
+        driver.send("say", MessageSent("[r+3] go on with the parser"))
+        driver.send("resume", ResumeRequested())
         driver.run(STEPS)
         check_rest(driver)
         assert any("go on with the parser" in call.ask.prompt for call in driver.asked[asked:])
 
 
 def works_without_sessions(mode: Subject) -> None:
-    """Agents that can neither resume nor fork are told the task anew, by the prompt or by an instructor who was told it."""
+    """Agents without sessions get the task in every prompt, directly or through the instructor."""
     for seed in SEEDS:
         driver = mode.looping(mode.any_answer(seed), worker=BARE)
         driver.run(STEPS)
@@ -331,8 +333,8 @@ def works_without_sessions(mode: Subject) -> None:
         assert all("Make the tests pass." in call.ask.prompt for call in driver.asked if call.ask.role is not led)
 
 
-def asks_the_same_of_the_same_loop(mode: Subject) -> None:
-    """Nothing is kept outside the loop: what comes next follows from the journal alone."""
+def decides_the_same_for_the_same_journal(mode: Subject) -> None:
+    """The mode keeps no state outside the loop: the next action follows from the journal alone."""
     for seed in SEEDS[:3]:
         driver = mode.looping(mode.any_answer(seed))
         driver.run(STEPS)
@@ -343,27 +345,27 @@ def asks_the_same_of_the_same_loop(mode: Subject) -> None:
             assert decided(entries, now) == decided(read, now)
 
 
-def asks_before_anything_was_said(mode: Subject) -> None:
-    """A new loop, with nothing but its task, is asked for something that holds the task."""
+def starts_with_the_task(mode: Subject) -> None:
+    """The first prompt of a new loop contains the task."""
     driver = mode.looping(mode.claims_only)
-    wish = find(mode.mode).next(driver.loop)
-    assert isinstance(wish, Ask | AwaitPerson)
-    if isinstance(wish, Ask):
-        assert "Make the tests pass." in (wish.prompt_if_new or wish.prompt)
+    request = find(mode.mode).next(driver.loop)
+    assert isinstance(request, Ask | AwaitPerson)
+    if isinstance(request, Ask):
+        assert "Make the tests pass." in (request.prompt_if_new or request.prompt)
 
 
 CHECKS: tuple[Callable[[Subject], None], ...] = (
-    comes_to_rest_whatever_is_answered,
-    well_meant_work_gets_done,
+    comes_to_rest_with_any_answers,
+    sensible_answers_complete_the_task,
     budget_is_exact,
     no_rounds_means_no_worker,
     control_is_obeyed_before_each_step,
     a_crash_anywhere_loses_nothing,
     gates_cannot_be_skipped,
-    no_claim_is_believed_without_every_gate,
+    no_claim_is_accepted_without_every_gate,
     messages_reach_a_prompt,
-    goes_on_when_the_person_speaks,
+    continues_after_a_message,
     works_without_sessions,
-    asks_the_same_of_the_same_loop,
-    asks_before_anything_was_said,
+    decides_the_same_for_the_same_journal,
+    starts_with_the_task,
 )

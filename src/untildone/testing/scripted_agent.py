@@ -1,11 +1,11 @@
-"""The program behind `--agent scripted`: it acts out a script instead of thinking. For demos, tests and trying things out.
+"""The program behind `--agent scripted`: plays a script instead of calling a model. For demos and tests.
 
-A script is a JSON list of turns. A call plays the first turn that is not used up; the last repeats. Turns with a `match`
-(or `match_system`) that fits come before the others. The fields of a turn are carried out in the order written; a turn that
-is a list of objects can use a field several times. `scripted_script.FIELDS` lists them. `{call}` in a text is the call's
-number.
+A script is a JSON list of turns. A call plays the first turn that is not used up; the last one repeats. Turns with a
+matching `match` (or `match_system`) come before the others. The fields of a turn run in the order written; a turn that is a
+list of objects can use a field several times. `scripted_script.FIELDS` lists the fields. `{call}` in a text is replaced by
+the number of the call.
 
-It is started as a file, without the packages of an environment, and imports little: a call takes hundredths of a second.
+It runs as a file without site-packages and imports little, so that a call takes hundredths of a second.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import time
 if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
+from untildone.testing.scripted_actions import Actions, ScriptError, leave
 from untildone.testing.scripted_script import SCENARIOS, built_in, checked, chosen, play
-from untildone.testing.scripted_stage import ScriptError, Stage, leave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 def load(options: argparse.Namespace) -> list[Turn]:
+    """The turns of the script file, or of the chosen scenario."""
     path = options.script or ("" if options.scenario else os.environ.get("UNTILDONE_SCRIPT", ""))
     if not path:
         options.scenario = options.scenario or "truthful"
@@ -49,6 +50,7 @@ def load(options: argparse.Namespace) -> list[Turn]:
 
 
 def state_folder(chosen: str = "") -> str:
+    """The folder of the session files; created if it does not exist."""
     folder = chosen or os.environ.get("UNTILDONE_SCRIPT_STATE")
     if not folder:
         temporary = next((os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), "/tmp")
@@ -59,6 +61,7 @@ def state_folder(chosen: str = "") -> str:
 
 
 def place_file(folder: str, session: str) -> str:
+    """The file that stores the position of a session in the script."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", session):
         raise ScriptError(f"'{session[:60]}' cannot be the name of a session")
     return os.path.join(folder, f"{session}.json")
@@ -71,7 +74,7 @@ def read_place(path: str, session: str) -> Place:
     except FileNotFoundError:
         raise ScriptError(f"No session found with the name '{session}'") from None
     except ValueError:
-        raise ScriptError(f"The place of session '{session}' is damaged; delete {path}") from None
+        raise ScriptError(f"The file of session '{session}' is damaged; delete {path}") from None
     return place
 
 
@@ -82,7 +85,7 @@ def write_place(path: str, place: Place) -> None:
 
 
 def take_place(options: argparse.Namespace) -> tuple[str, Place]:
-    """The session of this call, and how often each turn was played in it. A fork starts where its original stands."""
+    """The session id of this call and its position in the script. A fork starts at the position of its original."""
     folder = state_folder(options.state)
     resumed, common = options.resume, place_file(folder, "one-place")
     place = read_place(place_file(folder, resumed), resumed) if resumed else {"calls": 0, "plays": {}}
@@ -93,41 +96,43 @@ def take_place(options: argparse.Namespace) -> tuple[str, Place]:
 
 
 def take_turn(options: argparse.Namespace) -> None:
-    note(options, "start", parent=os.getppid(), alone=is_alone(options.book) if options.book else True)
+    """Play one turn of the script."""
+    note(options, "start", parent=os.getppid(), alone=is_alone(options.call_log) if options.call_log else True)
     prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
-    stage = Stage(options, prompt)
+    actions = Actions(options, prompt)
     turns = load(options)
     session, place = take_place(options)
-    index = chosen(turns, place["plays"], stage)
-    place["calls"] = stage.call = place["calls"] + 1
+    index = chosen(turns, place["plays"], actions)
+    place["calls"] = actions.call = place["calls"] + 1
     place["plays"][str(index)] = place["plays"].get(str(index), 0) + 1
-    # Kept before the turn is played: a turn that crashes is played, and the next call goes on after it.
+    # Saved before the turn runs, so that a turn that crashes counts as played.
     for name in (session, "one-place") if options.one_place else (session,):
         write_place(place_file(state_folder(options.state), name), place)
     record(options, session, prompt, index + 1)
-    stage.tell("session", session_id=session, model=options.model, version="1")
-    play(turns[index], stage, index + 1)
+    actions.emit("session", session_id=session, model=options.model, version="1")
+    play(turns[index], actions, index + 1)
     note(options, "answered", turn=index + 1)
 
 
 def note(options: argparse.Namespace, event: str, **fields: object) -> None:
-    """A line in the agent's own book: at the very start of a call, before it has heard anything, and when it has answered."""
-    if options.book:
-        with open(options.book, "a", encoding="utf-8") as book:
-            book.write(json.dumps({"event": event, "pid": os.getpid(), "at": time.time(), **fields}) + "\n")
+    """Append a line to the call log: at the start of a call, before the prompt is read, and after the answer."""
+    if options.call_log:
+        with open(options.call_log, "a", encoding="utf-8") as log:
+            log.write(json.dumps({"event": event, "pid": os.getpid(), "at": time.time(), **fields}) + "\n")
 
 
 def record(options: argparse.Namespace, session: str, prompt: str, turn: int) -> None:
+    """Append the request of this call to the log."""
     if not options.log:
         return
-    told = {"session_id": session, "turn": turn, "prompt": prompt, "system_prompt": options.system_prompt}
-    told |= {"resume": options.resume, "fork": options.fork, "pid": os.getpid(), "alone": is_alone(options.log)}
+    fields = {"session_id": session, "turn": turn, "prompt": prompt, "system_prompt": options.system_prompt}
+    fields |= {"resume": options.resume, "fork": options.fork, "pid": os.getpid(), "alone": is_alone(options.log)}
     with open(options.log, "a", encoding="utf-8") as file:
-        file.write(json.dumps(told) + "\n")
+        file.write(json.dumps(fields) + "\n")
 
 
 def is_alone(path: str) -> bool:
-    """Whether no other call with this log is under way. The lock that tells is held until this process is gone, however it goes."""
+    """Whether no other call with this log is running. The file lock is held until this process ends."""
     try:
         import fcntl
     except ImportError:
@@ -141,25 +146,23 @@ def is_alone(path: str) -> bool:
 
 
 def options_from(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="scripted", description="An agent that acts out a script.", allow_abbrev=False
-    )
+    parser = argparse.ArgumentParser(prog="scripted", description="An agent that plays a script.", allow_abbrev=False)
     parser.add_argument("--script", default="", help="a JSON file, a list of turns (or UNTILDONE_SCRIPT)")
     parser.add_argument("--scenario", choices=SCENARIOS, help="a built-in script (truthful)")
     parser.add_argument("--claims-on", type=int, help="in a scenario: the call that claims, 0 for none")
     parser.add_argument(
-        "--seconds", type=float, help="in a scenario: how long it sleeps, is limited, lets children live"
+        "--seconds", type=float, help="in a scenario: seconds to sleep, until a limit resets, or for children to live"
     )
-    parser.add_argument("--bytes", type=int, default=50_000_000, help="in the scenario flood: how much")
-    parser.add_argument("--claim", default="", help="the text that claims, instead of what the prompt asks for")
-    parser.add_argument("--one-place", action="store_true", help="all sessions share one place in the script")
+    parser.add_argument("--bytes", type=int, default=50_000_000, help="in the scenario flood: number of bytes")
+    parser.add_argument("--claim", default="", help="the text of a claim, instead of the one that the prompt asks for")
+    parser.add_argument("--one-place", action="store_true", help="all sessions share one position in the script")
     parser.add_argument(
-        "--log", default="", help="a file to which each call appends what it was asked, and whether it was alone"
+        "--log", default="", help="a file to which each call appends its request and whether another call was running"
     )
     parser.add_argument(
-        "--book", default="", help="a file to which each call appends when it starts and when it has answered"
+        "--call-log", default="", help="a file to which each call appends the times of its start and its answer"
     )
-    parser.add_argument("--state", default="", help="where sessions are kept (or UNTILDONE_SCRIPT_STATE)")
+    parser.add_argument("--state", default="", help="folder of the session files (or UNTILDONE_SCRIPT_STATE)")
     for name in ("session", "resume", "system-prompt", "model", "permissions"):
         parser.add_argument(f"--{name}", default="", help=argparse.SUPPRESS)
     parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)

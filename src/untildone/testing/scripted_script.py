@@ -1,4 +1,4 @@
-"""The script of the scripted agent: its fields, the built-in scenarios, and which turn a call plays."""
+"""The script of the scripted agent: its fields, the built-in scenarios, and the choice of the turn for a call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 
-from untildone.testing.scripted_stage import ScriptError, Stage
+from untildone.testing.scripted_actions import Actions, ScriptError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,34 +82,38 @@ def has_fields(value: object, checks: dict[str, Callable[[object], bool]]) -> bo
     return isinstance(value, dict) and all(name in checks and checks[name](part) for name, part in value.items())
 
 
-FIELDS: dict[str, tuple[Callable[[Any], bool], str, Callable[[Stage, Any], None] | None]] = {
+FIELDS: dict[str, tuple[Callable[[Any], bool], str, Callable[[Actions, Any], None] | None]] = {
     "match": (is_regex, "a regular expression, searched in the prompt", None),
     "match_system": (is_regex, "a regular expression, searched in the system prompt", None),
     "repeat": (lambda n: n == FOREVER or (is_whole(n) and n > 0), 'a whole number from 1 on, or "forever"', None),
-    "say": (is_texts, "a text or a list of texts", Stage.say),
-    "think": (is_texts, "a text or a list of texts", Stage.think),
-    "echo": (is_flag, "true or false", Stage.echo),
-    "claim": (lambda value: is_flag(value) or is_text(value), "true, or the text to claim with", Stage.claim),
-    "write": (is_files, "an object of file names and texts", Stage.write),
-    "append": (is_files, "an object of file names and texts", Stage.append),
-    "delete": (is_texts, "a file name or a list of them", Stage.delete),
-    "run": (is_argv, "a list of words: program and arguments", Stage.run),
-    "sleep": (is_number, "a number of seconds", Stage.sleep),
-    "flood": (is_whole, "a number of bytes", Stage.flood),
-    "huge_line": (is_whole, "a number of bytes", Stage.huge_line),
-    "garbage": (is_texts, "a text or a list of texts", Stage.garbage),
-    "usage": (is_usage, 'an object with "tokens" and "cost_usd"', Stage.spend),
-    "fail": (is_failure, f'one of {", ".join(KINDS)}, or an object with "kind", "message" and "reset_in"', Stage.fail),
-    "exit": (lambda value: is_whole(value) and value < 256, "an exit code", Stage.exit),
-    "crash": (lambda value: is_flag(value) or (is_whole(value) and 0 < value < 64), "true, or a signal", Stage.crash),
-    "hang": (is_flag, "true or false", Stage.hang),
-    "ignore_term": (is_flag, "true or false", Stage.ignore_term),
-    "child": (is_child, 'an object with "seconds", "ignore_term", "keep_output" and "pid_file"', Stage.child),
+    "say": (is_texts, "a text or a list of texts", Actions.say),
+    "think": (is_texts, "a text or a list of texts", Actions.think),
+    "echo": (is_flag, "true or false", Actions.echo),
+    "claim": (lambda value: is_flag(value) or is_text(value), "true, or the text to claim with", Actions.claim),
+    "write": (is_files, "an object of file names and texts", Actions.write),
+    "append": (is_files, "an object of file names and texts", Actions.append),
+    "delete": (is_texts, "a file name or a list of them", Actions.delete),
+    "run": (is_argv, "a list of words: program and arguments", Actions.run),
+    "sleep": (is_number, "a number of seconds", Actions.sleep),
+    "flood": (is_whole, "a number of bytes", Actions.flood),
+    "huge_line": (is_whole, "a number of bytes", Actions.huge_line),
+    "garbage": (is_texts, "a text or a list of texts", Actions.garbage),
+    "usage": (is_usage, 'an object with "tokens" and "cost_usd"', Actions.spend),
+    "fail": (
+        is_failure,
+        f'one of {", ".join(KINDS)}, or an object with "kind", "message" and "reset_in"',
+        Actions.fail,
+    ),
+    "exit": (lambda value: is_whole(value) and value < 256, "an exit code", Actions.exit),
+    "crash": (lambda value: is_flag(value) or (is_whole(value) and 0 < value < 64), "true, or a signal", Actions.crash),
+    "hang": (is_flag, "true or false", Actions.hang),
+    "ignore_term": (is_flag, "true or false", Actions.ignore_term),
+    "child": (is_child, 'an object with "seconds", "ignore_term", "keep_output" and "pid_file"', Actions.child),
 }
 
 
 def checked(script: object) -> list[Turn]:
-    """The turns, each a list of objects to carry out, or a ScriptError that names the first that is wrong."""
+    """Check a script; return its turns, each a list of objects. Raises a ScriptError that names the first wrong turn."""
     if not isinstance(script, list) or not script:
         raise ScriptError("The script is not a list of turns")
     turns = [turn if isinstance(turn, list) else [turn] for turn in script]
@@ -125,18 +129,19 @@ def checked(script: object) -> list[Turn]:
 def check_field(number: int, name: str, value: object) -> None:
     if name not in FIELDS:
         raise ScriptError(f"Turn {number} of the script has an unknown field '{name}'; known are: {', '.join(FIELDS)}")
-    is_right, wanted, _ = FIELDS[name]
-    if not is_right(value):
-        raise ScriptError(f"Turn {number} of the script, field '{name}': expected {wanted}, not {shown(value)}")
+    is_valid, expected, _ = FIELDS[name]
+    if not is_valid(value):
+        raise ScriptError(f"Turn {number} of the script, field '{name}': expected {expected}, not {shown(value)}")
 
 
 def shown(value: object) -> str:
+    """The value as JSON of at most 60 characters."""
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 
 def built_in(options: argparse.Namespace) -> list[Part]:
-    """The script of a scenario: its own way until the call that claims, and from that call on it claims."""
+    """The script of a scenario: its usual turn until the claiming call, then claims."""
     usual, claims_on = usual_turn(options)
     if options.claims_on is not None:
         claims_on = options.claims_on
@@ -147,7 +152,7 @@ def built_in(options: argparse.Namespace) -> list[Part]:
 
 
 def usual_turn(options: argparse.Namespace) -> tuple[Part, int]:
-    """What the scenario does in a turn, and the call on which it claims if nobody says (0: never)."""
+    """The usual turn of the scenario, and the number of the call that claims by default (0: never)."""
     seconds: float | None = options.seconds
     work: Part = {"append": {WORK_FILE: "Step {call}\n"}, "say": "I did step {call}; there is more to do."}
     turns: dict[str, tuple[Part, int]] = {
@@ -173,9 +178,9 @@ def claiming_turn(scenario: str, usual: Part) -> Part:
     return {**kept, **work}
 
 
-def chosen(turns: list[Turn], plays: dict[str, int], stage: Stage) -> int:
-    """Which turn is played: of those that fit, the first that is not used up, else the last."""
-    fitting = [i for i, turn in enumerate(turns) if is_conditional(turn) and fits(turn, stage)]
+def chosen(turns: list[Turn], plays: dict[str, int], actions: Actions) -> int:
+    """The index of the turn to play: the first matching one that is not used up, else the last matching one."""
+    fitting = [i for i, turn in enumerate(turns) if is_conditional(turn) and fits(turn, actions)]
     fitting = fitting or [i for i, turn in enumerate(turns) if not is_conditional(turn)]
     if not fitting:
         raise ScriptError("No turn of the script fits the prompt; add one without 'match'")
@@ -186,8 +191,8 @@ def is_conditional(turn: Turn) -> bool:
     return any("match" in part or "match_system" in part for part in turn)
 
 
-def fits(turn: Turn, stage: Stage) -> bool:
-    texts = {"match": stage.prompt, "match_system": stage.system_prompt}
+def fits(turn: Turn, actions: Actions) -> bool:
+    texts = {"match": actions.prompt, "match_system": actions.system_prompt}
     return all(re.search(part[name], text) for part in turn for name, text in texts.items() if name in part)
 
 
@@ -196,13 +201,14 @@ def times(turn: Turn) -> float:
     return float("inf") if repeat == FOREVER else float(repeat)
 
 
-def play(turn: Turn, stage: Stage, number: int) -> None:
+def play(turn: Turn, actions: Actions, number: int) -> None:
+    """Run the fields of a turn and print the answer."""
     for part in turn:
         for name, value in part.items():
             act = FIELDS[name][2]
             try:
                 if act:
-                    act(stage, value)
+                    act(actions, value)
             except (ScriptError, OSError, ValueError) as reason:
                 raise ScriptError(f"Turn {number} of the script, field '{name}': {reason}") from None
-    stage.answer()
+    actions.answer()

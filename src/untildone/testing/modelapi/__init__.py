@@ -1,4 +1,4 @@
-"""A scripted model API: real agent programs, answered from a list of steps, without an account.
+"""A scripted model API: answers real agent programs from a list of steps, without an account.
 
 with ModelAPI([Step(text="hello")]) as api:
     run(["claude", "-p", "hi"], env=environment("claude", api.url, home))

@@ -1,4 +1,4 @@
-"""`python -m untildone.testing.modelapi --script F [--port N] [--log F]`: the first line printed is the address."""
+"""`python -m untildone.testing.modelapi --script F [--port N] [--log F]`: prints its address in the first line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         with _server(given.script, given.port, given.log) as api:
-            # Whoever reads the address may ask for the end at once.
-            ended = _told_to_end()
+            # Handlers come first: the caller may send a signal as soon as it has read the address.
+            ended = _end_signal()
             print(api.url, flush=True)
             ended.wait()
     except UntilDoneError as problem:
@@ -45,7 +45,8 @@ def _server(script: Path, port: int, log: Path | None) -> ModelAPI:
         raise UsageError(f"Port {port} cannot be used: {problem}.", "leave --port out to get a free one") from problem
 
 
-def _told_to_end() -> threading.Event:
+def _end_signal() -> threading.Event:
+    """An event that SIGINT and SIGTERM set."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

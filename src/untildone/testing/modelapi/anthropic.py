@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from untildone.testing.modelapi.steps import Json, Step, Usage
-from untildone.testing.modelapi.wire import Call, Event, asks_for_title, estimate_tokens, fresh_id, last_words, pieces
+from untildone.testing.modelapi.wire import (
+    Call,
+    Event,
+    asks_for_title,
+    estimate_tokens,
+    fresh_id,
+    last_user_text,
+    pieces,
+)
 
 _OVERLOADED = {"type": "overloaded_error", "message": "Overloaded"}
 
@@ -24,14 +32,14 @@ class Anthropic:
         return method == "POST" and path.endswith("/v1/messages")
 
     def is_side_request(self, call: Call) -> bool:
-        """A request for one token is a probe of the quota."""
+        """Whether the request asks for a title or, with one token, probes the quota."""
         return call.body.get("max_tokens") == 1 or asks_for_title(call.body, call.body.get("system"))
 
     def side_text(self, call: Call) -> str:
         return "A scripted title"
 
     def user_text(self, call: Call) -> str:
-        return last_words(call.body.get("messages"), ["text"])
+        return last_user_text(call.body.get("messages"), ["text"])
 
     def wants_stream(self, call: Call) -> bool:
         return bool(call.body.get("stream"))
@@ -113,7 +121,7 @@ def _block_events(index: int, block: dict[str, Any]) -> Iterator[Event]:
 
 
 def _deltas(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A block as a stream begins it, and the pieces that fill it."""
+    """The empty block that starts a stream, and the deltas that fill it."""
     match block["type"]:
         case "text":
             return {**block, "text": ""}, [{"type": "text_delta", "text": part} for part in pieces(block["text"])]

@@ -1,4 +1,4 @@
-"""Checking the steps of a script: each field alone, then the fields together; an error names step and field."""
+"""Checks the steps of a script: each field alone, then the fields together. An error names the step and the field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from untildone.testing.modelapi.steps import Fault, Step, ToolCall, Usage
 
 
 class ScriptError(UsageError):
-    """A script that cannot be played; the sentence names the step and the field."""
+    """The script is wrong. The sentence names the step and the field."""
 
 
 def parse_steps(document: object) -> tuple[Step, ...]:
@@ -41,12 +41,12 @@ def _field(number: int, name: str, value: object) -> Any:
         raise ScriptError(f"Step {number}, field '{name}': a step has no such field.", hint)
     try:
         return _FIELDS[name](value)
-    except ValueError as wanted:
-        raise ScriptError(f"Step {number}, field '{name}': it must be {wanted}, not {_kind(value)}.") from None
+    except ValueError as expected:
+        raise ScriptError(f"Step {number}, field '{name}': it must be {expected}, not {_kind(value)}.") from None
 
 
 def _check_together(number: int, step: Step, document: Mapping[str, object]) -> None:
-    """Fields that are right alone and wrong together."""
+    """Refuse combinations of fields that contradict each other."""
 
     def refuse(name: str, sentence: str) -> None:
         raise ScriptError(f"Step {number}, field '{name}': {sentence}.")
@@ -82,11 +82,11 @@ def _pattern(value: object) -> str:
 
 
 def _whole(least: int, most: float = math.inf) -> Callable[[object], int]:
-    wanted = f"a whole number from {least} " + ("up" if most == math.inf else f"to {most}")
+    expected = f"a whole number from {least} " + ("up" if most == math.inf else f"to {most}")
 
     def check(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ValueError(wanted)
+            raise ValueError(expected)
         return value
 
     return check
@@ -101,8 +101,8 @@ def _seconds(value: object) -> float:
 def _repeat(value: object) -> object:
     try:
         return value if value == "forever" else _whole(1)(value)
-    except ValueError as wanted:
-        raise ValueError(f'{wanted}, or "forever"') from None
+    except ValueError as expected:
+        raise ValueError(f'{expected}, or "forever"') from None
 
 
 def _fault(value: object) -> Fault:
@@ -142,12 +142,12 @@ def _tools(value: object) -> tuple[ToolCall, ...]:
 
 
 def _tool(value: object) -> ToolCall:
-    wanted = ValueError('a list of tools like {"name": "Bash", "input": {"command": "ls"}}')
+    problem = ValueError('a list of tools like {"name": "Bash", "input": {"command": "ls"}}')
     if not isinstance(value, Mapping) or not value.keys() <= {"name", "input", "namespace"}:
-        raise wanted
+        raise problem
     name, given, namespace = value.get("name"), value.get("input", {}), value.get("namespace")
     if not isinstance(name, str) or not isinstance(given, str | Mapping) or not isinstance(namespace, str | None):
-        raise wanted
+        raise problem
     return ToolCall(name, given if isinstance(given, str) else dict(given), namespace)
 
 

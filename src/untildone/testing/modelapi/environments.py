@@ -18,7 +18,7 @@ GEMINI_MODEL = "gemini-2.5-flash"
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What the environment is made for."""
+    """The parameters of an environment."""
 
     url: str
     home: Path
@@ -29,7 +29,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Setup:
-    """An agent's variables, and the file that it wants in its home: a text, or settings to be merged into what is there."""
+    """An agent's variables and its configuration file: a text, or settings to merge into the existing file."""
 
     variables: Mapping[str, str]
     file: str
@@ -46,11 +46,11 @@ def environment(
     workspaces: Sequence[Path] = (),
     package_cache: Path | None = None,
 ) -> dict[str, str]:
-    """All that `agent` needs to talk to the server at `url`, and nothing else; its files are written under `home`.
+    """The whole environment that `agent` needs to talk to the server at `url`. Writes its settings under `home`.
 
-    `path` is the PATH it gets (yours, if not given). `retries` bounds how often it repeats a failed request, where it
-    can be told so. `workspaces` are folders that an interactive agent need not ask about. `package_cache` is where
-    Copilot unpacks itself (235 MB; into each home, if not given).
+    `path` is its PATH (by default yours). `retries` limits how often it repeats a failed request, if the agent has such a
+    setting. `workspaces` are folders that an interactive agent trusts without asking. `package_cache` is the folder into
+    which Copilot unpacks itself (235 MB; by default in each home).
     """
     if agent not in _SETUPS:
         raise UsageError(f"There is no environment for the agent '{agent}'.", f"choose one of: {', '.join(_SETUPS)}")
@@ -79,17 +79,17 @@ def _write(file: Path, content: str | Json) -> None:
 
 
 def _settings(file: Path) -> Json:
-    """What the program itself has written meanwhile."""
+    """The settings that the program has already written to the file."""
     try:
-        there = json.loads(file.read_text(encoding="utf-8"))
+        existing = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return there if isinstance(there, dict) else {}
+    return existing if isinstance(existing, dict) else {}
 
 
-def _merged(there: Json, ours: Json) -> Json:
-    both = {name: _merged(there[name], ours[name]) for name in ours if _are_settings(there.get(name), ours[name])}
-    return {**there, **ours, **both}
+def _merged(existing: Json, ours: Json) -> Json:
+    both = {name: _merged(existing[name], ours[name]) for name in ours if _are_settings(existing.get(name), ours[name])}
+    return {**existing, **ours, **both}
 
 
 def _are_settings(*values: object) -> bool:

@@ -1,4 +1,4 @@
-"""One connection of an agent: its request is read, routed, recorded and answered as the step says."""
+"""Handles one connection of an agent: reads, routes, records and answers its requests."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NONSENSE = "this is not { the protocol\n\n"
 
 
 @dataclass(slots=True)
-class Stage:
-    """What all connections of a server share."""
+class SharedState:
+    """State that all connections of a server share."""
 
     script: Script
     record: Record
@@ -33,8 +33,8 @@ class Stage:
     closing: threading.Event = field(default_factory=threading.Event)
 
 
-class _Staged(Protocol):
-    stage: Stage
+class _HasState(Protocol):
+    shared: SharedState
 
 
 class Exchange(BaseHTTPRequestHandler):
@@ -42,18 +42,18 @@ class Exchange(BaseHTTPRequestHandler):
     server: Any
 
     @property
-    def stage(self) -> Stage:
-        staged: _Staged = self.server
-        return staged.stage
+    def shared(self) -> SharedState:
+        server: _HasState = self.server
+        return server.shared
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Standard error is for the program that runs the server."""
+        """Log nothing: standard error belongs to the program that runs the server."""
 
     def _serve(self) -> None:
         try:
             body = self._read()
         except BodyTooLarge:
-            return self._refuse(413, f"The body is larger than {self.stage.body_limit} bytes.")
+            return self._refuse(413, f"The body is larger than {self.shared.body_limit} bytes.")
         except (ValueError, zlib.error):
             return self._refuse(400, "The body is not JSON.")
         path = self.path.split("?", 1)[0].rstrip("/") or "/"
@@ -63,12 +63,12 @@ class Exchange(BaseHTTPRequestHandler):
             self._answer(Call(path, body if isinstance(body, Mapping) else {}), body)
         except ConnectionError:
             self.close_connection = True
-            self.stage.record.client_left()
+            self.shared.record.client_left()
 
     do_GET = do_HEAD = do_POST = do_PUT = _serve
 
     def _read(self) -> Any:
-        raw = read_body(self.rfile, self.headers, self.stage.body_limit)
+        raw = read_body(self.rfile, self.headers, self.shared.body_limit)
         return json.loads(raw) if raw else None
 
     def _refuse(self, status: int, sentence: str) -> None:
@@ -91,13 +91,13 @@ class Exchange(BaseHTTPRequestHandler):
             return None
         if way.kind == "side":
             return Step(text=way.dialect.side_text(call), usage=Usage())
-        return self.stage.script.take(way.dialect.user_text(call))
+        return self.shared.script.take(way.dialect.user_text(call))
 
     def _remember(self, way: Route, call: Call, body: Any, step: Step | None) -> None:
-        said = way.dialect.user_text(call) if way.dialect and step else ""
+        user_text = way.dialect.user_text(call) if way.dialect and step else ""
         name = way.dialect.name if way.dialect else None
         path, headers = path_without_key(self.path), without_keys(dict(self.headers.items()))
-        self.stage.record.add(Request(now(), self.command, path, headers, body, way.kind, name, said, step))
+        self.shared.record.add(Request(now(), self.command, path, headers, body, way.kind, name, user_text, step))
 
     def _play(self, dialect: Dialect, call: Call, step: Step) -> None:
         self._wait(step.delay)
@@ -127,7 +127,7 @@ class Exchange(BaseHTTPRequestHandler):
             self.wfile.write(content[: len(content) // 2])
             self._drop()
             return
-        self.stage.record.claim(step.usage)
+        self.shared.record.add_usage(step.usage)
         self._send(200, "application/json", content)
 
     def _play_stream(self, dialect: Dialect, call: Call, step: Step) -> None:
@@ -142,7 +142,7 @@ class Exchange(BaseHTTPRequestHandler):
             self._drop()
             return
         self._send_events(events, step)
-        self.stage.record.claim(step.usage)
+        self.shared.record.add_usage(step.usage)
         self._send_events([last], step)
         self._end_stream()
 
@@ -157,7 +157,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _control(self, path: str, body: Any) -> None:
-        """The control plane belongs to programs: a page in a browser, which says where it comes from, is refused."""
+        """Answer a control request. Requests with an Origin header come from web pages and are refused."""
         if self.headers.get("origin"):
             self._refuse(403, "The control plane is not for web pages.")
             return
@@ -165,7 +165,7 @@ class Exchange(BaseHTTPRequestHandler):
             case "POST", "/_script":
                 self._load(body)
             case "GET", "/_log":
-                self._send_json(200, [request.to_json() for request in self.stage.record.requests])
+                self._send_json(200, [request.to_json() for request in self.shared.record.requests])
             case "GET", "/_state":
                 self._send_json(200, self._state())
             case _:
@@ -173,14 +173,14 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _load(self, body: Any) -> None:
         try:
-            self.stage.load(body)
+            self.shared.load(body)
         except ScriptError as problem:
             self._send_json(400, {"error": problem.sentence, "hint": problem.hint})
             return
-        self._send_json(200, {"steps": self.stage.script.steps_left})
+        self._send_json(200, {"steps": self.shared.script.steps_left})
 
     def _state(self) -> Json:
-        script, record = self.stage.script, self.stage.record
+        script, record = self.shared.script, self.shared.record
         return {
             "served": script.served,
             "steps_left": script.steps_left,
@@ -190,7 +190,7 @@ class Exchange(BaseHTTPRequestHandler):
         }
 
     def _wait(self, seconds: float) -> None:
-        wait(self.connection, self.stage.closing, seconds)
+        wait(self.connection, self.shared.closing, seconds)
 
     def _drop(self) -> None:
         self.close_connection = True
@@ -201,7 +201,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        own = {"content-type": kind, "request-id": f"req_scripted_{self.stage.script.served}"}
+        own = {"content-type": kind, "request-id": f"req_scripted_{self.shared.script.served}"}
         for name, text in (own | dict(headers)).items():
             self.send_header(name, text)
         self.end_headers()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from untildone.testing.modelapi.steps import Json, Step, Usage
-from untildone.testing.modelapi.wire import Call, Event, estimate_tokens, fresh_id, objects, pieces, smallest, words
+from untildone.testing.modelapi.wire import Call, Event, estimate_tokens, fresh_id, objects, pieces, smallest, text_of
 
 Part = dict[str, Any]
 
@@ -22,25 +22,27 @@ class Gemini:
         return method == "POST" and path.endswith((":generateContent", ":streamGenerateContent"))
 
     def is_side_request(self, call: Call) -> bool:
-        """The choice of a model, the next speaker, a summary: all come without tools."""
+        """Whether the request has no tools: it chooses a model or the next speaker, or asks for a summary."""
         return not call.body.get("tools")
 
     def side_text(self, call: Call) -> str:
         config = call.body.get("generationConfig")
-        asked = [config.get("responseJsonSchema"), config.get("responseSchema")] if isinstance(config, Mapping) else []
-        schema = next((one for one in asked if isinstance(one, Mapping)), None)
+        schemas = (
+            [config.get("responseJsonSchema"), config.get("responseSchema")] if isinstance(config, Mapping) else []
+        )
+        schema = next((one for one in schemas if isinstance(one, Mapping)), None)
         return json.dumps(smallest(schema)) if schema else "A scripted summary"
 
     def user_text(self, call: Call) -> str:
         contents = (one for one in reversed(objects(call.body.get("contents"))) if one.get("role", "user") == "user")
-        return next((text for text in (words(one.get("parts"), ["text"]) for one in contents) if text), "")
+        return next((text for text in (text_of(one.get("parts"), ["text"]) for one in contents) if text), "")
 
     def wants_stream(self, call: Call) -> bool:
         return call.path.endswith(":streamGenerateContent")
 
     def whole(self, call: Call, step: Step) -> Json:
-        said = [{"text": step.text}] if step.text else []
-        return _chunk(call, step.usage, [*_thoughts(step), *said, *_calls(step)], _finish_reason(step))
+        text = [{"text": step.text}] if step.text else []
+        return _chunk(call, step.usage, [*_thoughts(step), *text, *_calls(step)], _finish_reason(step))
 
     def stream(self, call: Call, step: Step) -> Iterator[Event]:
         if step.thinking:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from untildone.testing.modelapi.steps import Json, Step, ToolCall, Usage
-from untildone.testing.modelapi.wire import Call, Event, asks_for_title, fresh_id, last_words, objects, pieces
+from untildone.testing.modelapi.wire import Call, Event, asks_for_title, fresh_id, last_user_text, objects, pieces
 
 
 class OpenAIChat:
@@ -28,7 +28,7 @@ class OpenAIChat:
         return "A scripted title"
 
     def user_text(self, call: Call) -> str:
-        return last_words(call.body.get("messages"), ["text"])
+        return last_user_text(call.body.get("messages"), ["text"])
 
     def wants_stream(self, call: Call) -> bool:
         return bool(call.body.get("stream"))

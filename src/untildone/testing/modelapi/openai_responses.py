@@ -10,7 +10,7 @@ from typing import Any
 
 from untildone.testing.modelapi.openai_chat import openai_error_body
 from untildone.testing.modelapi.steps import Json, Step, ToolCall, Usage
-from untildone.testing.modelapi.wire import Call, Event, asks_for_title, fresh_id, last_words, pieces, smallest
+from untildone.testing.modelapi.wire import Call, Event, asks_for_title, fresh_id, last_user_text, pieces, smallest
 
 Item = dict[str, Any]
 
@@ -25,7 +25,7 @@ class OpenAIResponses:
         return method == "POST" and path.endswith("/responses")
 
     def is_side_request(self, call: Call) -> bool:
-        """Codex at a terminal names its conversation with a schema that has nothing but a title."""
+        """Whether the request only asks for a title, as interactive Codex does with a schema."""
         only_title = not call.body.get("tools") and set(_answer_schema(call).get("properties", ())) == {"title"}
         return only_title or asks_for_title(call.body, call.body.get("instructions"))
 
@@ -35,7 +35,7 @@ class OpenAIResponses:
 
     def user_text(self, call: Call) -> str:
         given = call.body.get("input")
-        return given if isinstance(given, str) else last_words(given, ["input_text", "text"])
+        return given if isinstance(given, str) else last_user_text(given, ["input_text", "text"])
 
     def wants_stream(self, call: Call) -> bool:
         return bool(call.body.get("stream"))
@@ -62,8 +62,8 @@ class OpenAIResponses:
 
 def _answer_schema(call: Call) -> Json:
     text = call.body.get("text")
-    wanted = text.get("format") if isinstance(text, Mapping) else None
-    schema = wanted.get("schema") if isinstance(wanted, Mapping) else None
+    answer_format = text.get("format") if isinstance(text, Mapping) else None
+    schema = answer_format.get("schema") if isinstance(answer_format, Mapping) else None
     return schema if isinstance(schema, Mapping) else {}
 
 
@@ -134,7 +134,7 @@ def _answer_events(started: Json, done: Json) -> Iterator[Event]:
 
 
 def _blank(item: Item) -> Item:
-    """An item as a stream begins it."""
+    """The empty item that starts a stream."""
     match item["type"]:
         case "message":
             return {**item, "status": "in_progress", "content": []}

@@ -1,4 +1,4 @@
-"""What the server remembers: the requests that it saw, without their keys, and the tokens that its answers claimed."""
+"""Records the requests, without their keys, and the tokens that the answers reported."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Request:
 
 
 def without_keys(headers: Mapping[str, str]) -> dict[str, str]:
-    """Header names in lower case; keys and tokens never reach a log."""
+    """The headers with lower-case names and hidden keys, so that no key reaches a log."""
     return {name.lower(): HIDDEN if name.lower() in _SECRET_HEADERS else text for name, text in headers.items()}
 
 
@@ -51,7 +51,7 @@ def path_without_key(path: str) -> str:
 
 
 class Record:
-    """Requests and tokens since the script was loaded, for many threads at once."""
+    """Requests and tokens since the script was loaded. Thread-safe."""
 
     def __init__(self, log: Path | None = None) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class Record:
                 with self._log.open("a", encoding="utf-8") as out:
                     out.write(json.dumps(request.to_json()) + "\n")
 
-    def claim(self, usage: Usage) -> None:
+    def add_usage(self, usage: Usage) -> None:
         with self._lock:
             self._usage += usage
 
@@ -90,7 +90,7 @@ class Record:
 
     @property
     def clients_gone(self) -> int:
-        """Answers that nobody waited for: the client hung up first."""
+        """Number of answers that failed because the client hung up."""
         return self._clients_gone
 
 

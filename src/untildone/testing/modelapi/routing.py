@@ -1,4 +1,4 @@
-"""Which dialect a request speaks, and what kind of request it is."""
+"""Finds the dialect and the kind of a request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODEL = "scripted-model"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What to do with a request: `reply` for a lookup, `dialect` for everything that wants an answer."""
+    """How to answer a request: `reply` for a lookup, `dialect` for a request to the model."""
 
     kind: Kind
     dialect: Dialect | None = None
@@ -36,7 +36,7 @@ def route(method: str, call: Call) -> Route:
 
 
 def _common_lookup(method: str, path: str) -> Json | None:
-    """Questions that belong to no dialect, or to several: is anybody there, and which models are there?"""
+    """The reply to a health check or a list of models, which belong to no single dialect; else None."""
     if path.endswith("/models"):
         return _MODELS
     return {} if method == "HEAD" or path in ("/", "/api/hello") else None

@@ -1,4 +1,4 @@
-"""A script: reading its file, and the place where the next request finds its step."""
+"""Reads a script file and chooses the step for each request."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ DEFAULT_TEXT = "(script exhausted)"
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _Remaining:
+    """A step and how often it is still served."""
+
     step: Step
     times: float
 
 
 class Script:
-    """Steps in order, whichever session asks: the first that matches the request, else the first without a `match`."""
+    """Serves steps in order to all sessions: the first that matches the request, else the first without a `match`."""
 
     def __init__(self, steps: Iterable[Step], default_text: str = DEFAULT_TEXT) -> None:
         self._lock = threading.Lock()
-        self._left = [_Waiting(step, math.inf if step.repeat == "forever" else step.repeat) for step in steps]
+        self._left = [_Remaining(step, math.inf if step.repeat == "forever" else step.repeat) for step in steps]
         self._default = Step(text=default_text)
         self._served = 0
 
@@ -50,7 +52,7 @@ class Script:
             chosen = next(chain(matching, others), None)
             return self._use(chosen) if chosen else self._default
 
-    def _use(self, chosen: _Waiting) -> Step:
+    def _use(self, chosen: _Remaining) -> Step:
         chosen.times -= 1
         self._left = [one for one in self._left if one.times > 0]
         return chosen.step
@@ -61,7 +63,7 @@ def _matches(pattern: str, user_text: str) -> bool:
 
 
 def read_script(path: Path) -> tuple[Step, ...]:
-    """The steps in a file, or a ScriptError that says what is wrong with it."""
+    """Read and check the steps of a file. Raises ScriptError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from untildone.testing.modelapi.checking import parse_steps
-from untildone.testing.modelapi.exchange import Exchange, Stage
+from untildone.testing.modelapi.exchange import Exchange, SharedState
 from untildone.testing.modelapi.record import Record, Request
 from untildone.testing.modelapi.script import DEFAULT_TEXT, Script
 from untildone.testing.modelapi.steps import Step, Usage
@@ -22,9 +22,9 @@ LOOPBACK = "127.0.0.1"
 
 
 class ModelAPI:
-    """A model API that plays a script: `with ModelAPI([Step(text="hello")]) as api: …` serves on `api.url` meanwhile.
+    """A model API that plays a script: `with ModelAPI([Step(text="hello")]) as api: …` serves on `api.url`.
 
-    Steps are `Step` values or their JSON form. `requests` is everything that was asked, `turns` what steps answered.
+    Steps are `Step` values or their JSON form. `requests` holds all requests, `turns` those answered by a step.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class ModelAPI:
         body_limit: int = BODY_LIMIT,
     ) -> None:
         self._default_text = default_text
-        self._stage = Stage(Script(parse_steps(steps), default_text), Record(log), self.load, body_limit)
-        self._http = _Server(port, self._stage)
+        self._shared = SharedState(Script(parse_steps(steps), default_text), Record(log), self.load, body_limit)
+        self._http = _Server(port, self._shared)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -51,8 +51,8 @@ class ModelAPI:
         self.close()
 
     def close(self) -> None:
-        """Stop serving, and end every connection that is still open."""
-        self._stage.closing.set()
+        """Stop serving and close every open connection."""
+        self._shared.closing.set()
         if self._thread.is_alive():
             self._http.shutdown()
             self._thread.join()
@@ -60,17 +60,17 @@ class ModelAPI:
 
     @property
     def url(self) -> str:
-        """The base address, without a path; OpenAI programs want `/v1` behind it."""
+        """The base address without a path; OpenAI programs need `/v1` appended."""
         return f"http://{LOOPBACK}:{self._http.server_address[1]}"
 
     def load(self, steps: Iterable[Step | Mapping[str, Any]]) -> None:
-        """Start afresh with another script: nothing served, nothing requested, nothing spent."""
-        self._stage.script = Script(parse_steps(steps), self._default_text)
-        self._stage.record.clear()
+        """Replace the script, and clear the recorded requests and tokens."""
+        self._shared.script = Script(parse_steps(steps), self._default_text)
+        self._shared.record.clear()
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        return self._stage.record.requests
+        return self._shared.record.requests
 
     @property
     def turns(self) -> tuple[Request, ...]:
@@ -78,20 +78,20 @@ class ModelAPI:
 
     @property
     def usage_served(self) -> Usage:
-        """The tokens that complete answers claimed, summed; errors, faults and side answers claim none."""
-        return self._stage.record.usage
+        """The sum of the tokens in complete answers. Errors, faults and side answers have none."""
+        return self._shared.record.usage
 
     @property
     def steps_left(self) -> int:
-        return self._stage.script.steps_left
+        return self._shared.script.steps_left
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, port: int, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self, port: int, shared: SharedState) -> None:
+        self.shared = shared
         self._open: set[socket.socket] = set()
         self._open_lock = threading.Lock()
         super().__init__((LOOPBACK, port), Exchange)

@@ -1,4 +1,4 @@
-"""What a script is made of: steps, the tools they call, the tokens they claim; all frozen, each with a JSON form."""
+"""The parts of a script: steps, tool calls and token usage. All are frozen and have a JSON form."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Fault(StrEnum):
     CLOSE = "close"
     """The connection ends before the first byte."""
     CUT = "cut"
-    """The answer starts, and the connection ends half way."""
+    """The connection ends half-way through the answer."""
     GARBAGE = "garbage"
-    """Status 200, and a body that is not the protocol: the step's text, or some nonsense."""
+    """Status 200 with an invalid body: the step's text, or a default text."""
     ERROR_EVENT = "error_event"
-    """Status 200, and then an error event inside the stream."""
+    """Status 200 with an error event inside the stream."""
     HANG = "hang"
-    """The request is taken and nothing comes for `seconds`; then the connection ends."""
+    """No byte is sent for `seconds`; then the connection ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that an answer claims. `input_tokens` are those outside any cache; dialects add up as their API does."""
+    """Token usage that an answer reports. `input_tokens` excludes cached tokens; each dialect sums as its API does."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -42,7 +42,7 @@ class Usage:
 
     @property
     def prompt_tokens(self) -> int:
-        """Everything that went in, cached or not."""
+        """All input tokens, cached or not."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     @property
@@ -58,12 +58,12 @@ TYPICAL_USAGE = Usage(input_tokens=100, output_tokens=20)
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that the model wants used. An `input` that is a text makes a free-form call (OpenAI Responses only)."""
+    """A tool call of the model. A text as `input` makes a free-form call (OpenAI Responses only)."""
 
     name: str
     input: Json | str = field(default_factory=lambda: EMPTY)
     namespace: str | None = None
-    """Where the Responses API groups tools, the group."""
+    """The tool group in the Responses API."""
 
     def to_json(self) -> dict[str, Any]:
         given = self.input if isinstance(self.input, str) else dict(self.input)
@@ -72,14 +72,14 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What the model API does with one request of the conversation."""
+    """How the model API answers one request."""
 
     text: str | None = None
     thinking: str | None = None
     tools: tuple[ToolCall, ...] = ()
     usage: Usage = TYPICAL_USAGE
     stop_reason: str | None = None
-    """Instead of the reason that follows from the step, in the dialect's own word."""
+    """Overrides the stop reason, in the terms of the dialect."""
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     error: Json = field(default_factory=lambda: EMPTY)
@@ -94,7 +94,7 @@ class Step:
     """A regular expression: only a request whose last user text contains it gets this step."""
 
     def to_json(self) -> dict[str, Any]:
-        """The form a script file has: only what differs from the defaults."""
+        """The JSON form for script files, without default values."""
         return {
             f.name: _plain(getattr(self, f.name)) for f in fields(Step) if getattr(self, f.name) != _DEFAULTS[f.name]
         }

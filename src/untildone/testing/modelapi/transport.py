@@ -1,4 +1,4 @@
-"""The HTTP side: reading a bounded body, and waiting without holding up the end."""
+"""HTTP helpers: reading a body of limited size, and waits that end when the client leaves or the server closes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from email.message import Message
 from io import BufferedIOBase
 
 BODY_LIMIT = 32 * 1024 * 1024
-GLANCE = 0.05
+POLL_INTERVAL = 0.05
 
 
 class BodyTooLarge(ValueError):
-    """The request's body is larger than the server takes."""
+    """The body exceeds the size limit."""
 
 
 class ClientLeft(ConnectionError):
@@ -23,7 +23,7 @@ class ClientLeft(ConnectionError):
 
 
 def read_body(source: BufferedIOBase, headers: Message, limit: int) -> bytes:
-    """The body, with its transfer and content coding undone."""
+    """The decoded body."""
     if "chunked" in (headers.get("transfer-encoding") or "").lower():
         raw = _read_chunks(source, limit)
     else:
@@ -59,10 +59,10 @@ def _inflate(raw: bytes, limit: int) -> bytes:
 
 
 def wait(connection: socket.socket, closing: threading.Event, seconds: float) -> None:
-    """Let time pass, but not after the client has left or the server is closing."""
+    """Wait; return early if the server closes, raise ClientLeft if the client hangs up."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
-        if closing.wait(min(left, GLANCE)):
+        if closing.wait(min(left, POLL_INTERVAL)):
             return
         if _hung_up(connection):
             raise ClientLeft

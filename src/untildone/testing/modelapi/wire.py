@@ -1,4 +1,4 @@
-"""What the dialects share: the shape of a dialect, the events of a stream, and small pieces of JSON."""
+"""Shared by the dialects: the Dialect protocol, stream events and JSON helpers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from untildone.testing.modelapi.steps import Json, Step
 _PREFACE = re.compile(
     r"\A(?:\s*<(system-reminder|session_context|environment_context|current_datetime)>.*?</\1>\s*)+", re.DOTALL
 )
-_TITLE_WANTED = re.compile(r"title generator|(?:generat|extract|creat|writ)\w* [^.\n]{0,80}\btitle\b", re.IGNORECASE)
+_ASKS_FOR_TITLE = re.compile(r"title generator|(?:generat|extract|creat|writ)\w* [^.\n]{0,80}\btitle\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One server-sent event: its content (JSON, or a text as it is) and, in some dialects, its name."""
+    """One server-sent event: its content (JSON or plain text) and, in some dialects, its name."""
 
     content: Json | str
     name: str | None = None
     paced: bool = False
-    """A piece of text: the step's `chunk_delay` follows it."""
+    """Whether the step's `chunk_delay` follows this event."""
 
     def encode(self) -> bytes:
         shown = self.content if isinstance(self.content, str) else json.dumps(self.content)
@@ -41,26 +41,26 @@ class Event:
 
 
 class Dialect(Protocol):
-    """One wire protocol, without I/O: which requests are its own, what they say, and what an answer looks like."""
+    """One wire protocol, without I/O: recognises and reads requests, and formats answers."""
 
     name: str
 
     def lookup(self, method: str, call: Call) -> Json | None:
-        """The reply to a request that asks for a fact (a count, a list), not for an answer."""
+        """The reply to a request for a fact such as a token count; None for other requests."""
         ...
 
     def owns(self, method: str, path: str) -> bool:
-        """Is this a request for an answer, in this dialect?"""
+        """Whether this is a request to the model in this dialect."""
         ...
 
     def is_side_request(self, call: Call) -> bool:
-        """A program asks on the side (a title, a probe of the quota): no step is used up for it."""
+        """Whether the program asks for a title, a quota probe or similar, which uses up no step."""
         ...
 
     def side_text(self, call: Call) -> str: ...
 
     def user_text(self, call: Call) -> str:
-        """The last thing that the person's side said in words; results of tools are not words."""
+        """The last text of the user; tool results do not count."""
         ...
 
     def wants_stream(self, call: Call) -> bool: ...
@@ -85,41 +85,43 @@ def pieces(text: str, size: int = 12) -> list[str]:
 
 
 def estimate_tokens(body: Json) -> int:
-    """What a count of tokens answers: about four characters each."""
+    """An estimate of the tokens: four characters each."""
     return max(1, len(json.dumps(body)) // 4)
 
 
 def objects(value: object) -> list[Json]:
-    """The objects of a list; a body comes from another program and may hold anything."""
+    """The objects in a list; everything else is left out, because bodies come from other programs."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def words(content: object, keep_kinds: Sequence[str]) -> str:
+def text_of(content: object, keep_kinds: Sequence[str]) -> str:
     """The text of a message whose content is a text, or a list of parts of which only some kinds are words."""
     if isinstance(content, str):
-        return _own_words(content)
+        return _without_preface(content)
     parts = (str(part.get("text") or "") for part in objects(content) if part.get("type", "text") in keep_kinds)
-    return "\n".join(own for part in parts if (own := _own_words(part)))
+    return "\n".join(own for part in parts if (own := _without_preface(part)))
 
 
-def _own_words(text: str) -> str:
-    """What the person said, without what the agent program put in front of it."""
+def _without_preface(text: str) -> str:
+    """The text without the context that agent programs put in front of it."""
     return _PREFACE.sub("", text)
 
 
-def last_words(messages: object, keep_kinds: Sequence[str]) -> str:
-    """The last message of the user that has words in it."""
-    spoken = (words(one.get("content"), keep_kinds) for one in reversed(objects(messages)) if one.get("role") == "user")
-    return next((text for text in spoken if text), "")
+def last_user_text(messages: object, keep_kinds: Sequence[str]) -> str:
+    """The last user message that contains text."""
+    texts = (
+        text_of(one.get("content"), keep_kinds) for one in reversed(objects(messages)) if one.get("role") == "user"
+    )
+    return next((text for text in texts if text), "")
 
 
 def asks_for_title(body: Json, system_prompt: object) -> bool:
-    """A request without tools whose system prompt wants a title is a program naming its conversation."""
-    return not body.get("tools") and _TITLE_WANTED.search(json.dumps(system_prompt)) is not None
+    """Whether the request has no tools and its system prompt asks for a title."""
+    return not body.get("tools") and _ASKS_FOR_TITLE.search(json.dumps(system_prompt)) is not None
 
 
 def smallest(schema: Json) -> Any:
-    """The smallest value that a simple JSON schema allows: what a side request with a schema is given."""
+    """The smallest value that a simple JSON schema allows; answers side requests with a schema."""
     if schema.get("enum"):
         return schema["enum"][0]
     match str(schema.get("type", "string")).lower():

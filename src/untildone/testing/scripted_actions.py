@@ -1,4 +1,4 @@
-"""What the scripted agent can do in a turn: one method for each field of the script."""
+"""The actions of the scripted agent: one method for each field of a turn."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ REFUSED = {"read": ("write", "append", "delete", "run"), "edit": ("run",)}
 
 
 class ScriptError(Exception):
-    """Somebody must mend the script: one sentence that names the turn and the field."""
+    """The script is wrong. The message is one sentence that names the turn and the field."""
 
 
-class Stage:
-    """What one call knows and has done so far."""
+class Actions:
+    """Runs the fields of a turn and keeps the state of the call: prompt, messages, usage."""
 
     def __init__(self, options: argparse.Namespace, prompt: str) -> None:
         self.prompt = prompt
@@ -38,7 +38,8 @@ class Stage:
         self.usage: Part = {}
         self.denials: list[str] = []
 
-    def tell(self, event: str, **fields: object) -> None:
+    def emit(self, event: str, **fields: object) -> None:
+        """Print an event as a JSON line."""
         sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
         sys.stdout.flush()
 
@@ -48,31 +49,32 @@ class Stage:
     def say(self, texts: str | list[str]) -> None:
         for text in each(texts):
             self.messages.append(self.text(text))
-            self.tell("say", text=self.text(text))
+            self.emit("say", text=self.text(text))
 
     def think(self, texts: str | list[str]) -> None:
         for text in each(texts):
-            self.tell("think", text=self.text(text))
+            self.emit("think", text=self.text(text))
 
-    def echo(self, wanted: bool) -> None:  # noqa: FBT001 (a field of the script)
-        """Everything that it was told, word for word, as a confused agent does."""
-        if wanted:
+    def echo(self, value: bool) -> None:  # noqa: FBT001 (a field of the script)
+        """Repeat the system prompt and the prompt, as a confused agent does."""
+        if value:
             self.say("\n\n".join(text for text in (self.system_prompt, self.prompt) if text))
 
-    def claim(self, wanted: str | bool) -> None:  # noqa: FBT001 (a field of the script)
-        """The claim ends the last message, as an agent's final message does."""
-        if not wanted:
+    def claim(self, value: str | bool) -> None:  # noqa: FBT001 (a field of the script)
+        """Append the claim to the last message."""
+        if not value:
             return
-        claim = wanted if isinstance(wanted, str) else self.claimed_by or self.claim_asked_for()
+        claim = value if isinstance(value, str) else self.claimed_by or self.claim_asked_for()
         self.messages.append("\n\n".join([*self.messages[-1:], claim]))
-        self.tell("say", text=claim)
+        self.emit("say", text=claim)
 
     def claim_asked_for(self) -> str:
-        asked = f"{self.system_prompt}\n{self.prompt}"
-        promises: list[str] = re.findall(r"<promise>[^<>\n]+</promise>", asked)
+        """The claim that the prompts ask for."""
+        prompts = f"{self.system_prompt}\n{self.prompt}"
+        promises: list[str] = re.findall(r"<promise>[^<>\n]+</promise>", prompts)
         if promises:
             return promises[-1]
-        return MARKER if MARKER in asked else PROMISE
+        return MARKER if MARKER in prompts else PROMISE
 
     def write(self, files: dict[str, str]) -> None:
         self.put("write", files, "w")
@@ -87,7 +89,7 @@ class Stage:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, mode, encoding="utf-8") as file:
                     file.write(self.text(text))
-                self.tell("tool_end", tool=tool, ok=True, summary=f"{len(text)} characters")
+                self.emit("tool_end", tool=tool, ok=True, summary=f"{len(text)} characters")
 
     def delete(self, names: str | list[str]) -> None:
         for name in each(names):
@@ -96,7 +98,7 @@ class Stage:
                 existed = os.path.lexists(path)
                 if existed:
                     os.remove(path)
-                self.tell("tool_end", tool="delete", ok=existed, summary=name if existed else f"there is no {name}")
+                self.emit("tool_end", tool="delete", ok=existed, summary=name if existed else f"there is no {name}")
 
     def run(self, argv: list[str]) -> None:
         import subprocess
@@ -106,15 +108,16 @@ class Stage:
         try:
             ran = subprocess.run(argv, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
         except OSError as reason:
-            self.tell("tool_end", tool="run", ok=False, summary=str(reason))
+            self.emit("tool_end", tool="run", ok=False, summary=str(reason))
         else:
-            self.tell("tool_end", tool="run", ok=ran.returncode == 0, summary=(ran.stdout + ran.stderr)[:2000])
+            self.emit("tool_end", tool="run", ok=ran.returncode == 0, summary=(ran.stdout + ran.stderr)[:2000])
 
     def may(self, tool: str, summary: str) -> bool:
-        self.tell("tool", tool=tool, summary=summary)
+        """Report the use of a tool; return whether the permissions allow it."""
+        self.emit("tool", tool=tool, summary=summary)
         if tool in self.refused:
             self.denials.append(tool)
-            self.tell("tool_end", tool=tool, ok=False, summary="not permitted")
+            self.emit("tool_end", tool=tool, ok=False, summary="not permitted")
         return tool not in self.refused
 
     def flood(self, size: int) -> None:
@@ -134,56 +137,57 @@ class Stage:
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def hang(self, wanted: bool) -> None:  # noqa: FBT001 (a field of the script)
-        while wanted:
+    def hang(self, value: bool) -> None:  # noqa: FBT001 (a field of the script)
+        while value:
             time.sleep(3600)
 
-    def ignore_term(self, wanted: bool) -> None:  # noqa: FBT001 (a field of the script)
-        if wanted:
+    def ignore_term(self, value: bool) -> None:  # noqa: FBT001 (a field of the script)
+        if value:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
-    def child(self, wanted: Part) -> None:
-        """Starts a process in a session of its own, which outlives this one unless somebody ends it."""
+    def child(self, value: Part) -> None:
+        """Start a process in its own session; it outlives the agent unless it is killed."""
         import subprocess
 
-        trap = 'trap "" TERM; ' if wanted.get("ignore_term") else ""
-        output = None if wanted.get("keep_output") else subprocess.DEVNULL
+        trap = 'trap "" TERM; ' if value.get("ignore_term") else ""
+        output = None if value.get("keep_output") else subprocess.DEVNULL
         child = subprocess.Popen(
-            ["sh", "-c", f'{trap}exec sleep "$1"', "sh", str(wanted.get("seconds", 60))],
+            ["sh", "-c", f'{trap}exec sleep "$1"', "sh", str(value.get("seconds", 60))],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
         )
-        if "pid_file" in wanted:
-            with open(inside(wanted["pid_file"]), "a", encoding="utf-8") as file:
+        if "pid_file" in value:
+            with open(inside(value["pid_file"]), "a", encoding="utf-8") as file:
                 file.write(f"{child.pid}\n")
 
     def spend(self, usage: Part) -> None:
         self.usage.update(usage)
 
-    def fail(self, wanted: str | Part) -> NoReturn:
-        failure = {"kind": wanted} if isinstance(wanted, str) else wanted
+    def fail(self, value: str | Part) -> NoReturn:
+        failure = {"kind": value} if isinstance(value, str) else value
         message = failure.get("message") or f"the script says: {failure['kind']}"
-        self.tell("failure", kind=failure["kind"], message=message, reset_in=failure.get("reset_in"))
+        self.emit("failure", kind=failure["kind"], message=message, reset_in=failure.get("reset_in"))
         leave(1)
 
-    def crash(self, wanted: bool | int) -> None:  # noqa: FBT001 (a field of the script)
-        if wanted:
+    def crash(self, value: bool | int) -> None:  # noqa: FBT001 (a field of the script)
+        if value:
             sys.stdout.flush()
-            os.kill(os.getpid(), signal.SIGKILL if wanted is True else wanted)
+            os.kill(os.getpid(), signal.SIGKILL if value is True else value)
 
     def exit(self, code: int) -> NoReturn:
         leave(code)
 
     def answer(self) -> None:
+        """Print the final answer with the usage."""
         text = self.messages[-1] if self.messages else ""
-        told = {"tokens": (len(self.prompt) + len(text)) // 4, "cost_usd": 0.0, **self.usage}
-        self.tell("answer", text=text, denials=self.denials, **told)
+        spent = {"tokens": (len(self.prompt) + len(text)) // 4, "cost_usd": 0.0, **self.usage}
+        self.emit("answer", text=text, denials=self.denials, **spent)
 
 
 def inside(name: str) -> str:
-    """The path in the workspace; a name that leads out of it, also by a link, is refused."""
+    """The absolute path of a file in the workspace. Raises ScriptError for a path or link that leads out of it."""
     root = os.path.realpath(os.getcwd())
     path = os.path.realpath(os.path.join(root, name))
     if not path.startswith(root + os.sep):
@@ -196,7 +200,7 @@ def each(texts: str | list[str]) -> list[str]:
 
 
 def raw(piece: bytes, size: int | None = None) -> None:
-    """The piece again and again until so many bytes are out; without a size, once."""
+    """Write the piece repeatedly until `size` bytes are written; without a size, once."""
     left = len(piece) if size is None else size
     while left > 0:
         left -= sys.stdout.buffer.write(piece[:left])
