@@ -1,4 +1,4 @@
-"""A runner in the background: a process of its own session that drives one loop and survives the terminal."""
+"""A runner in the background: a process in its own session that drives one loop and survives the terminal."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from untildone.system import disk
 
 LOG = "runner.log"
 PROGRAM = ("-P", "-m", "untildone", "_drive")
-"""-P: nothing that lies in the workspace is imported in place of ours."""
+"""-P: Python must not import modules from the workspace."""
 WITHIN = 30.0
+"""Seconds that a runner has to lease its loop."""
 LOOK_EVERY = 0.02
 END_WITHIN = 10.0
+"""Seconds that a runner has to end after SIGTERM."""
 
 
 def start_runner(
     store: Store, loop_id: str, environment: Mapping[str, str] = os.environ, within: float = WITHIN
 ) -> int:
-    """Start one; the process id of the loop's runner once it has leased the loop, or the reason why it did not.
+    """Start a runner, and return its process id once it has leased the loop. Raises UntilDoneError if it does not.
 
-    The runner may be somebody else's, if they were quicker. Whatever else happens, nothing is left running.
+    If another process leased the loop first, returns the id of that runner. On failure, no process is left running.
     """
     log = store.progress(loop_id) / LOG
     with disk.as_store_error(log):
@@ -73,7 +75,7 @@ def _spawn(store: Store, loop_id: str, log: Path, environment: Mapping[str, str]
 
 
 def _runner(store: Store, journal: Journal, child: subprocess.Popen[bytes], deadline: float) -> int | None:
-    """Who has the loop; None: nobody does in time. A child that has ended may have done all its work, or died over it."""
+    """The process id of the runner; None if there is none before the deadline. A child that has ended may have finished the loop."""
     leased = False
     while True:
         ended = child.poll() is not None
@@ -91,12 +93,12 @@ def _runner(store: Store, journal: Journal, child: subprocess.Popen[bytes], dead
 
 
 def _other_runner(store: Store, loop: Loop, child: subprocess.Popen[bytes]) -> int | None:
-    theirs = loop.runner is not None and loop.runner.pid != child.pid and store.is_driven(loop.loop_id)
-    return loop.runner.pid if loop.runner is not None and theirs else None
+    is_other = loop.runner is not None and loop.runner.pid != child.pid and store.is_driven(loop.loop_id)
+    return loop.runner.pid if loop.runner is not None and is_other else None
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """A runner that has just leased the loop may save and rest."""
+    """End the child with SIGTERM, so that a runner can save its work and rest; after `END_WITHIN` seconds, kill it."""
     if child.poll() is None:
         child.terminate()
         try:
@@ -106,13 +108,14 @@ def _end(child: subprocess.Popen[bytes]) -> None:
             child.wait()
 
 
-def _said(log: Path, written: int) -> str:
+def _message(log: Path, written: int) -> str:
+    """The error message that the runner wrote to its log after byte `written`, else its last line."""
     try:
-        told = log.read_bytes()[written:].decode(errors="replace").strip().splitlines()
+        lines = log.read_bytes()[written:].decode(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    words = next((line for line in told if line.startswith("untildone: ")), told[-1] if told else "")
-    return words.removeprefix("untildone: ")
+    message = next((line for line in lines if line.startswith("untildone: ")), lines[-1] if lines else "")
+    return message.removeprefix("untildone: ")
 
 
 def _failure(loop_id: str, code: int | None, log: Path, written: int, within: float) -> UntilDoneError:
@@ -121,7 +124,7 @@ def _failure(loop_id: str, code: int | None, log: Path, written: int, within: fl
     elif code < 0:
         why = f"signal {-code} ended it"
     else:
-        why = _said(log, written) or "it said nothing"
+        why = _message(log, written) or "it printed no reason"
     failure = UntilDoneError(
         f"The runner of loop {loop_id} did not start: {why.rstrip('.')}.",
         f"see {log}; `untildone resume {loop_id}` tries here",

@@ -1,8 +1,7 @@
-"""Many loops in one process: as many at once as there are slots, the others in order; none twice, and none forgotten.
+"""The loops of a server: drives as many at the same time as there are slots, and queues the others.
 
-A loop is the fleet's if the server is to drive it (`Loop.host`). Whatever happens, the rule is the same: one that is
-running and that nobody drives waits for a slot. So a start, a restart after a crash and a word that somebody else wrote into
-the journal are one thing.
+A loop belongs to the fleet if its host is the server (`Loop.host`). One rule covers a start, a restart after a crash and a
+control of another process: a running loop of the fleet without a runner is queued for a slot.
 """
 
 from __future__ import annotations
@@ -28,10 +27,12 @@ from untildone.system.guard import Guard
 
 SLOTS = 4
 LOOK_EVERY = 0.5
+"""Seconds between two looks at all journals."""
 TRY_AGAIN, DRIVEN_ELSEWHERE = 0.1, 1.0
-"""Seconds until the next look at a loop that another process leases for a moment; that it drives; or whose group is full."""
+"""Seconds until the next attempt at a loop that another process leases briefly; and at one that it drives, or whose group is full."""
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
-NOBODYS_AFTER = 30.0
+"""Seconds until the next attempt after a failure. They double with each failure."""
+ABANDONED_AFTER = 30.0
 """Seconds after which a started loop that no runner ever leased counts as forgotten."""
 END_WITHIN = 15.0
 _log = logging.getLogger(__name__)
@@ -39,12 +40,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The loops of one workspace, and what a runner of one of them brings along, as the settings are at that moment."""
+    """The loops of one store. `surroundings` returns those of a new runner, from the current settings."""
 
     store: Store
     surroundings: Callable[[], Surroundings]
     look: Callable[[], Signatures] | None = None
-    """How to see what was written, where somebody else wants to see it too; else the store is asked."""
+    """Returns signatures that are shared with other readers; None: the store is asked."""
 
     def signatures(self) -> Signatures:
         return self.look() if self.look else self.store.signatures()
@@ -52,29 +53,31 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much there is to do."""
+    """The loops of the fleet by state."""
 
     slots: int
     driving: tuple[str, ...]
     queued: tuple[str, ...]
     waiting: tuple[str, ...]
-    """Those that are left alone until a time: at a usage limit, or after a failure of their own."""
+    """Loops that wait until a time: at a usage limit, or after a failure."""
 
 
 class Fleet:
+    """Drives the running loops of some stores in threads, one for each slot."""
+
     def __init__(self, served: Sequence[Served], guard: Guard, slots: int = SLOTS) -> None:
         self.slots = slots
         self.problems: dict[str, str] = {}
-        """Why a loop could not be driven, until it can."""
+        """Why a loop could not be driven, until it is driven again."""
         self._served = tuple(served)
         self._guard = guard
         self._queue: OrderedDict[str, None] = OrderedDict()
         self._driving: dict[str, Engine | None] = {}
         self._due: dict[str, float] = {}
-        """When to look at a loop again, although nobody wrote anything."""
+        """When to look at a loop again even if its journal does not change."""
         self._failures: dict[str, int] = {}
-        self._seen: dict[str, object] = {}
-        """The journals as they were at the last look."""
+        self._signatures: dict[str, object] = {}
+        """The signatures of the journals at the last look."""
         self._stores: dict[str, Served] = {}
         self._change = threading.Condition()
         self._closing = False
@@ -82,7 +85,7 @@ class Fleet:
         self._threads: list[threading.Thread] = []
 
     def open(self) -> None:
-        """Take up what was left running, and begin. LoopBusy if another server serves one of the stores."""
+        """Queue the loops that were left running, and start the threads. LoopBusy if another server serves one of the stores."""
         for served in self._served:
             self._locks.enter_context(served.store.serving())
         self._take_up()
@@ -93,7 +96,7 @@ class Fleet:
             self._threads[-1].start()
 
     def want(self, loop_id: str) -> None:
-        """Somebody changed this loop: look at it now, not at the next round of the watcher."""
+        """Look at a changed loop now, not when the watcher looks next."""
         served = self._served_of(loop_id)
         if served is not None:
             self._look(served, loop_id)
@@ -101,6 +104,7 @@ class Fleet:
             self._forget(loop_id)
 
     def load(self) -> Load:
+        """The loops that are driven, queued and waiting."""
         with self._change:
             now = time.time()
             waiting = tuple(name for name, due in list(self._due.items()) if due > now)
@@ -126,9 +130,9 @@ class Fleet:
         self._locks.close()
 
     def _take_up(self) -> None:
-        """Those that were at work first, then those that waited, each in their order."""
-        found = [(served, loop) for served in self._served for loop in _live(served.store)]
-        for served, loop in sorted(found, key=lambda each: (each[1].runner is None, each[1].updated_at)):
+        """Queue loops that had a runner first, then the others, each in the order of their last change."""
+        loops = [(served, loop) for served in self._served for loop in _live(served.store)]
+        for served, loop in sorted(loops, key=lambda each: (each[1].runner is None, each[1].updated_at)):
             self._stores[loop.loop_id] = served
             if _is_ours(loop):
                 self._enqueue(loop.loop_id)
@@ -146,7 +150,7 @@ class Fleet:
     def _watch(self) -> None:
         looked_at, next_look = time.time(), time.monotonic()
         while not self._closing:
-            looked_at = self._mind_the_clock(looked_at)
+            looked_at = self._check_clock(looked_at)
             self._look_at_due()
             if time.monotonic() >= next_look:
                 for served in self._served:
@@ -155,12 +159,12 @@ class Fleet:
             with self._change:
                 self._change.wait_for(lambda: self._closing, self._until_next_look(next_look))
 
-    def _mind_the_clock(self, before: float) -> float:
-        """It was set back: times to look again at may now lie hours ahead, so every loop is looked at anew."""
+    def _check_clock(self, before: float) -> float:
+        """Look at every loop again if the clock was set back, because the due times may now be hours ahead. Returns the time."""
         now = time.time()
         if now < before - LOOK_EVERY:
             self._due.clear()
-            self._seen.clear()
+            self._signatures.clear()
         return now
 
     def _until_next_look(self, next_look: float) -> float:
@@ -172,16 +176,16 @@ class Fleet:
         now = time.time()
         for loop_id, at in list(self._due.items()):
             if at <= now and loop_id not in self._driving:
-                # Counts if the look fails; else the look has its own word on that.
+                # This holds if the look fails; otherwise the look sets its own time.
                 self._due[loop_id] = now + DRIVEN_ELSEWHERE
-                with _reported(loop_id):
+                with _logged(loop_id):
                     self.want(loop_id)
 
     def _look_around(self, served: Served) -> None:
         """Look at every loop whose journal has changed."""
-        with _reported(served.store.name):
+        with _logged(served.store.name):
             for loop_id, signature in served.signatures().live.items():
-                if signature != self._seen.get(loop_id) and loop_id not in self._driving:
+                if signature != self._signatures.get(loop_id) and loop_id not in self._driving:
                     self._stores[loop_id] = served
                     self._look(served, loop_id)
 
@@ -196,7 +200,7 @@ class Fleet:
             self.problems[loop_id] = problem.sentence
             return
         if signature is not None:
-            self._seen[loop_id] = signature
+            self._signatures[loop_id] = signature
         self._due.pop(loop_id, None)
         if not _is_ours(loop):
             return
@@ -224,7 +228,7 @@ class Fleet:
             with self._change:
                 self._driving.pop(loop_id, None)
             if served is not None:
-                with _reported(loop_id):
+                with _logged(loop_id):
                     self._look_after(served, loop_id, left)
 
     def _next(self) -> str | None:
@@ -237,7 +241,7 @@ class Fleet:
             return loop_id
 
     def _drive(self, served: Served, loop_id: str) -> Loop | None:
-        """The loop as it was left, if it was driven."""
+        """Drive a loop. Returns its state at the end; None if it was not driven."""
         try:
             if not _is_ours(served.store.load(loop_id)) or (engine := self._engine(served, loop_id)) is None:
                 return None
@@ -249,7 +253,7 @@ class Fleet:
         except GroupFull:
             self._due[loop_id] = time.time() + DRIVEN_ELSEWHERE
         except LoopBusy:
-            # Somebody writes down what follows from a control, or a runner at a terminal was quicker.
+            # A control holds the lease for a moment, or a runner at a terminal was faster.
             self._due[loop_id] = time.time() + TRY_AGAIN
         except UntilDoneError as problem:
             self._back_off(loop_id, f"{problem.sentence} {problem.hint}".strip())
@@ -260,7 +264,7 @@ class Fleet:
         return None
 
     def _engine(self, served: Served, loop_id: str) -> Engine | None:
-        """None: the server is just ending."""
+        """A new engine for the loop; None if the server is ending."""
         engine = Engine(served.store, served.surroundings(), longest_wait=LONG_WAIT)
         with self._change:
             if self._closing:
@@ -269,7 +273,7 @@ class Fleet:
             return engine
 
     def _look_after(self, served: Served, loop_id: str, left: Loop | None) -> None:
-        """What was written while the drive ended is not to be missed; but one that waits until a time is left alone."""
+        """Look at a loop after its drive, because entries may have arrived at its end; but not if it waits and has no new ones."""
         if left is not None and left.status.ended:
             self._forget(loop_id)
         elif loop_id not in self._due:
@@ -279,9 +283,10 @@ class Fleet:
             if served.store.load(loop_id).seq > left.seq:
                 self._look(served, loop_id)
             elif signature is not None:
-                self._seen[loop_id] = signature
+                self._signatures[loop_id] = signature
 
     def _back_off(self, loop_id: str, problem: str) -> None:
+        """Record a failure, and try again later."""
         failures = self._failures[loop_id] = self._failures.get(loop_id, 0) + 1
         self._due[loop_id] = time.time() + min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (failures - 1))
         if self.problems.get(loop_id) != problem:
@@ -289,33 +294,33 @@ class Fleet:
             _log.warning("Loop %s: %s", loop_id, problem)
 
     def _forget(self, loop_id: str) -> None:
-        for known in (self._seen, self._due, self._failures, self._stores, self.problems):
+        for known in (self._signatures, self._due, self._failures, self._stores, self.problems):
             known.pop(loop_id, None)
 
 
 @contextmanager
-def _reported(what: str) -> Iterator[None]:
-    """The watcher goes on, whatever happens to one look."""
+def _logged(name: str) -> Iterator[None]:
+    """Log an exception of the block, so that the thread goes on."""
     try:
         yield
     except Exception:
-        _log.exception("Looking at %s failed", what)
+        _log.exception("Looking at %s failed", name)
 
 
 def _is_ours(loop: Loop) -> bool:
-    """Whether the loop is to be driven by a server. A loop that was never leased may just be starting elsewhere."""
+    """Whether a server is to drive the loop. A loop without a host may be starting in another process, so it counts only after a while."""
     if loop.status is not Status.RUNNING:
         return False
-    forgotten = not loop.host and loop.updated_at < time.time() - NOBODYS_AFTER
+    forgotten = not loop.host and loop.updated_at < time.time() - ABANDONED_AFTER
     return loop.host is Host.SERVER or forgotten
 
 
 def _live(store: Store) -> Iterator[Loop]:
-    for found in store.survey(store.live_ids()):
-        if found.loop is not None:
-            yield found.loop
+    for status in store.survey(store.live_ids()):
+        if status.loop is not None:
+            yield status.loop
         else:
-            _log.warning("Loop %s is left alone: %s", found.loop_id, found.problem)
+            _log.warning("Loop %s is skipped: %s", status.loop_id, status.problem)
 
 
 def _recover(store: Store, loop_id: str) -> None:
