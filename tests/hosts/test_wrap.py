@@ -274,7 +274,7 @@ REFUSALS = {
     "no agent": ((), "The program 'claude' for agent 'claude' is not on PATH."),
     "unknown": (("nonsense",), "There is no agent or profile named 'nonsense'."),
     "no way": (("opencode",), "opencode cannot be wrapped: it has no hook that is asked before it stops."),
-    "none looks": (("--no-review",), "Without a review and without a check, nobody looks."),
+    "none looks": (("--no-review",), "Without a review and without a check, nothing is verified."),
     "no hooks": (("claude", "--bare"), "With --bare, claude runs no hook"),
     "no settings": (("claude", "--settings", "nowhere.json"), "The agent's settings nowhere.json cannot be read"),
     "bad round": (("-r", "many"), "'many' is not a number of rounds"),

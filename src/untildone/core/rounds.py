@@ -40,6 +40,11 @@ class Set:
 Change = Add | Set
 
 
+def progress(used: int, most: int | None) -> str:
+    """The rounds used and their limit, as shown to people: 3/20, or 3/∞ without a limit."""
+    return f"{used}/{'∞' if most is None else most}"
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A message without its round controls, and their effect."""

@@ -13,8 +13,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands import watch
-from untildone.faces.cli.commands.run import created
-from untildone.faces.cli.driving import Show
+from untildone.faces.cli.driving import Show, create_loop
 from untildone.faces.cli.views import ending
 from untildone.operations import cluster, look
 from untildone.operations.stores import Store
@@ -24,7 +23,7 @@ def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain:
     chosen = settings.load(place, flags, parameters.environment())
     target = cluster.cluster(place, parameters.environment())
     store = parameters.open_store(place)
-    loop_id = created(store, task, chosen, place, Host.CLUSTER).loop_id
+    loop_id = create_loop(store, task, chosen, place, Host.CLUSTER).loop_id
     if not chosen.remote and cluster.has_unpublished_work(place):
         streams.talk().line("This folder has work that its remote does not have: the loop does not see it.")
     streams.talk().line(f"Loop {loop_id} was given to the cluster at {target.access.address}.")

@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError
+from untildone.core.errors import AgentMissing, LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.faces.cli import parameters, streams
@@ -26,6 +27,8 @@ from untildone.operations.stores import Store
 from untildone.settings import Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from untildone.faces.cli.views.person import TerminalPerson
 
 TRY_AGAIN = 0.05
@@ -154,8 +157,22 @@ def view_of(redactor: Redactor, show: Show, environment: Mapping[str, str]) -> P
     return LiveView(talk, redactor)
 
 
+def create_loop(store: Store, task: str, chosen: Settings, folder: Path, host: Host = Host.NONE) -> Loop:
+    """Create and start a loop, and show the notices about its task."""
+    from untildone.operations import creation
+
+    try:
+        new = creation.create(store, task, chosen, folder, parameters.environment(), host=host, starts=True)
+    except AgentMissing as problem:
+        raise UsageError(problem.sentence, problem.hint) from None
+    for notice in new.notices:
+        streams.talk().line(notice)
+    return new.loop
+
+
 @contextmanager
 def driver(store: Store, chosen: Settings, show: Show) -> Iterator[Driver]:
+    """A driver for the loops of a store. Signals interrupt it; at the end, the person may go on in the agent's session."""
     around = runner.surroundings(parameters.environment(), chosen)
     store.redactor = around.redactor
     drives = Driver(store, around, show)

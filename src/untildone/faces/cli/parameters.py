@@ -12,8 +12,11 @@ import click
 from untildone.core.errors import UsageError
 from untildone.core.limits import MOST, Limit
 from untildone.core.value import dataclass
+from untildone.faces.cli.streams import printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from untildone.operations.stores import Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -77,8 +80,8 @@ def environment() -> Mapping[str, str]:
 
 
 def _environment_of(context: click.Context) -> Mapping[str, str]:
-    found: Mapping[str, str] = context.meta.get(ENVIRONMENT, os.environ)
-    return found
+    environment: Mapping[str, str] = context.meta.get(ENVIRONMENT, os.environ)
+    return environment
 
 
 def open_store(folder: str | os.PathLike[str], *, create: bool = False) -> Store:
@@ -88,6 +91,19 @@ def open_store(folder: str | os.PathLike[str], *, create: bool = False) -> Store
     from untildone.operations import stores
 
     return stores.open_store(Path(folder), environment(), create=create)
+
+
+def existing_folder(name: str) -> Path:
+    """The folder that --dir names, as an absolute path."""
+    from pathlib import Path
+
+    try:
+        place = Path(name).resolve()
+        if place.is_dir():
+            return place
+    except (OSError, RuntimeError, ValueError):
+        pass
+    raise UsageError(f"There is no folder {printable(name)}.", "give an existing one with --dir")
 
 
 def store_again() -> str:

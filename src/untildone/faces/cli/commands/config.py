@@ -10,7 +10,6 @@ import click
 
 from untildone import settings
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.commands.run import existing_folder
 from untildone.settings import PREFIX, Settings
 from untildone.settings.declared import by_any_name
 
@@ -22,7 +21,7 @@ from untildone.settings.declared import by_any_name
 @parameters.as_json
 def command(schema: bool, paths: bool, folder: str, as_json: bool) -> int:
     """The settings in effect in this folder, and where each comes from."""
-    place, data = existing_folder(folder), streams.data()
+    place, data = parameters.existing_folder(folder), streams.data()
     if schema:
         from untildone.settings.schema import json_schema
 

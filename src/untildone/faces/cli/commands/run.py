@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untildone.core.errors import AgentMissing, UsageError
-from untildone.core.kinds import Host
+from untildone.core.errors import UsageError
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.setting_flags import flags_of_plugin, given, setting_flags
 from untildone.settings.setting import Command
 
 if TYPE_CHECKING:
-    from untildone.core.loop import Loop
-    from untildone.operations.stores import Store
     from untildone.settings import Settings
 
 EXTRA = "untildone.extra_arguments"
@@ -64,7 +61,7 @@ def command(
     TASK is in your words, in a file (--file), or on standard input (-). What follows -- goes to the agent as it is.
     """
     words = _task(task, task_file)
-    place = existing_folder(folder)
+    place = parameters.existing_folder(folder)
     extra = ctx.meta[EXTRA]
     settings_flags = {**given(flags), **({"args": extra} if extra else {})}
     if in_cluster:
@@ -72,16 +69,6 @@ def command(
 
         return begin(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
     return _start(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
-
-
-def existing_folder(name: str) -> Path:
-    try:
-        place = Path(name).resolve()
-        if place.is_dir():
-            return place
-    except (OSError, RuntimeError, ValueError):
-        pass
-    raise UsageError(f"There is no folder {streams.printable(name)}.", "give an existing one with --dir")
 
 
 def _task(words: Sequence[str], file: str | None) -> str:
@@ -101,9 +88,9 @@ def _content(file: str) -> bytes:
         with open(file, "rb") as opened:
             return opened.read(LONGEST_TASK + 1)
     except (OSError, ValueError) as problem:
-        told = getattr(problem, "strerror", None) or problem
+        reason = getattr(problem, "strerror", None) or problem
         raise UsageError(
-            f"Cannot read the task from {streams.printable(file)}: {told}.", "give a readable file with --file"
+            f"Cannot read the task from {streams.printable(file)}: {reason}.", "give a readable file with --file"
         ) from None
 
 
@@ -129,32 +116,19 @@ def _sound(task: str, what: str) -> str:
 def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
     from untildone import settings
     from untildone.faces.cli.choosing import drive_on
-    from untildone.faces.cli.driving import Show, driver
+    from untildone.faces.cli.driving import Show, create_loop, driver
 
     chosen = for_terminal(settings.load(place, flags, parameters.environment()), asking=not (detach or as_json))
     store = parameters.open_store(place, create=True)
     if detach:
         from untildone.faces.cli.commands.background import detached
 
-        return detached(store, created(store, task, chosen, place).loop_id, as_json=as_json)
+        return detached(store, create_loop(store, task, chosen, place).loop_id, as_json=as_json)
     with driver(store, chosen, Show(as_json=as_json, plain=plain)) as drives:
-        loop = created(store, task, chosen, place)
+        loop = create_loop(store, task, chosen, place)
         drives.watch(loop.loop_id, from_start=True)
         drives.introduce(loop)
         return drive_on(drives, store, loop)
-
-
-def created(store: Store, task: str, chosen: Settings, place: Path, host: Host = Host.NONE) -> Loop:
-    """A new loop, started. Shows the notices about its task."""
-    from untildone.operations import creation
-
-    try:
-        new = creation.create(store, task, chosen, place, parameters.environment(), host=host, starts=True)
-    except AgentMissing as problem:
-        raise UsageError(problem.sentence, problem.hint) from None
-    for notice in new.notices:
-        streams.talk().line(notice)
-    return new.loop
 
 
 def for_terminal(chosen: Settings, *, asking: bool) -> Settings:

@@ -16,7 +16,6 @@ import click
 from untildone.core.codec import timestamp
 from untildone.core.errors import MissingPackage, UsageError
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.commands.run import existing_folder
 
 if TYPE_CHECKING:
     import socket
@@ -67,7 +66,7 @@ def command(
     from untildone.operations.service import Service
 
     serving.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
-    places = list(dict.fromkeys(existing_folder(folder) for folder in folders or (".",)))
+    places = list(dict.fromkeys(parameters.existing_folder(folder) for folder in folders or (".",)))
     if in_cluster:
         _check_cluster(places)
     driven_by = Host.CLUSTER if in_cluster else Host.SERVER

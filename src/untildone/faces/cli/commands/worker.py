@@ -44,11 +44,10 @@ def command(folder: str, quiet: bool, as_json: bool, **flags: Any) -> int:
     What is said here can also be said in the settings, under [cluster].
     """
     from untildone import settings
-    from untildone.faces.cli.commands.run import existing_folder
     from untildone.operations import machine
 
     environment = parameters.environment()
-    chosen = settings.load(existing_folder(folder), {}, environment)
+    chosen = settings.load(parameters.existing_folder(folder), {}, environment)
     wanted = machine.checked_options(chosen, flags)
     _log_to_standard_error(logging.WARNING if quiet else logging.INFO)
     with machine.machine(chosen, wanted, environment) as ready:

@@ -9,6 +9,7 @@ from untildone.core.codec import timestamp
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
+from untildone.core.rounds import progress
 from untildone.faces.cli.streams import data
 
 NO_RUNNER = "running (no runner: resume goes on)"
@@ -53,8 +54,8 @@ def answer(loop: Loop, *, driven: bool, as_json: bool) -> None:
 
 
 def rounds(loop: Loop) -> str:
-    most = "∞" if loop.budget.iterations is None else str(loop.budget.iterations)
-    return f"{loop.spend.iterations}/{most}"
+    """The rounds used and their limit: 3/20."""
+    return progress(loop.spend.iterations, loop.budget.iterations)
 
 
 def age(at: float, now: float | None = None) -> str:
