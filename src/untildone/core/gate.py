@@ -12,6 +12,7 @@ from untildone.core.actions import Ask, AskSupervisor, GateStep, InspectWorkspac
 from untildone.core.hints import Protocol
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Changes, GateResult, LoopSettings
+from untildone.core.option import Option
 from untildone.core.value import dataclass
 
 
@@ -60,6 +61,8 @@ Finding = CommandRan | WorkspaceFacts | Answer
 class Gate(Protocol):
     name: str
     """Its name in settings, journal, receipt and API."""
+    declared_options: tuple[Option, ...]
+    """Its options. Flags, settings and form fields come from them; the loop keeps them in `settings.options`."""
 
     def steps(self, loop: Loop) -> tuple[GateStep, ...]:
         """The steps that this gate needs to judge a claim of the loop; empty: the loop does not use this gate."""
@@ -82,6 +85,7 @@ class PlainGate:
     """Defaults that most gates share: no question to a supervisor, and a headline with the gate's name."""
 
     name = ""
+    declared_options: tuple[Option, ...] = ()
 
     def ask(self, loop: Loop, supervisor: AgentChoice | None) -> Ask:
         raise NotImplementedError(f"the gate {self.name} asks no supervisor")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from untildone.core.gate import Gate
 from untildone.core.loop import Loop
 from untildone.core.model import LoopSettings
+from untildone.core.option import Option
 from untildone.core.registry import Registry
 
 _REGISTRY: Registry[Gate] = Registry("gate", Gate)
@@ -16,6 +17,11 @@ own_names = _REGISTRY.own_names
 def gates_of(settings: LoopSettings) -> tuple[Gate, ...]:
     """The gates of this folder and the plugins that the loop names. UsageError if a plugin cannot be loaded."""
     return tuple(find(name) for name in (*own_names(), *settings.gates))
+
+
+def options() -> tuple[Option, ...]:
+    """Every option of a gate of this folder. A gate of a plugin has an argument instead."""
+    return tuple(option for name in own_names() for option in find(name).declared_options)
 
 
 def gate_of(settings: LoopSettings, name: str) -> Gate | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from untildone import agents, modes, settings
+from untildone import agents, gates, modes, settings
 from untildone.core.agent import Agent
 from untildone.core.agent_io import Request
 from untildone.core.errors import AgentMissing
@@ -55,9 +55,9 @@ def loop_settings(
 
 
 def _options(chosen: Settings, mode: Mode, files: FromFiles) -> dict[str, Any]:
-    """The options of the mode, as they are when the loop is created."""
-    declared = {option.name: chosen.options.get(option.name, option.default) for option in mode.declared_options}
-    return {**declared, **files.options}
+    """The options of the mode and of the gates, as they are when the loop is created."""
+    declared = (*mode.declared_options, *gates.options())
+    return {**{option.name: chosen.options.get(option.name, option.default) for option in declared}, **files.options}
 
 
 def _wanted(chosen: Settings, name: str, own: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from untildone import agents
 from untildone.core.limits import Limit
 from untildone.core.model import EMPTY, Context, Permissions
-from untildone.core.value import dataclass
+from untildone.core.value import dataclass, replace
 from untildone.settings.setting import (
     Command,
     Flag,
@@ -460,7 +460,7 @@ def every(mode_names: tuple[str, ...] | None = None) -> Mapping[str, Setting]:
     chosen = modes.names() if mode_names is None else mode_names
     made = {option.name: _of_mode(mode, option) for name in chosen for mode, option in _options(name)}
     first = {name: SETTINGS[name] for name in ("mode", "agent")}
-    return MappingProxyType({**first, **made, **SETTINGS})
+    return MappingProxyType({**first, **made, **SETTINGS, **_of_gates()})
 
 
 def _options(mode: str) -> tuple[tuple[str, Option], ...]:
@@ -474,28 +474,46 @@ def _options(mode: str) -> tuple[tuple[str, Option], ...]:
         return ()
 
 
+def _of_gates() -> dict[str, Setting]:
+    """The settings that the options of gates declare."""
+    from untildone import gates
+
+    flags = {option.name: Flag(f"{option.help}.", commands=EVERYWHERE) for option in gates.options() if option.has_flag}
+    return {
+        option.name: replace(_of_option(option), help=option.help, group=GATES, flag=flags.get(option.name))
+        for option in gates.options()
+    }
+
+
 def _of_mode(mode: str, option: Option) -> Setting:
     """The setting that an option of a mode declares."""
-    is_number = isinstance(option.default, int | float) and not isinstance(option.default, bool)
     shortcuts = (
         Shortcut(f"--{each.flag}", each.value, f"Short for --mode {mode} --{option.name} {each.value}.")
         for each in option.shortcuts
     )
-    return Setting(
-        option.default,
-        option.title,
-        f"For the mode `{mode}`: {option.help}",
-        name=option.name,
+    return replace(
+        _of_option(option),
+        help=f"For the mode `{mode}`: {option.help}",
         group=AGENT,
         flag=Flag(f"For the mode {mode}: {option.help}.", commands=RUN_AND_HOOK) if option.has_flag else None,
         shortcuts=tuple(shortcuts),
         implies=("mode", mode),
+        form=FormField(only_with=f"mode={mode}"),
+    )
+
+
+def _of_option(option: Option) -> Setting:
+    is_number = isinstance(option.default, int | float) and not isinstance(option.default, bool)
+    return Setting(
+        option.default,
+        option.title,
+        option.help,
+        name=option.name,
         choices=option.choices,
         unit="points" if is_number else "",
         whole=isinstance(option.default, int),
         lowest=option.lowest,
         highest=option.highest,
-        form=FormField(only_with=f"mode={mode}"),
     )
 
 
