@@ -25,7 +25,7 @@ from untildone.core.events import BudgetChanged, Entry, TurnEnded, TurnStarted
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.engine.engine import Engine
-from untildone.engine.surroundings import NobodyWatches
+from untildone.engine.surroundings import IgnoringObserver
 from untildone.operations import control, creation, runner, stores
 from untildone.store.files import FileStore
 
@@ -54,7 +54,7 @@ def repository(folder: Path, files: int = 10) -> Path:
 
 
 @dataclass(slots=True)
-class Watch(NobodyWatches):
+class Watch(IgnoringObserver):
     """Notes when each iteration starts, and how long its program took."""
 
     starts: list[float] = field(default_factory=list)

@@ -24,7 +24,7 @@ from untildone.core.events import Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import SessionUse
 from untildone.engine.engine import Engine
-from untildone.engine.surroundings import NobodyWatches
+from untildone.engine.surroundings import IgnoringObserver
 from untildone.operations import control, creation, runner, stores
 from untildone.testing.modelapi import ModelAPI, Step, environment
 
@@ -54,7 +54,7 @@ class BareClaude:
         self.calls.append(time.perf_counter() - started)
 
 
-class TurnAbout(NobodyWatches):
+class TurnAbout(IgnoringObserver):
     """Watches the loop. Before each of its iterations but the first, the bare call has its turn, outside the clock."""
 
     def __init__(self, bare: BareClaude) -> None:

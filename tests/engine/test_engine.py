@@ -1,4 +1,4 @@
-"""The engine and somebody who speaks at the worst moment."""
+"""The engine, and people who write to the journal at the worst moment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, 
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.engine.engine import Engine
-from untildone.engine.surroundings import NobodyWatches, Surroundings
+from untildone.engine.surroundings import IgnoringObserver, Surroundings
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.system.guard import Guard
@@ -45,7 +45,7 @@ def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:
 NO_LIMITS = Budget()
 
 
-class SpeaksAt(NobodyWatches):
+class SpeaksAt(IgnoringObserver):
     """Appends an event the first time that an entry, or a word of the agent, of some kind is seen: before the engine's next write."""
 
     def __init__(self, store: FileStore, when: str, event: Event) -> None:
@@ -53,12 +53,12 @@ class SpeaksAt(NobodyWatches):
         self.spoken = False
 
     def entry(self, entry: Entry, loop: Loop) -> None:
-        self.seen(entry.event, loop)
+        self.react(entry.event, loop)
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:
-        self.seen(event, loop)
+        self.react(event, loop)
 
-    def seen(self, event: Event | AgentEvent, loop: Loop) -> None:
+    def react(self, event: Event | AgentEvent, loop: Loop) -> None:
         if not self.spoken and type(event).__name__ == self.when:
             self.spoken = True
             journal = self.store.open(loop.loop_id)
@@ -67,7 +67,7 @@ class SpeaksAt(NobodyWatches):
 
 
 class LeavesWhileAnotherSpeaks:
-    """At the terminal, a person leaves; in the same moment somebody else says something."""
+    """A person leaves the terminal while another person sends a message."""
 
     def __init__(self, store: FileStore) -> None:
         self.store, self.asked = store, 0
@@ -113,7 +113,7 @@ def drive(
     return driven(tmp_path, store, choice, observer, replace(budget, iterations=rounds))
 
 
-def driven(tmp_path: Path, store: FileStore, choice: AgentChoice, observer: NobodyWatches, budget: Budget) -> Loop:
+def driven(tmp_path: Path, store: FileStore, choice: AgentChoice, observer: IgnoringObserver, budget: Budget) -> Loop:
     settings = LoopSettings("ralph", choice, str(tmp_path / "workspace"))
     store.create(LoopCreated("loop-1", "t", "do it", settings, budget))
     journal = store.open("loop-1")

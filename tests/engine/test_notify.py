@@ -1,4 +1,4 @@
-"""Telling how a loop came to rest: signed, tried again, bounded, and harmless when it fails."""
+"""Notifications about a loop that came to rest: signed, tried again, bounded, and harmless if they fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.command_line import until
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, LoopSettings, Outcome, Status
 from untildone.engine import notify
-from untildone.engine.notify import SIGNATURE, Notifier, NotifySettings, tell
+from untildone.engine.notify import SIGNATURE, Notifier, NotifySettings, send
 from untildone.system import orphans
 from untildone.testing.driver import WORKER
 
@@ -35,7 +35,7 @@ def loop(tmp_path: Path) -> Loop:
 
 
 class Receiver:
-    """A webhook that answers as told."""
+    """A webhook that answers as the test says."""
 
     def __init__(self, *codes: int) -> None:
         self.codes = list(codes)
@@ -70,17 +70,17 @@ def receiving(*codes: int) -> Iterator[tuple[Receiver, str]]:
 
 def test_a_webhook_gets_the_outcome_signed(loop: Loop) -> None:
     with receiving(204) as (receiver, address):
-        tell(NotifySettings(webhook=address, secret="hush"), loop, os.environ)
+        send(NotifySettings(webhook=address, secret="hush"), loop, os.environ)
     ((signature, body),) = receiver.received
     assert signature == "sha256=" + hmac.new(b"hush", body, hashlib.sha256).hexdigest()
-    told = json.loads(body)
-    assert (told["loop_id"], told["outcome"], told["title"]) == ("loop-1", "verified", loop.title)
+    fields = json.loads(body)
+    assert (fields["loop_id"], fields["outcome"], fields["title"]) == ("loop-1", "verified", loop.title)
 
 
 @pytest.mark.parametrize(("codes", "tries"), [((500, 200), 2), ((404, 200), 1), ((302, 200), 1), ((200,), 1)])
 def test_a_webhook_is_tried_again_if_that_may_help(loop: Loop, codes: tuple[int, ...], tries: int) -> None:
     with receiving(*codes) as (receiver, address):
-        tell(NotifySettings(webhook=address), loop, os.environ)
+        send(NotifySettings(webhook=address), loop, os.environ)
     assert [signature for signature, _ in receiver.received] == [None] * tries
 
 
@@ -90,7 +90,7 @@ def test_a_program_is_run_without_a_shell(loop: Loop, tmp_path: Path) -> None:
         '#!/bin/sh\nprintf "%s|" "$@" "$UNTILDONE_OUTCOME" "$UNTILDONE_TITLE" "$UNTILDONE_TOKEN" > told\ncat > given\n'
     )
     program.chmod(0o755)
-    tell(
+    send(
         NotifySettings(command=(str(program), "$HOME")), loop, {"PATH": os.environ["PATH"], "UNTILDONE_TOKEN": "secret"}
     )
     assert (tmp_path / "told").read_text() == f"$HOME|verified|{loop.title}||"
@@ -102,14 +102,14 @@ def test_the_desktop_is_told_where_there_is_a_way(loop: Loop, tmp_path: Path) ->
     program = tmp_path / "notify-send"
     program.write_text('#!/bin/sh\nprintf "%s|" "$@" > told\n')
     program.chmod(0o755)
-    tell(NotifySettings(desktop=True), loop, {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    send(NotifySettings(desktop=True), loop, {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert f"untildone: verified|{loop.title}|" in (tmp_path / "told").read_text()
-    tell(NotifySettings(desktop=True), loop, {"PATH": str(tmp_path / "nothing")})
+    send(NotifySettings(desktop=True), loop, {"PATH": str(tmp_path / "nothing")})
 
 
 def test_what_fails_is_logged_and_harms_nobody(loop: Loop, caplog: pytest.LogCaptureFixture) -> None:
-    tell(NotifySettings(command=("/no/such/program",)), loop, os.environ)
-    tell(NotifySettings(command=("false",)), loop, os.environ)
+    send(NotifySettings(command=("/no/such/program",)), loop, os.environ)
+    send(NotifySettings(command=("false",)), loop, os.environ)
     assert ["/no/such/program" in caplog.messages[0], "ended with 1" in caplog.messages[1]] == [True, True]
 
 
@@ -117,7 +117,7 @@ def test_many_are_told_in_the_background(loop: Loop, tmp_path: Path) -> None:
     notifier = Notifier()
     program = ("sh", "-c", "echo x >> told")
     for _ in range(5):
-        notifier.tell(NotifySettings(command=program), loop, os.environ)
+        notifier.send(NotifySettings(command=program), loop, os.environ)
     notifier.close(10)
     until(lambda: (tmp_path / "told").read_text().count("x") == 5)
 
@@ -134,7 +134,7 @@ def test_a_program_leaves_nothing_behind(
     loop: Loop, tmp_path: Path, end: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(notify, "COMMAND_SECONDS", 2.0)
-    tell(NotifySettings(command=("sh", "-c", f"{FORKS}; {end}")), loop, os.environ)
+    send(NotifySettings(command=("sh", "-c", f"{FORKS}; {end}")), loop, os.environ)
     assert left(tmp_path) == []
     assert ("took longer than 2 s" in caplog.text) == (end != "true")
 
@@ -145,7 +145,7 @@ def test_a_program_ends_with_the_host_that_runs_it(loop: Loop, tmp_path: Path) -
         "from untildone.core.loop import Loop; from untildone.core.model import *; from untildone.testing.driver import WORKER;"
         "settings = LoopSettings('ralph', WORKER, sys.argv[1]);"
         "loop = Loop('loop-1', 't', 't', settings, Budget(), 0.0, 0.0, outcome=Outcome.VERIFIED);"
-        "tell(NotifySettings(command=('sh', '-c', sys.argv[2])), loop, os.environ)"
+        "send(NotifySettings(command=('sh', '-c', sys.argv[2])), loop, os.environ)"
     )
     script = "setsid sleep 100 & echo $! >> pids; echo $$ >> pids; echo >> told; sleep 100"
     running = subprocess.Popen([sys.executable, "-c", host, str(tmp_path), script])

@@ -233,9 +233,9 @@ def test_a_usage_limit_is_shared_by_every_host(store: FileStore, tmp_path: Path)
     limits = SharedLimits(tmp_path / "limits")
     with leased(store, started(store, STARTED, ended), Host.NONE, limits=limits, clock=lambda: NOON) as stepper:
         assert isinstance(stepper.settle(), Wait)
-    found = limits.find("worker", NOON)
-    assert found is not None
-    assert found.until == NOON + 100
+    shared = limits.find("worker", NOON)
+    assert shared is not None
+    assert shared.until == NOON + 100
 
 
 class Watched(FileStore):

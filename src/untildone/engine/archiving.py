@@ -1,4 +1,4 @@
-"""The end of a loop: its receipt, its report, its place in the history."""
+"""Archives a loop that has ended: writes its receipt and report and moves it to the history."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from untildone.workspace.diff import changed_files
 
 
 def archive(store: Store, loop: Loop, place: str = "") -> None:
-    """Write receipt and report, and move the loop to the history. Doing it again changes nothing.
+    """Writes receipt and report, and moves the loop to the history. Calling it again changes nothing.
 
-    `stepper.leased` calls this, with the lease. Where its process died before, `recover` does.
+    `stepper.leased` calls this, with the lease. If its process died before that, `recover` does.
 
-    `place` is where it worked, if not in the folder that its settings name.
+    `place` is the folder in which the agents worked, if it is not the workspace of the settings.
     """
     place = place or loop.settings.workspace
     files = changed_files(place, loop.start.tree, loop.changes.tree)
-    told = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
-    store.archive(loop.loop_id, json.dumps(told, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, told))
+    fields = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
+    store.archive(loop.loop_id, json.dumps(fields, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, fields))
     changes = replace(loop.changes, tree=None) if files is None else replace(loop.changes, files=len(files))
     live_state = modes.find(loop.settings.mode).live_state(replace(loop, changes=changes))
     if live_state is not None:
@@ -33,11 +33,11 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
 
 
 def recover(store: Store, *loop_ids: str) -> None:
-    """Archive those of the loops whose runner died between their last entry and the archive.
+    """Archives the loops among `loop_ids` whose runner died after the last entry and before the archive was complete.
 
-    A runner archives under its lease: of a loop that has ended and has no receipt, either a runner is just writing it, or none will.
+    A runner archives under its lease. So an ended loop that is not archived and not leased has lost its runner.
     """
     live = frozenset(store.live_ids())
-    for found in store.survey([loop_id for loop_id in loop_ids if loop_id in live]):
-        if found.loop is not None and found.loop.status.ended and not store.is_driven(found.loop_id):
-            archive(store, found.loop)
+    for listed in store.survey([loop_id for loop_id in loop_ids if loop_id in live]):
+        if listed.loop is not None and listed.loop.status.ended and not store.is_driven(listed.loop_id):
+            archive(store, listed.loop)

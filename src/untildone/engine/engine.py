@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from untildone.core.loop import Loop
 from untildone.core.model import Urgency
-from untildone.engine.running import Running
+from untildone.engine.process_hands import ProcessHands
 from untildone.engine.stepper import Stepper, leased
-from untildone.engine.surroundings import NobodyWatches, Observer, Person, Signals, Surroundings
+from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.store import Store
 from untildone.system import orphans
 
@@ -24,21 +24,21 @@ class Engine:
         person: Person | None = None,
         longest_wait: float | None = None,
     ) -> None:
-        """`longest_wait`: seconds; a loop that would wait longer is left, and `waits_until` says until when it waits."""
+        """`longest_wait` (seconds): instead of waiting longer, `drive` returns, and `waits_until` is the end of the wait."""
         self.store = store
         self.around = around
-        self.observer = observer or NobodyWatches()
+        self.observer = observer or IgnoringObserver()
         self.person = person
         self.waits_until: float | None = None
         self._longest_wait = longest_wait
         self._signals = Signals()
 
     def interrupt(self) -> None:
-        """End the turn at once, save, and rest, as for Ctrl-C. Safe in a signal handler."""
+        """Ends the turn at once, saves, and lets the loop rest, as for Ctrl-C. Safe in a signal handler."""
         self._signals.interrupt.set()
 
     def hand_over(self, urgency: Urgency = Urgency.NOW) -> None:
-        """Leave the loop running, for the next runner to go on with: at once, or when the turn has ended."""
+        """Makes `drive` return with the loop still running, for the next runner: at once, or after the present turn."""
         self._signals.hand_over(urgency)
 
     @property
@@ -47,11 +47,11 @@ class Engine:
 
     @property
     def speaks(self) -> threading.Event:
-        """Set it to end the turn and ask the person what they want to say."""
+        """Setting this event ends the turn and asks the person for a message."""
         return self._signals.speak
 
     def drive(self, loop_id: str) -> Loop:
-        """Drive the loop until it rests, or is handed over. LoopBusy if another runner has its lease."""
+        """Drives the loop until it rests or is handed over. Raises LoopBusy if another runner holds its lease."""
         around = self.around
         with (
             leased(
@@ -74,10 +74,10 @@ class Engine:
         return loop
 
     @contextmanager
-    def _hands(self, stepper: Stepper) -> Iterator[Running]:
-        """However the drive ends, no process of the loop outlives it. Processes of a runner that died end first."""
+    def _hands(self, stepper: Stepper) -> Iterator[ProcessHands]:
+        """The hands for one drive. Ends processes that a dead runner left, and at the end all processes of this drive."""
         mark, _ = orphans.mark(stepper.loop.loop_id)
-        hands = Running(
+        hands = ProcessHands(
             stepper,
             self.store,
             self.around,

@@ -1,4 +1,4 @@
-"""Carries out the steps of gates: runs their commands and collects what came of them. Gates judge; nothing is judged here."""
+"""Carries out the steps of gates: runs their commands and collects the results. The gates themselves judge."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where the commands of gates run, and with what."""
+    """Where and how the commands of gates run."""
 
     folder: str
     environment: Mapping[str, str]
     interrupted: Callable[[], bool]
-    """Asked while a command runs: whether to end it now."""
+    """Called while a command runs; True ends the command."""
     redactor: Redactor | None = None
     groups: set[int] | None = None
-    """Receives the process group of what a command left behind."""
+    """Collects the process groups of processes that outlive their command."""
     time_left: Callable[[], float] | None = None
-    """Seconds that the host still has, for a host with a deadline."""
+    """The seconds until the deadline of the host; None: it has none."""
 
 
 def run_step(gate: Gate, step: GateStep, loop: Loop, room: Room) -> GateResult:
-    """Carry out one step of a gate, and have the gate judge what came back."""
+    """Carries out one step of a gate and returns the gate's verdict on the result."""
     match step.need:
         case RunCommand():
             return gate.judge(loop, step, run_command(step.need, room))
@@ -61,7 +61,7 @@ def run_step(gate: Gate, step: GateStep, loop: Loop, room: Room) -> GateResult:
 
 
 def run_command(need: RunCommand, room: Room) -> CommandRan:
-    """Run the command in the room as a shell would, within its timeout and the time that the host has left."""
+    """Runs the command with a shell in the room, within its timeout and the time that the host has left."""
     left = None if room.time_left is None else round(room.time_left(), 1)
     if left is not None and left < SHORTEST:
         return CommandRan(CommandEnd.NOT_STARTED, problem="there was no time left for it in the stop hook")
@@ -88,7 +88,7 @@ def run_command(need: RunCommand, room: Room) -> CommandRan:
 
 
 class _Output:
-    """What is kept of a command's output, however much there is: its end, its hash, and the tests it reports."""
+    """Keeps a bounded part of a command's output: its tail, its hash, and the number of tests that it reports."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -114,6 +114,7 @@ class _Output:
 
 
 def _killing_signal(exit_code: int) -> int | None:
+    """The signal that killed the command or the program inside its shell; None: it exited by itself."""
     if exit_code < 0:
         return -exit_code
     fatal = {number.value for number in signal.Signals if number.name in _FATAL}

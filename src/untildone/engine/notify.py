@@ -1,4 +1,4 @@
-"""Telling somebody how a loop came to rest: a program, a webhook, the desktop. What fails is logged and harms no loop."""
+"""Notifies people that a loop came to rest: by a program, a webhook, the desktop. A failure is logged and harms no loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from untildone.system.process import Cause, Spawn
 COMMAND_SECONDS = 30.0
 WEBHOOK_SECONDS = 10.0
 PAUSES = (0.5, 2.0, 8.0)
-"""Seconds between the tries of a webhook."""
+"""Seconds between the attempts to call a webhook."""
 MOST_WAITING = 1000
 SIGNATURE = "X-Untildone-Signature"
 _log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """Who wants to be told."""
+    """The channels of notifications."""
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
@@ -40,20 +40,20 @@ class NotifySettings:
     desktop: bool = False
 
 
-def tell(wanted: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
-    """Tell everybody, one after the other. Whoever interrupted a loop knows it already."""
+def send(settings: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
+    """Notifies by each channel, one after the other. No notification for an interrupted loop: the person is at the terminal."""
     if loop.outcome is None or loop.outcome is Outcome.INTERRUPTED:
         return
-    if wanted.command:
-        _run(wanted.command, loop, environment)
-    if wanted.desktop:
+    if settings.command:
+        _run(settings.command, loop, environment)
+    if settings.desktop:
         _show(loop, environment)
-    if wanted.webhook:
-        _post(wanted.webhook, wanted.secret, loop)
+    if settings.webhook:
+        _post(settings.webhook, settings.secret, loop)
 
 
 def message(loop: Loop) -> dict[str, Any]:
-    """What programs are told."""
+    """The JSON object that programs and webhooks get."""
     return {
         "event": "loop_rested",
         "ts": timestamp(time.time()),
@@ -69,10 +69,10 @@ def message(loop: Loop) -> dict[str, Any]:
 
 
 def _run(command: tuple[str, ...], loop: Loop, environment: Mapping[str, str]) -> None:
-    told = message(loop)
-    variables = {f"UNTILDONE_{name.upper()}": str(value).replace("\0", "") for name, value in told.items()}
+    fields = message(loop)
+    variables = {f"UNTILDONE_{name.upper()}": str(value).replace("\0", "") for name, value in fields.items()}
     inherited = {name: value for name, value in environment.items() if name != "UNTILDONE_TOKEN"}
-    _call(command, loop, {**inherited, **variables}, json.dumps(told).encode())
+    _call(command, loop, {**inherited, **variables}, json.dumps(fields).encode())
 
 
 def _call(command: tuple[str, ...], loop: Loop, environment: Mapping[str, str], given: bytes = b"") -> None:
@@ -109,20 +109,20 @@ def _desktop(title: str, text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _post(address: str, secret: str | None, loop: Loop) -> None:
-    """Tried a few times, with growing pauses; an answer that says that it is wrong for good (4xx) is believed."""
+    """Calls the webhook; a few attempts with growing pauses, but only one after a permanent error (4xx)."""
     body = json.dumps(message(loop)).encode()
     for pause in (*PAUSES, None):
         problem, again = _posted(address, body, signature(secret, body))
         if not problem:
             return
         if not again or pause is None:
-            _log.warning("Loop %s: the webhook was not told: %s", loop.loop_id, problem)
+            _log.warning("Loop %s: the webhook could not be called: %s", loop.loop_id, problem)
             return
         time.sleep(pause)
 
 
 def signature(secret: str | None, body: bytes) -> dict[str, str]:
-    """The header by which a receiver knows that we wrote the body."""
+    """The header that proves to the receiver that the sender knows the secret; no header without a secret."""
     import hashlib
     import hmac
 
@@ -132,7 +132,7 @@ def signature(secret: str | None, body: bytes) -> dict[str, str]:
 
 
 def _posted(address: str, body: bytes, signed: Mapping[str, str]) -> tuple[str, bool]:
-    """What went wrong, if anything did, and whether to try again."""
+    """The problem (empty: none) and whether another attempt makes sense."""
     import urllib.error
     import urllib.request
 
@@ -152,24 +152,25 @@ def _posted(address: str, body: bytes, signed: Mapping[str, str]) -> tuple[str, 
 
 
 class Notifier:
-    """Tells in the background, for a host that drives many loops."""
+    """Sends notifications in a background thread, for a host that drives many loops."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[tuple[NotifySettings, Loop, Mapping[str, str]] | None] = queue.Queue(MOST_WAITING)
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def tell(self, wanted: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
-        if not (wanted.command or wanted.webhook or wanted.desktop):
+    def send(self, settings: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
+        """Queues a notification; does not wait."""
+        if not (settings.command or settings.webhook or settings.desktop):
             return
         self._start()
         try:
-            self._waiting.put_nowait((wanted, loop, environment))
+            self._waiting.put_nowait((settings, loop, environment))
         except queue.Full:
             _log.warning("Loop %s: too many notifications are waiting; this one is left out", loop.loop_id)
 
     def close(self, within: float = 2.0) -> None:
-        """What waits has a moment to be told."""
+        """Waits a moment for the notifications in the queue."""
         if self._thread is not None:
             try:
                 self._waiting.put_nowait(None)
@@ -186,6 +187,6 @@ class Notifier:
     def _work(self) -> None:
         while (waiting := self._waiting.get()) is not None:
             try:
-                tell(*waiting)
+                send(*waiting)
             except Exception:
                 _log.exception("A notification failed")

@@ -1,4 +1,4 @@
-"""The agent programs on this machine: where they are, and which version."""
+"""The agent programs on this machine: their paths and versions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def find(program: str, environment: Mapping[str, str]) -> str | None:
 
 
 def version(choice: AgentChoice) -> str:
-    """What the program says of its version; empty if it does not."""
+    """The version that the agent's program reports; empty if it reports none."""
     agent = agents.find(choice.agent)
     return version_of(agent.program) if agent.program and choice.command is None else ""
 
 
 def version_of(program: str) -> str:
-    """Ask a program for its version, with patience."""
+    """The version in the output of `PROGRAM --version`; empty if there is none within PATIENCE seconds."""
     try:
-        told = subprocess.run(
+        ended = subprocess.run(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -36,5 +36,5 @@ def version_of(program: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"\d+(?:\.\d+)+(?:[-+.]\w+)*", told.stdout or told.stderr)
-    return found[0] if found else ""
+    number = re.search(r"\d+(?:\.\d+)+(?:[-+.]\w+)*", ended.stdout or ended.stderr)
+    return number[0] if number else ""

@@ -1,4 +1,4 @@
-"""Where the agents of a loop work, and what becomes of their work after each turn."""
+"""The folder in which the agents of a loop work, and how their work is kept after each turn."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from untildone.workspace import commits
 
 class Site(Protocol):
     def enter(self, loop: Loop) -> str:
-        """The folder to work in, as the loop left it."""
+        """The folder to work in, with the work of the loop so far."""
 
     def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> str | None:
-        """A turn is done: keep its work. `wants_out`, asked now and then, says that this must not take longer.
+        """Keeps the work of a turn that has ended. Gives up its attempts once `wants_out` returns True.
 
-        The commit that holds all of it, if one does."""
+        Returns the commit that contains all of the work; None: there is no such commit."""
 
     def secure(self, loop: Loop, title: str) -> None:
-        """A turn was cut short, or a gate ran: what they left must not get lost."""
+        """Keeps the work after an interrupted turn or a gate."""
 
 
 class Here:
-    """The loop's own folder on this machine, where nothing gets lost; a commit after each turn, if the loop wants that."""
+    """The workspace of the settings, on this machine. Commits after each turn if the settings ask for that."""
 
     def enter(self, loop: Loop) -> str:
         return loop.settings.workspace

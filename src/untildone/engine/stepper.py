@@ -6,7 +6,7 @@
 What happens between `pause --now` and the end of the agent:
 
 1. `operations` appends `PauseRequested(NOW)` to the journal, from another process.
-2. The agent runs in `turns.Turn`. `system.process` calls `Running.must_stop` every 20 ms; it reads the journal
+2. The agent runs in `turns.Turn`. `system.process` calls `ProcessHands.must_stop` every 20 ms; it reads the journal
    (`Stepper.catch_up`), and the loop now says `interrupts_now`.
 3. `system.process` ends the agent's process tree; the turn writes `TurnInterrupted`.
 4. `Stepper.run` decides again: the order to pause becomes `Rested`, and there is nothing left to do.
@@ -45,11 +45,11 @@ from untildone.gates import gates_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
+    from untildone.engine.ports import Journal, LiveState, Records
     from untildone.engine.usage_limits import SharedLimits
     from untildone.store import Store
-    from untildone.store.live import Edit
     from untildone.workspace.look import Workspace
 
 CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildone resume` checks it again"
@@ -68,20 +68,20 @@ class Hands(Protocol):
     """What a host can do for the stepper."""
 
     def ask(self, action: AskAgent) -> Next:
-        """Ask an agent: `begin_turn`, then `end_turn` or `TurnInterrupted`."""
+        """Asks an agent: `begin_turn`, then `end_turn` or `TurnInterrupted`."""
 
     def gates(self, action: RunGates) -> Next:
-        """Run the gates in the workspace and write `GatesRan`."""
+        """Runs the gates in the workspace and writes `GatesRan`."""
 
     def wait(self, action: Wait) -> Next:
-        """Wait until the time has come, or until another process writes to the journal."""
+        """Waits until the time has come, or until another process appends to the journal."""
 
     def person(self, action: AwaitPerson) -> Next:
-        """Ask the person. A host without one writes `Rested`, or leaves."""
+        """Asks the person. A host without a person writes `Rested`, or leaves."""
 
 
 class Idle:
-    """Hands that do nothing: the stepper writes what only needs writing, and returns."""
+    """Hands that do nothing: the stepper appends the events of `Record` actions, and returns."""
 
     def ask(self, action: AskAgent) -> Next:
         return Next.LEAVE
@@ -96,39 +96,6 @@ class Idle:
         return Next.LEAVE
 
 
-class Journal(Protocol):
-    """What the stepper needs of a journal."""
-
-    @property
-    def loop(self) -> Loop: ...
-
-    def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]: ...
-
-    def catch_up(self) -> tuple[Entry, ...]: ...
-
-
-class LiveState(Protocol):
-    """What the stepper needs of the live state file."""
-
-    def edited(self) -> Edit | None: ...
-
-    def accept(self, text: str) -> None: ...
-
-    def write(self, text: str) -> None: ...
-
-
-class Records(Protocol):
-    """What the stepper needs of a store beside the journal."""
-
-    def live_file(self, loop_id: str, workspace: str) -> LiveState: ...
-
-    def documents(self, loop_id: str) -> Mapping[str, str]: ...
-
-    def add_to_document(self, loop_id: str, name: str, text: str) -> None: ...
-
-    def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None: ...
-
-
 def _own_workspace(loop: Loop) -> str:
     return loop.settings.workspace
 
@@ -138,7 +105,7 @@ def _ignore(_entry: Entry, _loop: Loop) -> None:
 
 
 class Stepper:
-    """Steps one loop. Whoever uses it to write holds the loop's lease: see `leased`."""
+    """Steps one loop. Writing requires the loop's lease: see `leased`."""
 
     def __init__(
         self,
@@ -150,7 +117,7 @@ class Stepper:
         on_entry: Callable[[Entry, Loop], None] = _ignore,
         limits: SharedLimits | None = None,
     ) -> None:
-        """`enter` returns the folder to work in; `on_entry` sees every new entry; `limits` are the shared usage limits."""
+        """`enter` returns the folder to work in; `on_entry` is called for every new entry; `limits` are the shared usage limits."""
         self.journal = journal
         self.mode = modes.find(journal.loop.settings.mode)
         self._records = records
@@ -182,7 +149,7 @@ class Stepper:
         return self._workspace
 
     def run(self, hands: Hands) -> Loop:
-        """Step until the loop rests or the hands leave. Everything written is on disk when this returns."""
+        """Steps until the loop rests or the hands leave. Everything written is on disk when this returns."""
         while self.carry_out(self.decide(), hands) is Next.GO_ON:
             continue
         self.journal.append()
@@ -190,26 +157,26 @@ class Stepper:
         return self.loop
 
     def settle(self) -> Action:
-        """Write what only needs writing, until something must be done; returns that."""
+        """Appends the events of `Record` actions until another action is next; returns that action."""
         while isinstance(action := self.decide(), Record):
             self._record(action)
         self.journal.append()
         return action
 
     def decide(self) -> Action:
-        """What to do next, with everything that others have written by now."""
+        """The next action, after reading what other processes have appended."""
         self.catch_up()
         self._decided_at = self.loop.seq
         return decide(self.loop, self._clock(), self.mode, gates_of)
 
     def foresee(self, event: Event) -> tuple[Loop, Action]:
-        """The loop as it would be with an event that is not written, and what it would do next."""
+        """The loop after an event that is not written, and its next action then."""
         now = self._clock()
         loop = apply(self.loop, Entry(self.loop.seq + 1, now, event))
         return loop, decide(loop, now, self.mode, gates_of)
 
     def carry_out(self, action: Action, hands: Hands) -> Next:
-        """Do what was decided. An action without a case here is an error at once."""
+        """Carries out an action. An action without a case here is an error at once."""
         match action:
             case Record():
                 self._record(action)
@@ -228,28 +195,28 @@ class Stepper:
                 assert_never(action)
 
     def _progressed(self, then: Next, action: Action) -> Next:
-        """Hands that go on without having written anything would be handed the same action for ever."""
+        """Raises if the hands go on without having written anything: they would get the same action for ever."""
         if then is Next.GO_ON and self.is_current:
             raise RuntimeError(f"the hands of this host did nothing for {type(action).__name__}")
         return then
 
     def catch_up(self) -> None:
-        """Read what other processes wrote."""
+        """Reads the entries that other processes appended."""
         self._show(self.journal.catch_up())
 
     def write(self, *events: Event, sync: bool = True) -> None:
-        """Append what happened, whatever others wrote meanwhile."""
+        """Appends events, even if other processes have appended since the last decision."""
         self._show(self.journal.append(*events, sync=sync))
 
     def write_if_current(self, *events: Event, sync: bool = True) -> bool:
-        """Append what follows from the last decision; False if others wrote since: then decide again."""
+        """Appends events that follow from the last decision. False: another process appended since, so decide again."""
         entries = self.journal.append(*events, sync=sync, after=self._decided_at)
         self._show(entries)
         return any(entry.event is events[-1] for entry in entries)
 
     @property
     def is_current(self) -> bool:
-        """Whether nothing was read or written since the last decision."""
+        """Whether no entry was read or written since the last decision."""
         return self.loop.seq == self._decided_at
 
     def _show(self, entries: tuple[Entry, ...]) -> None:
@@ -262,7 +229,7 @@ class Stepper:
                 self._publish(event)
 
     def _publish(self, event: Event) -> None:
-        """What an event means outside the journal: a limit for other loops, documents for people."""
+        """The effects of an event outside the journal: usage limits for other loops, documents for people."""
         if isinstance(event, LimitReached):
             self._share_limit(event)
         elif isinstance(event, AnswerRead):
@@ -281,7 +248,7 @@ class Stepper:
     # Turns
 
     def begin_turn(self, action: AskAgent, prompt: str, *also: Event) -> bool:
-        """Write that a turn starts, on disk before anything is spent; False: decide again."""
+        """Writes that a turn starts; on disk before anything is spent. False: decide again."""
         started = TurnStarted(
             role=action.ask.role,
             iteration=action.iteration,
@@ -296,7 +263,7 @@ class Stepper:
         return self.write_if_current(started, *also)
 
     def begin_own_turn(self, prompt: str, session_id: str, *before: Event) -> None:
-        """Write that the worker works although no decision asked it: a person in its session did, or a background task."""
+        """Writes that the worker works without a decision of the loop: the person prompted it, or a background task ended."""
         loop = self.loop
         started = TurnStarted(
             role=Role.WORKER,
@@ -313,12 +280,12 @@ class Stepper:
     def end_turn(
         self, role: Role, iteration: int, answer: Answer, seconds: float, look: Callable[[TurnEnded], Changes | None]
     ) -> None:
-        """Write what came of a turn. `look` gets the entry and returns the workspace, or None if it does not matter."""
+        """Writes the result of a turn. `look` gets the event and returns the workspace, or None if it is not needed."""
         ended = TurnEnded(role, iteration, answer, seconds)
         self.write(replace(ended, changes=look(ended)), sync=False)
 
     def interrupt_turn(self, reason: Interruption) -> None:
-        """Write that the running turn, if there is one, was cut short from outside."""
+        """Writes that the running turn, if there is one, was interrupted."""
         turn = self.loop.turn
         if turn is not None:
             seconds = max(0.0, self._clock() - turn.started_at)
@@ -327,7 +294,7 @@ class Stepper:
     # The workspace and the files beside the journal
 
     def take_up(self) -> None:
-        """Enter the workspace, and take note of what happened while no runner had the loop."""
+        """Enters the workspace and records what changed while no runner had the loop."""
         if self.loop.status.ended:
             return
         self._place = self._enter(self.loop)
@@ -337,12 +304,12 @@ class Stepper:
         self.note_edit()
 
     def look_first(self) -> None:
-        """Write how the workspace looks before the first turn."""
+        """Writes the state of the workspace before the first turn."""
         if not self.loop.start.fingerprint:
             self.write(WorkspaceSeen(self.workspace.look(None)))
 
     def recheck(self) -> bool:
-        """Gate results hold only for the workspace that the gates saw. True: it is another now, and they are void."""
+        """True: the workspace has changed since the gates ran, so their results are void; that is written."""
         loop = self.loop
         if loop.status.ended or not (loop.claimed and loop.gates):
             return False
@@ -353,15 +320,15 @@ class Stepper:
         return True
 
     def _recover(self) -> None:
-        """A loop that has worked but has no state of its mode lost it: the documents may still hold it."""
+        """Restores the state of the mode from the documents, for a loop that has worked but lost that state."""
         loop = self.loop
         if loop.spend.iterations and loop.skill_state is None and loop.turn is None:
-            found = self.mode.recover(loop, self._records.documents(loop.loop_id))
-            if found is not None:
-                self.write(found)
+            recovered = self.mode.recover(loop, self._records.documents(loop.loop_id))
+            if recovered is not None:
+                self.write(recovered)
 
     def note_edit(self) -> bool:
-        """Write down an edit of the live state file; whether there was one."""
+        """Writes an edit of the live state file to the journal. False: there was none."""
         edit = None if self.mode.live_state(self.loop) is None else self._live_file().edited()
         if edit is None:
             return False
@@ -370,7 +337,7 @@ class Stepper:
         return True
 
     def show_live_state(self) -> None:
-        """Update the live state file, if the mode has one. An edit that is not in the journal yet is not overwritten."""
+        """Updates the live state file, if the mode has one. An edit that is not in the journal yet is not overwritten."""
         text = self.mode.live_state(self.loop)
         if text is not None and (self.loop.status.ended or self._live_file().edited() is None):
             self._live_file().write(text)
@@ -393,13 +360,13 @@ def leased(
     on_entry: Callable[[Entry, Loop], None] = _ignore,
     limits: SharedLimits | None = None,
 ) -> Iterator[Stepper]:
-    """Hold the loop's lease; LoopBusy if another runner has it. A loop that has ended is archived before the lease is released."""
+    """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease."""
     with store.lease(loop_id, host, token) as journal:
         stepper = Stepper(store, journal, enter=enter, clock=clock, on_entry=on_entry, limits=limits)
         yield stepper
         if stepper.loop.status.ended:
             from untildone.engine.archiving import archive
 
-            # The journal writes its last checkpoint when it is closed: that must not land behind the archived files.
+            # Closing the journal writes its last checkpoint, which must be there before the files are archived.
             journal.close()
             archive(store, stepper.loop, stepper.place)

@@ -1,4 +1,4 @@
-"""What a runner brings along, and the people around it: who watches the loop, and who can be asked."""
+"""What a runner needs from its host: observers, the person at the terminal, signals, environment, guard."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from untildone.system.guard import Guard
 
 
 class Observer(Protocol):
-    """Sees everything that happens to a loop while it is driven."""
+    """Is called for everything that happens to a loop while it is driven."""
 
     def entry(self, entry: Entry, loop: Loop) -> None:
-        """An entry was written, here or by another process; `loop` is the loop with it."""
+        """An entry was appended, by this or another process; `loop` is the loop after it."""
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:
         """The running agent printed something."""
@@ -36,7 +36,7 @@ class Observer(Protocol):
         """The loop waits."""
 
 
-class NobodyWatches:
+class IgnoringObserver:
     """An observer that ignores everything."""
 
     def entry(self, entry: Entry, loop: Loop) -> None:
@@ -56,11 +56,11 @@ class Person(Protocol):
     """A person at the terminal."""
 
     def ask(self, question: AwaitPerson, loop: Loop, moved_on: Callable[[], bool]) -> str | None:
-        """Their answer; None if they want to leave; empty if `moved_on`, called now and then, says that the question is obsolete."""
+        """The person's answer; None: they leave; empty: `moved_on` returned True, so the question is obsolete."""
         ...
 
     def tell(self, notice: str) -> None:
-        """Show them what became of their answer."""
+        """Shows a notice about the answer."""
         ...
 
 
@@ -75,7 +75,7 @@ class Signals:
     leave_after_turn: threading.Event = field(default_factory=threading.Event)
     """Leave the loop running for the next runner, once the turn and its gates have ended."""
     speak: threading.Event = field(default_factory=threading.Event)
-    """End the turn at once: the person wants to say something."""
+    """End the turn at once and ask the person for a message."""
 
     def hand_over(self, urgency: Urgency) -> None:
         self.leave_after_turn.set()
@@ -83,14 +83,14 @@ class Signals:
             self.leave.set()
 
     def leaves_before(self, action: Action) -> bool:
-        """Whether the runner leaves instead of doing this."""
+        """Whether the runner leaves instead of carrying out the action."""
         starts = isinstance(action, AskAgent | Wait | AwaitPerson)
         return self.leave.is_set() or (self.leave_after_turn.is_set() and starts)
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a runner brings along: the environment of agents and gates, the guard, the usage limits known to all loops."""
+    """What a runner gets from its host: the environment of agents and gates, the guard, the shared usage limits."""
 
     environment: Mapping[str, str]
     redactor: Redactor
@@ -102,6 +102,6 @@ class Surroundings:
     host: Host = Host.TERMINAL
     site: Site = Here()
     token: str | None = None
-    """The token with which the engine of a cluster lets this runner take the lease."""
+    """The token with which an attempt in a cluster takes the lease; None outside a cluster."""
     on_rest: Callable[[Loop], None] = lambda _loop: None
     """Called when a loop has come to rest and its lease is released."""

@@ -1,4 +1,4 @@
-"""One tiny real call of an agent, to see whether it works here: the way of every turn, without a loop."""
+"""One small real call of an agent, to test whether it works on this machine. It runs like a turn, but without a loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trial:
 
 
 def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: float = PATIENCE) -> Trial:
-    """Ask it to say OK, in an empty folder, with leave to look only. AgentMissing if it cannot be started."""
+    """Asks the agent to say OK, in an empty folder, read-only. Raises AgentMissing if it cannot be started."""
     agent = agents.find(choice.agent)
     request = Request(
         prompt=PROMPT,

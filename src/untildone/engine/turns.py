@@ -1,4 +1,4 @@
-"""One turn of an agent: write that it starts, run the program, read what it prints, write what came of it."""
+"""One turn of an agent: write that it starts, run the program, read its output, write the result."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ from untildone.system.process import Cause, Ended, Spawn
 from untildone.workspace.diff import patch
 
 if TYPE_CHECKING:
-    from untildone.engine.running import Running
+    from untildone.engine.process_hands import ProcessHands
     from untildone.engine.surroundings import Surroundings
 
 KEPT_ANSWER = 200_000
 SHOWN_DIFF = 60_000
 PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET", "UNTILDONE_STORE")
-"""Variables that are untildone's own business, not the agent's."""
+"""Variables of untildone that agents and checks do not inherit."""
 
 
 class Turn:
     """One turn. `hands` are those of the host that runs it."""
 
-    def __init__(self, hands: Running) -> None:
+    def __init__(self, hands: ProcessHands) -> None:
         self.hands = hands
         self.stepper = hands.stepper
         self.around = hands.around
         self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
-        """Seconds that the turn may take, by the budget as it was last read."""
+        """How many seconds the turn may take, by the budget as of the last call of `timeout`."""
 
     @property
     def loop(self) -> Loop:
         return self.stepper.loop
 
     def take(self, action: AskAgent) -> None:
+        """Runs the agent. Does nothing if the decision is obsolete."""
         request = self._request(action)
         agent = agents.find(action.agent.agent)
         reader = agent.reader(request)
@@ -106,7 +107,7 @@ class Turn:
         return ended
 
     def timeout(self) -> float | None:
-        """As the budget is now: it may change while the agent works."""
+        """How many seconds the turn may take, by the present budget: it may change while the agent works."""
         loop = self.loop
         limits = (budgets.turn_timeout(loop.budget, loop.spend), self._at_most)
         self.allowed = min((limit for limit in limits if limit is not None), default=None)
@@ -130,7 +131,7 @@ class Turn:
         reason = self._cut_short(ended, answer)
         self.stepper.note_edit()
         if reason is Interruption.TIMEOUT and action.ask.role is not Role.WORKER:
-            # No iteration is counted for it: unlike a worker's turn, it may not be taken again without end.
+            # A timeout of another role uses no iteration, so it must count as a failure, whose retries are limited.
             failure = Failure(FailureKind.TIMEOUT, f"no answer within {self.allowed or 0:g} s")
             self._finish(action, replace(answer, failure=failure), ended.seconds)
         elif reason is not None:
@@ -143,7 +144,7 @@ class Turn:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
 
     def _cut_short(self, ended: Ended, answer: Answer) -> Interruption | None:
-        """Why the turn was ended from outside; None if it was not, or the answer was complete."""
+        """Why the turn was interrupted; None: it was not, or the answer was complete."""
         match ended.cause:
             case Cause.INTERRUPTED:
                 return self._why_interrupted()
@@ -174,7 +175,7 @@ class Turn:
         return self.stepper.workspace.look(loop.changes, commit)
 
     def _changed_by_others(self) -> Changes | None:
-        """A supervisor is to change nothing; if the workspace is another all the same, what was checked is no longer there."""
+        """The workspace, if a supervisor changed it although it must not: then the gate results are void. None: unchanged."""
         if not self.loop.claimed:
             return None
         changes = self.stepper.workspace.look(self.loop.changes)
@@ -185,11 +186,12 @@ class Turn:
 
 
 def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
-    """What agents and checks inherit, with the mark by which their whole tree is found again."""
+    """The environment of agents and checks, with the mark by which all processes of the loop are found."""
     name, value = orphans.mark(loop_id)
     return {**inherited(around.environment, loop_id), name: value}
 
 
 def inherited(environment: Mapping[str, str], loop_id: str) -> Mapping[str, str]:
+    """The environment without PRIVATE variables, with the loop's id."""
     kept = {key: entry for key, entry in environment.items() if key not in PRIVATE}
     return {**kept, "UNTILDONE_LOOP_ID": loop_id}

@@ -1,4 +1,4 @@
-"""Usage limits that all loops of a person share: one loop's bad news saves the others a futile call."""
+"""Usage limits that all loops of a person share: what one loop learns saves the others a futile call."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from untildone.core.value import replace
 
 
 def account(agent: AgentChoice, place: str) -> str:
-    """Whose limit it is: the profile's. Any program goes by one profile, so there it is that of the very command line."""
+    """The account to which a usage limit applies: the profile. An agent of any command has one profile for all
+    commands, so its account includes a hash of the command line."""
     if agent.command is None or agents.find(agent.agent).program:
         return agent.profile
-    line = "\0".join(_as_found_from(place, word) for word in (*_words(agent.command), *agent.args))
+    line = "\0".join(_resolved(place, word) for word in (*_words(agent.command), *agent.args))
     return f"{agent.profile}-{hashlib.sha256(line.encode(errors='replace')).hexdigest()[:32]}"
 
 
@@ -33,27 +34,29 @@ def _words(command: str) -> list[str]:
         return [command]
 
 
-def _as_found_from(place: str, word: str) -> str:
-    """`./agent.sh` is another program in another folder."""
+def _resolved(place: str, word: str) -> str:
+    """The absolute path of an existing file: `./agent.sh` is another program in another folder. Other words stay."""
     path = os.path.join(place, word)
     return os.path.realpath(path) if "\0" not in path and os.path.exists(path) else word
 
 
 class SharedLimits:
+    """Usage limits in a folder of the person, one file for each account."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, account: str, now: float) -> UsageLimit | None:
-        """The limit that holds for an account, if one does."""
+        """The present limit of an account; None: there is none."""
         try:
-            told = json.loads(self._path(account).read_text())
-            limit = UsageLimit(float(told["until"]), str(told["message"]), int(told["strikes"]))
+            fields = json.loads(self._path(account).read_text())
+            limit = UsageLimit(float(fields["until"]), str(fields["message"]), int(fields["strikes"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return limit if limit.until > now else None
 
-    def tell(self, account: str, limit: UsageLimit) -> None:
-        """Best effort: a limit that cannot be shared still holds for the loop that met it."""
+    def put(self, account: str, limit: UsageLimit) -> None:
+        """Stores a limit. Best effort: if that fails, the limit still holds for the loop that reached it."""
         path = self._path(account)
         draft = path.with_suffix(f".{os.getpid()}.tmp")
         try:
@@ -64,11 +67,11 @@ class SharedLimits:
             return
 
     def share(self, event: LimitReached, settings: LoopSettings, place: str) -> None:
-        """Tell other loops about a limit that an agent of this loop has reached."""
+        """Stores a limit that an agent of a loop has reached, for other loops."""
         limit = UsageLimit(event.until, event.message, event.strikes)
         for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback):
             if agent is not None and agent.profile == event.profile:
-                self.tell(account(agent, place), limit)
+                self.put(account(agent, place), limit)
 
     def forget(self, account: str) -> None:
         with suppress(OSError):
@@ -85,7 +88,7 @@ def default_folder() -> Path:
 
 
 def in_local_time(answer: Answer, now: float) -> Answer:
-    """With a clock time taken as this machine's: programs mean that, and a reader, which is pure, took it as UTC."""
+    """The answer with the reset time of its limit in local time. Readers are pure and take a time without a zone as UTC."""
     failure = answer.failure
     if failure is None or failure.reset_at is None or failure.reset_at != reset_time(failure.message, now):
         return answer

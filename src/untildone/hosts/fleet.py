@@ -20,7 +20,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.engine import archiving
 from untildone.engine.engine import Engine
-from untildone.engine.running import LONG_WAIT
+from untildone.engine.process_hands import LONG_WAIT
 from untildone.engine.surroundings import Surroundings
 from untildone.store import Signatures, Store
 from untildone.system.guard import Guard

@@ -31,7 +31,7 @@ def surroundings(
         limits=SharedLimits(default_folder()),
         profile_environment=lambda name: chosen.profiles[name].env if name in chosen.profiles else {},
         host=host,
-        on_rest=lambda loop: notify.tell(wanted, loop, environment),
+        on_rest=lambda loop: notify.send(wanted, loop, environment),
     )
 
 

@@ -120,7 +120,7 @@ class Service:
         around = runner.surroundings(self.environment, chosen, self._guard, Host.SERVER)
         store.redactor = around.redactor
         wanted = runner.notifications(chosen)
-        return replace(around, on_rest=lambda loop: self._notifier.tell(wanted, loop, self.environment))
+        return replace(around, on_rest=lambda loop: self._notifier.send(wanted, loop, self.environment))
 
 
 def _store(folder: Path, environment: Mapping[str, str]) -> Store:

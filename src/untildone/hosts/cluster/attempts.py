@@ -19,7 +19,7 @@ from untildone.core.model import Outcome, Status, Urgency
 from untildone.core.value import replace
 from untildone.engine import archiving
 from untildone.engine.engine import Engine
-from untildone.engine.running import LONG_WAIT
+from untildone.engine.process_hands import LONG_WAIT
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import Surroundings
 from untildone.hosts.cluster.publishing import Published

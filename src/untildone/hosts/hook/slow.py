@@ -13,7 +13,7 @@ from untildone.core.actions import AskAgent, RunGates
 from untildone.core.events import SessionRead
 from untildone.core.kinds import Host
 from untildone.core.model import Role
-from untildone.engine.running import Running
+from untildone.engine.process_hands import ProcessHands
 from untildone.engine.stepper import Next
 from untildone.engine.surroundings import Surroundings
 from untildone.engine.usage_limits import SharedLimits, default_folder
@@ -55,13 +55,13 @@ def _reads_more(stop: Stop) -> bool:
 
 
 @contextmanager
-def _processes(stop: Stop) -> Iterator[Running]:
+def _processes(stop: Stop) -> Iterator[ProcessHands]:
     """However this ends, no process that was started here stays, and none in its process groups."""
     persons = {**presence.environment_of(stop.note.holder), **os.environ}
     of_session = _session_variables(stop.event.agent)
     environment = {name: value for name, value in persons.items() if name not in of_session}
     around = Surroundings(environment, stop.store.redactor, Guard(), SharedLimits(default_folder()), host=Host.HOOK)
-    hands = Running(stop.stepper, stop.store, around, time_left=lambda: stop.deadline - time.monotonic())
+    hands = ProcessHands(stop.stepper, stop.store, around, time_left=lambda: stop.deadline - time.monotonic())
     mark, _ = orphans.mark(stop.loop.loop_id)
     around.guard.watch(mark)
     try:

@@ -1,5 +1,7 @@
-"""Hands that run processes: agents and gates on this machine. Terminal, server and cluster use them; the stop hook too, for
-gates and supervisors."""
+"""Hands that run agents and gates as processes on this machine.
+
+Terminal, server and cluster use them; the stop hook uses them for gates and supervisors.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from untildone.core.model import GateResult, Outcome, Role, Urgency
 from untildone.core.value import replace
 from untildone.engine import gating, turns, usage_limits
 from untildone.engine.stepper import CHANGED_SINCE, Next, Stepper
-from untildone.engine.surroundings import NobodyWatches, Observer, Person, Signals, Surroundings
+from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 
 if TYPE_CHECKING:
     from untildone.store import Store
@@ -39,7 +41,9 @@ LOOK_EVERY = 0.02
 """Seconds between two looks at the journal while the loop waits."""
 
 
-class Running:
+class ProcessHands:
+    """The `Hands` of a host that runs processes."""
+
     def __init__(
         self,
         stepper: Stepper,
@@ -52,17 +56,17 @@ class Running:
         longest_wait: float | None = None,
         time_left: Callable[[], float] | None = None,
     ) -> None:
-        """`longest_wait`: seconds; instead of waiting longer, the runner leaves and says in `waits_until` when to come back.
+        """`longest_wait` (seconds): instead of waiting longer, the runner leaves, and `waits_until` is the end of the wait.
 
-        `time_left`: seconds that the host still has, for a host with a deadline.
+        `time_left`: the seconds until the deadline of the host; None: it has none.
         """
         self.stepper = stepper
         self.store = store
         self.around = around
-        self.observer = observer or NobodyWatches()
+        self.observer = observer or IgnoringObserver()
         self.signals = signals or Signals()
         self.groups: set[int] = set()
-        """Process groups in which a process outlived its turn or gate; the host ends them with the drive."""
+        """Process groups in which a process outlived its turn or gate; the host ends them at the end of the drive."""
         self.waits_until: float | None = None
         self.time_left = time_left
         self._person = person
@@ -86,7 +90,7 @@ class Running:
         return self._instead_of(action) or self._ask_person(action)
 
     def must_stop(self) -> bool:
-        """Read signals and what other processes wrote; whether the running agent or gate is to end at once."""
+        """Reads signals and new entries of the journal. True: the running agent or gate must end at once."""
         self.stepper.catch_up()
         if self.signals.interrupt.is_set() and not self._pause_written:
             self._pause_written = True
@@ -94,7 +98,7 @@ class Running:
         return self.loop.interrupts_now or self.signals.speak.is_set() or self.signals.leave.is_set()
 
     def _instead_of(self, action: Action) -> Next | None:
-        """GO_ON if the action is out of date by now, LEAVE if the host leaves before it, None if it is to be done."""
+        """GO_ON if the action is obsolete, LEAVE if the host leaves before it, None if it is to be carried out."""
         self.must_stop()
         if self.signals.speak.is_set() and self.loop.turn is None:
             self.signals.speak.clear()
@@ -109,7 +113,7 @@ class Running:
         return Next.GO_ON
 
     def _limit_known(self, action: AskAgent) -> bool:
-        """Whether another loop met a usage limit of this agent: it is written down, and the agent is not asked."""
+        """Whether another loop has reached a usage limit of this agent. Then it is written to the journal, and the agent is not asked."""
         profile, account = action.agent.profile, usage_limits.account(action.agent, self.stepper.place)
         if self.loop.tries_limits:
             self.around.limits.forget(account)
@@ -120,7 +124,7 @@ class Running:
         return True
 
     def _group_used_up(self) -> bool:
-        """Whether the loop rests now because all loops of its group together have spent their money."""
+        """Whether the loop rests now because the loops of its group have together used up the group's cost limit."""
         name = self.loop.settings.group
         group = self.store.group(name) if name else None
         if group is None or group.max_cost is None or not group.used_up:
@@ -136,8 +140,8 @@ class Running:
         if results is None:
             return self._instead_of(action) or Next.GO_ON
         self.around.site.secure(loop, f"Checks after round {loop.spend.iterations}: {loop.title}")
-        seen = self.stepper.workspace.look(loop.changes).fingerprint
-        self.stepper.write(GatesRan(results, time.monotonic() - started, seen), sync=False)
+        fingerprint = self.stepper.workspace.look(loop.changes).fingerprint
+        self.stepper.write(GatesRan(results, time.monotonic() - started, fingerprint), sync=False)
         return Next.GO_ON
 
     def _results(self, action: RunGates) -> tuple[GateResult, ...] | None:
@@ -179,32 +183,32 @@ class Running:
         return Next.GO_ON
 
     def _sleep(self, until: float, long_enough: float) -> None:
-        """Until a time, or until another process writes. If the clock is set back, not longer than `long_enough`."""
+        """Sleeps until a time, or until another process appends to the journal. `long_enough` bounds it if the clock is set back."""
         while self.around.clock() < until and not self.must_stop() and self.stepper.is_current:
             if time.monotonic() > long_enough:
                 return
             time.sleep(max(0.0, min(LOOK_EVERY, until - self.around.clock())))
 
     def _ask_person(self, question: AwaitPerson) -> Next:
-        """Until they answer or leave, or another process writes what makes the question obsolete."""
+        """Asks until the person answers or leaves, or until an entry of another process makes the question obsolete."""
         self.stepper.write()
-        standing: Action = question
-        while (answer := self._answer(question, standing)) is not None:
+        action: Action = question
+        while (answer := self._answer(question, action)) is not None:
             if not answer or self._take_in(answer):
                 return Next.GO_ON
-            standing = self.stepper.decide()
-            question = replace(standing, question="") if isinstance(standing, AwaitPerson) else AwaitPerson("")
+            action = self.stepper.decide()
+            question = replace(action, question="") if isinstance(action, AwaitPerson) else AwaitPerson("")
         self._rest_as(question)
         return Next.GO_ON
 
-    def _answer(self, question: AwaitPerson, standing: Action) -> str | None:
+    def _answer(self, question: AwaitPerson, action: Action) -> str | None:
         def moved_on() -> bool:
-            return self.must_stop() or self.stepper.decide() != standing
+            return self.must_stop() or self.stepper.decide() != action
 
         return None if self._person is None else self._person.ask(question, self.loop, moved_on)
 
     def _take_in(self, answer: str) -> bool:
-        """Write what they said, and show what became of it; whether it was more than round control."""
+        """Writes the person's message and shows the notices about round controls. True: it was more than round controls."""
         loop = self.loop
         parsed = rounds.parse(answer, budgets.rounds_left(loop.budget, loop.spend))
         self.stepper.write(MessageSent(answer, "terminal"))
@@ -214,9 +218,9 @@ class Running:
         return bool(parsed.rest.strip())
 
     def _rest_as(self, question: AwaitPerson) -> None:
-        """They left, or nobody is there."""
+        """Lets the loop rest after the person left, or if there is no person."""
         if question.leave is Outcome.VERIFIED and self.stepper.recheck():
             self.stepper.write(Rested(Outcome.PAUSED, CHANGED_SINCE))
         else:
-            # A control that was written in this very moment comes first.
+            # A control that another process has just written takes precedence.
             self.stepper.write_if_current(Rested(question.leave, question.reason))
