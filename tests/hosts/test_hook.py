@@ -17,7 +17,7 @@ from tests.support.command_line import CommandLine
 
 from untildone import agents
 from untildone.hosts.hook import program
-from untildone.hosts.hook.prompts import Wanted, understood
+from untildone.hosts.hook.prompts import SlashCommand, parse
 from untildone.hosts.hook.transcripts import MOST_READ, TAIL, last_message
 
 PROMISE = "<promise>COMPLETE</promise>"
@@ -299,18 +299,18 @@ def test_no_transcript_and_no_file() -> None:
 
 
 PROMPTS = {
-    "/until-done fix it": Wanted("start", "fix it"),
-    "/untildone:until-done fix it": Wanted("start", "fix it"),
-    "until-done fix it": Wanted("start", "fix it"),
-    '/until-done "fix it" --max-iterations 3': Wanted("start", "fix it", ("--max-iterations", "3")),
-    "/until-done fix it, don't break --check 'a b'": Wanted("start", "fix it, don't break", ("--check", "a b")),
-    "/until-done --check=true 'fix it'": Wanted("start", "fix it", ("--check=true",)),
-    "/until-done the flag --verbose must work": Wanted("start", "the flag --verbose must work"),
-    "/until-done two\nlines\n  indented": Wanted("start", "two\nlines\n  indented"),
-    '/until-done "a" and "b"': Wanted("start", '"a" and "b"'),
-    "/until-done": Wanted("start"),
-    "/until-done-status": Wanted("status"),
-    "/until-done-cancel  ": Wanted("cancel"),
+    "/until-done fix it": SlashCommand("start", "fix it"),
+    "/untildone:until-done fix it": SlashCommand("start", "fix it"),
+    "until-done fix it": SlashCommand("start", "fix it"),
+    '/until-done "fix it" --max-iterations 3': SlashCommand("start", "fix it", ("--max-iterations", "3")),
+    "/until-done fix it, don't break --check 'a b'": SlashCommand("start", "fix it, don't break", ("--check", "a b")),
+    "/until-done --check=true 'fix it'": SlashCommand("start", "fix it", ("--check=true",)),
+    "/until-done the flag --verbose must work": SlashCommand("start", "the flag --verbose must work"),
+    "/until-done two\nlines\n  indented": SlashCommand("start", "two\nlines\n  indented"),
+    '/until-done "a" and "b"': SlashCommand("start", '"a" and "b"'),
+    "/until-done": SlashCommand("start"),
+    "/until-done-status": SlashCommand("status"),
+    "/until-done-cancel  ": SlashCommand("cancel"),
     "/until-done-later": None,
     "what does /until-done do?": None,
     "": None,
@@ -319,7 +319,7 @@ PROMPTS = {
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_prompts_are_taken_apart(prompt: str) -> None:
-    assert understood(prompt) == PROMPTS[prompt]
+    assert parse(prompt) == PROMPTS[prompt]
 
 
 def test_gemini_is_answered_in_its_own_form(cli: CommandLine) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from untildone import agents
 from untildone.core.transcript import Transcript
-from untildone.hosts.hook.asked import CUT, LEFT_OUT, LONGEST, MOST, Words, merged
+from untildone.hosts.hook.asked import CUT, LEFT_OUT, LONGEST, MOST, PromptCollector, merged
 from untildone.hosts.hook.records import LONGEST_LINE, asked_in
 
 Json = dict[str, Any]
@@ -117,9 +117,9 @@ RECORDS: dict[str, tuple[list[object], list[str]]] = {
 def test_only_what_the_person_said_is_heard(case: str) -> None:
     entries, expected = RECORDS[case]
     agent = case.partition(",")[0]
-    words = Words(transcript(agent if agent in agents.hooked_names() else "claude"))
+    words = PromptCollector(transcript(agent if agent in agents.hooked_names() else "claude"))
     for entry in entries:
-        words.hear(json.dumps(entry).encode())
+        words.feed(json.dumps(entry).encode())
     assert list(words.asked) == expected
 
 
@@ -149,10 +149,10 @@ def test_whatever_part_of_it_was_heard_all_is_there_once(told: list[str], data: 
 
 
 def test_of_very_much_the_first_and_the_last_are_kept() -> None:
-    words = Words(transcript("claude"))
+    words = PromptCollector(transcript("claude"))
     for number in range(20_000):
-        words.hear(json.dumps(typed(f"Do number {number}.")).encode())
-    words.hear(json.dumps(typed("y" * 2 * LONGEST)).encode())
+        words.feed(json.dumps(typed(f"Do number {number}.")).encode())
+    words.feed(json.dumps(typed("y" * 2 * LONGEST)).encode())
     first, last = words.asked[0], words.asked[-1]
     assert (first, last) == ("Do number 0.", "y" * LONGEST + CUT)
     gap = next(text for text in words.asked if "left out" in text)

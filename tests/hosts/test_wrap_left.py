@@ -147,5 +147,7 @@ def test_who_has_a_session_is_known_by_more_than_a_number(tmp_path: Path) -> Non
     assert not any(map(presence.is_gone, ("", "x", "12", "a b c", "-1 2 3")))
     assert presence.environment_of(mine)["PATH"] == os.environ["PATH"]
     assert presence.environment_of(f"{pid} 1.00 {machine}") == {}
-    sessions.write(sessions.Note(str(tmp_path), "s", "loop-1", 3, told=True, holder=mine))
-    assert sessions.read(str(tmp_path), "s") == sessions.Note(str(tmp_path), "s", "loop-1", 3, told=True, holder=mine)
+    sessions.write(sessions.Note(str(tmp_path), "s", "loop-1", 3, rest_reported=True, holder=mine))
+    assert sessions.read(str(tmp_path), "s") == sessions.Note(
+        str(tmp_path), "s", "loop-1", 3, rest_reported=True, holder=mine
+    )

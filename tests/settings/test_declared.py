@@ -7,7 +7,7 @@ import sys
 
 from untildone import settings
 from untildone.faces.cli.commands import hook, run, wrap
-from untildone.hosts.hook.prompts import Wanted, understood
+from untildone.hosts.hook.prompts import SlashCommand, parse
 from untildone.settings.declared import flag_names
 from untildone.settings.schema import json_schema
 from untildone.settings.setting import Command
@@ -24,8 +24,8 @@ def test_every_declared_flag_is_an_option_of_its_command() -> None:
 
 def test_every_declared_flag_of_the_hook_ends_the_task_of_a_prompt() -> None:
     for flag in flag_names(Command.HOOK):
-        assert understood(f"/until-done mend it {flag}=1") == Wanted("start", "mend it", (f"{flag}=1",))
-    assert understood("/until-done mend it --max-cost 5") == Wanted("start", "mend it --max-cost 5")
+        assert parse(f"/until-done mend it {flag}=1") == SlashCommand("start", "mend it", (f"{flag}=1",))
+    assert parse("/until-done mend it --max-cost 5") == SlashCommand("start", "mend it --max-cost 5")
 
 
 def test_the_schema_has_title_description_and_default_of_every_setting() -> None:

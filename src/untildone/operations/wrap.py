@@ -51,12 +51,12 @@ def begin(run_folder: str, session: str, task: str) -> Begun:
     from untildone.hosts.hook import beginnings
     from untildone.operations import hook, stores
 
-    request = json.loads((Path(run_folder) / runs.WISHES).read_text(encoding="utf-8"))
+    request = json.loads((Path(run_folder) / runs.SETTINGS).read_text(encoding="utf-8"))
     folder, flags = Path(request["folder"]), {**request["wishes"], "interactive": True}
     reviewed = flags.pop("review", None)
     store = stores.open_files(folder, create=True)
     loop_id = hook.create(store, task, folder, session, flags, reviewed=reviewed).loop_id
-    runs.note_down(run_folder, runs.Belonging(session, loop_id, str(store.root)))
+    runs.add_loop(run_folder, runs.RunLoop(session, loop_id, str(store.root)))
     return beginnings.take_up(store, loop_id, session, runs.holder(run_folder))
 
 
@@ -108,7 +108,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
     status = "untildone: the checks run" if flags.get("review") is False else "untildone: the supervisor looks"
     injected = injecting.inject(profile.agent, (*profile.args, *arguments), own, status, os.environ)
     request = {"folder": str(folder), "wishes": {**flags, "agent": chosen.agent}}
-    (own / runs.WISHES).write_text(json.dumps(request), encoding="utf-8")
+    (own / runs.SETTINGS).write_text(json.dumps(request), encoding="utf-8")
     (own / runs.HOLDER).write_text(presence.of_process(os.getpid()), encoding="utf-8")
     name, value = orphans.mark(own.name)
     inherited = {key: word for key, word in os.environ.items() if key not in (*turns.PRIVATE, "UNTILDONE_LOOP_ID")}
@@ -120,7 +120,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
 
 def _rest_loops(own: Path, report: Callable[[str], None]) -> None:
     from untildone.core.secrets import Redactor
-    from untildone.hosts.hook.standings import left
+    from untildone.hosts.hook.status_lines import left
     from untildone.hosts.wrap.leaving import leave
 
     for loop in leave(str(own), Redactor.from_environment(os.environ)):

@@ -1,4 +1,4 @@
-"""The hook in an agent's settings: put in and taken out as a careful person would, everything else left byte for byte."""
+"""Installs the hook in an agent's settings and removes it. All other content of the settings stays, byte for byte."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from untildone.system import json_text
 from untildone.system.json_text import Broken
 
 STOP_SECONDS = 1800
-"""How long a stop may take: the checks run meanwhile, and are bounded by it."""
+"""How long a stop may take. Checks run during the stop, so this bounds them too."""
 PROMPT_SECONDS = 60
 BACKUP = ".before-untildone"
 NO_FILE = "There was no file.\n"
-"""What the backup of a file says that was not there."""
+"""The content of the backup if there was no settings file."""
 _OURS = re.compile(r"hosts[/\\]+hook[/\\]+program\.py")
 _BEGIN = """\
 Work on this task, until it is done:
@@ -74,19 +74,20 @@ def is_installed(place: Installation) -> bool:
 
 
 def install(place: Installation) -> tuple[str, ...]:
-    """Put the hook in; twice is once. Sentences for the person."""
+    """Installs the hook; idempotent. Returns sentences for the person."""
     before = _read(place.file)
     after = _with_hook(place, before)
-    told = list(_write_commands(place))
+    notices = list(_write_commands(place))
     if after == before:
-        return (f"The hook is in {place.file} already.", *told)
+        return (f"The hook is in {place.file} already.", *notices)
     _keep(place, before)
     _write(place.file, after)
-    told += _warnings(place, before)
-    return (f"The hook is in {place.file}.", *told)
+    notices += _warnings(place, before)
+    return (f"The hook is in {place.file}.", *notices)
 
 
 def uninstall(place: Installation) -> tuple[str, ...]:
+    """Removes the hook. Restores the file from its backup if it was not changed since. Returns sentences for the person."""
     _remove_commands(place)
     now = _read(place.file)
     if now is None or not _OURS.search(now):
@@ -102,14 +103,14 @@ def uninstall(place: Installation) -> tuple[str, ...]:
 
 
 def _warnings(place: Installation, before: str | None) -> list[str]:
-    """What follows from settings of the person that the hook wants otherwise."""
-    wanted = [setting for setting in place.hook.setup.settings if before and setting.path[-1] in before]
-    other = [setting for setting in wanted if json_text.value_at(before or "", setting.path) != setting.value]
+    """Warnings about values that the person has set and that differ from what the hook needs."""
+    present = [setting for setting in place.hook.setup.settings if before and setting.path[-1] in before]
+    other = [setting for setting in present if json_text.value_at(before or "", setting.path) != setting.value]
     return [f"{setting.path[-1]} is set in {place.file}: {setting.warning}." for setting in other]
 
 
 def hook_command(agent: str, kind: str, seconds: int, *more: str) -> str:
-    """By absolute paths, isolated: no shim, no virtual environment, no PYTHONPATH matters."""
+    """The command line of the hook, with absolute paths, so that no shim, virtual environment or PYTHONPATH affects it."""
     words = (_quoted(sys.executable), "-I", "-S", _quoted(os.path.abspath(program.__file__)), agent, kind, str(seconds))
     return " ".join((*words, *(f'"{word}"' if word.startswith("$") else _quoted(word) for word in more)))
 
@@ -129,9 +130,9 @@ def _entry(agent: str, kind: str, *more: str) -> dict[str, Any]:
 
 
 def _with_hook(place: Installation, text: str | None) -> str:
-    """The settings with the hook in them. What is there of an older installation is replaced where it stands."""
+    """The settings with the hook. Entries of an older installation are replaced in place."""
     text = "{}\n" if text is None or not text.strip() else text
-    with _told_as_sentence(place.file):
+    with _as_usage_error(place.file):
         for event, kind in place.hook.events.items():
             present = _ours(text, event)
             entry = _entry(place.agent, kind)
@@ -146,17 +147,17 @@ def _with_hook(place: Installation, text: str | None) -> str:
 
 
 def _ours(text: str, event: str) -> json_text.Path | None:
-    """Where our entry of an event stands."""
+    """The path of our entry for an event; None: there is none."""
     entries = json_text.value_at(text, ("hooks", event))
     if not isinstance(entries, list):
         return None
-    found = (number for number, entry in enumerate(entries) if _OURS.search(json.dumps(entry)))
-    return next((("hooks", event, number) for number in found), None)
+    ours = (number for number, entry in enumerate(entries) if _OURS.search(json.dumps(entry)))
+    return next((("hooks", event, number) for number in ours), None)
 
 
 def _without_hook(place: Installation, text: str, before: str | None) -> str:
-    """The settings have been changed since: only what is ours goes, and what it leaves empty that was not there before."""
-    with _told_as_sentence(place.file):
+    """The settings without our entries, and without objects that became empty and did not exist before the installation."""
+    with _as_usage_error(place.file):
         kept = json_text.parse(before).plain if before and before.strip() else {}
         for event in place.hook.events:
             while (present := _ours(text, event)) is not None:
@@ -180,8 +181,8 @@ def _value(value: Any, path: Sequence[str | int]) -> Any:
     return value
 
 
-class _told_as_sentence:
-    """A file that is not what it should be, as a sentence; nothing has been written by then."""
+class _as_usage_error:
+    """Turns `Broken` into a UsageError that names the file. Nothing has been written at that point."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -208,7 +209,7 @@ def _read(file: Path) -> str | None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Through a link to where it leads, all of it or nothing, with the permissions it had."""
+    """Replaces the file atomically. Follows symbolic links and keeps the permissions."""
     target = Path(os.path.realpath(file))
     draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
@@ -227,13 +228,13 @@ def _backup_file(place: Installation) -> Path:
 
 
 def _keep(place: Installation, before: str | None) -> None:
-    """What was there before the first installation."""
+    """Writes the backup, with the content before the first installation."""
     if before is None or not _OURS.search(before):
         _write(_backup_file(place), NO_FILE if before is None else before)
 
 
 def _backup(place: Installation) -> tuple[bool, str | None]:
-    """Whether there is one, and what it holds; None: there had been no file."""
+    """Whether there is a backup, and its content; None: there was no settings file before."""
     kept = _read(_backup_file(place))
     return kept is not None, None if kept == NO_FILE else kept
 

@@ -1,4 +1,4 @@
-"""What a person asked in a session, from the agent's own record of it: their prompts, not those of tools and hooks."""
+"""Collects a person's prompts from the transcript of a session, without texts of tools and hooks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from untildone.core.transcript import HookReason, PersonText, Transcript
 from untildone.hosts.hook import prompts
 
 LONGEST = 20_000
-"""Characters of one prompt; of a longer one, its beginning."""
+"""Characters of one prompt that are kept: its beginning."""
 MOST = 40_000
-"""Characters of the first prompts together, and of the last ones."""
+"""Characters that are kept of the first prompts together, and of the last ones."""
 CUT = " …"
 LEFT_OUT = "(Here, {count} of the person's messages are left out.)"
 
 
-def merged(told: Iterable[str], heard: Iterable[str]) -> tuple[str, ...]:
-    """What the record tells and what the loop heard itself, each once: what only the loop heard stands before what it heard later."""
-    both = list(told)
+def merged(in_transcript: Iterable[str], in_loop: Iterable[str]) -> tuple[str, ...]:
+    """The prompts of the transcript and of the loop, each once. One that only the loop knows comes before the loop's next one."""
+    both = list(in_transcript)
     before = len(both)
-    for text in reversed(tuple(heard)):
+    for text in reversed(tuple(in_loop)):
         place = next((place for place in reversed(range(before)) if _are_same(both[place], text)), None)
         if place is None:
             both.insert(before, text)
@@ -30,12 +30,14 @@ def merged(told: Iterable[str], heard: Iterable[str]) -> tuple[str, ...]:
     return tuple(both)
 
 
-def _are_same(told: str, heard: str) -> bool:
-    heard = heard.strip()
-    return told == heard or (told.endswith(CUT) and heard.startswith(told.removesuffix(CUT)))
+def _are_same(in_transcript: str, in_loop: str) -> bool:
+    """Whether both are the same prompt. That of the transcript may be cut."""
+    in_loop = in_loop.strip()
+    cut = in_transcript.endswith(CUT) and in_loop.startswith(in_transcript.removesuffix(CUT))
+    return in_transcript == in_loop or cut
 
 
-class Words:
+class PromptCollector:
     """Collects the person's prompts from a transcript, line by line."""
 
     def __init__(self, transcript: Transcript) -> None:
@@ -49,11 +51,12 @@ class Words:
 
     @property
     def asked(self) -> tuple[str, ...]:
+        """The first and the last prompts, with a note about prompts in between that are left out."""
         gap = (LEFT_OUT.format(count=self._left_out),) if self._left_out else ()
         return (*self._first, *gap, *self._last)
 
-    def hear(self, line: bytes, before: int | None = None) -> None:
-        """`before`: skip lines without a smaller ordinal; they were written after a fork of this session was made."""
+    def feed(self, line: bytes, before: int | None = None) -> None:
+        """Takes one line. `before`: skips prompts without a smaller ordinal; they were written after a fork of this session was made."""
         for item in self._transcript.person_line(line):
             match item:
                 case HookReason(text=text):
@@ -70,7 +73,7 @@ class Words:
             self._hook_reason = None
             return
         words = rounds.parse(prompt.text, None).rest.strip()
-        if words and prompts.understood(words) is None:
+        if words and prompts.parse(words) is None:
             self._keep(words if len(words) <= LONGEST else words[:LONGEST] + CUT)
 
     def _keep(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""A loop begins, or goes on, in a person's own session: the turn that the agent is about to take is its next iteration."""
+"""Starts or resumes a loop in a person's own session: the turn that the agent is about to take is its next iteration."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from untildone.core.value import dataclass
 from untildone.engine.stepper import Idle, Next, Stepper, leased
 from untildone.hosts.hook import sessions
 from untildone.hosts.hook.sessions import Note
-from untildone.hosts.hook.standings import at_rest
+from untildone.hosts.hook.status_lines import at_rest
 from untildone.store.files import FileStore
 from untildone.system import locks
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
+    """A loop whose turn has begun in a session."""
+
     loop: Loop
     prompt: str
-    """What the agent should be told."""
+    """The prompt for the agent."""
 
 
 def checked_session(session_id: str) -> str:
+    """The session id. Raises UsageError if it is empty or invalid."""
     if sessions.is_name(session_id):
         return session_id
     raise UsageError(
@@ -39,7 +42,7 @@ def checked_session(session_id: str) -> str:
 
 @contextmanager
 def one_at_a_time(store: FileStore) -> Iterator[None]:
-    """Two hooks that hear the same prompt do not both begin a loop."""
+    """A lock, so that two hooks that get the same prompt do not both start a loop."""
     folder = store.root / "sessions"
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -51,7 +54,7 @@ def one_at_a_time(store: FileStore) -> Iterator[None]:
 
 
 def loop_of(store: FileStore, session_id: str) -> Loop | None:
-    """The loop that a session has, if there is one and it has not ended."""
+    """The loop of a session that has not ended; None: there is none."""
     note = sessions.read(str(store.root), session_id)
     if note is None or note.loop_id not in store.live_ids():
         return None
@@ -60,20 +63,20 @@ def loop_of(store: FileStore, session_id: str) -> Loop | None:
 
 
 def forget(store: FileStore, session_id: str) -> None:
-    """The session has no loop any more, and the person knows."""
+    """Removes the note of a session whose loop has ended, once the person knows that."""
     note = sessions.read(str(store.root), session_id)
     if note is not None:
         sessions.forget(note)
 
 
 def loops_of_sessions(store: FileStore) -> tuple[Loop, ...]:
-    """The loops that are not in the history and were begun in a session."""
+    """The loops that were created in a session and are not archived."""
     loops = (store.load(loop_id) for loop_id in store.live_ids())
     return tuple(loop for loop in loops if loop.settings.hook_session)
 
 
 class _Begins(Idle):
-    """Hands that only begin the worker's turn: the agent is in the person's session already."""
+    """Hands that only write the start of the worker's turn: the agent itself already runs in the person's session."""
 
     def __init__(self, stepper: Stepper, note: Note) -> None:
         self.begun: Begun | None = None
@@ -83,7 +86,7 @@ class _Begins(Idle):
     def ask(self, action: AskAgent) -> Next:
         if action.ask.role is not Role.WORKER:
             return Next.LEAVE
-        # First the note: a stop of a session without one is none of the hook's business.
+        # The note first: the hook ignores stops of a session without a note.
         sessions.write(self._note)
         opened = SessionOpened(Role.WORKER, action.agent.profile, self._note.session_id)
         if not self._stepper.begin_turn(action, action.ask.prompt, opened):
@@ -93,7 +96,7 @@ class _Begins(Idle):
 
 
 def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -> Begun:
-    """The agent's running turn is the loop's next iteration; process `holder` has its session. UsageError if the loop cannot go on."""
+    """Makes the agent's running turn the loop's next iteration. Process `holder` has the session. Raises UsageError if the loop rests."""
     note = Note(str(store.root), session_id, loop_id, holder=holder)
     with leased(store, loop_id, Host.HOOK) as stepper:
         stepper.take_up()

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from untildone.core.hook import HookEvent, Reply
 
 USUAL_SECONDS = 60.0
-"""How long a hook may take whose installation does not say."""
+"""How long the hook may take if its command line does not say."""
 LEAST_MARGIN, MOST_MARGIN = 5.0, 30.0
-"""What is kept back of that time to write down what happened and to answer: a tenth, within these seconds; never more than half."""
+"""Seconds that are reserved for writing and answering: a tenth of the time, within these bounds, and at most half of it."""
 LARGEST_EVENT = 64 << 20
 DRIVEN = "UNTILDONE_LOOP_ID"
-"""Set in the environment of an agent that untildone itself started: its stops are nobody else's business."""
+"""Set in the environment of an agent that untildone started itself: the hook ignores its events."""
 
 
 class TimeUp(BaseException):
-    """The hook's time is used up. Nothing that goes wrong on the way may keep it from answering."""
+    """The hook's time is used up. A BaseException, so that no handler on the way catches it."""
 
 
 def main(arguments: list[str]) -> None:
-    """`AGENT KIND SECONDS [FOLDER]`: what the installed hook, or that of a wrapped run, is started with. Does not return."""
+    """The hook. Arguments: `AGENT KIND SECONDS [FOLDER]`, with FOLDER for a wrapped run. Does not return."""
     kind = arguments[1] if len(arguments) > 1 else STOP
     try:
         allowed = _seconds(arguments[2:3])
@@ -60,39 +60,39 @@ def _answer(call: HookCall, seconds: float, run_folder: str) -> dict[str, Any]:
 def _reply(event: HookEvent, deadline: float, run_folder: str) -> Reply:
     if event.kind == PROMPT:
         if "until-done" not in event.prompt[:100]:
-            return _heard(event, deadline, run_folder) if run_folder else ALLOW
+            return _on_prompt(event, deadline, run_folder) if run_folder else ALLOW
         from untildone.hosts.hook import prompts
 
         return prompts.answer(event, deadline)
     if event.kind != STOP:
         return ALLOW
     note = sessions.find(event.session_id, event.folders)
-    if note is None or note.told:
+    if note is None or note.rest_reported:
         return ALLOW
     from untildone.hosts.hook import stops
 
     return stops.answer(event, note, deadline)
 
 
-def _heard(event: HookEvent, deadline: float, run_folder: str) -> Reply:
+def _on_prompt(event: HookEvent, deadline: float, run_folder: str) -> Reply:
     from untildone.hosts.hook import wrapped
 
-    return wrapped.heard(event, run_folder, deadline)
+    return wrapped.on_prompt(event, run_folder, deadline)
 
 
-def _seconds(told: list[str]) -> float:
-    """How long the agent lets its hook take."""
+def _seconds(argument: list[str]) -> float:
+    """How long the agent lets its hook run: the argument SECONDS, if it is valid."""
     try:
-        allowed = float(told[0]) if told else USUAL_SECONDS
+        allowed = float(argument[0]) if argument else USUAL_SECONDS
     except ValueError:
         allowed = USUAL_SECONDS
     return allowed if 1.0 <= allowed <= 1e6 else USUAL_SECONDS
 
 
 def _set_alarm(seconds: float) -> None:
-    """The system's own clock ends what takes too long; 0 takes the alarm back."""
+    """Has TimeUp raised after that many seconds; 0 cancels the alarm."""
     try:
-        # The module `signal` would bring enumerations along.
+        # The module `signal` imports `enum`, which takes time.
         import _signal  # type: ignore[import-not-found]
     except ImportError:
         return
@@ -118,11 +118,11 @@ def _standard_input() -> bytes:
 
 
 def _sentence(problem: BaseException, kind: str) -> str:
-    """What went wrong, for the person. Any part of the program may be broken, so this uses none."""
+    """The problem as a sentence for the person. Uses no other module, because any of them may be broken."""
     if isinstance(problem, TimeUp):
         why = "the hook's time was used up"
     elif isinstance(problem, ValueError):
-        why = f"what the agent told its hook cannot be understood: {problem}"
+        why = f"the event from the agent cannot be read: {problem}"
     else:
         why = getattr(problem, "sentence", "") or f"{type(problem).__name__}: {problem}"
     printable = "".join(letter if letter.isprintable() else " " for letter in str(why)[:500]).strip().rstrip(".")
@@ -130,7 +130,7 @@ def _sentence(problem: BaseException, kind: str) -> str:
 
 
 def _leave(text: str) -> None:
-    """At once: putting an interpreter away in order takes as long as a small hook."""
+    """Writes the reply and exits at once: an orderly shutdown of the interpreter takes as long as a whole call of the hook."""
     content = f"{text}\n".encode()
     try:
         while content:

@@ -1,4 +1,4 @@
-"""Who has a session: the process that the person started, told from any later one with the same number."""
+"""The process that has a session open. Its start time tells it from a later process with the same id."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 def of_process(pid: int) -> str:
-    """A process as a holder, in one line; empty if it cannot be known."""
+    """The holder text for a process: id, start time, machine; empty if the process is unknown."""
     start = _start_of(pid)
     return "" if start is None else f"{pid} {start:.2f} {runners.machine()}"
 
 
 def of_agent(agent: str, environment: Mapping[str, str]) -> str:
-    """The agent process that called the hook, as a holder; empty if the agent does not report its process id."""
+    """The holder text for the agent process that called the hook; empty if the agent does not report its process id."""
     pid = environment.get(agents.hook_of(agent).pid_variable, "")
     return of_process(int(pid)) if pid.isascii() and pid.isdigit() and len(pid) < 12 else ""
 
 
 def is_gone(holder: str) -> bool:
-    """Whether it is known to be gone; nothing is known of other machines."""
+    """Whether the process is known to have ended. Processes of other machines are unknown."""
     pid, start = _here(holder)
     return pid > 0 and not _is(pid, start)
 
 
 def is_left(root: str, loop: Loop) -> bool:
-    """Whether the loop is one of a session that nobody has open any more."""
+    """Whether the loop is at work in a session whose process has ended."""
     if not loop.works_in_session:
         return False
     note = sessions.read(root, loop.settings.hook_session)
@@ -42,7 +42,7 @@ def is_left(root: str, loop: Loop) -> bool:
 
 
 def environment_of(holder: str) -> dict[str, str]:
-    """The variables with which it was started. Some agents hide theirs from hooks: keys, above all."""
+    """The environment with which the process was started. Some agents hide variables from hooks, above all keys."""
     pid, start = _here(holder)
     if not pid or not _is(pid, start):
         return {}
@@ -55,7 +55,7 @@ def environment_of(holder: str) -> dict[str, str]:
 
 
 def _here(holder: str) -> tuple[int, str]:
-    """Number and start of a process of this machine; 0: it is none."""
+    """Id and start time of a process of this machine; 0: it is on another machine, or the text is invalid."""
     pid, _, rest = holder.partition(" ")
     start, _, machine = rest.partition(" ")
     return (int(pid) if pid.isascii() and pid.isdigit() and machine == runners.machine() else 0), start
@@ -72,5 +72,5 @@ def _start_of(pid: int) -> float | None:
     try:
         return orphans.start_of(pid)
     except ImportError:
-        # The hook does without packages, and not every system tells without one.
+        # The hook runs without packages, and on some systems psutil is needed.
         return None

@@ -1,4 +1,4 @@
-"""`/until-done …` in a session: the prompt is data, taken apart here and handed on without any shell."""
+"""`/until-done …` in a session: the prompt is parsed here and passed to the command line without a shell."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from untildone.core.value import dataclass
 from untildone.hosts.hook import sessions
 
 MOST_CONTEXT = 9_000
-"""Characters: of more, agents show only the beginning."""
+"""Characters. Agents show only the beginning of a longer context."""
 _COMMAND = re.compile(r"\s*/?(?:untildone:)?until-done(-status|-cancel)?(?:\s+|$)", re.IGNORECASE)
 _WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a prompt asks of untildone: `start`, `status` or `cancel`."""
+class SlashCommand:
+    """A command to untildone in a prompt: `start`, `status` or `cancel`."""
 
     verb: str
     task: str = ""
     flags: tuple[str, ...] = ()
 
 
-def understood(prompt: str) -> Wanted | None:
-    """What the prompt asks for; None if it is not for untildone."""
+def parse(prompt: str) -> SlashCommand | None:
+    """The command in a prompt; None: the prompt is not for untildone."""
     command = _COMMAND.match(prompt)
     if command is None:
         return None
     if command[1]:
-        return Wanted(command[1].lower().removeprefix("-"))
-    task, flags = _taken_apart(prompt[command.end() :].strip())
-    return Wanted("start", task, flags)
+        return SlashCommand(command[1].lower().removeprefix("-"))
+    task, flags = _task_and_flags(prompt[command.end() :].strip())
+    return SlashCommand("start", task, flags)
 
 
-def _taken_apart(text: str) -> tuple[str, tuple[str, ...]]:
-    """The task as it was typed, up to the first flag, then the flags. Flags may also come first, before a quoted task."""
-    # Only here: most prompts are not for untildone, and pay nothing for it.
+def _task_and_flags(text: str) -> tuple[str, tuple[str, ...]]:
+    """The task as typed, up to the first flag, and the flags. Flags may also come first, before a quoted task."""
+    # Imported late: most prompts are not for untildone.
     from untildone.settings.declared import HOOK, flag_names
 
     known = flag_names(HOOK)
-    words = [(found.start(1), found[1]) for found in _WORD.finditer(text)]
+    words = [(match.start(1), match[1]) for match in _WORD.finditer(text)]
     first = next((start for start, word in words if word.partition("=")[0] in known), len(text))
     task, flags = text[:first].strip(), _split(text[first:])
     if not task and flags and words[-1][1][:1] in "\"'":
@@ -68,20 +68,21 @@ def _unquoted(task: str) -> str:
 
 
 def answer(event: HookEvent, deadline: float) -> Reply:
-    wanted = understood(event.prompt)
-    if wanted is None or not sessions.is_name(event.session_id):
+    """Carries out the command in a prompt."""
+    command = parse(event.prompt)
+    if command is None or not sessions.is_name(event.session_id):
         return ALLOW
     folder = next((place for place in event.folders if os.path.isdir(place)), os.getcwd())
     common = ("--session", event.session_id, "--dir", folder, "--json")
-    if wanted.verb != "start":
-        return told(ask(("hook", wanted.verb, *common), deadline))
+    if command.verb != "start":
+        return reply_from(run_command(("hook", command.verb, *common), deadline))
     own = ("--agent", event.agent, "--prompted-at", repr(event.at))
-    task = ("--", wanted.task) if wanted.task else ()
-    return told(ask(("hook", "start", *common, *own, *wanted.flags, *task), deadline))
+    task = ("--", command.task) if command.task else ()
+    return reply_from(run_command(("hook", "start", *common, *own, *command.flags, *task), deadline))
 
 
-def ask(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[str, Any]:
-    """What the command line says to it. It has all of untildone's settings, which this program does without."""
+def run_command(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[str, Any]:
+    """Runs untildone's command line, which reads the settings that the hook itself does not load; returns its JSON output."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     ended = subprocess.run(
@@ -96,16 +97,16 @@ def ask(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[st
     return {"refused": ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"}
 
 
-def told(said: dict[str, Any]) -> Reply:
-    """A refusal, and an answer to the person, go no further than to the person."""
-    if refused := said.get("refused"):
+def reply_from(output: dict[str, Any]) -> Reply:
+    """The hook's reply for the output of a command. A refusal or an answer to the person blocks the prompt."""
+    if refused := output.get("refused"):
         return Reply(block_reason=f"untildone: {str(refused).removeprefix('untildone: ')}")
-    prompt, message = said.get("prompt"), str(said.get("message", ""))
+    prompt, message = output.get("prompt"), str(output.get("message", ""))
     if not isinstance(prompt, str):
         return Reply(block_reason=f"untildone: {message}")
     if len(prompt) > MOST_CONTEXT:
-        prompt = prompt.replace(str(said.get("task", "")), "(The task is in the prompt above.)", 1)[-MOST_CONTEXT:]
+        prompt = prompt.replace(str(output.get("task", "")), "(The task is in the prompt above.)", 1)[-MOST_CONTEXT:]
     context = (
         f"untildone: {message} Do not stop before the task is done: when you do, your work is checked.\n\n{prompt}"
     )
-    return Reply(user_message=f"untildone: {message}", extra_context=context if said.get("new", True) else "")
+    return Reply(user_message=f"untildone: {message}", extra_context=context if output.get("new", True) else "")

@@ -1,4 +1,4 @@
-"""The slow part of a stop: running gates, and asking a supervisor. Imported only when a loop needs it."""
+"""The slow part of a stop: runs gates and asks a supervisor. Imported only when a loop needs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_gates(stop: Stop, action: RunGates) -> Next:
 
 
 def consult(stop: Stop, action: AskAgent) -> Next:
-    """Ask another role in a process of its own; a supervisor in a copy of this very session."""
+    """Asks another role in a process of its own; a supervisor in a fork of this session, if the agent can fork."""
     if action.ask.role is Role.SUPERVISOR and _reads_more(stop):
         return Next.GO_ON
     with _processes(stop) as hands:
@@ -39,7 +39,7 @@ def consult(stop: Stop, action: AskAgent) -> Next:
 
 
 def _reads_more(stop: Stop) -> bool:
-    """Whether the session's record holds requests of the person that the loop did not know: then the supervisor is asked about them too."""
+    """Whether the transcript contains requests of the person that the loop does not know. They are written, for the supervisor."""
     from untildone.hosts.hook import asked, records
 
     if stop.session_was_read or not stop.event.transcript:
@@ -56,7 +56,7 @@ def _reads_more(stop: Stop) -> bool:
 
 @contextmanager
 def _processes(stop: Stop) -> Iterator[ProcessHands]:
-    """However this ends, no process that was started here stays, and none in its process groups."""
+    """Hands that run processes. At the end, all their processes are ended, with their process groups."""
     persons = {**presence.environment_of(stop.note.holder), **os.environ}
     of_session = _session_variables(stop.event.agent)
     environment = {name: value for name, value in persons.items() if name not in of_session}
@@ -73,6 +73,6 @@ def _processes(stop: Stop) -> Iterator[ProcessHands]:
 
 
 def _session_variables(agent: str) -> frozenset[str]:
-    """Variables that describe a session of this or any other agent: checks and supervisors are not part of it."""
+    """Variables that describe a session of any agent. Checks and supervisors must not inherit them."""
     hooks = [agents.hook_of(name) for name in {agent, *agents.hooked_names()}]
     return frozenset(variable for hook in hooks for variable in hook.session_variables)

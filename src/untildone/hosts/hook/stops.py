@@ -1,4 +1,4 @@
-"""The agent wants to stop: what the core says to that, carried out."""
+"""Answers a stop of the agent: steps the loop, and blocks the stop with the next prompt or allows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from untildone.core.value import replace
 from untildone.engine.stepper import Next, Stepper, leased
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
-from untildone.hosts.hook.standings import at_rest, done
+from untildone.hosts.hook.status_lines import at_rest, done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 KEPT_MESSAGE = 200_000
 LONGEST_WAIT = 120.0
-"""Seconds that a person may be kept waiting for a supervisor at its limit."""
+"""Seconds that a stop may wait for a supervisor at a usage limit, while the person waits too."""
 
 
 def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
+    """The reply to a stop of a session that has a loop."""
     note = _with_holder(note, event.agent)
     store = open_store(note.root, presence.environment_of(note.holder))
     if not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
@@ -52,7 +53,7 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
 
 
 def _with_holder(note: Note, agent: str) -> Note:
-    """A session may be gone on with in another process than the one that it was left in."""
+    """The note with the present agent process, if the noted one has ended: a session can be resumed in another process."""
     if note.holder and not presence.is_gone(note.holder):
         return note
     holder = presence.of_agent(agent, os.environ)
@@ -63,7 +64,7 @@ def _with_holder(note: Note, agent: str) -> Note:
 
 
 def open_store(root: str, hidden: Mapping[str, str] | None = None) -> FileStore:
-    """`hidden` are variables that the agent keeps from its hooks; no secret among them is to be written down either."""
+    """The store in a folder. `hidden` are variables that the agent hides from its hooks; their secrets are redacted too."""
     from pathlib import Path
 
     from untildone.store.files import FileStore
@@ -72,7 +73,7 @@ def open_store(root: str, hidden: Mapping[str, str] | None = None) -> FileStore:
 
 
 class Stop:
-    """One stop of one session, with the lease of its loop. These are the `Hands` of the stop hook."""
+    """One stop of one session, under the lease of its loop. These are the `Hands` of the stop hook."""
 
     def __init__(self, event: HookEvent, note: Note, deadline: float, store: FileStore, stepper: Stepper) -> None:
         self.event = event
@@ -95,7 +96,7 @@ class Stop:
             self.stepper.show_live_state()
             return self._rests()
         if loop.turn is not None and loop.turn.started_at > self.event.at:
-            # Another hook of the same session was called for this stop too, and has answered it.
+            # Another hook of the same session was called for the same stop and has already answered it.
             return ALLOW
         if loop.turn is None and loop.settings.interactive and not self._note_own_work():
             return ALLOW
@@ -105,7 +106,7 @@ class Stop:
         return self._reply or self._rests()
 
     def ask(self, action: AskAgent) -> Next:
-        """The worker is asked by blocking its stop with the prompt; another role in a process of its own."""
+        """Asks the worker by blocking its stop with the prompt, another role in a process of its own."""
         if action.ask.role is Role.WORKER:
             return self._send_back(action)
         from untildone.hosts.hook.slow import consult
@@ -118,7 +119,7 @@ class Stop:
         return run_gates(self, action)
 
     def wait(self, action: Wait) -> Next:
-        """A short wait is waited for; during a long one the agent may stop."""
+        """Waits if the wait is short; else lets the agent stop."""
         seconds = action.until - time.time()
         if seconds > min(self.deadline - time.monotonic(), LONGEST_WAIT):
             return self._leave(f"untildone: {action.reason}. The agent may stop; its next stop goes on with the loop.")
@@ -126,7 +127,7 @@ class Stop:
         return Next.GO_ON
 
     def person(self, action: AwaitPerson) -> Next:
-        """Done, and the person is in the session: the loop stays open for what they ask next. Any other question pauses it."""
+        """Leaves the loop open for the person's next prompt if the task is done. Any other question pauses the loop."""
         if action.leave.status.ended:
             return self._leave(done(self.loop, action.leave))
         self.stepper.write(Rested(action.leave, action.reason))
@@ -144,7 +145,7 @@ class Stop:
         return Next.LEAVE
 
     def _message(self) -> str:
-        """What the agent said last; of a message that holds those before it as well, only what is new."""
+        """The agent's last message; of a cumulative message, only the new part."""
         message = self.event.message
         if message is None:
             from untildone.hosts.hook.transcripts import last_message
@@ -152,13 +153,13 @@ class Stop:
             hook = agents.hook_of(self.event.agent)
             return last_message(hook, self.event.transcript, self.event.transcript_marker)
         if self.event.message_is_cumulative and self.event.stop_hook_active:
-            return message[self.note.heard :]
+            return message[self.note.message_read :]
         return message
 
     def _note_own_work(self) -> bool:
-        """No prompt came since the last stop: whether the agent went on by itself, as when a background task ends."""
-        said, known = self.message.strip(), self.loop.last_answer.strip()
-        if not said or (known and said.endswith(known)):
+        """For a stop without a prompt since the last one: whether the agent worked by itself, as after a background task."""
+        message, known = self.message.strip(), self.loop.last_answer.strip()
+        if not message or (known and message.endswith(known)):
             return False
         self.stepper.begin_own_turn("", self.event.session_id)
         return True
@@ -173,10 +174,10 @@ class Stop:
         seconds = max(0.0, time.time() - turn.started_at)
         self.stepper.end_turn(Role.WORKER, turn.iteration, answer, seconds, self._look)
         if self.event.message_is_cumulative:
-            sessions.write(replace(self.note, heard=len(self.event.message or "")))
+            sessions.write(replace(self.note, message_read=len(self.event.message or "")))
 
     def _look(self, ended: TurnEnded) -> Changes | None:
-        """The workspace after the turn, with a commit if the loop makes them; None where the next decision does not need it."""
+        """The workspace after the turn, with a commit if the loop makes commits; None if the next decision does not need it."""
         if not self._workspace_matters(ended):
             return None
         from untildone.engine.site import Here
@@ -185,7 +186,7 @@ class Stop:
         return self.stepper.workspace.look(self.loop.changes, commit)
 
     def _workspace_matters(self, ended: TurnEnded) -> bool:
-        """Most stops only send the agent back to work. Looking at the workspace would take longer than all the rest."""
+        """Whether the next decision needs the workspace. Most do not, and reading it takes longer than the rest of a stop."""
         loop, action = self.stepper.foresee(ended)
         events = action.events if isinstance(action, Record) else ()
         claims = any(isinstance(event, AnswerRead) and (event.claimed or event.gives_up) for event in events)
@@ -194,9 +195,9 @@ class Stop:
         return claims or is_last or ordered or loop.settings.commit or loop.stall.answers > 1
 
     def _rests(self) -> Reply:
-        """The person is told once how the loop came to rest."""
+        """The reply that reports to the person, once, that the loop rests."""
         if self.loop.status.ended:
             sessions.forget(self.note)
         else:
-            sessions.write(replace(self.note, told=True))
+            sessions.write(replace(self.note, rest_reported=True))
         return Reply(user_message=at_rest(self.loop))

@@ -37,15 +37,15 @@ def _last_message(hook: HookSide, lines: Iterator[bytes]) -> str:
     parts: list[str] = []
     message_id: object = None
     for line in lines:
-        said = hook.agent_line(line)
-        if isinstance(said, Boundary):
+        part = hook.agent_line(line)
+        if isinstance(part, Boundary):
             break
-        if said is None:
+        if part is None:
             continue
-        if parts and said.message_id != message_id:
+        if parts and part.message_id != message_id:
             break
-        parts.insert(0, said.text)
-        message_id = said.message_id
+        parts.insert(0, part.text)
+        message_id = part.message_id
         if message_id is None:
             break
     return "\n".join(parts)
@@ -64,7 +64,7 @@ def opened(path: str) -> BinaryIO:
 
 
 def _wait_for(path: str, marker: bytes) -> None:
-    """Some agents write their transcript later than they call the hook: a tenth of a second on a quiet machine."""
+    """Waits until the transcript contains the marker. Some agents call the hook a moment before they write the transcript."""
     deadline = time.monotonic() + LONGEST_DELAY
     while marker and marker not in _tail(path) and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY)

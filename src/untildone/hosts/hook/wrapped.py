@@ -1,4 +1,4 @@
-"""What a person says in a session that untildone wraps: the first of it begins a loop, all of it is what they asked."""
+"""The person's prompts in a wrapped session: the first one starts a loop, all of them belong to what the person asked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from untildone.core.model import Outcome, Role, Status
 from untildone.core.value import replace
 from untildone.engine.stepper import Stepper, leased
 from untildone.hosts.hook import runs, sessions, stops
-from untildone.hosts.hook.runs import Belonging
+from untildone.hosts.hook.runs import RunLoop
 from untildone.hosts.hook.sessions import Note
 
 TYPE_CHECKING = False
@@ -35,18 +35,19 @@ _FROM_SESSION = "session"
 TRY_AGAIN = 0.05
 
 
-def heard(event: HookEvent, run_folder: str, deadline: float) -> Reply:
+def on_prompt(event: HookEvent, run_folder: str, deadline: float) -> Reply:
+    """The reply to a prompt in a wrapped session."""
     if not event.prompt.strip() or not sessions.is_name(event.session_id):
         return ALLOW
     note = sessions.find(event.session_id, event.folders) or _noted(event.session_id, run_folder)
     if note is None or not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
         return ALLOW if _was_stopped(event, run_folder) else _begin(event, run_folder, deadline)
-    runs.note_down(run_folder, Belonging(note.session_id, note.loop_id, note.root))
+    runs.add_loop(run_folder, RunLoop(note.session_id, note.loop_id, note.root))
     return _go_on_when_free(event, replace(note, holder=runs.holder(run_folder)), deadline)
 
 
 def _go_on_when_free(event: HookEvent, note: Note, deadline: float) -> Reply:
-    """They may have spoken while a supervisor was still looking. At the latest, the supervisor's end brings their word on."""
+    """Waits for the lease, which a hook may hold while a supervisor works. At the deadline, the prompt becomes a message instead."""
     while True:
         try:
             return _go_on(event, note)
@@ -61,15 +62,15 @@ def _go_on_when_free(event: HookEvent, note: Note, deadline: float) -> Reply:
 
 
 def _noted(session_id: str, run_folder: str) -> Note | None:
-    """Its loop is where the run began; the agent may have gone elsewhere since."""
-    found = (sessions.read(belonging.root, session_id) for belonging in runs.loops_of(run_folder, session_id))
-    return next((note for note in found if note is not None), None)
+    """The note in the folder where the run began, because the agent may have changed its folder; None: there is none."""
+    notes = (sessions.read(loop.root, session_id) for loop in runs.loops_of(run_folder, session_id))
+    return next((note for note in notes if note is not None), None)
 
 
 def _was_stopped(event: HookEvent, run_folder: str) -> bool:
-    """A person ended this session's loop: from then on the agent stops as it likes."""
+    """Whether a person stopped this session's loop: then the session goes on without a loop."""
     own = runs.loops_of(run_folder, event.session_id)
-    outcomes = (stops.open_store(belonging.root).load(belonging.loop_id).outcome for belonging in own)
+    outcomes = (stops.open_store(loop.root).load(loop.loop_id).outcome for loop in own)
     return any(outcome in (Outcome.STOPPED, Outcome.ABANDONED) for outcome in outcomes)
 
 
@@ -77,8 +78,8 @@ def _begin(event: HookEvent, run_folder: str, deadline: float) -> Reply:
     from untildone.hosts.hook import prompts
 
     own = ("--run", run_folder, "--session", event.session_id)
-    said = prompts.ask(("_wrapped", *own), deadline, given=event.prompt)
-    return prompts.told(said) if "refused" in said else _told(rounds.parse(event.prompt, None))
+    output = prompts.run_command(("_wrapped", *own), deadline, given=event.prompt)
+    return prompts.reply_from(output) if "refused" in output else _notices(rounds.parse(event.prompt, None))
 
 
 def _go_on(event: HookEvent, note: Note) -> Reply:
@@ -105,15 +106,15 @@ def _is_our_own(loop: Loop, prompt: str) -> bool:
 
 
 def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Reply:
-    """The next thing asked is the next round. It is the person's own, and leaves the rounds for being sent back as they are."""
+    """Makes the prompt the next round. It is the person's own round, so the budget grows by one."""
     elsewhere = stepper.loop.inbox
-    # They spoke before the agent stopped: they interrupted it, or it hears them while it works.
+    # A turn without a stop: the person interrupted the agent, or it takes the prompt while it works.
     stepper.interrupt_turn(Interruption.PERSON)
     stepper.write(MessageSent(event.prompt, _FROM_SESSION))
     allowed = () if stepper.loop.budget.iterations is None else (BudgetChanged(Limit.ITERATIONS, 1, add=True),)
     stepper.begin_own_turn(event.prompt, event.session_id, *allowed)
-    sessions.write(replace(note, heard=0, told=False))
-    reply = _told(parsed)
+    sessions.write(replace(note, message_read=0, rest_reported=False))
+    reply = _notices(parsed)
     adds = [_SAID_ELSEWHERE.format(text=text) for text in elsewhere]
     return Reply(
         user_message=reply.user_message,
@@ -122,12 +123,12 @@ def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Repl
 
 
 def _only_control(parsed: Parsed) -> Reply:
-    """Nothing for the agent: the prompt goes no further."""
+    """Blocks a prompt that contains only round controls, and shows their effect."""
     return Reply(block_reason=f"untildone: {'. '.join(parsed.notices)}.")
 
 
 def _where_it_was(store: FileStore, note: Note, parsed: Parsed) -> Reply:
-    """With more rounds, what the supervisor or a check asked for is done after all."""
+    """Resumes the loop after more rounds: the agent gets what the supervisor or a check asked for."""
     from untildone.core.errors import UsageError
     from untildone.hosts.hook import beginnings
 
@@ -135,11 +136,10 @@ def _where_it_was(store: FileStore, note: Note, parsed: Parsed) -> Reply:
         begun = beginnings.take_up(store, note.loop_id, note.session_id, note.holder)
     except UsageError as problem:
         return Reply(block_reason=f"untildone: {problem.sentence}")
-    told = _told(parsed)
-    return Reply(user_message=told.user_message, extra_context=f"{_NOT_FOR_AGENT}\n\n{begun.prompt}")
+    return Reply(user_message=_notices(parsed).user_message, extra_context=f"{_NOT_FOR_AGENT}\n\n{begun.prompt}")
 
 
-def _told(parsed: Parsed) -> Reply:
-    """What became of the round controls."""
-    told = f"untildone: {'. '.join(parsed.notices)}." if parsed.notices else ""
-    return Reply(user_message=told, extra_context=_NOT_FOR_AGENT if parsed.changes else "")
+def _notices(parsed: Parsed) -> Reply:
+    """A reply with the effect of the round controls."""
+    message = f"untildone: {'. '.join(parsed.notices)}." if parsed.notices else ""
+    return Reply(user_message=message, extra_context=_NOT_FOR_AGENT if parsed.changes else "")

@@ -1,1 +1,1 @@
-"""An agent's own terminal interface inside a pty: every byte goes through as it is, and the stop hook decides for this run."""
+"""Runs an agent's own terminal interface in a pty. All bytes pass unchanged; the stop hook drives the loops of the run."""

@@ -22,7 +22,7 @@ def place_for_runs(agent: str, environment: Mapping[str, str]) -> Path | None:
 def inject(
     agent: str, arguments: tuple[str, ...], folder: Path, status: str, environment: Mapping[str, str]
 ) -> Injected:
-    """`folder` is the run's own; `status` is what the agent shows while the hook works."""
+    """Arguments and variables with the hook; writes the files for it into `folder`. The agent shows `status` while the hook works."""
     run = Run(arguments, folder, status, environment, lambda word: agent_settings.hooks_of_run(agent, word), _read)
     injected = _setup(agent).inject(run)
     for name, text in injected.files.items():
@@ -41,16 +41,18 @@ def _setup(agent: str) -> HookSetup:
 
 
 def _read(value: str) -> dict[str, Any]:
-    """Settings of the person: JSON, or the path of a file with it."""
+    """The person's settings in `value`: JSON, or the path of a JSON file."""
     try:
         text = value if value.lstrip().startswith("{") else Path(value).read_text(encoding="utf-8")
-        found = json_text.parse(text).plain
+        settings = json_text.parse(text).plain
     except (OSError, UnicodeDecodeError, Broken) as problem:
         raise _unreadable(value, str(problem)) from None
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise _unreadable(value, "it is no JSON object")
-    return found
+    return settings
 
 
 def _unreadable(value: str, why: str) -> UsageError:
-    return UsageError(f"The agent's settings {value[:200]} cannot be read: {why}.", "give sound JSON, or a file of it")
+    return UsageError(
+        f"The agent's settings {value[:200]} cannot be read: {why}.", "give valid JSON, or a file with it"
+    )

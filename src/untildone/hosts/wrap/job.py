@@ -1,7 +1,7 @@
-"""The agent as a job of a terminal of its own: a small process leads the session, as a shell would, and reports.
+"""The agent as a job of its own terminal: a small process, the leader, leads the session like a shell and reports to wrap.
 
-Without that process, the agent could not be suspended: nobody in its session would be there to continue it. It also
-outlives a wrap that is killed: then it puts the person's terminal right, the run's loops to rest and its folder away.
+Without the leader, the agent could not be suspended, because no process in its session could continue it. The leader also
+survives a wrap that is killed: then it restores the person's terminal, lets the run's loops rest and deletes its folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from untildone.hosts.wrap.terminal import Terminal
 from untildone.system import orphans
 
 STARTED, STOPPED, ENDED, REFUSED = b"P", b"S", b"E", b"X"
-"""What the leader reports, each with a number: the agent's pid, how it stands, or why it cannot be started."""
+"""The reports of the leader, each with a number: the agent's pid, the signal or status, or the errno of a failed start."""
 _REPORT = struct.Struct("=ci")
 _GO_ON = b"C"
 _KEPT_UNDOING = 1024
@@ -35,22 +35,22 @@ _KEPT_UNDOING = 1024
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run. `env` is complete."""
+    """The program to run. `env` is its whole environment."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str
     folder: str = ""
-    """What is put away if wrap itself cannot."""
+    """The folder of the run. The leader deletes it if wrap is killed."""
 
 
 @dataclass(slots=True)
 class Job:
-    """The agent, its terminal and its leader, as wrap sees them."""
+    """The agent, its terminal and its leader, from the side of wrap."""
 
     leader: int
     descriptor: int
-    """The other end of the agent's terminal."""
+    """The master side of the agent's terminal."""
     reports: socket.socket
     memory: mmap.mmap
     agent: int | None = None
@@ -64,7 +64,7 @@ class Job:
         return self.status is not None or self.refused != 0
 
     def hear(self) -> None:
-        """Read what the leader reports."""
+        """Reads the reports of the leader."""
         try:
             self._partial += self.reports.recv(_REPORT.size * 16)
         except BlockingIOError:
@@ -90,23 +90,24 @@ class Job:
                 self.refused = number
 
     def go_on(self) -> None:
+        """Has the leader continue the suspended agent."""
         self.stopped = False
         with contextlib.suppress(OSError):
             self.reports.send(_GO_ON)
 
     def signal(self, number: int) -> None:
-        """To the agent's process group, as its terminal would send it."""
+        """Sends a signal to the agent's process group, like its terminal would."""
         if self.agent is not None and not self.is_over:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.agent, number)
 
     def keep_undoing(self, sequence: bytes) -> None:
-        """What the leader shows to the person's terminal if wrap is killed."""
+        """Stores the bytes that the leader writes to the person's terminal if wrap is killed."""
         kept = sequence[:_KEPT_UNDOING]
         self.memory[: 2 + len(kept)] = struct.pack("=H", len(kept)) + kept
 
     def close(self) -> None:
-        """The leader goes, and with it the agent's terminal."""
+        """Ends the leader and closes the agent's terminal."""
         self.reports.close()
         os.close(self.descriptor)
         with contextlib.suppress(ChildProcessError):
@@ -123,7 +124,7 @@ def _has_ended(reports: socket.socket) -> bool:
 
 
 def start(program: Program, outer: Terminal) -> Job:
-    """Start it in a terminal that is set as the person's is."""
+    """Starts the program in a new terminal with the settings of the person's terminal."""
     ours, theirs = socket.socketpair()
     memory = mmap.mmap(-1, 2 + _KEPT_UNDOING)
     errors = None if os.isatty(2) else os.dup(2)
@@ -146,7 +147,7 @@ def start(program: Program, outer: Terminal) -> Job:
 
 
 class _Leader:
-    """The leader's own life, in its own process."""
+    """The leader, in its own process."""
 
     def __init__(
         self, program: Program, outer: Terminal, reports: socket.socket, memory: mmap.mmap, errors: int | None
@@ -174,7 +175,7 @@ class _Leader:
         termios.tcsetattr(0, termios.TCSANOW, self._outer.attributes)
         terminal.set_size(0, size)
         self._agent = self._start()
-        self._tell(STARTED, self._agent)
+        self._report(STARTED, self._agent)
         while True:
             ready, _, _ = select.select([self._reports.fileno(), wake], [], [])
             if wake in ready:
@@ -189,13 +190,13 @@ class _Leader:
             try:
                 self._become_agent()
             except OSError as problem:
-                self._tell(REFUSED, problem.errno or 1)
+                self._report(REFUSED, problem.errno or 1)
             finally:
                 os._exit(127)
         return pid
 
     def _become_agent(self) -> NoReturn:
-        """In a group of its own, which has the terminal, with the signals that any program is started with."""
+        """Executes the program in a process group of its own, in the foreground of the terminal, with default signals."""
         os.setpgid(0, 0)
         os.tcsetpgrp(0, os.getpid())
         for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE):
@@ -211,39 +212,40 @@ class _Leader:
         if pid == 0:
             return
         if os.WIFSTOPPED(status):
-            self._tell(STOPPED, os.WSTOPSIG(status))
+            self._report(STOPPED, os.WSTOPSIG(status))
         else:
-            self._tell(ENDED, status)
+            self._report(ENDED, status)
             self._wait_for_end()
 
     def _obey(self) -> None:
-        word = self._told()
-        if word == _GO_ON:
+        order = self._receive()
+        if order == _GO_ON:
             os.killpg(self._agent, signal.SIGCONT)
-        elif not word:
-            self._tidy_up()
+        elif not order:
+            self._clean_up()
 
     def _wait_for_end(self) -> NoReturn:
-        """The agent's terminal stays open until all that it showed has been read."""
-        while self._told():
+        """Keeps the agent's terminal open until wrap has read all its output."""
+        while self._receive():
             continue
         os._exit(0)
 
-    def _told(self) -> bytes:
+    def _receive(self) -> bytes:
+        """One order of wrap; empty: wrap has ended."""
         try:
             return self._reports.recv(1)
         except OSError:
             return b""
 
-    def _tell(self, kind: bytes, number: int) -> None:
+    def _report(self, kind: bytes, number: int) -> None:
         with contextlib.suppress(OSError):
             self._reports.send(_REPORT.pack(kind, number))
 
-    def _tidy_up(self) -> NoReturn:
-        """Wrap was killed: what it would have put right at its end is done here. If this is killed too, its guard ends the agent."""
+    def _clean_up(self) -> NoReturn:
+        """Wrap was killed: does what wrap does at its end. If this process is killed too, the guard ends the agent."""
         (length,) = struct.unpack("=H", self._memory[:2])
         self._outer.show(self._memory[2 : 2 + length])
-        if _is_still(self._outer):
+        if _is_still_raw(self._outer):
             self._outer.be_as_before()
         orphans.end_marked(orphans.marks_in(self._program.env) - orphans.marks_in(os.environ))
         if self._program.folder:
@@ -260,11 +262,11 @@ class _Leader:
 
 
 _HANGUP = signal.SIG_IGN if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else signal.SIG_DFL
-"""Whoever started us may want a hangup to be ignored."""
+"""The agent inherits whether a hangup is ignored, as under `nohup`."""
 
 
-def _is_still(outer: Terminal) -> bool:
-    """Nobody else has set the terminal since."""
+def _is_still_raw(outer: Terminal) -> bool:
+    """Whether no other program has changed the terminal since wrap made it raw."""
     try:
         return termios.tcgetattr(outer.descriptor) == terminal.raw(outer.attributes)
     except (termios.error, OSError):

@@ -1,4 +1,4 @@
-"""The person has left the agent: each loop of the run comes to rest as it stands."""
+"""Lets the loops of a run rest after the person has left the agent."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from untildone.hosts.hook import runs
 from untildone.store.files import FileStore
 
 PATIENCE = 5.0
-"""Seconds that a hook which is still at work may take to release the lease of its loop."""
+"""Seconds to wait for a hook that still holds the lease of its loop."""
 TRY_AGAIN = 0.05
 
 
 def leave(folder: str, redactor: Redactor) -> Iterator[Loop]:
-    """Bring them all to rest; each as it is afterwards."""
-    known = {(belonging.root, belonging.loop_id) for belonging in runs.loops(folder)}
+    """Lets all loops of the run rest; yields each of them afterwards."""
+    known = {(loop.root, loop.loop_id) for loop in runs.loops(folder)}
     for root, loop_id in sorted(known):
         store = FileStore(Path(root), redactor)
         try:
@@ -49,7 +49,7 @@ def _rested(store: FileStore, loop_id: str) -> Loop:
 
 
 def _rest(stepper: Stepper) -> None:
-    """The running turn is over. What was done and verified counts, if the workspace is still the same; else the loop pauses."""
+    """Interrupts the running turn. A verified task counts as done if the workspace is still the same; else the loop pauses."""
     stepper.interrupt_turn(Interruption.CONTROL)
     changed = stepper.recheck()
     action = stepper.settle()

@@ -1,4 +1,4 @@
-"""The pump: bytes from the person's terminal to the agent's and back, untouched, until the agent has ended."""
+"""Copies bytes between the person's terminal and the agent's, unchanged, until the agent has ended."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from untildone.hosts.wrap.screen_modes import ScreenModes
 from untildone.hosts.wrap.terminal import Terminal
 
 PIECE = 1 << 12
-"""Bytes that a terminal hands out at once, at most."""
+"""The most bytes that a terminal returns in one read."""
 AT_ONCE = 1 << 16
-"""Bytes that are shown before anything else gets its turn again."""
+"""The most bytes of output that are shown before other events are handled."""
 MOST_WAITING = 1 << 18
-"""Bytes that may wait for a slow reader before the writer is made to wait."""
+"""The most bytes that are buffered for a slow reader; then reading from the other side stops."""
 GOES_WITHIN = 3.0
-"""Seconds that an agent may take to end by itself once its person is gone."""
+"""Seconds that an agent may take to end after the person's terminal was closed."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP)
 _NOTICED = (*_PASSED_ON, signal.SIGHUP, signal.SIGWINCH, signal.SIGCONT)
 
 
 class Pump:
+    """Copies bytes for one job."""
+
     def __init__(self, job: Job, outer: Terminal) -> None:
         self._job = job
         self._outer = outer
@@ -41,7 +43,7 @@ class Pump:
         os.set_blocking(self._wakes, False)
 
     def run(self) -> None:
-        """Until the agent has ended and all that it showed is shown; then its terminal's modes are undone."""
+        """Copies until the agent has ended and all its output is shown; then resets the terminal modes that it left on."""
         with self._signals():
             self._resize()
             while not self._job.is_over:
@@ -50,7 +52,7 @@ class Pump:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Signals arrive as bytes in a pipe, beside everything else that is waited for."""
+        """Delivers signals as bytes in a pipe, so that one poll waits for everything."""
         before = {number: signal.signal(number, lambda *_: None) for number in _NOTICED}
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
         try:
@@ -96,9 +98,9 @@ class Pump:
             self._pass_on()
 
     def _pass_on(self) -> bool:
-        """What the agent shows now, or the beginning of it; whether there was something.
+        """Shows up to AT_ONCE bytes of the agent's output. False: there was none.
 
-        Each piece is shown before the next is read: meanwhile the system gets that one ready, and it need not be waited for.
+        Each piece is shown before the next one is read, so that the system can prepare the next one meanwhile.
         """
         size = 0
         while size < AT_ONCE and (piece := _read(self._job.descriptor)):
@@ -133,7 +135,7 @@ class Pump:
             if number == signal.SIGWINCH:
                 self._resize()
             elif number == signal.SIGCONT:
-                # A shell may have set the terminal for itself meanwhile.
+                # A shell may have changed the terminal meanwhile.
                 self._outer.be_raw()
                 self._resize()
             elif number == signal.SIGHUP:
@@ -146,7 +148,7 @@ class Pump:
             terminal.set_size(self._job.descriptor, self._outer.size())
 
     def _lose_person(self) -> None:
-        """Their terminal is closed: the agent is told as its own would be, and does not stay for ever."""
+        """The person's terminal was closed: sends the agent a hangup, and stops reading from the terminal."""
         if self._gone_since is None:
             self._gone_since = time.monotonic()
             self._poll.unregister(self._outer.descriptor)
@@ -155,7 +157,7 @@ class Pump:
             self._job.signal(signal.SIGCONT)
 
     def _suspend(self) -> None:
-        """The agent was suspended: so is this job, as a whole. Whoever continues it continues the agent."""
+        """The agent was suspended: suspends this whole job. When the shell continues it, the agent is continued too."""
         while self._pass_on():
             continue
         self._outer.show(bytes(self._to_person))
@@ -176,7 +178,7 @@ class Pump:
 
 
 def _read(descriptor: int) -> bytes | None:
-    """What is there to be read; None: nothing now, or nothing any more."""
+    """Available bytes; None: there are none now, or the descriptor is closed."""
     try:
         return os.read(descriptor, PIECE) or None
     except OSError:
@@ -184,7 +186,7 @@ def _read(descriptor: int) -> bytes | None:
 
 
 def _write(descriptor: int, content: bytearray) -> None:
-    """As much as is taken now; the rest stays in it. All is dropped if nobody takes any more."""
+    """Writes as much as possible without blocking and removes it from `content`. Clears `content` if the reader is gone."""
     try:
         if content:
             del content[: os.write(descriptor, content)]

@@ -1,4 +1,4 @@
-"""What a program switched on in its terminal and has not switched off: so that it can be undone if the program cannot."""
+"""Tracks the terminal modes that a program has switched on, so that they can be reset if the program does not."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _SEQUENCE = re.compile(
     rb"|\[(?P<margins>[0-9;]*)r|(?P<keypad>[=>])|(?P<reset>c|\[!p))"
 )
 _NOTABLE = re.compile(rb"\x1b(?!\[[0-9;]*+[A-Zm])")
-"""Where the first of them may be. Colours and moves of the cursor are none: most of what a program prints is passed over."""
+"""Where the first such sequence may be. Colours and cursor moves are no such sequences, so most output is skipped."""
 _PART = re.compile(rb"\x1b(?:\[[?<>!]?[0-9;]*)?\Z")
 LONGEST_PART = 64
 """Bytes of a sequence that may be split over two chunks."""
 _ON_BY_ITSELF = frozenset({7, 25})
-"""Autowrap and the visible cursor: a terminal has them on unless told otherwise."""
+"""Autowrap and the visible cursor: on in a fresh terminal."""
 _SCREENS = frozenset({47, 1047, 1049})
 _KEYS_AND_REPORTS = frozenset({1, 5, 6, 9, 66, 1004, 2004, 2026, 2031, 2048})
 _MOUSE = frozenset({1000, 1001, 1002, 1003, 1005, 1006, 1015, 1016})
@@ -25,7 +25,7 @@ _PLAIN_COLOURS = b"\x1b[0m"
 
 @dataclass(slots=True)
 class _Left:
-    """What is not as a fresh terminal has it."""
+    """The modes that differ from those of a fresh terminal."""
 
     modes: dict[int, bool] = field(default_factory=dict)
     keypad: bool = False
@@ -44,7 +44,7 @@ class _Left:
 
 
 class ScreenModes:
-    """Watches what a program prints. `undoing` is what brings the terminal back; empty for one that tidied up itself."""
+    """Watches the output of a program. `undoing` is the sequence that resets the terminal; empty if nothing is left on."""
 
     def __init__(self) -> None:
         self.undoing = b""
@@ -52,7 +52,7 @@ class ScreenModes:
         self._left = _Left()
 
     def watch(self, chunk: bytes) -> bool:
-        """Take note of a chunk; whether that changed `undoing`."""
+        """Reads a chunk of output. True: `undoing` has changed."""
         if self._part:
             chunk, self._part = self._part + chunk, b""
         last = chunk.rfind(b"\x1b")
@@ -61,25 +61,27 @@ class ScreenModes:
         if len(chunk) - last < LONGEST_PART and _PART.match(chunk, last):
             self._part = chunk[last:]
         notable = _NOTABLE.search(chunk)
-        if notable is None or not sum(1 for found in _SEQUENCE.finditer(chunk, notable.start()) if self._take(found)):
+        if notable is None or not sum(
+            1 for sequence in _SEQUENCE.finditer(chunk, notable.start()) if self._take(sequence)
+        ):
             return False
         before, self.undoing = self.undoing, self._left.undoing()
         return before != self.undoing
 
-    def _take(self, found: re.Match[bytes]) -> bool:
-        match found.lastgroup:
+    def _take(self, sequence: re.Match[bytes]) -> bool:
+        match sequence.lastgroup:
             case "switch":
-                self._switch(found["modes"], on=found["switch"] == b"h")
+                self._switch(sequence["modes"], on=sequence["switch"] == b"h")
             case "depth":
-                self._report_keys(found["stack"], found["depth"])
+                self._report_keys(sequence["stack"], sequence["depth"])
             case "margins":
-                self._left.margins = bool(found["margins"])
+                self._left.margins = bool(sequence["margins"])
             case "keypad":
-                self._left.keypad = found["keypad"] == b"="
+                self._left.keypad = sequence["keypad"] == b"="
             case "reset":
                 self._left = _Left()
             case _:
-                self._left.other_keys = (found["keys"] or b";0") not in (b";", b";0")
+                self._left.other_keys = (sequence["keys"] or b";0") not in (b";", b";0")
         return True
 
     def _switch(self, modes: bytes, *, on: bool) -> None:
@@ -90,6 +92,6 @@ class ScreenModes:
                 self._left.modes.pop(mode, None)
 
     def _report_keys(self, stack: bytes, depth: bytes) -> None:
-        """The keyboard protocol that is a stack: pushed with `>`, popped with `<`."""
+        """Tracks the stack of the keyboard protocol: `>` pushes, `<` pops."""
         popped = int(depth.partition(b";")[0] or b"1")
         self._left.key_reports = max(0, self._left.key_reports + (1 if stack == b">" else -popped))

@@ -1,4 +1,4 @@
-"""One session: the agent's terminal inside the person's, from start to end, and nothing left behind."""
+"""One wrapped run of an agent, from start to end. No process is left behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from untildone.system.guard import Guard
 
 
 def run(program: Program, outer: Terminal) -> int:
-    """Run it at the person's terminal until it ends; how it ended, as the system tells it to a parent."""
+    """Runs the program at the person's terminal until it ends; returns its wait status."""
     guard, marks = Guard(), orphans.marks_in(program.env) - orphans.marks_in(os.environ)
     for mark in marks:
         guard.watch(mark)
@@ -44,7 +44,7 @@ def _run(program: Program, outer: Terminal) -> int:
 
 
 def end_like(status: int) -> int:
-    """The exit code of whoever ended so; one who was ended by a signal is followed."""
+    """The exit code for a wait status. If a signal killed the program, this process kills itself with the same signal."""
     if not os.WIFSIGNALED(status):
         return os.waitstatus_to_exitcode(status)
     number = os.WTERMSIG(status)

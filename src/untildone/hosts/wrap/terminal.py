@@ -1,4 +1,4 @@
-"""The person's own terminal: raw while the agent has it, and afterwards exactly as it was."""
+"""The person's terminal: raw while the agent runs, and restored afterwards."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from untildone.core.errors import UsageError
 
 Attributes = list[Any]
 DRAIN_WITHIN = 5.0
-"""Seconds that a terminal may take to accept the last that is shown."""
+"""Seconds that a terminal may take to accept the last output."""
 _INPUT, _OUTPUT, _CONTROL, _LOCAL, _CHARACTERS = 0, 1, 2, 3, 6
 
 
 class Terminal:
-    """Within `with`, it is the agent's. It has a description of its own: nobody else's reads become non-blocking."""
+    """The person's terminal, raw within `with`. Opened again, so that other processes' reads do not become non-blocking."""
 
     def __init__(self) -> None:
         if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
@@ -42,11 +42,11 @@ class Terminal:
         os.close(self.descriptor)
 
     def be_raw(self) -> None:
-        """Stops, as any job does, while it is in the background."""
+        """Makes the terminal raw. In the background this stops the process, like any job."""
         _set(self.descriptor, raw(self.attributes))
 
     def be_as_before(self) -> None:
-        """Also from the background: a terminal is never left raw."""
+        """Restores the terminal, also from the background."""
         before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         try:
             _set(self.descriptor, self.attributes)
@@ -59,7 +59,7 @@ class Terminal:
         return fcntl.ioctl(self.descriptor, termios.TIOCGWINSZ, bytes(8))
 
     def show(self, content: bytes) -> None:
-        """All of it, unless the terminal takes too long."""
+        """Writes all of the content, unless the terminal takes too long."""
         deadline = time.monotonic() + DRAIN_WITHIN
         while content and time.monotonic() < deadline:
             try:
@@ -75,7 +75,7 @@ def _own_description() -> int:
     try:
         return os.open(os.ttyname(0), flags)
     except OSError:
-        # In a container, the terminal's own name may be unknown.
+        # In a container, the name of the terminal may be unknown.
         return os.open("/dev/tty", flags)
 
 
@@ -91,7 +91,7 @@ def set_size(descriptor: int, size: bytes) -> None:
 
 
 def raw(attributes: Attributes) -> Attributes:
-    """Every byte as it is, both ways, at once."""
+    """The attributes for raw mode: all bytes unchanged, in both directions, without buffering."""
     changed = list(attributes)
     changed[_INPUT] &= ~(
         termios.IGNBRK
@@ -113,7 +113,7 @@ def raw(attributes: Attributes) -> Attributes:
 
 
 def _set(descriptor: int, attributes: Attributes) -> None:
-    """At once: what was typed ahead is not lost."""
+    """Sets the attributes without discarding pending input."""
     while True:
         try:
             return termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
