@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 from proof.newcomer.__main__ import read_all
-from proof.newcomer.acting import NotAsTold, act
-from proof.newcomer.belongings import PROGRAMS, VENV, environment, play_agents, write_program
-from proof.newcomer.documents import FENCED, HEADING, Story, Undeclared, blocks_of, pages, stories
+from proof.newcomer.documents import FENCED, HEADING, Section, Undeclared, blocks_of, pages, sections
+from proof.newcomer.setup import PROGRAMS, VENV, environment, install_fake_agents, write_program
+from proof.newcomer.shell import OutputDiffers, run_section
 
 from untildone.system import orphans
 
 ROOT = Path(__file__).parent.parent
 WITHIN = 240
 BLOCKS, UNDECLARED = read_all(ROOT)
-STORIES = [story for story in stories(BLOCKS) if not story.in_clone]
+STORIES = [section for section in sections(BLOCKS) if not section.in_clone]
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
@@ -40,7 +40,7 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
     write_program(home / VENV / "bin" / "python", f'"{sys.executable}"')
     write_program(programs / "python3", f'"{sys.executable}"')
     write_program(programs / "pytest", f'"{sys.executable}" -m pytest -p no:cacheprovider')
-    play_agents(programs)
+    install_fake_agents(programs)
     mark, value = orphans.mark(f"docs-{uuid.uuid4()}")
     ours = {"PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     yield {**environment(home, temporary, programs), **ours, mark: value}
@@ -48,11 +48,11 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.timeout(WITHIN + 60)
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_examples_do_what_they_say(story: Story, tmp_path: Path, surroundings: dict[str, str]) -> None:
+@pytest.mark.parametrize("section", STORIES, ids=lambda section: section.name)
+def test_examples_do_what_they_say(section: Section, tmp_path: Path, surroundings: dict[str, str]) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
-    act(story, folder, surroundings, WITHIN)
+    run_section(section, folder, surroundings, WITHIN)
 
 
 def test_every_block_of_commands_says_whether_it_is_run() -> None:
@@ -103,10 +103,10 @@ def test_a_block_that_says_nothing_is_told_what_to_say(page: str, told: str, tmp
 )
 def test_what_is_printed_is_compared(page: str, fits: bool, tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text(page)
-    (story,) = stories(blocks_of(tmp_path / "page.md", tmp_path))
+    (section,) = sections(blocks_of(tmp_path / "page.md", tmp_path))
     try:
-        act(story, tmp_path, {"PATH": "/usr/bin:/bin"}, WITHIN)
-    except NotAsTold:
+        run_section(section, tmp_path, {"PATH": "/usr/bin:/bin"}, WITHIN)
+    except OutputDiffers:
         assert not fits
     else:
         assert fits

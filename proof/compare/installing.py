@@ -1,4 +1,4 @@
-"""Installs the tools, each into a folder of its own in the user's cache, by name, with the registry's ordinary client."""
+"""Installs each tool into its own folder in the user's cache, with pip or npm."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PATIENCE = 900.0
 STAMP = ".complete"
 
 
-def say(text: str) -> None:
-    """Talk; the table alone goes to standard output."""
+def log(text: str) -> None:
+    """Print to standard error; only the table goes to standard output."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -31,7 +31,7 @@ def folder(package: Package) -> Path:
 
 
 def programs(package: Package) -> Path:
-    """Where its programs lie."""
+    """The folder of its programs."""
     return folder(package) / ("bin" if package.registry == "pip" else "node_modules/.bin")
 
 
@@ -39,11 +39,11 @@ def is_installed(package: Package) -> bool:
     return (folder(package) / STAMP).exists()
 
 
-def why_not(package: Package) -> str:
-    """Why it is not there: what its client said, if it was tried."""
-    said = root() / f"{package.folder}.failed"
-    told = said.read_text() if said.exists() else "`python -m proof.compare --install` installs it"
-    return f"{package.version} is not installed: {told}"
+def reason_not_installed(package: Package) -> str:
+    """Why the package is not installed: the error of the last attempt, if there was one."""
+    failure = root() / f"{package.folder}.failed"
+    reason = failure.read_text() if failure.exists() else "`python -m proof.compare --install` installs it"
+    return f"{package.version} is not installed: {reason}"
 
 
 def install_all() -> None:
@@ -53,11 +53,11 @@ def install_all() -> None:
 
 
 def install(package: Package) -> None:
-    """A stamp comes last, so that what an interrupted run left is done anew: programs name their folder and cannot be moved."""
-    place, said = folder(package), root() / f"{package.folder}.failed"
-    say(f"Installing {package.name} {package.version} into {place}")
+    """Install a package. The stamp file is written last, so that an interrupted installation is repeated."""
+    place, error_file = folder(package), root() / f"{package.folder}.failed"
+    log(f"Installing {package.name} {package.version} into {place}")
     shutil.rmtree(place, ignore_errors=True)
-    said.unlink(missing_ok=True)
+    error_file.unlink(missing_ok=True)
     place.mkdir(parents=True)
     try:
         for command in commands(package, place):
@@ -67,8 +67,8 @@ def install(package: Package) -> None:
         (place / STAMP).touch()
     except (subprocess.SubprocessError, OSError) as failure:
         shutil.rmtree(place, ignore_errors=True)
-        said.write_text(last_words(failure))
-        say(f"{package.name} could not be installed: {last_words(failure)}")
+        error_file.write_text(last_line(failure))
+        log(f"{package.name} could not be installed: {last_line(failure)}")
 
 
 def commands(package: Package, place: Path) -> list[list[str]]:
@@ -83,7 +83,7 @@ def commands(package: Package, place: Path) -> list[list[str]]:
     return [[*npm, f"{package.name}@{package.version}", *package.beside]]
 
 
-def last_words(failure: Exception) -> str:
-    said = (failure.stderr or "") if isinstance(failure, subprocess.CalledProcessError) else str(failure)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def last_line(failure: Exception) -> str:
+    output = (failure.stderr or "") if isinstance(failure, subprocess.CalledProcessError) else str(failure)
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1][:200] if lines else type(failure).__name__

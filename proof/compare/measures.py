@@ -1,4 +1,4 @@
-"""What is measured of each tool, and how the figures of several trials become the cells of the table."""
+"""The measurements of each tool, and how the results of several trials become the cells of the table."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from proof.compare import trials
-from proof.compare.stage import CHECK
+from proof.compare.sandbox import CHECK
 from proof.compare.tool import Tool
-from proof.compare.trials import Blow, End
+from proof.compare.trials import End, Signal
 
 CAP = 10
 SMALL_CAP = 5
 DONE_ON = 3
 FAMILY = 3
 AT_A_TIME = 3
-"""Tools whose behaviour is tried at the same time. Pace and memory are measured with nothing beside them."""
+"""How many tools are tried at the same time. Pace and memory are measured alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How often each thing is tried."""
+    """How often each measurement is repeated."""
 
     runs: int
     orphan_runs: int
@@ -37,32 +37,32 @@ FULL = Plan(runs=5, orphan_runs=2, killed_in=(1, 3, 5), pace_runs=7, iterations=
 QUICK = Plan(runs=1, orphan_runs=1, killed_in=(3,), pace_runs=1, iterations=21, memory_runs=1)
 
 Cells = dict[str, str]
-"""What was found of one tool, by the title of the row."""
-Tell = Callable[[str], None]
+"""The cells of one tool by row title."""
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     title: str
     cells: dict[str, str]
-    """By the name of the tool."""
+    """The cells by tool name."""
 
 
-def measure(tools: Sequence[Tool], plan: Plan, tell: Tell) -> list[Row]:
+def measure(tools: Sequence[Tool], plan: Plan, log: Log) -> list[Row]:
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        behaviours = list(pool.map(lambda tool: behaviour(tool, plan, tell), tools))
-    timed = paces(tools, plan, tell)
-    sized = [memory(tool, plan, tell) for tool in tools]
+        behaviours = list(pool.map(lambda tool: behaviour(tool, plan, log), tools))
+    timed = paces(tools, plan, log)
+    sized = [memory(tool, plan, log) for tool in tools]
     columns = [one | two | three for one, two, three in zip(behaviours, timed, sized, strict=True)]
     names = [tool.name for tool in tools]
     return [Row(title, dict(zip(names, (column[title] for column in columns), strict=True))) for title in columns[0]]
 
 
-def behaviour(tool: Tool, plan: Plan, tell: Tell) -> Cells:
+def behaviour(tool: Tool, plan: Plan, log: Log) -> Cells:
     cells: Cells = {}
-    for look in (ends, lies, false_ends, orphans, restarts):
-        cells |= (found := look(tool, plan))
-        tell("\n".join(f"{tool.name}: {title}: {cell}" for title, cell in found.items()))
+    for measurement in (ends, lies, false_ends, orphans, restarts):
+        cells |= (measured := measurement(tool, plan))
+        log("\n".join(f"{tool.name}: {title}: {cell}" for title, cell in measured.items()))
     return cells
 
 
@@ -93,44 +93,44 @@ def believed(tool: Tool, plan: Plan, check: str | None = CHECK, **how: str | int
 
 
 def counted(runs: Sequence[trials.Run]) -> str:
-    """How many took work for done that was not; and apart from them, how many gave up, crashed or never ended."""
+    """How many runs accepted unfinished work, and how many gave up, crashed or never ended."""
     ends = Counter(run.end for run in runs)
     others = [f"{end.value}: {ends[end]}" for end in (End.GAVE_UP, End.CRASHED, End.NEVER) if ends[end]]
     return f"{ends[End.BELIEVED]} of {len(runs)}" + (f" ({', '.join(others)})" if others else "")
 
 
 def false_ends(tool: Tool, plan: Plan) -> Cells:
-    """An agent neither did the work nor claimed it, and the tool ended before the cap, as if it had."""
+    """Runs in which the agent neither did nor claimed the work, but the tool ended before the cap with success."""
     kinds = ("never", "quoting")
     runs = [trials.run(tool, SMALL_CAP, behaviour=kind) for _ in range(plan.runs) for kind in kinds]
     return {"neither done nor claimed: believed": counted(runs)}
 
 
 def orphans(tool: Tool, plan: Plan) -> Cells:
-    return {f"agent processes alive {trials.GRACE:.0f} s after {blow.value}": left(tool, plan, blow) for blow in Blow}
+    return {f"agent processes alive {trials.GRACE:.0f} s after {sent.value}": left(tool, plan, sent) for sent in Signal}
 
 
-def left(tool: Tool, plan: Plan, blow: Blow) -> str:
-    counts = [trials.orphans(tool, SMALL_CAP, blow) for _ in range(plan.orphan_runs)]
+def left(tool: Tool, plan: Plan, sent: Signal) -> str:
+    counts = [trials.orphans(tool, SMALL_CAP, sent) for _ in range(plan.orphan_runs)]
     return f"{span(counts)} of {FAMILY}"
 
 
 def restarts(tool: Tool, plan: Plan) -> Cells:
-    found = [trials.restart(tool, SMALL_CAP, killed_in) for killed_in in plan.killed_in]
+    results = [trials.restart(tool, SMALL_CAP, killed_in) for killed_in in plan.killed_in]
     return {
-        f"calls at a cap of {SMALL_CAP}, with kill -9 and restart": ", ".join(str(one.calls) for one in found),
-        "agents alive at once after that": str(max(one.at_once for one in found)),
+        f"calls at a cap of {SMALL_CAP}, with kill -9 and restart": ", ".join(str(one.calls) for one in results),
+        "agents alive at once after that": str(max(one.at_once for one in results)),
     }
 
 
-def paces(tools: Sequence[Tool], plan: Plan, tell: Tell) -> list[Cells]:
-    """Turn about, so that whatever else the machine does meets all alike."""
-    found: list[list[trials.Pace]] = [[] for _ in tools]
+def paces(tools: Sequence[Tool], plan: Plan, log: Log) -> list[Cells]:
+    """Measure all tools in turn, so that other load on the machine affects all alike."""
+    results: list[list[trials.Pace]] = [[] for _ in tools]
     for number in range(1, plan.pace_runs + 1):
-        for tool, so_far in zip(tools, found, strict=True):
+        for tool, so_far in zip(tools, results, strict=True):
             so_far.append(trials.pace(tool, plan.iterations))
-        tell(f"pace: {number} of {plan.pace_runs}")
-    return [pace_cells(of_tool) for of_tool in found]
+        log(f"pace: {number} of {plan.pace_runs}")
+    return [pace_cells(of_tool) for of_tool in results]
 
 
 def pace_cells(paces: Sequence[trials.Pace]) -> Cells:
@@ -140,9 +140,9 @@ def pace_cells(paces: Sequence[trials.Pace]) -> Cells:
     }
 
 
-def memory(tool: Tool, plan: Plan, tell: Tell) -> Cells:
+def memory(tool: Tool, plan: Plan, log: Log) -> Cells:
     most = max(trials.memory(tool, SMALL_CAP) for _ in range(plan.memory_runs))
-    tell(f"{tool.name}: memory: {most >> 20} MB")
+    log(f"{tool.name}: memory: {most >> 20} MB")
     return {"MB resident at most, without the agent": f"{most / (1 << 20):.1f}"}
 
 
@@ -154,9 +154,9 @@ def in_milliseconds(seconds: Sequence[float]) -> str:
     return middle if len(seconds) == 1 else f"{middle} ({least}–{most})"
 
 
-def span(found: Iterable[int | None]) -> str:
-    """One value if they agree; None is a trial that did not come to its end."""
-    values = list(found)
+def span(results: Iterable[int | None]) -> str:
+    """The common value, or the range. None stands for a trial that did not end."""
+    values = list(results)
     if None in values:
         return "no end"
     numbers = sorted({value for value in values if value is not None})

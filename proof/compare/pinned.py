@@ -1,4 +1,4 @@
-"""The tools that are compared, at exact versions, each under its name in its registry."""
+"""The compared tools with exact versions and their names in the registries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Package:
     registry: str
     """`pip` or `npm`: the client that installs it."""
     beside: tuple[str, ...] = ()
-    """What it needs besides what it declares, as requirements."""
+    """Additional requirements that the package does not declare."""
 
     @property
     def folder(self) -> str:

@@ -1,4 +1,4 @@
-"""The table, as text for a terminal and as markdown, with all that is needed to read it and to run it again."""
+"""Formats the table as text and as Markdown, with notes on its rows and how to repeat the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textwrap import wrap
 
 from proof.compare import trials
 from proof.compare.measures import CAP, DONE_ON, FAMILY, SMALL_CAP, Plan, Row
-from proof.compare.stage import CHECK
+from proof.compare.sandbox import CHECK
 from proof.compare.tool import Tool
 
 NARROWEST = 10
@@ -39,7 +39,7 @@ class Report:
 
     @property
     def not_compared(self) -> list[str]:
-        return [f"{tool.name}: {tool.why_absent()}" for tool in self.absent]
+        return [f"{tool.name}: {tool.reason_absent()}" for tool in self.absent]
 
 
 def as_text(report: Report) -> str:
@@ -50,7 +50,7 @@ def as_text(report: Report) -> str:
 
 
 def text_table(heads: list[str], *body: list[str]) -> list[str]:
-    """As narrow as its cells allow: a head of several words takes several lines."""
+    """The table as lines, as narrow as its cells allow; long headings are wrapped."""
     widths = [max(max(map(len, cells)), NARROWEST) for cells in zip(*body, strict=True)]
     wrapped = [wrap(head, width) for head, width in zip(heads, widths, strict=True)]
     lines = [*zip_longest(*wrapped, fillvalue=""), ["─" * width for width in widths], *body]
@@ -72,25 +72,27 @@ def as_markdown(report: Report) -> str:
 
 
 def meanings(plan: Plan) -> list[str]:
-    """What the rows say, in their order."""
-    orphans = f"{FAMILY} processes: an agent, its child, and its child in a session of its own, none of which hands a signal on"
+    """Explanations of the rows, in order."""
+    orphans = (
+        f"{FAMILY} processes: an agent, its child, and its child in another session; none of them forwards signals"
+    )
     killed = (
         f"in call {', '.join(map(str, plan.killed_in))} of {SMALL_CAP}, which takes {trials.KILLED_CALL_TAKES:.0f} s"
     )
-    gaps = f"the median of {plan.iterations - 1} gaps, and of {plan.pace_runs} runs, turn about (least–most)"
+    gaps = f"the median of {plan.iterations - 1} gaps, and of {plan.pace_runs} runs, in turn (least–most)"
     helpers = (
-        f"of all its processes that live longer than {trials.SHORT_LIVED} s, every {1000 * trials.LOOK_EVERY:.0f} ms"
+        f"of all its processes that live longer than {trials.SHORT_LIVED} s, every {1000 * trials.SAMPLE_EVERY:.0f} ms"
     )
     return [
-        f"The agent is the same for all: a stand-in for `claude`. The work is done when the check passes: `{CHECK}`.",
-        f"Runs per cell: {plan.runs}, with a cap of {CAP}; for the codes at the cap and for early ends, {SMALL_CAP}.",
+        f"The agent is the same for all: a fake `claude`. The work is done when the check passes: `{CHECK}`.",
+        f"Runs per cell: {plan.runs}, with a cap of {CAP} calls; {SMALL_CAP} for exit codes at the cap and for early ends.",
         "Believed: the tool ended before the cap with exit code 0, and the work was not done.",
-        "Gave up: it ended before the cap and said so with another exit code. Crashed: by a signal, or by an error that it did not catch.",
+        "Gave up: the tool ended before the cap with another exit code. Crashed: it ended by a signal or an uncaught error.",
         f"Claims once: at call 1 with nothing done; works at call 2; has done the work from call {DONE_ON} on.",
-        "Neither done nor claimed: one agent works and never claims; another also names the promise that it will make, in backticks.",
+        "Neither done nor claimed: one agent works and never claims; another also quotes the promise in backticks.",
         f"Alive after a signal: of {orphans}. Runs: {plan.orphan_runs}.",
-        "TERM and KILL go to the tool's process alone; Ctrl-C to its whole group, and again after a second if it has not ended.",
-        f"After kill -9: killed {killed}; started again at once, as its documentation says. Right are {SMALL_CAP} calls, 1 at a time.",
+        "TERM and KILL go to the tool's process only; Ctrl-C to its process group, and again after a second if it has not ended.",
+        f"After kill -9: killed {killed}; restarted at once, as its documentation says. Correct are {SMALL_CAP} calls, 1 at a time.",
         f"ms between two calls: from the agent's last line to its next first line, in a git repository, no check set; {gaps}.",
         f"MB: the sum of the resident sets {helpers}; the larger of {plan.memory_runs} runs.",
     ]

@@ -1,4 +1,4 @@
-"""A tool: how it is prepared, started and gone on with, as its documentation says, with what it has for verification turned on."""
+"""A tool under comparison: how to prepare, start and restart it as documented, with its verification turned on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from proof.compare import installing
 from proof.compare.pinned import Package
-from proof.compare.stage import CHECK, TASK, Stage
+from proof.compare.sandbox import CHECK, TASK, Sandbox
 
 PROMISE = "<promise>COMPLETE</promise>"
 PROMPT = f"# Goal\n\n{TASK}\n\n# Success Criteria\n\n- [ ] `{CHECK}` passes\n\nWhen all is done, print {PROMISE}\n"
@@ -20,51 +20,51 @@ PROMPT = f"# Goal\n\n{TASK}\n\n# Success Criteria\n\n- [ ] `{CHECK}` passes\n\nW
 class Tool:
     name: str
     folder: Path
-    """Where its programs lie."""
-    prepare: Callable[[Stage], None]
-    """Writes what it wants to find in the workspace."""
+    """The folder of its programs."""
+    prepare: Callable[[Sandbox], None]
+    """Writes the files that the tool needs in the workspace."""
     start: Callable[[int], list[str]]
-    """The command that starts a run with so many iterations at most."""
+    """Returns the command that starts a run with this limit of iterations."""
     version: tuple[str, ...]
-    """The command that tells its version."""
+    """The command that prints its version."""
     notes: tuple[str, ...]
     resume: tuple[str, ...] = ()
-    """The command that goes on after a crash, if it is not the one that starts."""
+    """The command that restarts after a crash, if it differs from the start command."""
     package: Package | None = None
     needs: tuple[str, ...] = ()
-    """A program that must be on PATH, in a command that succeeds where it can be used."""
+    """A command that must succeed for the tool to be usable here."""
     reads_claims: bool = True
     has_check: bool = False
-    """Whether a command can be set that it runs before it believes a claim."""
+    """Whether the tool can run a check command before it accepts a claim."""
 
-    def why_absent(self) -> str:
-        """Why it cannot be compared on this machine; empty if it can."""
+    def reason_absent(self) -> str:
+        """Why the tool cannot be compared on this machine; empty if it can."""
         if self.package and not installing.is_installed(self.package):
-            return installing.why_not(self.package)
+            return installing.reason_not_installed(self.package)
         if self.needs and not shutil.which(self.needs[0]):
             return f"{self.needs[0]} is not on PATH"
         return f"{self.needs[0]} cannot be used here" if self.needs and not succeeds(self.needs) else ""
 
-    def told_version(self) -> str:
-        """What it says itself: the last word of it, without folders."""
+    def own_version(self) -> str:
+        """The version that the tool prints: the last word of its output, without folders."""
         environment = {"PATH": f"{self.folder}:/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
-        asked = subprocess.run(
+        result = subprocess.run(
             self.version, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120
         )
-        return (asked.stdout.split() or ["says none"])[-1].rpartition("/")[2]
+        return (result.stdout.split() or ["unknown"])[-1].rpartition("/")[2]
 
-    def launch(self, stage: Stage, command: list[str]) -> subprocess.Popen[bytes]:
+    def launch(self, sandbox: Sandbox, command: list[str]) -> subprocess.Popen[bytes]:
         needed = shutil.which(self.needs[0]) if self.needs else None
-        return stage.start(command, self.folder, *([Path(needed).parent] if needed else []))
+        return sandbox.start(command, self.folder, *([Path(needed).parent] if needed else []))
 
-    def run(self, stage: Stage, cap: int) -> subprocess.Popen[bytes]:
-        self.prepare(stage)
-        return self.launch(stage, self.start(cap))
+    def run(self, sandbox: Sandbox, cap: int) -> subprocess.Popen[bytes]:
+        self.prepare(sandbox)
+        return self.launch(sandbox, self.start(cap))
 
-    def go_on(self, stage: Stage, cap: int) -> subprocess.Popen[bytes]:
-        return self.launch(stage, list(self.resume) or self.start(cap))
+    def restart(self, sandbox: Sandbox, cap: int) -> subprocess.Popen[bytes]:
+        return self.launch(sandbox, list(self.resume) or self.start(cap))
 
 
 def succeeds(command: tuple[str, ...]) -> bool:
-    tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
-    return tried.returncode == 0
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    return result.returncode == 0

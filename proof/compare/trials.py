@@ -1,4 +1,4 @@
-"""Single trials: one run of one tool on a stage, and what was seen."""
+"""Single trials: one run of one tool in a sandbox, and its result."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from enum import Enum
 from itertools import pairwise
 
 import psutil
-from proof.compare.stage import CHECK, PATIENCE, Stage, end_of, lives, of_stage, staged, until
+from proof.compare.sandbox import CHECK, PATIENCE, Sandbox, exit_code_of, lives, new_sandbox, processes_in, until
 from proof.compare.tool import Tool
 
 GRACE = 5.0
-"""Seconds after which whoever still lives is an orphan."""
-SECOND_THOUGHT = 1.0
+"""Seconds after which a living process counts as an orphan."""
+SECOND_CTRL_C = 1.0
 KILLED_CALL_TAKES = 4.0
-LOOK_EVERY = 0.02
+SAMPLE_EVERY = 0.02
 SHORT_LIVED = 0.1
-"""Younger processes are not counted as memory: a fork that has not become another program yet looks as large as its parent."""
+"""Age in seconds below which processes are not counted: a fork before exec looks as large as its parent."""
 
 
 class End(Enum):
-    """How a run ended: of one that says that all is well, and of one that owns up, something else is to be said."""
+    """How a run ended."""
 
     DONE = "done"
     BELIEVED = "believed"
-    """Before the cap, with exit code 0, and the work is not done."""
+    """Ended before the cap with exit code 0, but the work is not done."""
     CAP = "reached the cap"
     GAVE_UP = "gave up"
-    """Before the cap, and said so with another exit code."""
+    """Ended before the cap with another exit code."""
     CRASHED = "crashed"
     NEVER = "no end"
-    """It had to be killed."""
+    """Was killed on timeout."""
 
 
 CRASH = re.compile(r"^Traceback \(most recent call last\):|^\s+at .+:\d+:\d+\)?$", re.MULTILINE)
-"""What Python and JavaScript print of an error that nobody caught."""
+"""The traceback that Python and JavaScript print for an uncaught error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run to its end: the exit code (None: it had to be killed), the agent's calls, and whether the work is done."""
+    """The result of a run: exit code (None if killed on timeout), number of agent calls, and whether the work is done."""
 
     cap: int
     code: int | None
@@ -72,28 +72,28 @@ class Run:
 class Restart:
     calls: int
     at_once: int
-    """Agents alive at the same time, at most."""
+    """The highest number of agents running at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     start_up: float
-    """Seconds from the start of the tool to the first line of the agent."""
+    """Seconds from the start of the tool to the first agent call."""
     between: float
-    """Seconds from the last line of a call to the first line of the next, the median of all."""
+    """Median seconds from the end of a call to the start of the next."""
 
 
 def run(tool: Tool, cap: int, *, check: str | None = CHECK, **behaviour: str | int | float) -> Run:
-    with staged(check, **behaviour) as stage:
-        code = end_of(tool.run(stage, cap))
-        stage.must_have_begun(tool.name)
-        return Run(cap, code, len(stage.calls), stage.is_done, stage.printed)
+    with new_sandbox(check, **behaviour) as sandbox:
+        code = exit_code_of(tool.run(sandbox, cap))
+        sandbox.require_calls(tool.name)
+        return Run(cap, code, len(sandbox.calls), sandbox.is_done, sandbox.printed)
 
 
-class Blow(Enum):
-    """What ends a tool: to its process alone, as a supervisor or a script does; Ctrl-C to its whole group, as a terminal does.
+class Signal(Enum):
+    """How a tool is ended. TERM and KILL go to its process only; Ctrl-C goes to its process group, as from a terminal.
 
-    Ctrl-C a second time, if a second later it has not ended: some tools finish the agent's turn after the first, and say so.
+    Ctrl-C is repeated after a second, because some tools finish the agent's turn after the first one.
     """
 
     CTRL_C = "Ctrl-C, twice"
@@ -101,15 +101,15 @@ class Blow(Enum):
     KILL = "KILL"
 
 
-def strike(process: subprocess.Popen[bytes], blow: Blow) -> None:
-    match blow:
-        case Blow.CTRL_C:
+def send(process: subprocess.Popen[bytes], sent: Signal) -> None:
+    match sent:
+        case Signal.CTRL_C:
             press_ctrl_c(process)
-            if not until(lambda: process.poll() is not None, SECOND_THOUGHT):
+            if not until(lambda: process.poll() is not None, SECOND_CTRL_C):
                 press_ctrl_c(process)
-        case Blow.TERM:
+        case Signal.TERM:
             process.terminate()
-        case Blow.KILL:
+        case Signal.KILL:
             process.kill()
 
 
@@ -118,65 +118,65 @@ def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGINT)
 
 
-def settled(family: Sequence[psutil.Process]) -> bool:
-    """Whether the children have become the programs that they are to be: until then, they are signalled as their parent is."""
+def children_started(family: Sequence[psutil.Process]) -> bool:
+    """Whether the children have executed their programs: before that they handle signals like their parent."""
     try:
         return bool(family) and all(child.name() == "sleep" for child in family[1:])
     except psutil.Error:
         return False
 
 
-def orphans(tool: Tool, cap: int, blow: Blow) -> int:
-    """How many of an agent and its two children live on, so many seconds after the tool was struck."""
-    with staged(behaviour="forks") as stage:
-        process = tool.run(stage, cap)
-        until(lambda: settled(stage.family) or process.poll() is not None, PATIENCE)
-        stage.must_have_begun(tool.name)
-        family = stage.family
-        strike(process, blow)
+def orphans(tool: Tool, cap: int, sent: Signal) -> int:
+    """How many of an agent and its two children still run GRACE seconds after the signal."""
+    with new_sandbox(behaviour="forks") as sandbox:
+        process = tool.run(sandbox, cap)
+        until(lambda: children_started(sandbox.family) or process.poll() is not None, PATIENCE)
+        sandbox.require_calls(tool.name)
+        family = sandbox.family
+        send(process, sent)
         time.sleep(GRACE)
         return sum(map(lives, family))
 
 
 def restart(tool: Tool, cap: int, killed_in: int) -> Restart:
-    """Kill the tool in the midst of a call, go on as its documentation says, and count the calls when all have ended."""
-    with staged(behaviour="slow", slow_on=killed_in, seconds=KILLED_CALL_TAKES) as stage:
-        first = tool.run(stage, cap)
-        until(lambda: stage.slow_call == killed_in or first.poll() is not None)
-        stage.must_have_begun(tool.name)
+    """Kill the tool during a call, restart it as documented, and count the calls at the end."""
+    with new_sandbox(behaviour="slow", slow_on=killed_in, seconds=KILLED_CALL_TAKES) as sandbox:
+        first = tool.run(sandbox, cap)
+        until(lambda: sandbox.slow_call == killed_in or first.poll() is not None)
+        sandbox.require_calls(tool.name)
         first.kill()
         first.wait()
-        end_of(tool.go_on(stage, cap))
-        until(lambda: not of_stage(stage), 2 * KILLED_CALL_TAKES)
-        return Restart(len(stage.calls), stage.most_at_once)
+        exit_code_of(tool.restart(sandbox, cap))
+        until(lambda: not processes_in(sandbox), 2 * KILLED_CALL_TAKES)
+        return Restart(len(sandbox.calls), sandbox.most_at_once)
 
 
 def pace(tool: Tool, iterations: int) -> Pace:
-    with staged(check=None, behaviour="never") as stage:
-        tool.prepare(stage)
+    with new_sandbox(check=None, behaviour="never") as sandbox:
+        tool.prepare(sandbox)
         started = time.time()
-        end_of(tool.launch(stage, tool.start(iterations)))
-        stage.must_have_begun(tool.name)
-        calls = stage.calls
+        exit_code_of(tool.launch(sandbox, tool.start(iterations)))
+        sandbox.require_calls(tool.name)
+        calls = sandbox.calls
         gaps = [after.began - before.ended for before, after in pairwise(calls) if before.ended]
         return Pace(calls[0].began - started, statistics.median(gaps))
 
 
 def memory(tool: Tool, cap: int) -> int:
-    """Bytes that the tool and its helpers had resident at most, without the agent."""
-    with staged(check=None, behaviour="slow", slow_on=0, seconds=0.4) as stage:
-        process = tool.run(stage, cap)
+    """Peak resident memory of the tool and its helpers in bytes, without the agent."""
+    with new_sandbox(check=None, behaviour="slow", slow_on=0, seconds=0.4) as sandbox:
+        process = tool.run(sandbox, cap)
         most, deadline = 0, time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < deadline:
-            most = max(most, resident(stage))
-            time.sleep(LOOK_EVERY)
-        stage.must_have_begun(tool.name)
+            most = max(most, resident(sandbox))
+            time.sleep(SAMPLE_EVERY)
+        sandbox.require_calls(tool.name)
         return most
 
 
-def resident(stage: Stage) -> int:
-    now, agents = time.time(), {call.pid for call in stage.calls}
-    return sum(resident_now(process, agents, now) for process in of_stage(stage))
+def resident(sandbox: Sandbox) -> int:
+    now, agents = time.time(), {call.pid for call in sandbox.calls}
+    return sum(resident_now(process, agents, now) for process in processes_in(sandbox))
 
 
 def resident_now(process: psutil.Process, agents: set[int], now: float) -> int:

@@ -1,1 +1,1 @@
-"""Fuzzing: the properties of `tests/fuzz`, tried for long with new random numbers each time. See `docs/testing.md`."""
+"""Fuzzing: runs the properties of `tests/fuzz` for a longer time with new seeds. See `docs/testing.md`."""

@@ -1,4 +1,4 @@
-"""The newcomer: a fresh clone, an empty home, and every command of the documents, as it stands there, in order.
+"""Runs every command of the documents, in order, in a fresh clone with an empty home folder.
 
-`python -m proof.newcomer` (`make newcomer`) does it all; `tests/test_docs.py` acts out the same blocks in the tree that it lies in.
+`python -m proof.newcomer` (`make newcomer`) runs all of them; `tests/test_docs.py` runs the same blocks in the working tree.
 """

@@ -1,4 +1,4 @@
-"""`python -m proof.newcomer`: clone, set up, follow the documents, and a table of what was run and what was not."""
+"""`python -m proof.newcomer`: clones and installs the project, runs the documents, and prints which blocks were run."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from proof.newcomer.acting import NotAsTold, act
-from proof.newcomer.belongings import PROGRAMS, VENV, environment
-from proof.newcomer.documents import Block, Story, Undeclared, blocks_of, pages, stories
+from proof.newcomer.documents import Block, Section, Undeclared, blocks_of, pages, sections
+from proof.newcomer.setup import PROGRAMS, VENV, environment
+from proof.newcomer.shell import OutputDiffers, run_section
 
 from untildone.system import orphans
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SETTING_UP_WITHIN, STORY_WITHIN = 600.0, 240.0
+SETUP_TIMEOUT, SECTION_TIMEOUT = 600.0, 240.0
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the newcomer is: an empty home with a clone in it."""
+    """The folders of a run: an empty home with a clone in it."""
 
     home: Path
     temporary: Path
@@ -46,27 +46,29 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**environment(self.home, self.temporary, self.agents, self.tools), **_ways_to_packages()}
+        return {**environment(self.home, self.temporary, self.agents, self.tools), **_package_index_variables()}
 
 
-def _ways_to_packages() -> dict[str, str]:
-    """How this machine reaches its package index, where it is told by variables."""
-    ways = ("http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "requests_ca_bundle")
-    found = {
-        name: told for name, told in os.environ.items() if name.startswith(("PIP_", "UV_")) or name.lower() in ways
+def _package_index_variables() -> dict[str, str]:
+    """The environment variables that configure the package index and its proxies."""
+    names = ("http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "requests_ca_bundle")
+    given = {
+        name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_")) or name.lower() in names
     }
-    return {"UV_PYTHON_DOWNLOADS": "never", **found}
+    return {"UV_PYTHON_DOWNLOADS": "never", **given}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m proof.newcomer", description=__doc__)
-    parser.add_argument("--this-tree", action="store_true", help="with what is not committed yet, instead of a clone")
-    parser.add_argument("--keep", action="store_true", help="leave the home where it is, to look at")
+    parser.add_argument(
+        "--this-tree", action="store_true", help="copy the working tree, with uncommitted changes, instead of a clone"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the home folder")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     folder = Path(tempfile.mkdtemp(prefix="newcomer-"))
     try:
-        return visit(Place(folder / "home", folder / "tmp"), this_tree=chosen.this_tree)
+        return run_documents(Place(folder / "home", folder / "tmp"), this_tree=chosen.this_tree)
     finally:
         if chosen.keep:
             print(f"kept: {folder}")
@@ -74,26 +76,26 @@ def main() -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def visit(place: Place, *, this_tree: bool) -> int:
+def run_documents(place: Place, *, this_tree: bool) -> int:
     for made in (place.home, place.temporary, place.agents, place.tools, place.home.parent / "folders"):
         made.mkdir(parents=True)
     (copy_tree if this_tree else clone)(place.clone)
     (place.tools / "uv").symlink_to(Path(sys.executable).with_name("uv"))
     blocks, undeclared = read_all(place.clone)
-    told = list(stories(blocks))
+    all_sections = list(sections(blocks))
     problems = [*undeclared]
-    for story in [story for story in told if story.in_clone]:
-        problems += tell(story, place, place.clone, SETTING_UP_WITHIN)
+    for section in [section for section in all_sections if section.in_clone]:
+        problems += run_and_report(section, place, place.clone, SETUP_TIMEOUT)
     if not problems:
         prepare(place)
-        for number, story in enumerate(story for story in told if not story.in_clone):
+        for number, section in enumerate(section for section in all_sections if not section.in_clone):
             folder = place.home.parent / "folders" / f"{number:02d}"
             folder.mkdir()
-            problems += tell(story, place, folder, STORY_WITHIN)
+            problems += run_and_report(section, place, folder, SECTION_TIMEOUT)
     print("\n".join(("", *table(blocks))))
     for problem in problems:
         print(f"\n{problem}")
-    print(f"\n{len(problems)} not as told" if problems else "\nEverything is as the documents tell.")
+    print(f"\n{len(problems)} problems" if problems else "\nEvery command did what its page says.")
     return 1 if problems else 0
 
 
@@ -102,7 +104,7 @@ def clone(place: Path) -> None:
 
 
 def copy_tree(place: Path) -> None:
-    """What git knows or would take, as it is now."""
+    """Copy all files that are tracked or could be added, with their current content."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, timeout=60).stdout.decode().split("\0")
     for name in filter(None, names):
@@ -112,42 +114,40 @@ def copy_tree(place: Path) -> None:
 
 
 def read_all(root: Path) -> tuple[list[Block], list[str]]:
-    """The blocks of all pages, and what is wrong with those that cannot be read."""
-    found: list[Block] = []
-    wrong: list[str] = []
+    """The blocks of all pages, and the errors of those that cannot be read."""
+    blocks: list[Block] = []
+    errors: list[str] = []
     for page in pages(root):
         try:
-            found += blocks_of(page, root)
+            blocks += blocks_of(page, root)
         except Undeclared as problem:
-            wrong.append(str(problem))
-    return found, wrong
+            errors.append(str(problem))
+    return blocks, errors
 
 
 def prepare(place: Place) -> None:
-    """What a reader of the guide has besides: pytest for their project, and an agent that is logged in."""
+    """Install what readers of the guide already have: pytest, and an agent that is logged in."""
     python = place.home / VENV / "bin" / "python"
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pytest"]
-    subprocess.run(install, check=True, env=place.environment, timeout=SETTING_UP_WITHIN)
+    subprocess.run(install, check=True, env=place.environment, timeout=SETUP_TIMEOUT)
     (place.home / PROGRAMS / "pytest").symlink_to(python.with_name("pytest"))
-    play = (
-        "import sys, pathlib; from proof.newcomer.belongings import play_agents; play_agents(pathlib.Path(sys.argv[1]))"
-    )
-    command = [str(python), "-c", play, str(place.agents)]
+    code = "import sys, pathlib; from proof.newcomer.setup import install_fake_agents; install_fake_agents(pathlib.Path(sys.argv[1]))"
+    command = [str(python), "-c", code, str(place.agents)]
     subprocess.run(command, check=True, cwd=place.clone, env=place.environment, timeout=60)
 
 
-def tell(story: Story, place: Place, folder: Path, within: float) -> list[str]:
-    """Act it out, say how it went, and end what it left behind."""
-    mark, value = orphans.mark(f"newcomer-{os.getpid()}-{abs(hash(story.name))}")
+def run_and_report(section: Section, place: Place, folder: Path, within: float) -> list[str]:
+    """Run a section, print the result and kill leftover processes; return the problems."""
+    mark, value = orphans.mark(f"newcomer-{os.getpid()}-{abs(hash(section.name))}")
     began = time.monotonic()
     try:
-        act(story, folder, {**place.environment, mark: value}, within)
-    except NotAsTold as problem:
-        print(f"  NO    {time.monotonic() - began:5.1f} s  {story.name}", flush=True)
+        run_section(section, folder, {**place.environment, mark: value}, within)
+    except OutputDiffers as problem:
+        print(f"  NO    {time.monotonic() - began:5.1f} s  {section.name}", flush=True)
         return [str(problem)]
     finally:
         orphans.end_all(mark)
-    print(f"  ok    {time.monotonic() - began:5.1f} s  {story.name} ({len(story.steps)} commands)", flush=True)
+    print(f"  ok    {time.monotonic() - began:5.1f} s  {section.name} ({len(section.steps)} commands)", flush=True)
     return []
 
 

@@ -1,12 +1,12 @@
-"""The one reader of the documents: which commands they show, which of these are run, and what they are said to print.
+"""Reads the documents: which commands they show, which of these are run, and what output they show.
 
-A block of commands is fenced as `sh`, `bash` or `console`. A comment above it, which readers do not see, says what becomes of it:
+A block of commands is fenced as `sh`, `bash` or `console`. An HTML comment above it says whether it is run:
 
     <!-- run -->                   it is run, and every command must succeed
     <!-- run: exit 3 -->           its last command ends with this exit code
-    <!-- run: in the clone -->     it sets something up: only `make newcomer` runs it, in the clone
-    <!-- not run: REASON -->       nobody can, for a reason
-    <!-- first: COMMANDS -->       above one of these: what a reader has done already; may go over several lines
+    <!-- run: in the clone -->     it is part of the setup: only `make newcomer` runs it, in the clone
+    <!-- not run: REASON -->       it is not run, with the reason
+    <!-- first: COMMANDS -->       above one of these: commands that readers have run before; may span several lines
 
 The blocks of a section (a heading of one or two #) are run in order, in one shell, in a new folder. In a `console` block `$ ` begins a
 command, `> ` continues it, and what follows is all that it prints; a command may fail if the next one is `echo $?`. A `text`
@@ -35,12 +35,12 @@ _EXIT = re.compile(r"exit (\d{1,3})")
 
 
 class Undeclared(ValueError):
-    """A block says nothing, or nothing that is understood, about whether it is run."""
+    """The comment that says whether a block is run is missing or invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command; `printed` is None where nothing is said about what it prints, `code` None where it may fail."""
+    """A command. `printed` is None if the page shows no output, `code` is None if the command may fail."""
 
     command: str
     printed: str | None = None
@@ -55,7 +55,7 @@ class Block:
     steps: tuple[Step, ...] = ()
     in_clone: bool = False
     reason: str = ""
-    """Why it is not run."""
+    """Why the block is not run."""
 
     @property
     def place(self) -> str:
@@ -67,7 +67,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Section:
     """The blocks of one section that are run."""
 
     name: str
@@ -83,55 +83,55 @@ class Story:
 
 
 def pages(root: Path) -> tuple[Path, ...]:
-    """In the order in which a newcomer reads them."""
+    """The pages in reading order."""
     guide = root / "docs" / "guide.md"
     others = sorted(path for path in (root / "docs").glob("*.md") if path != guide)
     for_developers = ("CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "examples/README.md")
     return (root / "README.md", guide, *others, *(root / name for name in for_developers))
 
 
-def stories(blocks: Iterable[Block]) -> Iterator[Story]:
-    """What is run, section by section; what sets up the clone is a story of its own."""
-    found: dict[tuple[str, str, bool], list[Block]] = {}
+def sections(blocks: Iterable[Block]) -> Iterator[Section]:
+    """The blocks to run, by section. Blocks that set up the clone are a separate section."""
+    by_section: dict[tuple[str, str, bool], list[Block]] = {}
     for block in blocks:
         if block.steps:
-            found.setdefault((block.page, block.section, block.in_clone), []).append(block)
-    for (page, section, _), told in found.items():
-        yield Story(f"{page}: {section}", tuple(told))
+            by_section.setdefault((block.page, block.section, block.in_clone), []).append(block)
+    for (page, section, _), members in by_section.items():
+        yield Section(f"{page}: {section}", tuple(members))
 
 
 def blocks_of(page: Path, root: Path) -> Iterator[Block]:
-    """The blocks of commands of a page; Undeclared for one that does not say whether it is run."""
+    """The command blocks of a page. Raises Undeclared for a block without a valid comment."""
     text, name = page.read_text(encoding="utf-8"), str(page.relative_to(root))
-    headings = [(found.start(), found[2]) for found in _headings(text)]
+    headings = [(heading.start(), heading[2]) for heading in _headings(text)]
     fenced = list(FENCED.finditer(text))
-    for place, found in enumerate(fenced):
-        language = (found[2].split() or [""])[0]
-        line = text.count("\n", 0, found.start()) + 1
+    for place, fence in enumerate(fenced):
+        language = (fence[2].split() or [""])[0]
+        line = text.count("\n", 0, fence.start()) + 1
         if language not in COMMANDS:
-            if not language and _LOOKS_LIKE_COMMANDS.match(found[3]):
+            if not language and _LOOKS_LIKE_COMMANDS.match(fence[3]):
                 raise Undeclared(
                     f"{name}:{line}: a block of commands must be fenced as ```sh or ```console; then {WHAT_TO_DO}."
                 )
             continue
-        section = next((title for start, title in reversed(headings) if start < found.start()), "")
+        section = next((title for start, title in reversed(headings) if start < fence.start()), "")
         below = fenced[place + 1] if place + 1 < len(fenced) else None
         printed = (
-            below[3] if below and below[2].strip() == "text" and not text[found.end() : below.start()].strip() else None
+            below[3] if below and below[2].strip() == "text" and not text[fence.end() : below.start()].strip() else None
         )
-        above = _COMMENTS_ABOVE.search(text, 0, found.start())
-        told = dict(_COMMENT.findall(above[0])) if above else {}
-        yield _block(Block(name, line, section), language, found[3], told, printed)
+        above = _COMMENTS_ABOVE.search(text, 0, fence.start())
+        comments = dict(_COMMENT.findall(above[0])) if above else {}
+        yield _block(Block(name, line, section), language, fence[3], comments, printed)
 
 
 def _headings(text: str) -> list[re.Match[str]]:
-    """Those of one or two #; a # inside a block is none."""
+    """The headings of one or two #, outside fenced blocks."""
     outside = FENCED.sub(lambda block: " " * len(block[0]), text)
-    return [found for found in HEADING.finditer(outside) if len(found[1]) <= 2]
+    return [heading for heading in HEADING.finditer(outside) if len(heading[1]) <= 2]
 
 
-def _block(block: Block, language: str, text: str, told: dict[str, str], printed: str | None) -> Block:
-    how, reason = told.get("run"), told.get("not run")
+def _block(block: Block, language: str, text: str, comments: dict[str, str], printed: str | None) -> Block:
+    how, reason = comments.get("run"), comments.get("not run")
     if (how is None) == (reason is None) or reason == "":
         raise Undeclared(f"{block.place}: it does not say whether this block is run: {WHAT_TO_DO}.")
     if reason is not None:
@@ -140,7 +140,7 @@ def _block(block: Block, language: str, text: str, told: dict[str, str], printed
     if how and not ends and how != CLONE:
         raise Undeclared(f"{block.place}: '{how}' is not understood: {WHAT_TO_DO}.")
     code = int(ends[1]) if ends else 0
-    first = [Step(_all_succeed(told["first"]))] if told.get("first") else []
+    first = [Step(_all_succeed(comments["first"]))] if comments.get("first") else []
     steps = _console(text, code) if language == "console" else [_script(text, code, printed)]
     return Block(block.page, block.line, block.section, (*first, *steps), in_clone=how == CLONE)
 

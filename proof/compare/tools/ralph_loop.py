@@ -6,16 +6,21 @@ import subprocess
 
 from proof.compare.installing import programs
 from proof.compare.pinned import RALPH_LOOP
-from proof.compare.stage import Stage
+from proof.compare.sandbox import Sandbox
 from proof.compare.tool import PROMPT, Tool
 
 PROGRAM = str(programs(RALPH_LOOP) / "ralph")
 
 
-def initialise(stage: Stage) -> None:
-    (stage.workspace / "PROMPT.md").write_text(PROMPT)
+def initialise(sandbox: Sandbox) -> None:
+    (sandbox.workspace / "PROMPT.md").write_text(PROMPT)
     subprocess.run(
-        [PROGRAM, "init"], cwd=stage.workspace, env=stage.environment(), check=True, capture_output=True, timeout=120
+        [PROGRAM, "init"],
+        cwd=sandbox.workspace,
+        env=sandbox.environment(),
+        check=True,
+        capture_output=True,
+        timeout=120,
     )
 
 

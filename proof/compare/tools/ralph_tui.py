@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from proof.compare.installing import programs
 from proof.compare.pinned import RALPH_TUI
-from proof.compare.stage import CHECK, TASK, Stage
+from proof.compare.sandbox import CHECK, TASK, Sandbox
 from proof.compare.tool import Tool
 
 PROGRAM = str(programs(RALPH_TUI) / "ralph-tui")
 
 
-def write_story(stage: Stage) -> None:
+def write_story(sandbox: Sandbox) -> None:
     story = {
         "id": "US-001",
         "title": "Write result.txt",
@@ -24,7 +24,7 @@ def write_story(stage: Stage) -> None:
         "dependsOn": [],
     }
     prd = {"name": "Compare", "branchName": "ralph/compare", "description": TASK, "userStories": [story]}
-    (stage.workspace / "prd.json").write_text(json.dumps(prd, indent=2))
+    (sandbox.workspace / "prd.json").write_text(json.dumps(prd, indent=2))
 
 
 def start(cap: int) -> list[str]:
@@ -32,12 +32,12 @@ def start(cap: int) -> list[str]:
     return [PROGRAM, "run", "--prd", "prd.json", "--agent", "claude", "--iterations", str(cap), *how]
 
 
-def write_story_and_sandbox(stage: Stage) -> None:
+def write_story_and_sandbox(sandbox: Sandbox) -> None:
     """The stand-in keeps its books outside the workspace: the sandbox must let it."""
-    write_story(stage)
-    (stage.workspace / ".ralph-tui").mkdir()
-    (stage.workspace / ".ralph-tui" / "config.toml").write_text(
-        f'[sandbox]\nenabled = true\nmode = "bwrap"\nallowPaths = ["{stage.programs}"]\n'
+    write_story(sandbox)
+    (sandbox.workspace / ".ralph-tui").mkdir()
+    (sandbox.workspace / ".ralph-tui" / "config.toml").write_text(
+        f'[sandbox]\nenabled = true\nmode = "bwrap"\nallowPaths = ["{sandbox.programs}"]\n'
     )
 
 

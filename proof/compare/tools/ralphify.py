@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from proof.compare.installing import programs
 from proof.compare.pinned import RALPHIFY
-from proof.compare.stage import Stage
+from proof.compare.sandbox import Sandbox
 from proof.compare.tool import PROMPT, Tool
 
 PROGRAM = str(programs(RALPHIFY) / "ralph")
 
 
-def write_job(stage: Stage) -> None:
+def write_job(sandbox: Sandbox) -> None:
     """Its commands run before each iteration, and what they print becomes part of the prompt."""
-    commands = f"commands:\n  - name: check\n    run: {stage.check}\n" if stage.check else ""
-    shown = "\nThe check says: {{ commands.check }}\n" if stage.check else ""
-    job = stage.workspace / "job"
+    commands = f"commands:\n  - name: check\n    run: {sandbox.check}\n" if sandbox.check else ""
+    shown = "\nThe check says: {{ commands.check }}\n" if sandbox.check else ""
+    job = sandbox.workspace / "job"
     job.mkdir()
     (job / "RALPH.md").write_text(
         f"---\nagent: claude -p --dangerously-skip-permissions\n{commands}---\n\n{PROMPT}{shown}"

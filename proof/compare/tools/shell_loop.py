@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from proof.compare.stage import Stage
+from proof.compare.sandbox import Sandbox
 from proof.compare.tool import PROMISE, PROMPT, Tool
 
 SCRIPT = """\
@@ -20,17 +20,17 @@ exit 1
 CLAIMED = f"grep -q '{PROMISE}' last.txt"
 
 
-def plain(stage: Stage) -> None:
-    write_script(stage, CLAIMED)
+def plain(sandbox: Sandbox) -> None:
+    write_script(sandbox, CLAIMED)
 
 
-def checked(stage: Stage) -> None:
-    write_script(stage, f"{CLAIMED} && {stage.check}" if stage.check else CLAIMED)
+def checked(sandbox: Sandbox) -> None:
+    write_script(sandbox, f"{CLAIMED} && {sandbox.check}" if sandbox.check else CLAIMED)
 
 
-def write_script(stage: Stage, done: str) -> None:
-    (stage.workspace / "PROMPT.md").write_text(PROMPT)
-    (stage.workspace / "loop.sh").write_text(SCRIPT.replace("@DONE@", done))
+def write_script(sandbox: Sandbox, done: str) -> None:
+    (sandbox.workspace / "PROMPT.md").write_text(PROMPT)
+    (sandbox.workspace / "loop.sh").write_text(SCRIPT.replace("@DONE@", done))
 
 
 def start(cap: int) -> list[str]:

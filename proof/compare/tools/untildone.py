@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from proof.compare.stage import CHECK, TASK, Stage
+from proof.compare.sandbox import CHECK, TASK, Sandbox
 from proof.compare.tool import Tool
 
 FOLDER = Path(sys.executable).parent
 PROGRAM = str(FOLDER / "untildone")
 
 
-def set_check(stage: Stage) -> None:
+def set_check(sandbox: Sandbox) -> None:
     """In the project's settings, where a team would have it; the command line would do as well."""
-    if stage.check:
-        (stage.workspace / "untildone.toml").write_text(f'checks = ["{stage.check}"]\n')
+    if sandbox.check:
+        (sandbox.workspace / "untildone.toml").write_text(f'checks = ["{sandbox.check}"]\n')
 
 
 def start(cap: int) -> list[str]:

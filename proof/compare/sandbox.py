@@ -1,4 +1,4 @@
-"""A stage: a workspace, a home and a stand-in agent of its own for one run of one tool, and an end to all that was started on it."""
+"""A sandbox for one run of one tool: workspace, home folder and fake agent. All its processes are killed at the end."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PATIENCE = 180.0
 """Seconds after which a run counts as one that does not end."""
 
 
-class DidNotBegin(Exception):
-    """A tool did not call the agent: what it does with agents cannot be told, and no figure must look as if it could."""
+class AgentNotCalled(Exception):
+    """The tool did not call the agent, so nothing can be measured."""
 
     def __init__(self, name: str, printed: str) -> None:
         super().__init__(f"{name} did not call the agent. It printed:\n{printed}")
@@ -32,7 +32,7 @@ class DidNotBegin(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of the agent, as the agent itself wrote it down; a call that was killed has no end."""
+    """One call of the agent, from its own log; a killed call has no end."""
 
     pid: int
     began: float
@@ -40,10 +40,10 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Sandbox:
     folder: Path
     check: str | None = CHECK
-    """What the tool may verify with, if it can."""
+    """The check command for tools that support one."""
 
     @property
     def workspace(self) -> Path:
@@ -54,7 +54,7 @@ class Stage:
         return self.folder / "programs"
 
     def environment(self, *paths: Path) -> dict[str, str]:
-        """Nothing of the person's own: a home, a dummy key, and a PATH on which `claude` is the stand-in."""
+        """A clean environment: own home, dummy key, and a PATH on which `claude` is the fake agent."""
         search = [str(self.programs), *map(str, paths), "/usr/local/bin", "/usr/bin", "/bin"]
         return {
             "PATH": os.pathsep.join(search),
@@ -78,9 +78,9 @@ class Stage:
                 start_new_session=True,
             )
 
-    def must_have_begun(self, name: str) -> None:
+    def require_calls(self, name: str) -> None:
         if not self.calls:
-            raise DidNotBegin(name, self.printed[-2000:])
+            raise AgentNotCalled(name, self.printed[-2000:])
 
     @property
     def printed(self) -> str:
@@ -93,26 +93,26 @@ class Stage:
 
     @property
     def family(self) -> list[psutil.Process]:
-        """The agent that forks, its child, and its child in a session of its own; empty before all three live."""
+        """The forking agent and its two children, one of them in another session; empty until all three run."""
         path = self.programs / "family"
-        words = path.read_text().split() if path.exists() else []
-        return [psutil.Process(int(word)) for word in words] if len(words) == 3 else []
+        pids = path.read_text().split() if path.exists() else []
+        return [psutil.Process(int(pid)) for pid in pids] if len(pids) == 3 else []
 
     @property
     def slow_call(self) -> int:
-        """The number of the call that is slow, once it is."""
+        """The number of the slow call, 0 before it starts."""
         path = self.programs / "slow"
         return int(path.read_text() or 0) if path.exists() else 0
 
     @property
     def most_at_once(self) -> int:
-        """Of slow agents: how many were alive at the same time, at most, each time when one began."""
+        """The highest number of slow agents that ran at the same time."""
         path = self.programs / "living"
         return max(map(int, path.read_text().split())) if path.exists() else 0
 
     @property
     def is_done(self) -> bool:
-        """Whether the work is done, whatever anybody says."""
+        """Whether the work is really done, by the check."""
         return subprocess.run(["sh", "-c", CHECK], cwd=self.workspace, stderr=subprocess.DEVNULL).returncode == 0
 
     def _stamps(self, name: str) -> list[tuple[int, float]]:
@@ -122,40 +122,40 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(check: str | None = CHECK, **behaviour: str | int | float) -> Iterator[Stage]:
+def new_sandbox(check: str | None = CHECK, **behaviour: str | int | float) -> Iterator[Sandbox]:
     folder = Path(tempfile.mkdtemp(prefix="compare-"))
-    # Not before the end: after many files were deleted, some file systems are slow to make new ones, and the next run would pay.
+    # Deleted at exit: some file systems are slow to create files after mass deletion, which would distort the next run.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    stage = Stage(folder, check)
+    sandbox = Sandbox(folder, check)
     try:
         for name in ("workspace", "home", "tmp", "programs"):
             (folder / name).mkdir()
-        shutil.copy(AGENT, stage.programs / "claude")
-        (stage.programs / "claude").chmod(0o755)
-        (stage.programs / "behaviour").write_text("".join(f"{name}={value}\n" for name, value in behaviour.items()))
-        subprocess.run(["git", "init", "-q"], cwd=stage.workspace, env=stage.environment(), check=True)
-        yield stage
+        shutil.copy(AGENT, sandbox.programs / "claude")
+        (sandbox.programs / "claude").chmod(0o755)
+        (sandbox.programs / "behaviour").write_text("".join(f"{name}={value}\n" for name, value in behaviour.items()))
+        subprocess.run(["git", "init", "-q"], cwd=sandbox.workspace, env=sandbox.environment(), check=True)
+        yield sandbox
     finally:
-        end_all_of(stage)
+        kill_processes_in(sandbox)
 
 
-def end_all_of(stage: Stage) -> None:
-    """Twice, as something may have started another in between."""
+def kill_processes_in(sandbox: Sandbox) -> None:
+    """Kill all processes of the sandbox, twice in case one started another meanwhile."""
     for _ in range(2):
-        for process in of_stage(stage):
+        for process in processes_in(sandbox):
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        until(lambda: not of_stage(stage), 10)
+        until(lambda: not processes_in(sandbox), 10)
 
 
-def of_stage(stage: Stage) -> list[psutil.Process]:
-    """Every living process that was started on the stage: its environment says so."""
-    return [process for process in psutil.process_iter() if stands_on(process, stage)]
+def processes_in(sandbox: Sandbox) -> list[psutil.Process]:
+    """Every living process that carries the sandbox's environment variable."""
+    return [process for process in psutil.process_iter() if is_in(process, sandbox)]
 
 
-def stands_on(process: psutil.Process, stage: Stage) -> bool:
+def is_in(process: psutil.Process, sandbox: Sandbox) -> bool:
     try:
-        return process.environ().get(MARK) == str(stage.folder) and lives(process)
+        return process.environ().get(MARK) == str(sandbox.folder) and lives(process)
     except (psutil.Error, OSError):
         return False
 
@@ -168,7 +168,7 @@ def lives(process: psutil.Process) -> bool:
 
 
 def until(holds: Callable[[], object], patience: float = PATIENCE) -> bool:
-    """Wait until it holds; whether it did."""
+    """Wait until `holds()` is true; return False on timeout."""
     deadline = time.monotonic() + patience
     while not holds():
         if time.monotonic() > deadline:
@@ -177,8 +177,8 @@ def until(holds: Callable[[], object], patience: float = PATIENCE) -> bool:
     return True
 
 
-def end_of(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> int | None:
-    """Its exit code, or None if it had to be killed."""
+def exit_code_of(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> int | None:
+    """Wait for the exit code; kill the process on timeout and return None."""
     try:
         return process.wait(patience)
     except subprocess.TimeoutExpired:

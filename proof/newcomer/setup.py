@@ -1,6 +1,6 @@
-"""What a reader of the documents has before they begin: a home, a few programs, and an account with an agent's maker.
+"""What a reader of the documents already has: a home folder, a few programs, and agents that are logged in.
 
-The account is played: `claude` and `codex` here are stand-ins that do as the real programs do and say in every mode that all is done.
+`claude` and `codex` are fakes here: they print the streams of the real programs and claim in every mode that the task is done.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 VENV = Path(".venvs") / "untildone"
-"""Where the documents install untildone as a library, under the home."""
+"""The virtual environment into which the documents install untildone, relative to the home folder."""
 PROGRAMS = Path(".local") / "bin"
 
 _DONE_IN_EVERY_MODE = (
@@ -35,8 +35,8 @@ echo '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 """
 
 
-def play_agents(folder: Path) -> None:
-    """Put the stand-ins into a folder. It needs untildone installed, which brings them."""
+def install_fake_agents(folder: Path) -> None:
+    """Write the fake agents into a folder. Needs untildone installed."""
     from tests.support.fake_agents import AlwaysClaims, write_fake_agent
 
     answers = write_fake_agent(folder / "answers", AlwaysClaims(_DONE_IN_EVERY_MODE))
@@ -47,7 +47,7 @@ def play_agents(folder: Path) -> None:
 
 
 def environment(home: Path, temporary: Path, *folders: Path | str) -> dict[str, str]:
-    """An environment with nothing in it but what a new account has; `folders` come first on PATH."""
+    """The environment of a new account; `folders` come first on PATH."""
     path = ":".join(map(str, (*folders, home / PROGRAMS, "/usr/local/bin", "/usr/bin", "/bin")))
     return {
         "PATH": path,
