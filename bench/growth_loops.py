@@ -1,11 +1,11 @@
-"""What one more loop costs in a server, of 1 to 2,000 that are started at once: time, memory, and the lists of them.
+"""The cost of one more loop in a server with 1 to 2,000 loops started at once: time, memory, and lists of loops.
 
-Each number of loops has a server of its own, so that it is what the server has seen. Smaller numbers are driven several times,
-before, between and after the larger ones, in new servers each time: what else the machine does changes in the minutes that those
-take. One server of each number stays, and all of these are asked for their lists in turns.
+Each number of loops gets a new server. Smaller numbers are measured several times, before, between and after the larger
+ones, because the load of the machine changes over these minutes. One server of each size is kept, and these are asked for
+their lists in turn.
 
-A loop alone is shown, and many are judged beside it; but the line of growth begins where all slots have work for a while: below, it
-would begin with the dearest size and hide what grows after it.
+A single loop is measured too, and many are compared with it. The growth line starts at the size at which all slots are busy
+for a while: smaller sizes cost more per loop and would hide later growth.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 from driving import DONE, program
-from figures import FLAT, Curve, Found, Row, figure, grown, growth, seconds_of, taking_turns
+from figures import FLAT, Curve, Result, Row, figure, grown, growth, seconds_of, taking_turns
 from serving import Clients, Memory, completed, create
 from tests.support.command_line import CommandLine
 from tests.support.serving import Server
@@ -32,28 +32,28 @@ from untildone.store.files import FileStore
 
 SLOTS = 8
 WARM_UP = 20
-"""Loops that a new server drives before anything is measured; enough for a full page too."""
+"""Loops that a new server drives before measuring; enough to fill a page."""
 PAGE = 10
 LOOK_EVERY = 0.05
-"""The same at every size: each look costs the server something."""
+"""Seconds between polls, the same at every size because each poll costs the server time."""
 MOST_KILOBYTES = 16.0
-"""For one more loop, where there are many; those of a few are lost in what the server takes for itself."""
+"""Goal for the memory of one more loop at large sizes; at small ones the server's own memory dominates."""
 MANY = 1000
 SOME = 200
-"""Loops that a server drives at least, a few at once: what few take differs more from one time to the next."""
+"""The least number of loops that is measured at a size: small numbers vary more and are repeated."""
 MOST_SECONDS = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
     order: tuple[int, ...]
-    """In which so many are driven at once, each time in a new server."""
+    """The numbers of loops at once, in the order of measurement, each in a new server."""
     alone: int
-    """How often one is driven alone."""
+    """How often a single loop is measured."""
     lists: int
-    """How often each server is asked for its list by the API."""
+    """How often each server is asked for its list through the API."""
     shown: int
-    """And by `untildone list`."""
+    """How often `untildone list` is measured."""
 
     @property
     def judged(self) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ QUICK = Sizes((10, 20, 40, 10, 20), alone=3, lists=20, shown=3)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A server with a workspace of its own, and those who call it."""
+    """A server with its own workspace and clients."""
 
     cli: CommandLine
     server: Server
@@ -74,29 +74,29 @@ class Place:
     command: str
 
     def listed(self) -> float:
-        """The milliseconds of the API's list."""
+        """Milliseconds of a list request to the API."""
         return seconds_of(lambda: self.server.client.get(f"/api/loops?limit={PAGE}").raise_for_status()) * 1000
 
     def shown(self) -> float:
-        """Those of `untildone list`."""
+        """Milliseconds of `untildone list`."""
         return seconds_of(lambda: self.cli.run("list")) * 1000
 
     def rest(self, loops: int) -> None:
-        """So many more loops, which are not started."""
+        """Create this many more loops without starting them."""
         self.clients.at_once(partial(create, start=False), [self.command] * loops)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a loop took, in milliseconds and kilobytes."""
+    """The cost of one loop in milliseconds and kilobytes."""
 
     clock: float
     processor: float
-    """Of the server and all that it started, which depends less on what else runs."""
+    """CPU time of the server and its children."""
     kilobytes: float
 
 
-def rows(*, quick: bool) -> Iterator[Found]:
+def rows(*, quick: bool) -> Iterator[Result]:
     sizes = QUICK if quick else FULL
     with tempfile.TemporaryDirectory() as name, ExitStack() as ends:
         folder = Path(name)
@@ -106,7 +106,7 @@ def rows(*, quick: bool) -> Iterator[Found]:
         places: dict[int, Place] = {}
         for number, size in enumerate(sizes.order):
             with ExitStack() as end:
-                # The last server of each size stays for its lists.
+                # The last server of each size is kept for the lists.
                 stays = size not in sizes.order[number + 1 :]
                 place = (ends if stays else end).enter_context(_place(folder / str(number)))
                 costs[size] += [_cost(place, size) for _ in range(1 if stays else max(1, SOME // size))]
@@ -114,7 +114,7 @@ def rows(*, quick: bool) -> Iterator[Found]:
         yield from _rows_of(costs, alone, own_process)
         yield from _costs(costs, alone)
         ordered = [places[size] for size in sizes.judged]
-        yield from _boards(ordered[-1].cli.workspace / ".loop", sizes.lists)
+        yield from _table_rows(ordered[-1].cli.workspace / ".loop", sizes.lists)
         yield from _lists(sizes, ordered)
 
 
@@ -129,9 +129,9 @@ def _place(folder: Path) -> Iterator[Place]:
 
 
 def _own_process(place: Place) -> float:
-    """The kilobytes of `untildone run` for one loop, at most: what it takes without a server."""
-    words = ("run", "A job", "--agent", "command", "--command", place.command)
-    process, most = place.cli.start(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), 0
+    """Peak kilobytes of `untildone run` for one loop, without a server."""
+    arguments = ("run", "A job", "--agent", "command", "--command", place.command)
+    process, most = place.cli.start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), 0
     while process.poll() is None:
         with suppress(psutil.Error):
             most = max(most, psutil.Process(process.pid).memory_info().rss)
@@ -166,39 +166,39 @@ def _driven(place: Place, loops: int) -> None:
 
 
 def _rows_of(costs: dict[int, list[Cost]], alone: Sequence[Cost], own_process: float) -> Iterator[Row]:
-    for size, found in ((1, alone), *costs.items()):
+    for size, measured in ((1, alone), *costs.items()):
         what = f"of {size:,} at once"
-        yield Row(f"a loop, {what}", figure([each.clock for each in found], "ms"))
-        yield Row(f"time of the processor for a loop, {what}", figure([each.processor for each in found], "ms"))
+        yield Row(f"a loop, {what}", figure([each.clock for each in measured], "ms"))
+        yield Row(f"CPU time for a loop, {what}", figure([each.processor for each in measured], "ms"))
         yield Row(
             f"memory for a loop, {what}",
-            figure([each.kilobytes for each in found], "KB"),
-            "a process of its own, `untildone run`",
+            figure([each.kilobytes for each in measured], "KB"),
+            "a separate process, `untildone run`",
             figure([own_process], "KB"),
             limit=MOST_KILOBYTES if size >= MANY else None,
         )
 
 
-def _costs(costs: dict[int, list[Cost]], alone: Sequence[Cost]) -> Iterator[Found]:
+def _costs(costs: dict[int, list[Cost]], alone: Sequence[Cost]) -> Iterator[Result]:
     sizes, series = tuple(costs), dict[str, tuple[float, ...]]()
-    for name, what in (("clock", "time of a loop"), ("processor", "time of the processor for a loop")):
-        found = [statistics.median(getattr(each, name) for each in costs[size]) for size in sizes]
+    for name, what in (("clock", "time of a loop"), ("processor", "CPU time for a loop")):
+        medians = [statistics.median(getattr(each, name) for each in costs[size]) for size in sizes]
         most = figure([getattr(each, name) for each in costs[sizes[-1]]], "ms")
-        # The mean: the system counts the processor's time in ticks, of which a loop takes two or three.
+        # The mean, because CPU time is counted in ticks, of which a loop takes two or three.
         one = figure([statistics.fmean(getattr(each, name) for each in alone)], "ms")
         yield Row(f"{what}, of {sizes[-1]:,} at once", most, "a loop alone in a server", one, goal=FLAT)
-        yield from growth(f"{what}, by loops at once", sizes, [found], "ms")
-        series[what] = tuple(found)
-    yield Curve("loops", "What one more loop costs in a server", "loops started at once", sizes, series)
+        yield from growth(f"{what}, by loops at once", sizes, [medians], "ms")
+        series[what] = tuple(medians)
+    yield Curve("loops", "Cost of one more loop in a server", "loops started at once", sizes, series)
 
 
-def _lists(sizes: Sizes, places: Sequence[Place]) -> Iterator[Found]:
-    """All servers are asked in turns."""
+def _lists(sizes: Sizes, places: Sequence[Place]) -> Iterator[Result]:
+    """Measure the lists of all servers in turn."""
     numbers, series = sizes.judged, dict[str, tuple[float, ...]]()
-    asked = [("the API's list, all ended", Place.listed, sizes.lists), ("`untildone list`", Place.shown, sizes.shown)]
-    for what, ask, times in asked:
+    lists = [("the API's list, all ended", Place.listed, sizes.lists), ("`untildone list`", Place.shown, sizes.shown)]
+    for what, ask, times in lists:
         turns = _turns(ask, places, times)
-        yield from growth(f"{what}, by loops", numbers, turns, "ms", f"besides {WARM_UP} others")
+        yield from growth(f"{what}, by loops", numbers, turns, "ms", f"plus {WARM_UP} warm-up loops")
         series[what] = grown(numbers, turns).levels
     for number, place in zip(numbers, places, strict=True):
         place.rest(number)
@@ -206,7 +206,7 @@ def _lists(sizes: Sizes, places: Sequence[Place]) -> Iterator[Found]:
     turns = _turns(Place.listed, places, sizes.lists)
     yield from growth(f"{what}, by loops", numbers, turns, "ms")
     series[what] = grown(numbers, turns).levels
-    yield Curve("lists", "What a list of loops costs", "loops", tuple(map(float, numbers)), series)
+    yield Curve("lists", "Cost of a list of loops", "loops", tuple(map(float, numbers)), series)
 
 
 def _turns(asked: Callable[[Place], float], places: Sequence[Place], times: int) -> list[tuple[float, ...]]:
@@ -216,12 +216,12 @@ def _turns(asked: Callable[[Place], float], places: Sequence[Place], times: int)
     return list(zip(*took.values(), strict=True))
 
 
-def _boards(root: Path, times: int) -> Iterator[Row]:
-    """What the dashboard asks for every second, if nobody has looked for it already."""
-    board = LoopTable({"bench": FileStore(root)})
-    first = seconds_of(board.rows) * 1000
-    again = figure([seconds_of(board.rows) * 1000 for _ in range(times)], "ms")
-    number = len(board.rows())
+def _table_rows(root: Path, times: int) -> Iterator[Row]:
+    """The table that the dashboard polls every second, without its cache."""
+    table = LoopTable({"bench": FileStore(root)})
+    first = seconds_of(table.rows) * 1000
+    again = figure([seconds_of(table.rows) * 1000 for _ in range(times)], "ms")
+    number = len(table.rows())
     yield Row(f"the dashboard's list of {number:,}, the first time", figure([first], "ms"))
     listing = [_listing_seconds(root) * 1000 for _ in range(3)]
     yield Row(f"the dashboard's list of {number:,}, again", again, "`ls -l` of the same folders", figure(listing, "ms"))

@@ -1,13 +1,12 @@
-"""What one more megabyte of output costs, of 1 MB to 10 GB that an agent prints in one turn: time, and memory at most.
+"""The cost of one more megabyte of output when an agent prints 1 MB to 10 GB in one turn: time and peak memory.
 
-Beside it, the same program with its output through a pipe into `cat >file`. In a file system in memory where there is room, as
-this is not about disks. That has a growth of its own: the more it holds, the longer the system takes to find room for more, for
-`cat` as for everybody. So what is judged by the clock is the multiple of `cat`, and by the processor what untildone's own code
-takes, without what the system does for it. Both keep what they wrote until the end of their part, and both find memory that was
-used before, as memory which nothing has used yet takes several times as long to fill. The sizes take turns, and so do the two.
+The baseline is the same program piped into `cat >file`. Files are in a memory file system if it has room, because this is not
+about disks. Such a file system slows down as it fills, for `cat` too. So wall-clock time is judged as a multiple of `cat`, and
+CPU time is the user time of untildone's own code, without kernel time. Both programs keep their files until the end of their
+part, and memory is touched once beforehand, because first use is several times slower. Sizes and programs take turns.
 
-The first megabytes are dearer, for both, than those that follow: they are shown, and growth is judged from 10 MB on; by the clock
-from 100 MB on, as `cat` is done with less in some milliseconds, most of which are its start.
+The first megabytes cost more for both. They are reported, but growth is judged from 10 MB on, and by the clock from 100 MB on,
+because below that `cat` takes only milliseconds, most of them for its start.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pathlib import Path
 
 import psutil
 from driving import drive_alone, program, with_command
-from figures import Curve, Found, Row, figure, grown, growth, seconds_of, taking_turns
+from figures import Curve, Result, Row, figure, grown, growth, seconds_of, taking_turns
 
 IN_MEMORY = Path("/dev/shm")
 LINE = "a line of output that is longer than a word or two, as programs print them"
@@ -30,17 +29,17 @@ PRINTS = f"#!/bin/sh\ncat > /dev/null\nyes '{LINE}' | head -c {{size}}\necho \"c
 MEGABYTE = 10**6
 QUICK = {1: 10, 10: 4, 100: 2, 200: 1}
 FULL = {1: 40, 10: 40, 30: 14, 100: 5, 300: 2, 1000: 1, 3000: 1, 10_000: 1}
-"""Megabytes, and how often they are printed in each turn."""
+"""Megabytes → how often they are printed in each turn."""
 SILENT_TIMES = 20
 TURNS, MOST_SECONDS = 3, 80
-BESIDE = "`cat >file`"
-MULTIPLE, USER, PEAK = "time, as a multiple of `cat >file`", "processor time of its own code", "memory at most"
-NOTES = {USER: "without the time of the system, which fills memory for `cat` as well"}
+BASELINE = "`cat >file`"
+MULTIPLE, USER, PEAK = "time, as a multiple of `cat >file`", "user CPU time", "peak memory"
+NOTES = {USER: "without kernel time, which `cat` needs too"}
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is judged together: from so many megabytes on."""
+    """Measurements that share a plot, judged from `first` megabytes on."""
 
     name: str
     title: str
@@ -49,19 +48,19 @@ class Judged:
 
 
 JUDGED = (
-    Judged("output", "What a megabyte of output costs", 10, {USER: "ms/MB", PEAK: "MB"}),
-    Judged("output-clock", "What a megabyte of output costs by the clock", 100, {MULTIPLE: "times"}),
+    Judged("output", "Cost of a megabyte of output", 10, {USER: "ms/MB", PEAK: "MB"}),
+    Judged("output-clock", "Cost of a megabyte of output by the clock", 100, {MULTIPLE: "times"}),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """So many megabytes, printed a few times: milliseconds for each megabyte."""
+    """Measurements of one size, in milliseconds per megabyte."""
 
     ours: list[float]
     cat: list[float]
     user: float
-    """Of the processor, for untildone's own code. The system counts it in ticks: so it is the mean of all."""
+    """User CPU time of untildone; a mean, because it is counted in ticks."""
     system: float
     peak: float
 
@@ -71,7 +70,7 @@ class Printed:
         return {MULTIPLE: ours / cat if cat else 1.0, USER: self.user, PEAK: self.peak}
 
 
-def rows(*, quick: bool) -> Iterator[Found]:
+def rows(*, quick: bool) -> Iterator[Result]:
     sizes = QUICK if quick else FULL
     place = _place_for(max(size * times for size, times in sizes.items()) * MEGABYTE)
     if place is None:
@@ -92,13 +91,11 @@ def _row(place: Path, size: int, turns: Sequence[Printed]) -> Row:
     cat = figure([each for turn in turns for each in turn.cat], "ms/MB")
     user, system = (statistics.median(getattr(turn, kind) for turn in turns) for kind in ("user", "system"))
     peak = max(turn.peak for turn in turns)
-    note = (
-        f"{place}; processor: {user:.2f} of its own code, {system:.2f} of the system; at most {peak:.1f} MB of memory"
-    )
-    return Row(f"a megabyte, of {size:,} in a turn", ours, BESIDE, cat, note=note)
+    note = f"{place}; CPU: {user:.2f} user, {system:.2f} kernel; peak memory {peak:.1f} MB"
+    return Row(f"a megabyte, of {size:,} in a turn", ours, BASELINE, cat, note=note)
 
 
-def _grown(judged: Judged, printed: dict[int, list[Printed]]) -> Iterator[Found]:
+def _grown(judged: Judged, printed: dict[int, list[Printed]]) -> Iterator[Result]:
     sizes, series = tuple(printed), dict[str, tuple[float, ...]]()
     turns = [[each.costs for each in turn] for turn in zip(*printed.values(), strict=True)]
     for name, unit in judged.units.items():
@@ -109,7 +106,7 @@ def _grown(judged: Judged, printed: dict[int, list[Printed]]) -> Iterator[Found]
 
 
 def _place_for(size: int) -> Path | None:
-    """One for all sizes. Memory, with some left free; else a disk with some space to spare."""
+    """A folder with room for the largest size: in memory if possible, else on disk."""
     room = 1.3 * size + 10**9
     if IN_MEMORY.is_dir() and min(_free(IN_MEMORY), psutil.virtual_memory().available) > room:
         return IN_MEMORY
@@ -128,7 +125,7 @@ def _use_memory(megabytes: int) -> None:
 
 
 def _printed(place: Path, size: int, times: int, number: int) -> Printed:
-    """Another one of the two first in each turn; without what a turn takes that prints next to nothing."""
+    """Measure one size, in alternating order, and subtract the time of a turn that prints almost nothing."""
     with tempfile.TemporaryDirectory(dir=place) as folder:
         silent, agent = (
             program(Path(folder) / name / "agent.sh", PRINTS.format(size=megabytes * MEGABYTE))
@@ -149,13 +146,13 @@ def _printed(place: Path, size: int, times: int, number: int) -> Printed:
 
 
 def _for_each(size: int, milliseconds: Sequence[float], start: float) -> list[float]:
-    """Of each megabyte."""
+    """Milliseconds per megabyte without the start time."""
     return [max(0.0, each - start) / size for each in milliseconds]
 
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """Milliseconds for all of it."""
+    """Milliseconds of whole turns."""
 
     clock: list[float]
     user: float
@@ -165,10 +162,10 @@ class Ours:
 
 def _ours(agent: Path, times: int) -> Ours:
     workspace = agent.parent / "work"
-    told = drive_alone(with_command(workspace, agent, 1), times)
+    result = drive_alone(with_command(workspace, agent, 1), times)
     shutil.rmtree(workspace)
-    processor, user = (statistics.fmean(told[name]) * 1000 for name in ("processor", "user"))
-    return Ours([seconds * 1000 for seconds in told["programs"]], user, processor - user, told["peak_kb"] / 1024)
+    processor, user = (statistics.fmean(result[name]) * 1000 for name in ("processor", "user"))
+    return Ours([seconds * 1000 for seconds in result["programs"]], user, processor - user, result["peak_kb"] / 1024)
 
 
 def _cats(agent: Path, times: int) -> list[float]:
@@ -180,6 +177,6 @@ def _cats(agent: Path, times: int) -> list[float]:
 
 
 def _cat(agent: Path, out: Path) -> float:
-    """As untildone does it: through a pipe."""
+    """Seconds of the agent piped into `cat`, as untildone reads it."""
     command = ["sh", "-c", '"$0" | cat > "$1"', str(agent), str(out)]
     return seconds_of(lambda: subprocess.run(command, stdin=subprocess.DEVNULL, check=True))

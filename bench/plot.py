@@ -1,4 +1,4 @@
-"""Curves as SVG: a logarithmic axis for what grows, and the cost beside that at the middle size. Readable on light and dark pages."""
+"""Draws curves as SVG: a logarithmic size axis, and costs as multiples of the median size. Readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Frame:
     def paper(self) -> Iterator[str]:
         yield f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>'
         yield _text(self.curve.title, LEFT - 40, 28, "title")
-        yield _text("beside the middle size; the band is ten percent above and below", LEFT - 40, 50)
+        yield _text("as a multiple of the median size; the band is ten percent above and below", LEFT - 40, 50)
         high, low = self.y(FLAT), self.y(2 - FLAT)
         yield f'<rect class="band" x="{LEFT}" y="{high:.1f}" width="{WIDTH - LEFT - RIGHT}" height="{low - high:.1f}"/>'
 

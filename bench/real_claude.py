@@ -1,6 +1,6 @@
-"""What the engine adds to a round trip of the real `claude -p`: the same prompts, the same scripted API, turn about.
+"""What the engine adds to a call of the real `claude -p`, with the same prompts and the same scripted API.
 
-Each iteration of a running loop is followed by the same call without untildone, in a session and a workspace of its own.
+After each iteration of a loop the same call is made without untildone, in a separate session and workspace.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from untildone.testing.modelapi import ModelAPI, Step, environment
 
 INSTALL_AGENTS = Path(__file__).parents[1] / "scripts" / "install-agents"
 GOAL = 1.03
-"""Three percent is what the engine may add."""
+"""The engine may add three percent."""
 
 
 @dataclass(slots=True)
 class BareClaude:
-    """The same command lines, as a person or a script would call them."""
+    """Makes the same calls without untildone."""
 
     workspace: Path
     env: Mapping[str, str]
@@ -54,8 +54,8 @@ class BareClaude:
         self.calls.append(time.perf_counter() - started)
 
 
-class TurnAbout(IgnoringObserver):
-    """Watches the loop. Before each of its iterations but the first, the bare call has its turn, outside the clock."""
+class Alternating(IgnoringObserver):
+    """Watches the loop and makes the bare call between iterations, outside the measured time."""
 
     def __init__(self, bare: BareClaude) -> None:
         self.bare = bare
@@ -73,20 +73,20 @@ class TurnAbout(IgnoringObserver):
             self._since = time.perf_counter()
 
 
-def one_loop(folder: Path, rounds: int) -> tuple[TurnAbout, BareClaude]:
+def one_loop(folder: Path, rounds: int) -> tuple[Alternating, BareClaude]:
     repository(folder / "loop")
     repository(folder / "bare")
     with ModelAPI([Step(text="There is more to do.", repeat="forever")]) as api:
         env = environment("claude", api.url, folder / "home", path=f"{claude_folder()}:{os.defpath}")
         bare = BareClaude(folder / "bare", env)
-        watch = TurnAbout(bare)
+        watch = Alternating(bare)
         drive(folder / "loop", env, rounds + 1, watch)
-    # A first call makes the session, and the last iteration has none after it: both are left out.
+    # Leave out the first call, which creates the session, and the last iteration, which no call follows.
     del bare.calls[0], watch.programs[-1:]
     return watch, bare
 
 
-def drive(workspace: Path, env: Mapping[str, str], rounds: int, watch: TurnAbout) -> None:
+def drive(workspace: Path, env: Mapping[str, str], rounds: int, watch: Alternating) -> None:
     flags = {"agent": "claude", "max_iterations": rounds, "promise": ""}
     chosen = settings.load(workspace, flags, env)
     store = stores.open_store(workspace, env, create=True)
@@ -101,8 +101,8 @@ def drive(workspace: Path, env: Mapping[str, str], rounds: int, watch: TurnAbout
 
 def claude_folder() -> Path:
     listed = subprocess.run([str(INSTALL_AGENTS), "--list"], capture_output=True, text=True, check=True)
-    found = [Path(line) for line in listed.stdout.splitlines() if (Path(line) / "claude").exists()]
-    return found[0] if found else Path(shutil.which("claude") or "claude").parent
+    folders = [Path(line) for line in listed.stdout.splitlines() if (Path(line) / "claude").exists()]
+    return folders[0] if folders else Path(shutil.which("claude") or "claude").parent
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
@@ -115,10 +115,10 @@ def rows(*, quick: bool) -> Iterator[Row]:
         calls += bare.calls
     alone = in_milliseconds(calls)
     yield Row(
-        "an iteration of the real claude", in_milliseconds(iterations), "claude -p, called bare", alone, goal=GOAL
+        "an iteration of the real claude", in_milliseconds(iterations), "claude -p without untildone", alone, goal=GOAL
     )
     around = [whole - program for whole, program in zip(iterations, programs, strict=True)]
-    yield Row("of it, outside the program", in_milliseconds(around), "claude -p, called bare", alone)
+    yield Row("of this, outside the program", in_milliseconds(around), "claude -p without untildone", alone)
 
 
 def in_milliseconds(seconds: list[float]) -> Figure:

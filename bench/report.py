@@ -1,4 +1,4 @@
-"""What the benchmarks found, as lines for a terminal and as a page of Markdown with plots beside it."""
+"""Formats the results as lines for a terminal and as a Markdown page with plots."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from importlib.metadata import version
 from pathlib import Path
 
 import plot
-from figures import BUMP, FLAT, Curve, Found, Row
+from figures import BUMP, FLAT, Curve, Result, Row
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("click", "psutil", "pydantic", "fastapi", "uvicorn", "nicegui")
 
 
-def line_of(found: Found) -> str:
-    match found:
+def line_of(result: Result) -> str:
+    """One result as a line of text."""
+    match result:
         case Curve(title=title):
             return f"  (plot: {title})"
         case Row(error=error) if error:
-            return f"  {found.what}: NOT MEASURED: {error}"
+            return f"  {result.what}: NOT MEASURED: {error}"
         case Row(figure=None):
-            return f"  {found.what}"
-    beside = f", beside {found.beside} {found.other or ''}".rstrip() if found.beside else ""
-    ratio = f": {found.ratio:.2f} times" if found.ratio is not None else ""
-    return f"  {found.what}: {found.figure}{beside}{ratio}{_goal(found)}{_note(found)}"
+            return f"  {result.what}"
+    baseline = f", compared with {result.baseline} {result.baseline_figure or ''}".rstrip() if result.baseline else ""
+    ratio = f": {result.ratio:.2f} times" if result.ratio is not None else ""
+    return f"  {result.what}: {result.figure}{baseline}{ratio}{_goal(result)}{_note(result)}"
 
 
 def _goal(row: Row) -> str:
@@ -47,50 +48,50 @@ def _note(row: Row) -> str:
 
 
 def write(
-    page: Path, before: Sequence[str], found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float
+    page: Path, before: Sequence[str], results: Mapping[str, Sequence[Result]], *, quick: bool, seconds: float
 ) -> None:
-    """`before`: the facts as they were when the run began."""
+    """Write the page. `before` holds the facts about the machine at the start of the run."""
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(_page(page, before, found, quick=quick, seconds=seconds)) + "\n")
+    page.write_text("\n".join(_page(page, before, results, quick=quick, seconds=seconds)) + "\n")
 
 
-def summary(found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float) -> Iterator[str]:
-    """How many goals were met, and every one that was not."""
-    rows = [(name, row) for name, items in found.items() for row in items if isinstance(row, Row)]
+def summary(results: Mapping[str, Sequence[Result]], *, quick: bool, seconds: float) -> Iterator[str]:
+    """The numbers of met and missed goals, and each missed goal."""
+    rows = [(name, row) for name, items in results.items() for row in items if isinstance(row, Row)]
     missed = [(name, row) for name, row in rows if row.met is False]
     errors = sum(bool(row.error) for _, row in rows)
     met = sum(row.met is True for _, row in rows)
-    sizes = "A quick try with small sizes, which judges nothing" if quick else "All sizes"
+    sizes = "Small sizes (--quick), goals not judged" if quick else "All sizes"
     yield f"{sizes}, {seconds / 60:.1f} minutes: {met} goals met, {len(missed)} missed, {errors} not measured"
     yield from (f"Missed: {name.replace('_', ' ')}: {line_of(row).strip()}" for name, row in missed)
 
 
 def _page(
-    page: Path, before: Sequence[str], found: Mapping[str, Sequence[Found]], *, quick: bool, seconds: float
+    page: Path, before: Sequence[str], results: Mapping[str, Sequence[Result]], *, quick: bool, seconds: float
 ) -> Iterator[str]:
     yield "# Benchmarks\n"
-    yield "Every figure stands beside its alternative, measured in the same run on the same machine. A figure is the median; in"
-    yield "parentheses, the quartiles. Less is better everywhere.\n"
-    yield "Growth is judged twice, over sizes that took turns. A line is fitted to the cost at all sizes, by least squares over the"
-    yield f"logarithm of the size: it may rise by {FLAT - 1:.0%} at most from the smallest size to the largest. And no size may cost more"
-    yield f"than {BUMP:g} times what the middle one costs, which a line would hide.\n"
+    yield "Every figure is compared with a baseline from the same run on the same machine. Figures are medians, with quartiles in"
+    yield "parentheses. Lower is better everywhere.\n"
+    yield "Growth has two goals. Sizes take turns. A line is fitted to the cost at all sizes by least squares over the"
+    yield f"logarithm of the size: it may rise by at most {FLAT - 1:.0%} from the smallest size to the largest. No size may cost more"
+    yield f"than {BUMP:g} times the median size, which a line would hide.\n"
     yield from (f"- {fact}" for fact in before)
-    yield from (f"- {line}" for line in summary(found, quick=quick, seconds=seconds))
-    yield f"- Again: `make bench`, or `.venv/bin/python bench/run.py{' --quick' if quick else ''} --report FILE [NAME …]`\n"
-    for name, items in found.items():
+    yield from (f"- {line}" for line in summary(results, quick=quick, seconds=seconds))
+    yield f"- To repeat: `make bench`, or `.venv/bin/python bench/run.py{' --quick' if quick else ''} --report FILE [NAME …]`\n"
+    for name, items in results.items():
         yield from _section(page, name, items)
 
 
-def _section(page: Path, name: str, items: Sequence[Found]) -> Iterator[str]:
+def _section(page: Path, name: str, items: Sequence[Result]) -> Iterator[str]:
     yield f"## {name.replace('_', ' ')}\n"
     rows = [item for item in items if isinstance(item, Row) and (item.figure or item.error)]
-    words = [item.what for item in items if isinstance(item, Row) and not (item.figure or item.error)]
+    lines = [item.what for item in items if isinstance(item, Row) and not (item.figure or item.error)]
     if rows:
-        yield "| what | figure | beside | ratio | goal |\n| --- | --- | --- | --- | --- |"
+        yield "| measurement | figure | compared with | ratio | goal |\n| --- | --- | --- | --- | --- |"
         yield from map(_table_row, rows)
         yield ""
-    if words:
-        yield from ("```text", *words, "```\n")
+    if lines:
+        yield from ("```text", *lines, "```\n")
     for curve in (item for item in items if isinstance(item, Curve)):
         drawing = page.with_name(f"{page.stem}-{curve.name}.svg")
         drawing.write_text(plot.svg(curve))
@@ -98,11 +99,11 @@ def _section(page: Path, name: str, items: Sequence[Found]) -> Iterator[str]:
 
 
 def _table_row(row: Row) -> str:
-    beside = f"{row.beside}: {row.other}" if row.other else row.beside
+    baseline = f"{row.baseline}: {row.baseline_figure}" if row.baseline_figure else row.baseline
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
     goal = "" if row.met is None else f"{_most(row)}: {'met' if row.met else '**missed**'}"
     what = f"{row.what}<br>{row.note}" if row.note else row.what
-    cells = (what, f"**not measured**: {row.error}" if row.error else str(row.figure), beside, ratio, goal)
+    cells = (what, f"**not measured**: {row.error}" if row.error else str(row.figure), baseline, ratio, goal)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
@@ -115,23 +116,23 @@ def facts() -> Iterator[str]:
 
 
 def _commit() -> str:
-    known = _first_line("git", "-C", str(ROOT), "describe", "--always", "--dirty")
-    return f" at {known}" if known else ""
+    commit = _first_line("git", "-C", str(ROOT), "describe", "--always", "--dirty")
+    return f" at {commit}" if commit else ""
 
 
 def _first_line(*command: str) -> str:
     if shutil.which(command[0]) is None:
         return ""
-    told = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-    return told[0] if told else ""
+    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    return lines[0] if lines else ""
 
 
 def _processor() -> str:
     try:
-        found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+        model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
+        model = None
+    return model[1] if model else platform.processor() or platform.machine()
 
 
 def _memory() -> str:

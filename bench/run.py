@@ -1,9 +1,9 @@
-"""All benchmarks, one after the other: each beside its alternative in the same run, as ratios.
+"""Runs all benchmarks, each compared with a baseline from the same run.
 
-python bench/run.py [--quick] [--report FILE] [NAME …]     NAME is one of the files beside this one
+python bench/run.py [--quick] [--report FILE] [NAME …]     NAME is a file in this folder
 
-Each runs in a process of its own, for a bounded time. One that fails, or is not done in time, is a row that says so. The exit
-code is 1 if something was not measured or a goal was missed; what was missed is listed at the end.
+Each benchmark runs in a separate process with a time limit. A failure or timeout is reported as a row. The exit code is 1 if
+a benchmark failed or a goal was missed; missed goals are listed at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import report
-from figures import Found, Row, as_line, from_line, verdict
+from figures import Result, Row, as_line, from_line, verdict
 
 HERE = Path(__file__).parent
 BENCHES = {
@@ -38,48 +38,49 @@ BENCHES = {
     "cluster": 300,
     "store": 120,
 }
-"""By name: the most seconds that it may take."""
+"""The name of a benchmark → its time limit in seconds."""
 ALL_SECONDS = 18 * 60
-"""And all of them together, which is more than they need on a machine that does nothing else."""
+"""Time limit in seconds for all benchmarks; more than they need on an idle machine."""
 
 
 def main(arguments: list[str]) -> int:
     chosen = _chosen(arguments)
     if chosen.inside:
         return _inside(chosen.inside, quick=chosen.quick)
-    began, found = time.monotonic(), dict[str, list[Found]]()
+    began, results = time.monotonic(), dict[str, list[Result]]()
     facts = tuple(report.facts())
     print(*facts, sep="\n", flush=True)
     for name in chosen.names or BENCHES:
         print(f"\n== {name}", flush=True)
         left = ALL_SECONDS - (time.monotonic() - began)
-        found[name] = list(_told(_found_by(name, min(left, BENCHES[name]), quick=chosen.quick)))
+        results[name] = list(_printed(_results_of(name, min(left, BENCHES[name]), quick=chosen.quick)))
     took = time.monotonic() - began
     if chosen.report:
-        report.write(chosen.report, facts, found, quick=chosen.quick, seconds=took)
-    print("", *report.summary(found, quick=chosen.quick, seconds=took), sep="\n")
-    rows = (row for items in found.values() for row in items if isinstance(row, Row))
+        report.write(chosen.report, facts, results, quick=chosen.quick, seconds=took)
+    print("", *report.summary(results, quick=chosen.quick, seconds=took), sep="\n")
+    rows = (row for items in results.values() for row in items if isinstance(row, Row))
     return verdict(rows, judged=not chosen.quick)
 
 
 def _chosen(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*BENCHES, []], metavar="NAME", help=", ".join(BENCHES))
-    parser.add_argument("--quick", action="store_true", help="small sizes: a try, not a measurement")
-    parser.add_argument("--report", type=Path, help="also write a page of Markdown, with plots beside it")
+    parser.add_argument("--quick", action="store_true", help="small sizes, without judging goals")
+    parser.add_argument("--report", type=Path, help="also write a Markdown page with plots")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
-def _told(found: Iterator[Found]) -> Iterator[Found]:
-    for item in found:
+def _printed(results: Iterator[Result]) -> Iterator[Result]:
+    """Print each result and pass it on."""
+    for item in results:
         print(report.line_of(item), flush=True)
         yield item
 
 
-def _found_by(name: str, most: float, *, quick: bool) -> Iterator[Found]:
+def _results_of(name: str, most: float, *, quick: bool) -> Iterator[Result]:
     if most < 1:
-        yield Row(name, error="left out: the time for all benchmarks is over")
+        yield Row(name, error="skipped: the time limit for all benchmarks is reached")
         return
     began = time.monotonic()
     with tempfile.TemporaryFile() as errors:
@@ -99,14 +100,14 @@ def _found_by(name: str, most: float, *, quick: bool) -> Iterator[Found]:
 
 
 def _command(name: str, *, quick: bool) -> list[str]:
-    """A file that only prints is run as it is, and each line is a row."""
+    """The command for a benchmark. A file without `rows` is run directly, and each printed line is a row."""
     text = (HERE / f"{name}.py").read_text()
     if "\ndef rows(" in text:
         return [__file__, "--inside", name, *(["--quick"] if quick else [])]
     return [str(HERE / f"{name}.py"), *(["--quick"] if quick and '"--quick"' in text else [])]
 
 
-def _read(line: str) -> Iterator[Found]:
+def _read(line: str) -> Iterator[Result]:
     if line.startswith('{"kind": '):
         yield from_line(line)
     elif line.strip():
@@ -120,8 +121,8 @@ def _why(code: int, took: float, errors: str) -> str:
 
 
 def _inside(name: str, *, quick: bool) -> int:
-    for found in importlib.import_module(name).rows(quick=quick):
-        print(as_line(found), flush=True)
+    for result in importlib.import_module(name).rows(quick=quick):
+        print(as_line(result), flush=True)
     return 0
 
 

@@ -1,6 +1,6 @@
-"""A server with many loops: how soon a pause has its effect, and what a loop costs beside one on the command line.
+"""A server with many loops: how soon a pause takes effect, and the cost of a loop compared with the command line.
 
-As a program, with sizes of its own: .venv/bin/python bench/server.py [--loops 200] [--slots 8] [--pauses 200]
+As a program, with other sizes: .venv/bin/python bench/server.py [--loops 200] [--slots 8] [--pauses 200]
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def measured(loops: int, slots: int, paused: int) -> Iterator[Row]:
             delays = sorted(pauses(server, clients, endless, paused, slots))
         alone = figure([seconds_of(lambda: run(cli, instant)) * 1000 for _ in range(ON_THE_COMMAND_LINE)], "ms")
     yield Row(f"a loop, of {loops} in {slots} slots for {CLIENTS} clients", many, "`untildone run`", alone, goal=1.0)
-    beside, one = "a loop alone in the server", figure(alone_paused, "ms")
-    yield Row(f"a pause, to its effect, of {paused}", figure(delays, "ms"), beside, one)
+    baseline, one = "a loop alone in the server", figure(alone_paused, "ms")
+    yield Row(f"a pause until it takes effect, of {paused}", figure(delays, "ms"), baseline, one)
     slowest = figure([delays[max(0, int(len(delays) * 0.99) - 1)]], "ms")
-    yield Row("a pause, to its effect, 99 of 100 within", slowest, beside, one, limit=GOAL_MILLISECONDS)
+    yield Row("a pause until it takes effect, 99th percentile", slowest, baseline, one, limit=GOAL_MILLISECONDS)
 
 
 def drive(server: Server, clients: Clients, command: str, loops: int) -> None:
@@ -61,7 +61,7 @@ def run(cli: CommandLine, command: str) -> None:
 
 
 def pauses(server: Server, clients: Clients, command: str, loops: int, slots: int) -> list[float]:
-    """Paused now, all that are driven at once, while their agents work and all others wait for a slot."""
+    """Pause all driven loops at once, while their agents work and the others wait for a slot; return the delays."""
     waiting, delays = clients.at_once(create, [command] * loops), list[float]()
     while waiting:
         running = [loop_id for loop_id in waiting if server.show(loop_id)["turn"]][:slots]
@@ -71,14 +71,14 @@ def pauses(server: Server, clients: Clients, command: str, loops: int, slots: in
 
 
 def pause(client: httpx.Client, loop_id: str) -> float:
-    """Milliseconds from the call to the entry that says that the loop rests."""
-    asked = time.time()
+    """Milliseconds from the request to the journal entry of the pause."""
+    requested = time.time()
     client.post(f"/api/loops/{loop_id}/pause", json={"now": True}).raise_for_status()
     while True:
         shown = client.get(f"/api/loops/{loop_id}").json()
         if shown["status"] == "paused":
-            return (epoch(shown["updated_at"]) - asked) * 1000
-        # The journal tells the moment: to ask more often would only keep the server from its work.
+            return (epoch(shown["updated_at"]) - requested) * 1000
+        # The time comes from the journal, so polling more often would only load the server.
         time.sleep(ASK_EVERY)
 
 

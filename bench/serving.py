@@ -1,4 +1,4 @@
-"""A server under benchmark: its memory, and many calls by a few clients."""
+"""Helpers for server benchmarks: memory of the server, and many requests from a few clients."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ CLIENTS = 8
 
 
 class Memory(threading.Thread):
-    """The most that a process held, in megabytes, looked at now and then."""
+    """Samples the peak memory of a process, in megabytes."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self._process = psutil.Process(pid)
         self._over = threading.Event()
-        self.first = self.most = self._held()
+        self.first = self.most = self._resident()
 
-    def _held(self) -> float:
+    def _resident(self) -> float:
         return float(self._process.memory_info().rss) / 2**20
 
     def run(self) -> None:
         while not self._over.wait(0.1):
-            self.most = max(self.most, self._held())
+            self.most = max(self.most, self._resident())
 
     def end(self) -> float:
-        """How much more that was than at the beginning."""
+        """Stop sampling; return the growth since the start."""
         self._over.set()
         self.join()
-        return max(self.most, self._held()) - self.first
+        return max(self.most, self._resident()) - self.first
 
 
 class Clients:
-    """A few clients who do the same for many items. They are made beforehand: to make one costs more than a request."""
+    """A pool of HTTP clients, created beforehand because creating one costs more than a request."""
 
     def __init__(self, server: Server) -> None:
         self._idle: queue.SimpleQueue[httpx.Client] = queue.SimpleQueue()
@@ -68,7 +68,7 @@ def create(client: httpx.Client, command: str, *, start: bool = True) -> str:
 
 
 def completed(server: Server) -> int:
-    """How many loops have ended well."""
+    """The number of completed loops, from the metrics."""
     line = 'untildone_loops{status="completed"} '
-    told = server.client.get("/metrics").text
-    return next((int(each.removeprefix(line)) for each in told.splitlines() if each.startswith(line)), 0)
+    metrics = server.client.get("/metrics").text
+    return next((int(each.removeprefix(line)) for each in metrics.splitlines() if each.startswith(line)), 0)

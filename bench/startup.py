@@ -1,4 +1,4 @@
-"""How long a command takes that only asks or says something, beside Python itself."""
+"""The time of short commands, compared with starting Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rows(*, quick: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([PROGRAM, "run", "A job", "--dir", folder, *SCRIPTED], capture_output=True)
         plans = {"python": (sys.executable, "-c", "pass"), "click": (sys.executable, "-c", "import click")}
-        plans |= {" ".join(words): (str(PROGRAM), *words) for words in COMMANDS}
+        plans |= {" ".join(arguments): (str(PROGRAM), *arguments) for arguments in COMMANDS}
         took: dict[str, list[float]] = {name: [] for name in plans}
         for _ in range(times):
             for name, command in plans.items():

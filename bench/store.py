@@ -1,4 +1,4 @@
-"""Loops in Postgres beside loops in files: an append, a load after many entries, a long list, and a word that is heard."""
+"""The Postgres store compared with the file store: appends, loads, lists, and the delay of a message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from untildone.store import Journal, Store
 from untildone.store.files import FileStore
 from untildone.store.postgres import PostgresStore
 
-BESIDE = "files on the same disk"
+BASELINE = "files on the same disk"
 LOADS = 801
 
 
@@ -27,15 +27,15 @@ def rows(*, quick: bool) -> Iterator[Row]:
     appends, loops, rounds = (60, 200, (30, 100, 300)) if quick else (300, 1000, (30, 100, 300, 1000, 3000))
     with _stores() as (files, database, elsewhere):
         yield from _appends(files, database, appends)
-        yield _crowd(database, appends)
+        yield _concurrent_appends(database, appends)
         yield _list(files, database, loops)
         yield from _loads(files, database, rounds)
-        yield _hearing(database, elsewhere, 20 if quick else 100)
+        yield _message_delay(database, elsewhere, 20 if quick else 100)
 
 
 @contextmanager
 def _stores() -> Iterator[tuple[Store, Store, Store]]:
-    """Files, a database with everything on disk before it answers, and the same database from elsewhere."""
+    """A file store, a Postgres store with synchronous commits, and a second connection to the same database."""
     bin_folder = programs()
     if bin_folder is None:
         raise SystemExit("Postgres is not installed")
@@ -59,15 +59,15 @@ def _appends(files: Store, database: Store, times: int) -> Iterator[Row]:
             with store.lease(f"loop-append-{events}") as journal:
                 append = _appending(journal, events)
                 took[kind] = [seconds_of(append) * 1000 for _ in range(times)]
-        yield Row(what, figure(took["database"], "ms"), BESIDE, figure(took["files"], "ms"))
+        yield Row(what, figure(took["database"], "ms"), BASELINE, figure(took["files"], "ms"))
 
 
 def _appending(journal: Journal, events: int) -> Callable[[], object]:
     return lambda: journal.append(*iteration(1)[:events])
 
 
-def _crowd(database: Store, times: int) -> Row:
-    """Eight loops at once on one server."""
+def _concurrent_appends(database: Store, times: int) -> Row:
+    """Appends of eight loops at once to one database server."""
 
     def write(number: int) -> float:
         database.create(loop_created(f"loop-crowd-{number}"))
@@ -91,11 +91,11 @@ def _list(files: Store, database: Store, loops: int) -> Row:
             store.create(loop_created(f"loop-list-{number:05d}"))
         names = tuple(name for name in store.ids() if name.startswith("loop-list-"))
         took[kind] = [seconds_of(partial(_survey, store, names)) * 1000 for _ in range(5)]
-    return Row(f"a list of {loops:,} loops", figure(took["database"], "ms"), BESIDE, figure(took["files"], "ms"))
+    return Row(f"a list of {loops:,} loops", figure(took["database"], "ms"), BASELINE, figure(took["files"], "ms"))
 
 
 def _loads(files: Store, database: Store, sizes: Sequence[int]) -> Iterator[Row]:
-    """A load after a runner wrote its checkpoint, however long the journal is."""
+    """Loads with a current checkpoint, for journals of different lengths."""
     for kind, store in (("files", files), ("Postgres", database)):
         for size in sizes:
             store.create(loop_created(f"loop-{size}"))
@@ -109,8 +109,8 @@ def _loads(files: Store, database: Store, sizes: Sequence[int]) -> Iterator[Row]
         yield from growth(f"a load from {kind}, by rounds", sizes, list(zip(*costs.values(), strict=True)), "ms")
 
 
-def _hearing(database: Store, elsewhere: Store, times: int) -> Row:
-    """From a person's word in one process to the runner that looks fifty times a second in another."""
+def _message_delay(database: Store, elsewhere: Store, times: int) -> Row:
+    """The delay from a message in one process until the runner in another reads it."""
     database.create(loop_created("loop-heard"))
     delays: list[float] = []
     with database.lease("loop-heard") as runner, closing(elsewhere.open("loop-heard")) as control:
@@ -121,7 +121,7 @@ def _hearing(database: Store, elsewhere: Store, times: int) -> Row:
             while not runner.catch_up():
                 time.sleep(0.001)
             delays.append((time.perf_counter() - began) * 1000)
-    return Row("a word that is written and heard by the runner", figure(delays, "ms"))
+    return Row("a message until the runner has read it", figure(delays, "ms"))
 
 
 if __name__ == "__main__":

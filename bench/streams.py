@@ -1,4 +1,4 @@
-"""How fast an agent's output is read, kept and understood: beside `cat` into a file, and beside a bare loop over lines."""
+"""How fast an agent's output is read, stored and parsed, compared with `cat` and with a plain Python loop over lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
-from driving import Stage, program, staged, with_command
+from driving import StartedLoop, program, start_loop, with_command
 from figures import Row, figure, seconds_of, taking_turns
 
 MEGABYTE = 10**6
@@ -47,7 +47,7 @@ def _what(name: str) -> str:
 
 
 def _loop_name(loop: str) -> str:
-    return "a bare Python loop over lines" + (" with json.loads" if loop is PARSING_LOOP else "")
+    return "a plain Python loop over lines" + (" with json.loads" if loop is PARSING_LOOP else "")
 
 
 def _text_lines() -> Iterator[bytes]:
@@ -57,10 +57,10 @@ def _text_lines() -> Iterator[bytes]:
 
 
 def _claude_lines() -> Iterator[bytes]:
-    """What a working agent prints: words, calls of tools, and their results of a few kilobytes."""
+    """Typical agent output: texts, tool calls, and tool results of a few kilobytes."""
     while True:
         for number in range(50):
-            said = {"type": "text", "text": f"Now I look at part {number} of the program. " * 3}
+            text = {"type": "text", "text": f"Now I look at part {number} of the program. " * 3}
             call = {
                 "type": "tool_use",
                 "id": f"call{number}",
@@ -72,7 +72,7 @@ def _claude_lines() -> Iterator[bytes]:
                 "tool_use_id": f"call{number}",
                 "content": f"   1→import part{number}\n" * 150,
             }
-            for kind, content in (("assistant", said), ("assistant", call), ("user", result)):
+            for kind, content in (("assistant", text), ("assistant", call), ("user", result)):
                 message = {"id": f"m{number}", "role": kind, "content": [content]}
                 line = {"type": kind, "message": message, "session_id": "s", "uuid": f"u{number}"}
                 yield json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
@@ -96,7 +96,7 @@ def _prepared(place: Path, name: str, lines: Iterator[bytes], megabytes: int) ->
 
 
 Work = Callable[[], float]
-"""Does it once; the seconds that it took."""
+"""Runs once and returns the seconds it took."""
 
 
 def _ours(place: Path, name: str, recording: Path) -> Work:
@@ -104,18 +104,18 @@ def _ours(place: Path, name: str, recording: Path) -> Work:
     player = program(
         folder / ("claude" if name == "claude" else "play"), f"#!/bin/sh\ncat > /dev/null\ncat {recording}\necho $$\n"
     )
-    return lambda: _stage(place / f"work-{name}-{next(numbers)}", name, player).drive().programs[0]
+    return lambda: _start(place / f"work-{name}-{next(numbers)}", name, player).drive().programs[0]
 
 
-def _stage(workspace: Path, name: str, player: Path) -> Stage:
+def _start(workspace: Path, name: str, player: Path) -> StartedLoop:
     if name == "text":
         return with_command(workspace, player, 1)
     path = f"{player.parent}{os.pathsep}{os.environ['PATH']}"
-    return staged(workspace, {**os.environ, "PATH": path}, agent="claude", max_iterations=1)
+    return start_loop(workspace, {**os.environ, "PATH": path}, agent="claude", max_iterations=1)
 
 
 def _cat(recording: Path, place: Path) -> Work:
-    """Through a pipe, as agents print."""
+    """`cat` through a pipe, as agents print."""
     return lambda: _run(f"cat {recording} | cat > {place}/out")
 
 

@@ -1,4 +1,4 @@
-"""What `untildone wrap` adds to a program at a terminal: to much output, and to a key and its echo; beside none, and beside script(1)."""
+"""What `untildone wrap` adds to a program at a terminal, for bulk output and for a key echo; compared with no wrapper and script(1)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows(*, quick: bool) -> Iterator[Row]:
         what = f"{size // MEGABYTE} MB shown by cat"
         shown, bare, *others = _in_turn(place, SHOWS, times, lambda terminal: _output(terminal, size))
         yield Row(what, shown, "cat without wrap", bare, goal=2.0)
-        yield from (Row(what, shown, "script(1), which passes on and no more", other) for other in others)
+        yield from (Row(what, shown, "script(1), which only forwards the output", other) for other in others)
         echoed, bare = _in_turn(place, ECHOES, 1, lambda terminal: _echoes(terminal, keys))
         note = f"adds {echoed.middle - bare.middle:.3f} ms"
         yield Row("a key and its echo", echoed, "without wrap", bare, note=note)
@@ -44,19 +44,19 @@ def _coloured_line(number: int) -> bytes:
 
 
 def _in_turn(place: Path, lines: str, times: int, measure: object) -> list[Figure]:
-    """With wrap, without, and for much output in script(1), one after the other: whatever else the machine does meets all alike."""
+    """Measure with wrap, without it, and in script(1), in turn, so that other load affects all alike."""
     assert callable(measure)
     program = write_program(place / "bin", lines)
     environment = {**os.environ, "FILE": str(place / "file"), "PATH": f"{place / 'bin'}:{os.environ['PATH']}"}
     commands = [[sys.executable, "-m", "untildone", "wrap", "--dir", str(place)], [str(program)]]
     if lines == SHOWS and shutil.which("script") and sys.platform == "linux":
         commands.append(["script", "-qfc", str(program), "/dev/null"])
-    found: list[list[float]] = [[] for _ in commands]
+    times_of: list[list[float]] = [[] for _ in commands]
     for _ in range(times):
-        for command, measured in zip(commands, found, strict=True):
+        for command, measured in zip(commands, times_of, strict=True):
             with _terminal(command, place, environment) as terminal:
                 measured += measure(terminal)
-    return [figure(each, "ms") for each in found]
+    return [figure(each, "ms") for each in times_of]
 
 
 @contextmanager
@@ -66,9 +66,9 @@ def _terminal(command: Sequence[str], place: Path, environment: Mapping[str, str
         os.chdir(place)
         os.execvpe(command[0], list(command), {**environment, "PYTHONPATH": os.pathsep.join(sys.path)})
     try:
-        seen = b""
-        while READY not in seen:
-            seen += _read(leader)
+        output = b""
+        while READY not in output:
+            output += _read(leader)
         yield leader
     finally:
         os.close(leader)
@@ -78,7 +78,7 @@ def _terminal(command: Sequence[str], place: Path, environment: Mapping[str, str
 def _read(leader: int) -> bytes:
     ready, _, _ = select.select([leader], [], [], PATIENCE)
     if not ready:
-        sys.exit("Nothing is shown.")
+        sys.exit("The program printed nothing in time.")
     return os.read(leader, 1 << 16)
 
 

@@ -65,9 +65,17 @@ def check_sdist(sdist: Path) -> None:
 def install_and_import(wheel: Path, extras: tuple[str, ...], folder: Path) -> None:
     place = folder / ("-".join(extras) or "bare")
     call(sys.executable, "-m", "venv", place)
-    python, wanted = place / "bin" / "python", f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
+    python, requirement = place / "bin" / "python", f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
     call(
-        python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", ROOT / "constraints.txt", wanted
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "-c",
+        ROOT / "constraints.txt",
+        requirement,
     )
     imported = call(python, "-c", IMPORT_ALL, *packages_without(extras)).strip()
     version = call(place / "bin" / "untildone", "--version").strip()
@@ -82,17 +90,17 @@ def packages_without(extras: Iterable[str]) -> set[str]:
 
 
 def with_dependencies(names: set[str]) -> set[str]:
-    found, ahead = set[str](), list(names)
+    known, ahead = set[str](), list(names)
     while ahead:
         name = ahead.pop()
-        if name in found:
+        if name in known:
             continue
-        found.add(name)
+        known.add(name)
         try:
             ahead += [name_of(need) for need in importlib.metadata.requires(name) or () if "extra ==" not in need]
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return known
 
 
 def name_of(requirement: str) -> str:

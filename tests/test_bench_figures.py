@@ -88,10 +88,10 @@ def test_row_shows_the_cost_at_each_size() -> None:
         pytest.param({"goal": 2.0}, None, id="nothing measured"),
         pytest.param({"figure": 3.0}, None, id="no goal"),
         pytest.param({"figure": 3.0, "goal": 2.0}, False, id="the figure itself"),
-        pytest.param({"figure": 3.0, "other": 2.0, "goal": 2.0}, True, id="the ratio"),
-        pytest.param({"figure": 3.0, "other": 1.0, "goal": 2.0}, False, id="the ratio, missed"),
-        pytest.param({"figure": 3.0, "other": 1.0, "limit": 3.0}, True, id="the figure, beside another"),
-        pytest.param({"figure": 3.0, "other": 2.0, "goal": 2.0, "limit": 2.5}, False, id="one of two"),
+        pytest.param({"figure": 3.0, "baseline_figure": 2.0, "goal": 2.0}, True, id="the ratio"),
+        pytest.param({"figure": 3.0, "baseline_figure": 1.0, "goal": 2.0}, False, id="the ratio, missed"),
+        pytest.param({"figure": 3.0, "baseline_figure": 1.0, "limit": 3.0}, True, id="the figure, beside another"),
+        pytest.param({"figure": 3.0, "baseline_figure": 2.0, "goal": 2.0, "limit": 2.5}, False, id="one of two"),
     ],
 )
 def test_goal_is_of_the_ratio_and_limit_of_the_figure(row: dict[str, float], met: bool | None) -> None:
@@ -101,7 +101,7 @@ def test_goal_is_of_the_ratio_and_limit_of_the_figure(row: dict[str, float], met
 
 
 def measured(name: str, value: float) -> object:
-    return figures.figure([value], "ms") if name in ("figure", "other") else value
+    return figures.figure([value], "ms") if name in ("figure", "baseline_figure") else value
 
 
 def test_what_was_not_measured_is_a_failure_also_of_a_quick_try() -> None:

@@ -186,7 +186,7 @@ class Case:
         return [each.pid for each in started if each.kind == "agent" and mark in each.marks]
 
     def await_runner(self, patience: float = 12.0) -> int | None:
-        """Wait for a runner, resuming the loop if nobody drives it; return its pid, or None after `patience` seconds."""
+        """Wait for a runner, resuming the loop if no process drives it; return its pid, or None after `patience` seconds."""
         deadline = time.monotonic() + patience
         while (pid := self.runner()) is None and time.monotonic() < deadline and self.tend():
             time.sleep(0.03)
@@ -276,7 +276,7 @@ class Case:
         return self.start_runner("resume", self.loop_id, *detach, *flags)
 
     def tend(self) -> bool:
-        """Start or resume the loop if nobody drives it; return False once it has ended."""
+        """Start or resume the loop if no process drives it; return False once it has ended."""
         self.reap()
         with suppress(UntilDoneError):
             loop = self.load()

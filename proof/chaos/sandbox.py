@@ -49,7 +49,7 @@ class Sandbox:
         (workspace / "src").mkdir()
         for name in ("README.md", "src/main.py", "SUPERVISOR.md"):
             (workspace / name).write_text(f"This is {name}. It must not change.\n")
-        (self.folder / "beside.txt").write_text("This file is outside the workspace.\n")
+        (self.folder / "outside.txt").write_text("This file is outside the workspace.\n")
         return self._snapshot()
 
     def _make_repository(self) -> None:
@@ -60,7 +60,7 @@ class Sandbox:
 
     def _snapshot(self) -> dict[str, tuple[str, int]]:
         """Content and modification time of every file that loops and agents must not change."""
-        files = [self.folder / "beside.txt"]
+        files = [self.folder / "outside.txt"]
         for place, folders, names in os.walk(self.cli.workspace):
             folders[:] = [name for name in folders if not name.startswith(ALLOWED)]
             files += [Path(place, name) for name in names if not name.startswith(ALLOWED)]

@@ -77,10 +77,10 @@ def commands(package: Package, place: Path) -> list[list[str]]:
         pip = [str(place / "bin" / "python"), "-m", "pip", "install", *quiet]
         return [
             [sys.executable, "-m", "venv", str(place)],
-            [*pip, f"{package.name}=={package.version}", *package.beside],
+            [*pip, f"{package.name}=={package.version}", *package.extra_requirements],
         ]
     npm = ["npm", "install", "--prefix", str(place), "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
-    return [[*npm, f"{package.name}@{package.version}", *package.beside]]
+    return [[*npm, f"{package.name}@{package.version}", *package.extra_requirements]]
 
 
 def last_line(failure: Exception) -> str:

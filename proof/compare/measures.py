@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from proof.compare import trials
 from proof.compare.sandbox import CHECK
 from proof.compare.tool import Tool
-from proof.compare.trials import End, Signal
+from proof.compare.trials import End, EndMethod
 
 CAP = 10
 SMALL_CAP = 5
@@ -107,11 +107,14 @@ def false_ends(tool: Tool, plan: Plan) -> Cells:
 
 
 def orphans(tool: Tool, plan: Plan) -> Cells:
-    return {f"agent processes alive {trials.GRACE:.0f} s after {sent.value}": left(tool, plan, sent) for sent in Signal}
+    return {
+        f"agent processes alive {trials.GRACE:.0f} s after {method.value}": left(tool, plan, method)
+        for method in EndMethod
+    }
 
 
-def left(tool: Tool, plan: Plan, sent: Signal) -> str:
-    counts = [trials.orphans(tool, SMALL_CAP, sent) for _ in range(plan.orphan_runs)]
+def left(tool: Tool, plan: Plan, method: EndMethod) -> str:
+    counts = [trials.orphans(tool, SMALL_CAP, method) for _ in range(plan.orphan_runs)]
     return f"{span(counts)} of {FAMILY}"
 
 

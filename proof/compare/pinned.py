@@ -11,7 +11,7 @@ class Package:
     version: str
     registry: str
     """`pip` or `npm`: the client that installs it."""
-    beside: tuple[str, ...] = ()
+    extra_requirements: tuple[str, ...] = ()
     """Additional requirements that the package does not declare."""
 
     @property
@@ -21,5 +21,5 @@ class Package:
 
 RALPHIFY = Package("ralphify", "0.3.0", "pip")
 RALPH_LOOP = Package("ralph-loop", "0.6.0", "pip")
-RALPH_TUI = Package("ralph-tui", "0.11.0", "npm", beside=("bun@1.4.4",))
+RALPH_TUI = Package("ralph-tui", "0.11.0", "npm", extra_requirements=("bun@1.4.4",))
 PACKAGES = (RALPHIFY, RALPH_LOOP, RALPH_TUI)

@@ -61,7 +61,7 @@ def as_markdown(report: Report) -> str:
     head, *body = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in report.grid)
     absent = [f"- not compared: {line}" for line in report.not_compared]
     parts = [
-        ["# untildone beside other loop tools"],
+        ["# untildone compared with other loop tools"],
         [f"- {fact}" for fact in report.circumstances],
         [head, "| --- " * len(report.grid[0]) + "|", *body],
         absent,

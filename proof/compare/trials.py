@@ -90,7 +90,7 @@ def run(tool: Tool, cap: int, *, check: str | None = CHECK, **behaviour: str | i
         return Run(cap, code, len(sandbox.calls), sandbox.is_done, sandbox.printed)
 
 
-class Signal(Enum):
+class EndMethod(Enum):
     """How a tool is ended. TERM and KILL go to its process only; Ctrl-C goes to its process group, as from a terminal.
 
     Ctrl-C is repeated after a second, because some tools finish the agent's turn after the first one.
@@ -101,15 +101,15 @@ class Signal(Enum):
     KILL = "KILL"
 
 
-def send(process: subprocess.Popen[bytes], sent: Signal) -> None:
-    match sent:
-        case Signal.CTRL_C:
+def send(process: subprocess.Popen[bytes], method: EndMethod) -> None:
+    match method:
+        case EndMethod.CTRL_C:
             press_ctrl_c(process)
             if not until(lambda: process.poll() is not None, SECOND_CTRL_C):
                 press_ctrl_c(process)
-        case Signal.TERM:
+        case EndMethod.TERM:
             process.terminate()
-        case Signal.KILL:
+        case EndMethod.KILL:
             process.kill()
 
 
@@ -126,14 +126,14 @@ def children_started(family: Sequence[psutil.Process]) -> bool:
         return False
 
 
-def orphans(tool: Tool, cap: int, sent: Signal) -> int:
+def orphans(tool: Tool, cap: int, method: EndMethod) -> int:
     """How many of an agent and its two children still run GRACE seconds after the signal."""
     with new_sandbox(behaviour="forks") as sandbox:
         process = tool.run(sandbox, cap)
         until(lambda: children_started(sandbox.family) or process.poll() is not None, PATIENCE)
         sandbox.require_calls(tool.name)
         family = sandbox.family
-        send(process, sent)
+        send(process, method)
         time.sleep(GRACE)
         return sum(map(lives, family))
 

@@ -196,21 +196,21 @@ class StoreConformance:
     def test_catch_up_shows_each_entry_once(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as reader, closing(store.open("loop-1")) as writer:
-            seen: list[Entry] = []
+            read: list[Entry] = []
             for number in range(20):
                 writer.append(*(MessageSent(f"{number} {part}") for part in range(number % 3)))
-                seen += reader.catch_up()
-            assert [entry.seq for entry in seen] == list(range(2, 2 + len(seen)))
+                read += reader.catch_up()
+            assert [entry.seq for entry in read] == list(range(2, 2 + len(read)))
             assert reader.loop == writer.loop
 
     def test_entries_and_then_catch_up_show_each_entry_once(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as reader, closing(store.open("loop-1")) as writer:
             writer.append(MessageSent("before"))
-            seen = list(reader.entries())
+            read = list(reader.entries())
             writer.append(MessageSent("after"))
-            seen += reader.catch_up()
-            assert [entry.seq for entry in seen] == [1, 2, 3]
+            read += reader.catch_up()
+            assert [entry.seq for entry in read] == [1, 2, 3]
 
     def test_a_loaded_loop_is_the_fold_of_its_entries(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
@@ -232,17 +232,17 @@ class StoreConformance:
         with writers[0] as one, writers[1] as two, writers[2] as three, writers[3] as four:
             connections = [connection for _, connection in (one, two, three, four)]
             with store.lease("loop-1") as journal:
-                seen = [*journal.append(StartRequested())]
+                read = [*journal.append(StartRequested())]
                 assert [heard(connection) for connection in connections] == ["ready"] * WRITERS
                 for connection in connections:
                     connection.send("go")
-                seen += run_beside(journal, connections)
-                seen += read_messages(journal, WRITERS * APPENDS, seen)
+                read += append_concurrently(journal, connections)
+                read += read_messages(journal, WRITERS * APPENDS, read)
                 loop = journal.loop
-        assert [entry.seq for entry in seen] == list(range(3, loop.seq + 1))
-        said = [entry.event.text for entry in seen if isinstance(entry.event, MessageSent)]
+        assert [entry.seq for entry in read] == list(range(3, loop.seq + 1))
+        texts = [entry.event.text for entry in read if isinstance(entry.event, MessageSent)]
         for writer in range(WRITERS):
-            own = [text for text in said if text.startswith(f"{writer} ")]
+            own = [text for text in texts if text.startswith(f"{writer} ")]
             assert own == [f"{writer} {number}" for number in range(APPENDS)]
         assert store.load("loop-1") == loop
 
@@ -369,23 +369,23 @@ def look_until(finished: threading.Event, store: Store) -> None:
         store.is_driven("loop-1")
 
 
-def read_messages(journal: Journal, messages: int, seen: list[Entry]) -> list[Entry]:
+def read_messages(journal: Journal, messages: int, read: list[Entry]) -> list[Entry]:
     """Catch up until the runner has read this many messages; return the new entries."""
     fresh: list[Entry] = []
     deadline = time.monotonic() + PATIENCE
-    while sum(isinstance(entry.event, MessageSent) for entry in (*seen, *fresh)) < messages:
+    while sum(isinstance(entry.event, MessageSent) for entry in (*read, *fresh)) < messages:
         assert time.monotonic() < deadline, "some messages never arrive"
         fresh += journal.catch_up()
     return fresh
 
 
-def run_beside(journal: Journal, connections: list[Connection]) -> list[Entry]:
+def append_concurrently(journal: Journal, connections: list[Connection]) -> list[Entry]:
     """Append turns while other processes write; return all entries read and written until they are done."""
-    seen: list[Entry] = []
+    read: list[Entry] = []
     number = 0
     while connections:
         number += 1
-        seen += journal.catch_up()
-        seen += journal.append(*iteration(number))
+        read += journal.catch_up()
+        read += journal.append(*iteration(number))
         connections = [connection for connection in connections if not connection.poll() or not heard(connection)]
-    return [*seen, *journal.catch_up()]
+    return [*read, *journal.catch_up()]

@@ -52,10 +52,10 @@ class RecordsConformance:
         for name in ("loop-1", "loop-2", "loop-3"):
             store.create(loop_created(name, f"The task of {name}."))
         with store.lease("loop-2"):
-            found = list(store.survey(("loop-3", "loop-2", "gone", "loop-1")))
-        assert [each.loop_id for each in found] == ["loop-3", "loop-2", "loop-1"]
-        assert [each.driven for each in found] == [False, True, False]
-        assert next(each.loop and each.loop.description for each in found) == "The task of loop-3."
+            listed = list(store.survey(("loop-3", "loop-2", "gone", "loop-1")))
+        assert [each.loop_id for each in listed] == ["loop-3", "loop-2", "loop-1"]
+        assert [each.driven for each in listed] == [False, True, False]
+        assert next(each.loop and each.loop.description for each in listed) == "The task of loop-3."
         assert list(store.survey(())) == []
 
     def test_a_signature_changes_with_the_journal(self, factory: StoreFactory, store: Store) -> None:
@@ -96,16 +96,19 @@ class RecordsConformance:
         with closing(store.open("loop-1")) as journal:
             journal.append(StartRequested(), Rested(Outcome.CLAIMED))
         store.archive("loop-1", "{}", "# Done\n")
-        seen = store.signatures()
-        assert (seen.live, seen.ended) == ({"loop-2": store.signature("loop-2")}, {"loop-1": store.signature("loop-1")})
+        signatures = store.signatures()
+        assert (signatures.live, signatures.ended) == (
+            {"loop-2": store.signature("loop-2")},
+            {"loop-1": store.signature("loop-1")},
+        )
 
     def test_entries_after_a_position(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as journal:
             for number in range(700):
                 journal.append(MessageSent(f"message {number}"), sync=False)
-            found, place = all_after(store, "loop-1")
-            assert folded(iter(found)) == journal.loop
+            listed, place = all_after(store, "loop-1")
+            assert folded(iter(listed)) == journal.loop
             assert all_after(store, "loop-1", place) == ([], place)
             journal.append(MessageSent("one more"))
             more, _ = all_after(store, "loop-1", place)

@@ -37,8 +37,8 @@ _PINGS = (
 
 
 def program() -> str | None:
-    beside = Path(sys.executable).parent / "temporal"
-    return str(beside) if beside.exists() else shutil.which("temporal")
+    installed = Path(sys.executable).parent / "temporal"
+    return str(installed) if installed.exists() else shutil.which("temporal")
 
 
 class Temporal:

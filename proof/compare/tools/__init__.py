@@ -1,4 +1,4 @@
-"""The tools side by side, a file each."""
+"""The compared tools, one file each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ralph-loop: the agent signals DONE in a file, and is asked again until it has said so three times."""
+"""ralph-loop: the agent signals DONE in a file, and is asked again until it has done so three times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ralph-tui: works through the stories of a prd.json; without its terminal interface here, and once more in its sandbox."""
+"""ralph-tui: works through the stories of a prd.json. Run headless, and once more in its own sandbox."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def start(cap: int) -> list[str]:
 
 
 def write_story_and_sandbox(sandbox: Sandbox) -> None:
-    """The stand-in keeps its books outside the workspace: the sandbox must let it."""
+    """Allow the fake agent to write its log, which is outside the workspace."""
     write_story(sandbox)
     (sandbox.workspace / ".ralph-tui").mkdir()
     (sandbox.workspace / ".ralph-tui" / "config.toml").write_text(

@@ -1,4 +1,4 @@
-"""ralphify: a folder with a RALPH.md, run so many times."""
+"""ralphify: runs a folder with a RALPH.md for a number of iterations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROGRAM = str(programs(RALPHIFY) / "ralph")
 
 
 def write_job(sandbox: Sandbox) -> None:
-    """Its commands run before each iteration, and what they print becomes part of the prompt."""
+    """Write RALPH.md. Its commands run before each iteration, and their output goes into the prompt."""
     commands = f"commands:\n  - name: check\n    run: {sandbox.check}\n" if sandbox.check else ""
     shown = "\nThe check says: {{ commands.check }}\n" if sandbox.check else ""
     job = sandbox.workspace / "job"
