@@ -71,9 +71,9 @@ def test_an_answer_has_the_final_text_and_what_this_run_used(
         ("error-garbage", FailureKind.MALFORMED, "malformed"),
         ("unknown-session", FailureKind.UNAVAILABLE, "No conversation found"),
         ("prompt-blocked", FailureKind.REFUSED, "NOT THIS PROMPT"),
-        ("killed", FailureKind.CRASHED, "told no result"),
-        ("sigint", FailureKind.CRASHED, "told no result"),
-        ("sigterm", FailureKind.CRASHED, "told no result"),
+        ("killed", FailureKind.CRASHED, "printed no result"),
+        ("sigint", FailureKind.CRASHED, "printed no result"),
+        ("sigterm", FailureKind.CRASHED, "printed no result"),
     ],
 )
 def test_a_failed_run_is_a_failure_and_its_words_are_no_answer(

@@ -23,7 +23,7 @@ own_names = _REGISTRY.own_names
 
 
 def hook_of(name: str) -> HookSide:
-    """How the agent calls its stop hook. UsageError: it has none."""
+    """How the agent calls its stop hook. Raises UsageError if it has none."""
     hook = find(name).hook
     if hook is None:
         raise UsageError(

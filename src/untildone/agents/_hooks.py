@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 
 class CommonHook:
+    """A `HookSide` in the form that most agents share."""
+
     events: Mapping[str, str] = {"Stop": STOP, "UserPromptSubmit": PROMPT}
     session_variables: tuple[str, ...] = ()
     session_variable = ""
@@ -51,12 +53,12 @@ class CommonHook:
         return {"hookSpecificOutput": {"hookEventName": self.prompt_event, "additionalContext": text}}
 
     def agent_line(self, line: bytes) -> AgentText | Boundary | None:
-        """Nothing: the event itself carries the agent's last message."""
+        """None: the event itself contains the agent's last message."""
         return None
 
 
 def text_of(fields: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that is a string without NUL; empty if none is."""
+    """The first of the named fields that is a string without NUL; empty if none is."""
     values = (fields.get(name) for name in names)
     return next((value for value in values if isinstance(value, str) and "\0" not in value), "")
 

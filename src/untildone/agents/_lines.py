@@ -1,4 +1,4 @@
-"""What the readers share: a line becomes an object, a field a safe value, an end without an answer a failure."""
+"""What the readers share: lines become objects, fields become typed values, an end without an answer becomes a failure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from untildone.core.limits import MOST
 from untildone.core.model import EMPTY, Failure, FailureKind, SessionUse
 
 LONGEST_ARGUMENT = 100_000
+"""Bytes. Linux refuses a single argument of 128 KiB and more."""
 LONGEST_CLOSING = 256 * 1024
-"""Linux refuses a single argument of 128 KiB and more."""
+"""How many characters of the closing text are kept: the last ones."""
 _WIDTH = 160
 _GLANCE = 500
 _MOST_STRAY_LINES = 3
@@ -44,7 +45,7 @@ Object = Mapping[str, Any]
 
 
 def field(source: Object, name: str, *below: str) -> Any:
-    """What lies at a path of an object; None where any step is missing."""
+    """The value at a path of an object; None if a step is missing."""
     value: Any = source.get(name)
     for step in below:
         if not isinstance(value, dict):
@@ -90,7 +91,7 @@ def objects_field(source: Object, name: str, *below: str) -> Sequence[Object]:
 
 
 def spent_field(source: Object, name: str, *below: str) -> float | None:
-    """An amount of dollars or tokens; None for one that nobody can have spent: below nothing, or beyond all bounds."""
+    """An amount of dollars or tokens; None for an impossible amount: below 0 or above MOST."""
     value = number_field(source, name, *below)
     return value if value is not None and 0 <= value <= MOST else None
 
@@ -105,77 +106,77 @@ def token_sum(source: Object, *names: str) -> int:
 
 
 def first_line(text: str) -> str:
-    """One line to show: the first that is not blank, shortened."""
-    # Of what a tool brought back, which may be megabytes, the beginning nearly always tells.
+    """The first line that is not blank, shortened for display."""
+    # The result of a tool may be megabytes long, and its beginning nearly always has such a line.
     line = next(_lines_of(text[:_GLANCE], whole=len(text) <= _GLANCE), None) or next(_lines_of(text, whole=True), "")
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
 def _lines_of(text: str, *, whole: bool) -> Iterator[str]:
-    """The lines that are not blank; if this is not the whole text, without the last one, which may be cut."""
+    """The lines that are not blank. If this is not the whole text, the last line is left out, because it may be cut."""
     lines = plain(text).splitlines()
     return (line.strip() for line in (lines if whole else lines[:-1]) if line.strip())
 
 
 def tool_summary(arguments: Object) -> str:
-    """What a tool is used on, in one line: the command, the file, the pattern."""
+    """The main argument of a tool call, in one line: the command, the file, the pattern."""
     named = (text_field(arguments, name) for name in _SUMMARY_FIELDS)
     other = (_clean(value) for value in arguments.values() if isinstance(value, str))
-    return first_line(next((told for told in chain(named, other) if told.strip()), ""))
+    return first_line(next((text for text in chain(named, other) if text.strip()), ""))
 
 
 def argument(text: str) -> str:
-    """A text that the operating system takes on a command line."""
+    """The text in a form that is valid as a command-line argument."""
     return _clean(text.replace("\0", ""))
 
 
 def with_system_prompt(prompt: str, system_prompt: str | None) -> str:
-    """The prompt for a program that takes no system prompt: the rules first, clearly apart from the task."""
+    """The prompt for a program that takes no system prompt: the system prompt first, in tags, then the prompt."""
     if not system_prompt:
         return prompt
     return f"<instructions>\n{system_prompt.strip()}\n</instructions>\n\n{prompt}"
 
 
 def session_to_use(request: Request) -> tuple[SessionUse, str]:
-    """What to do with which session: nothing can be resumed or forked that has no id."""
+    """The use of a session and its id; NEW if the session to resume or fork has no id."""
     if request.session is SessionUse.NEW or not request.session_id:
         return SessionUse.NEW, request.fresh_id
     return request.session, request.session_id
 
 
 def resumable_session(request: Request, program: str) -> tuple[SessionUse, str]:
-    """The same for a program that cannot fork: to resume instead would change the original."""
+    """`session_to_use` for a program that cannot fork. Raises UsageError for a fork: resuming instead would change the original."""
     if request.session is SessionUse.FORK:
         raise UsageError(f"{program} cannot fork a session.", "use an agent that can (untildone agents)")
     return session_to_use(request)
 
 
 class ObjectLines:
-    """Turns lines into objects. Stray text gives a Notice, a few times; then it is only counted."""
+    """Parses lines as JSON objects. The first few lines that are none give a Notice; further ones are only counted."""
 
     def __init__(self, program: str) -> None:
         self._program = program
         self.stray = 0
 
     def read(self, line: bytes) -> Object | Notice | None:
-        """The line's object, or a Notice about what else it is, or nothing worth a word."""
-        told = line.decode("utf-8", "replace").strip().lstrip("\ufeff\x00")
-        if not told:
+        """The object of a line; a Notice for a line that is no object; None for a line to ignore."""
+        text = line.decode("utf-8", "replace").strip().lstrip("\ufeff\x00")
+        if not text:
             return None
-        value = _parsed(told)
-        return value if isinstance(value, dict) else self._stray(told)
+        value = _parsed(text)
+        return value if isinstance(value, dict) else self._stray(text)
 
-    def _stray(self, told: str) -> Notice | None:
+    def _stray(self, text: str) -> Notice | None:
         self.stray += 1
         if self.stray > _MOST_STRAY_LINES:
             return None
-        what = "a broken line" if told.startswith("{") else "a line that is no event"
+        what = "a broken line" if text.startswith("{") else "a line that is no event"
         more = "; further ones are not shown" if self.stray == _MOST_STRAY_LINES else ""
-        return Notice(f"{self._program} printed {what}{more}: {first_line(told)}")
+        return Notice(f"{self._program} printed {what}{more}: {first_line(text)}")
 
 
 def ended_without_answer(program: str, exit_code: int, stderr_tail: str, now: float, *, stray: int = 0) -> Failure:
-    """The program is gone and told no result: what its exit code and its last words mean."""
+    """The failure of a program that ended without a result, from its exit code and the end of its standard error."""
     failure = classify(_last_words(stderr_tail), status=None, now=now)
     kind = failure.kind
     if exit_code in (126, 127):
@@ -187,27 +188,27 @@ def ended_without_answer(program: str, exit_code: int, stderr_tail: str, now: fl
 
 
 def _last_words(stderr_tail: str) -> str:
-    """From the last line that names an error, else the last few lines: warnings come first, and are many."""
+    """The text from the last line that names an error, else the last few lines. Earlier lines are mostly warnings."""
     lines = [line for line in stderr_tail.splitlines() if line.strip() and not _STACK_LINE.match(line)]
     named = [place for place, line in enumerate(lines) if _ERROR_LINE.search(line)]
     return "\n".join(lines[named[-1] :] if named else lines[-_LAST_LINES:])
 
 
-def _end_sentence(program: str, exit_code: int, told: str) -> str:
+def _end_sentence(program: str, exit_code: int, message: str) -> str:
     signal = -exit_code if exit_code < 0 else exit_code - _SIGNALLED
     how = f"was ended by signal {signal}" if signal in _ENDING_SIGNALS else f"ended with exit code {exit_code}"
-    return f"{program} {how}" + (f": {told}" if told else " and told no result")
+    return f"{program} {how}" + (f": {message}" if message else " and printed no result")
 
 
-def _parsed(told: str) -> Any:
+def _parsed(text: str) -> Any:
     try:
-        return json.loads(told)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
 def _clean(text: str) -> str:
-    """Without lone surrogates, which JSON can carry and no file can."""
+    """The text without lone surrogates, which JSON can contain and UTF-8 cannot."""
     if text.isascii():
         return text
     try:
@@ -218,7 +219,7 @@ def _clean(text: str) -> str:
 
 
 class ClosingText:
-    """What the agent said since it last did something: the end of it, however much it says."""
+    """The text that the agent wrote since its last tool call; of a long text, its end."""
 
     def __init__(self) -> None:
         self._parts: deque[str] = deque()

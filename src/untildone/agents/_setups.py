@@ -1,4 +1,4 @@
-"""What the agents' hook setups share."""
+"""Defaults and helpers that the hook setups of agents share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ SETTINGS_FILE = "settings.json"
 
 
 class CommonSetup:
+    """Defaults of a `HookSetup`."""
+
     settings: tuple[Setting, ...] = ()
     hint = ""
 

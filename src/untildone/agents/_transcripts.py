@@ -1,4 +1,4 @@
-"""What the readers of transcripts share."""
+"""Defaults and helpers that the readers of transcripts share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from untildone.core.transcript import Origin
 
 
 class CompleteTranscript:
-    """A transcript that holds the whole session."""
+    """A transcript that contains the whole session, also after a fork."""
 
     def origin(self, path: str, first_line: bytes) -> Origin | None:
         return None

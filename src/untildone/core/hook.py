@@ -46,7 +46,7 @@ class HookEvent:
     transcript: str = ""
     """The path of the agent's own record of the session."""
     transcript_marker: str = ""
-    """The text by which this stop is found in the transcript, if the agent writes that later than it calls the hook."""
+    """The text that marks this stop in the transcript, for an agent that calls the hook before it writes the transcript."""
     prompt: str = ""
 
 

@@ -1,4 +1,4 @@
-"""The part of a prompt that tells the agent which gates failed, and why."""
+"""The part of a prompt that says which gates failed, and why."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _section(result: GateResult, gate: Gate | None) -> str:
 
 
 def _fence_around(output: str) -> str:
-    """Longer than any run of backticks in the output, up to `LONGEST_FENCE`."""
+    """A fence that is longer than any run of backticks in the output, up to `LONGEST_FENCE`."""
     longest = max((len(run) for run in re.findall("`+", output)), default=0)
     return "`" * min(max(3, longest + 1), LONGEST_FENCE)
 

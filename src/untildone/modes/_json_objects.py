@@ -1,4 +1,4 @@
-"""Finding the JSON objects in what an agent wrote, whatever stands around them."""
+"""Finds the JSON objects in a text of an agent."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import re
 from typing import Any
 
 MOST_TRIED = 2_000
-"""Beginnings that are looked at, the last ones: each that leads nowhere costs as much as the text before it is long."""
+"""How many possible starts of an object are tried: the last ones. Each failed try takes time linear in the text before it."""
 _BEGINNING = re.compile(r"\{\s{0,200}[\"}]")
 
 
 def objects(text: str) -> list[dict[str, Any]]:
     """The JSON objects of a text, the last one first; an object inside another one does not count on its own."""
     decoder, end, spelt = json.JSONDecoder(), 0, "\\u" in text
-    found: list[dict[str, Any]] = []
+    parsed: list[dict[str, Any]] = []
     for at in [beginning.start() for beginning in _BEGINNING.finditer(text)][-MOST_TRIED:]:
         if at < end:
             continue
         try:
             value, end = decoder.raw_decode(text, at)
-            found.append(_sound(value) if spelt else value)
+            parsed.append(_sound(value) if spelt else value)
         except (ValueError, RecursionError):
             continue
-    return found[::-1]
+    return parsed[::-1]
 
 
 def _sound(value: Any) -> Any:
-    """JSON can spell characters that no file can hold."""
+    """The value without lone surrogates, which JSON can contain and UTF-8 cannot."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()

@@ -9,7 +9,7 @@ from untildone.core.agent_io import Invocation, Request
 from untildone.core.model import Permissions, SessionUse
 
 _WORK_TOOLS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch,Task,Skill"
-"""Named one by one: to bypass every permission is refused to root, and would overrule what a person's settings deny."""
+"""Listed one by one: claude refuses to bypass all permissions for root, and that would override what the person's settings deny."""
 _PERMISSIONS = {
     Permissions.WORK: ("--permission-mode=acceptEdits", f"--allowedTools={_WORK_TOOLS}"),
     Permissions.EDIT: ("--permission-mode=acceptEdits",),
@@ -55,12 +55,12 @@ def _system_and_prompt(request: Request) -> tuple[str | None, str]:
 
 
 def _disarmed(prompt: str) -> str:
-    """A prompt that begins with a slash would be run as a command of the program's own."""
+    """The prompt, with a newline before a leading slash: the program would take it as one of its own commands."""
     return f"\n{prompt}" if prompt.startswith("/") else prompt
 
 
 def _system_prompt_flags(system_prompt: str | None, session: SessionUse) -> tuple[str, ...]:
-    """A session keeps its first system prompt, unless it is told not to."""
+    """The flags for a system prompt. A session keeps its first one, unless the snapshot is off."""
     if not system_prompt:
         return ()
     unfrozen = ("--system-prompt-snapshot=off",) if session is not SessionUse.NEW else ()

@@ -30,9 +30,7 @@ class ClaudeSetup(CommonSetup):
     def inject(self, run: Run) -> Injected:
         refused = next((word for word in run.arguments if word in _WITHOUT_HOOKS), None)
         if refused is not None:
-            raise UsageError(
-                f"With {refused}, claude runs no hook, so nobody is asked before it stops.", "leave it out"
-            )
+            raise UsageError(f"With {refused}, claude runs no hook, so its stops cannot be checked.", "leave it out")
         own, rest = _settings_among(run.arguments)
         settings: dict[str, Any] = {}
         for value in own:

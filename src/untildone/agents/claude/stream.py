@@ -1,4 +1,4 @@
-"""Reads what `claude -p --output-format=stream-json` prints."""
+"""Reads the output of `claude -p --output-format=stream-json`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from untildone.core.model import Answer, Failure, FailureKind, Usage
 from untildone.core.reset_times import believable
 
 _CUT_SHORT = frozenset({"error_max_turns", "error_max_budget_usd"})
-"""The run reached a bound that was set for it: an answer that ends early, not a failure."""
+"""The run reached a limit that was set for it: its answer ends early, but it is no failure."""
 _BLOCKED_PROMPT = "UserPromptSubmit operation blocked by hook:"
-"""A hook of the person's did not let the prompt through: what follows quotes the prompt, and is no answer."""
+"""A hook of the person blocked the prompt. The text after this quotes the prompt and is no answer."""
 _BY_ERROR = {
     "authentication_failed": FailureKind.AUTH,
     "billing_error": FailureKind.LIMIT,
@@ -64,50 +64,50 @@ class ClaudeReader:
             return ()
         return (read,) if isinstance(read, Notice) else tuple(self._take(read))
 
-    def _take(self, told: Object) -> Iterator[AgentEvent]:
-        match text_field(told, "type"):
+    def _take(self, fields: Object) -> Iterator[AgentEvent]:
+        match text_field(fields, "type"):
             case "system":
-                yield from self._take_system(told)
+                yield from self._take_system(fields)
             case "assistant":
-                yield from self._take_assistant(told)
+                yield from self._take_assistant(fields)
             case "user":
-                yield from self._take_tool_results(told)
+                yield from self._take_tool_results(fields)
             case "rate_limit_event":
-                yield from self._take_rate_limit(object_field(told, "rate_limit_info"))
+                yield from self._take_rate_limit(object_field(fields, "rate_limit_info"))
             case "result":
-                yield from self._take_result(told)
+                yield from self._take_result(fields)
 
-    def _take_system(self, told: Object) -> Iterator[AgentEvent]:
-        match text_field(told, "subtype"):
+    def _take_system(self, fields: Object) -> Iterator[AgentEvent]:
+        match text_field(fields, "subtype"):
             case "init":
-                self._model = text_field(told, "model") or None
-                self._version = text_field(told, "claude_code_version") or None
-                yield from self._known_session(told)
+                self._model = text_field(fields, "model") or None
+                self._version = text_field(fields, "claude_code_version") or None
+                yield from self._known_session(fields)
             case "api_retry":
-                self._trouble = _retry_sentence(told)
+                self._trouble = _retry_sentence(fields)
                 yield Notice(self._trouble)
             case "permission_denied":
-                why = first_line(text_field(told, "message"))
-                yield Notice(f"{text_field(told, 'tool_name')} was not permitted: {why}")
+                why = first_line(text_field(fields, "message"))
+                yield Notice(f"{text_field(fields, 'tool_name')} was not permitted: {why}")
             case "model_fallback" | "informational":
-                yield Notice(first_line(text_field(told, "content")))
+                yield Notice(first_line(text_field(fields, "content")))
             case "compact_boundary":
                 yield Notice("claude compacted its conversation")
 
-    def _known_session(self, told: Object) -> Iterator[AgentEvent]:
-        session = text_field(told, "session_id")
+    def _known_session(self, fields: Object) -> Iterator[AgentEvent]:
+        session = text_field(fields, "session_id")
         if session and session != self._session:
             self._session = session
             yield SessionKnown(session)
 
-    def _take_assistant(self, told: Object) -> Iterator[AgentEvent]:
+    def _take_assistant(self, fields: Object) -> Iterator[AgentEvent]:
         self._trouble = ""
-        self._count_tokens(object_field(told, "message"))
-        if field(told, "is_api_error_message") is True or text_field(told, "error"):
-            self._error = text_field(told, "error")
+        self._count_tokens(object_field(fields, "message"))
+        if field(fields, "is_api_error_message") is True or text_field(fields, "error"):
+            self._error = text_field(fields, "error")
             return
-        by_subagent = bool(field(told, "parent_tool_use_id"))
-        for block in objects_field(told, "message", "content"):
+        by_subagent = bool(field(fields, "parent_tool_use_id"))
+        for block in objects_field(fields, "message", "content"):
             yield from self._take_block(block, by_subagent=by_subagent)
 
     def _take_block(self, block: Object, *, by_subagent: bool) -> Iterator[AgentEvent]:
@@ -123,8 +123,8 @@ class ClaudeReader:
                 self._tools[text_field(block, "id")] = tool
                 yield ToolStarted(tool, tool_summary(object_field(block, "input")))
 
-    def _take_tool_results(self, told: Object) -> Iterator[AgentEvent]:
-        for block in objects_field(told, "message", "content"):
+    def _take_tool_results(self, fields: Object) -> Iterator[AgentEvent]:
+        for block in objects_field(fields, "message", "content"):
             if text_field(block, "type") == "tool_result":
                 tool = self._tools.pop(text_field(block, "tool_use_id"), "")
                 yield ToolEnded(tool, field(block, "is_error") is not True, first_line(_result_text(block)))
@@ -137,16 +137,16 @@ class ClaudeReader:
             self._limit_resets_at = number_field(info, "resetsAt")
         yield Notice(f"usage limit of claude: {status.replace('_', ' ')} ({text_field(info, 'rateLimitType')})")
 
-    def _take_result(self, told: Object) -> Iterator[AgentEvent]:
-        if field(told, "is_error") is not True:
-            yield from self._known_session(told)
-        self._result = told
-        self._usage = _usage(told, self._usage)
-        if text_field(told, "subtype") in _CUT_SHORT:
-            yield Notice(first_line(_errors(told)))
+    def _take_result(self, fields: Object) -> Iterator[AgentEvent]:
+        if field(fields, "is_error") is not True:
+            yield from self._known_session(fields)
+        self._result = fields
+        self._usage = _usage(fields, self._usage)
+        if text_field(fields, "subtype") in _CUT_SHORT:
+            yield Notice(first_line(_errors(fields)))
 
     def _count_tokens(self, message: Object) -> None:
-        """Each block of a message repeats the message's usage: counted once, for a run that is cut before its result."""
+        """Counts the tokens of a message, for a run that ends before its result. Each block of a message repeats its usage."""
         known, counted = self._message
         tokens = token_sum(object_field(message, "usage"), *_RUN_TOKENS)
         self._tokens += tokens - counted if text_field(message, "id") == known else tokens
@@ -180,7 +180,7 @@ class ClaudeReader:
         )
 
     def _failure(self, result: Object, stderr_tail: str, now: float) -> Failure | None:
-        """A failed call is told as `success` with `is_error`: only the second counts."""
+        """The failure in a result. A failed call has the subtype `success` and `is_error`: only the latter counts."""
         if text_field(result, "subtype") in _CUT_SHORT:
             return None
         text = text_field(result, "result")
@@ -188,8 +188,8 @@ class ClaudeReader:
             return Failure(FailureKind.REFUSED, first_line(text.removeprefix(_BLOCKED_PROMPT)) or _BLOCKED_PROMPT)
         if field(result, "is_error") is not True:
             return self._with_reset(limit_in_answer(text, now), now)
-        told = text or _errors(result) or stderr_tail
-        failure = classify(told, status=status_field(result, "api_error_status"), now=now)
+        message = text or _errors(result) or stderr_tail
+        failure = classify(message, status=status_field(result, "api_error_status"), now=now)
         return self._with_reset(self._refined(failure, result), now)
 
     def _refined(self, failure: Failure, result: Object) -> Failure:
@@ -208,7 +208,7 @@ class ClaudeReader:
 
 
 def _usage(result: Object, before: Usage) -> Usage:
-    """What this run used. Newer versions add up a whole session and tell the run apart; it may have several results."""
+    """The usage of this run. Newer versions report totals of the session and the run's part apart. A run may have several results."""
     since = field(result, "model_usage_since_last_result")
     if not isinstance(since, dict):
         cost = spent_field(result, "total_cost_usd")
@@ -228,11 +228,11 @@ def _denial(denied: Object) -> str:
     return f"{text_field(denied, 'tool_name')}: {summary}" if summary else text_field(denied, "tool_name")
 
 
-def _retry_sentence(told: Object) -> str:
-    seconds = (number_field(told, "retry_delay_ms") or 0) / 1000
-    attempt, most = status_field(told, "attempt"), status_field(told, "max_retries")
-    status = status_field(told, "error_status")
-    why = f"error {status} {text_field(told, 'error').replace('_', ' ')}" if status else "connection error"
+def _retry_sentence(fields: Object) -> str:
+    seconds = (number_field(fields, "retry_delay_ms") or 0) / 1000
+    attempt, most = status_field(fields, "attempt"), status_field(fields, "max_retries")
+    status = status_field(fields, "error_status")
+    why = f"error {status} {text_field(fields, 'error').replace('_', ' ')}" if status else "connection error"
     return f"claude tries its request again in {seconds:.0f} s ({attempt} of {most}): {why}"
 
 

@@ -12,7 +12,7 @@ from untildone.core.transcript import PersonText
 
 _TOOL_RESULT = b'"toolUseResult":'
 _NOT_TYPED = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "toolUseResult")
-"""Marks of a line that a hook or a command wrote, that a subagent got, or that a summary repeats."""
+"""Fields of a line that the person did not type: from a hook, a command, a subagent or a summary."""
 _WRITTEN_BY_PROGRAM = re.compile(
     r"<(?:local-command|command-|bash-|system-reminder|task-notification|user-prompt-submit-hook)"
     r"|\[Request interrupted by user|Stop hook feedback:|Caveat: The messages below were generated"

@@ -22,7 +22,7 @@ _SANDBOX = {
     Permissions.READ: "read-only",
 }
 _BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
-"""Without these it fetches plugins at each start, waits without end for a network that is gone, and ends late."""
+"""Without these flags, codex fetches plugins at each start, retries for ever without a network, and exits late."""
 
 
 def invocation(request: Request) -> Invocation:
@@ -48,15 +48,15 @@ def invocation(request: Request) -> Invocation:
 
 
 def _system_and_prompt(request: Request) -> tuple[str | None, str]:
-    """A session that exists takes no new instructions, and an argument has its bounds: then the prompt carries them."""
-    told = request.system_prompt
+    """System prompt and prompt. The prompt contains both for an existing session, and if the system prompt is too long."""
+    rules = request.system_prompt
     if (
-        told
+        rules
         and request.session is SessionUse.NEW
-        and len(_toml_text(told).encode("utf-8", "replace")) <= LONGEST_ARGUMENT
+        and len(_toml_text(rules).encode("utf-8", "replace")) <= LONGEST_ARGUMENT
     ):
-        return told, request.prompt
-    return None, with_system_prompt(request.prompt, told)
+        return rules, request.prompt
+    return None, with_system_prompt(request.prompt, rules)
 
 
 def _toml_text(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Codex's hooks: `Stop` and `UserPromptSubmit`, as Claude Code has them."""
+"""Codex's hooks: `Stop` and `UserPromptSubmit`, the same as those of Claude Code."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from untildone.core.hook_setup import RUN_VARIABLE, Injected, Location, Run
 
 
 class CodexSetup(CommonSetup):
-    hint = "Codex asks once whether it may run new hooks; without a terminal, it must be told so."
+    hint = "Codex asks once whether it may run new hooks; without a terminal, it needs --dangerously-bypass-hook-trust."
 
     def location(self, folder: Path, home: Path, environment: Mapping[str, str], *, for_person: bool) -> Location:
         return Location(Path(environment.get("CODEX_HOME") or home / ".codex") / "hooks.json")
 
     def inject(self, run: Run) -> Injected:
-        """The command names the run's folder by a variable: Codex asks again whether it may run a command that changed."""
+        """Passes the run's folder in a variable: Codex asks the person again about every hook command that has changed."""
         hooks = run.hooks(f"${RUN_VARIABLE}")
         flags = [word for event, entries in hooks.items() for word in ("-c", f"hooks.{event}={_toml(entries)}")]
         return Injected((*flags, *run.arguments), {RUN_VARIABLE: str(run.folder)})

@@ -46,21 +46,21 @@ class CodexReader:
             return ()
         return (read,) if isinstance(read, Notice) else tuple(self._take(read))
 
-    def _take(self, told: Object) -> Iterator[AgentEvent]:
-        match text_field(told, "type"):
+    def _take(self, fields: Object) -> Iterator[AgentEvent]:
+        match text_field(fields, "type"):
             case "thread.started":
-                yield from self._take_session(text_field(told, "thread_id"))
+                yield from self._take_session(text_field(fields, "thread_id"))
             case "item.started":
-                yield from self._take_tool_start(object_field(told, "item"))
+                yield from self._take_tool_start(object_field(fields, "item"))
             case "item.completed":
-                yield from self._take_item(object_field(told, "item"))
+                yield from self._take_item(object_field(fields, "item"))
             case "turn.completed":
                 self._completed = True
-                self._total = Usage(tokens=token_sum(object_field(told, "usage"), "input_tokens", "output_tokens"))
+                self._total = Usage(tokens=token_sum(object_field(fields, "usage"), "input_tokens", "output_tokens"))
             case "turn.failed":
-                self._failed = text_field(told, "error", "message") or "the turn failed"
+                self._failed = text_field(fields, "error", "message") or "the turn failed"
             case "error":
-                self._trouble = text_field(told, "message")
+                self._trouble = text_field(fields, "message")
                 yield Notice(first_line(self._trouble))
 
     def _take_session(self, session: str) -> Iterator[AgentEvent]:
@@ -83,7 +83,7 @@ class CodexReader:
                 yield _tool_ended(item, _TOOLS[kind])
 
     def _take_tool_start(self, item: Object) -> Iterator[AgentEvent]:
-        """Some tools tell both their start and their end, others the end alone."""
+        """Yields the start of a tool call once: some tools report start and end, others only the end."""
         kind, item_id = text_field(item, "type"), text_field(item, "id")
         if kind in _TOOLS and item_id not in self._started:
             self._started.add(item_id)
@@ -104,8 +104,8 @@ class CodexReader:
             return classify(self._failed, status=None, now=now)
         if self._completed:
             return limit_in_answer(self._text, now)
-        told = self._trouble or stderr_tail
-        return ended_without_answer("codex", exit_code, told, now, stray=self._lines.stray)
+        message = self._trouble or stderr_tail
+        return ended_without_answer("codex", exit_code, message, now, stray=self._lines.stray)
 
 
 _TOOLS = {
@@ -119,8 +119,8 @@ _TOOLS = {
 
 def _tool_ended(item: Object, tool: str) -> ToolEnded:
     went_well = text_field(item, "status") not in ("failed", "declined")
-    told = text_field(item, "aggregated_output") or text_field(item, "error", "message")
-    return ToolEnded(tool, went_well, first_line(told))
+    output = text_field(item, "aggregated_output") or text_field(item, "error", "message")
+    return ToolEnded(tool, went_well, first_line(output))
 
 
 def _summary(item: Object) -> str:
@@ -130,7 +130,7 @@ def _summary(item: Object) -> str:
 
 
 def _bare_command(command: str) -> str:
-    """Without the shell that runs it: `/bin/bash -lc 'make test'` is `make test`."""
+    """The command without the shell that runs it: `make test` for `/bin/bash -lc 'make test'`."""
     try:
         words = shlex.split(command)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the person asked in a session of Codex. A forked session's record names the one it was forked from."""
+"""What the person asked in a session of Codex. The transcript of a forked session names its origin."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def _typed(entry: dict[str, Any]) -> str:
 
 
 def _files(path: str, session: str) -> str:
-    """The records lie in folders by year, month and day."""
+    """A glob pattern for the transcript of a session. Transcripts are in folders by year, month and day."""
     top = os.path.join(os.path.dirname(path), *[os.pardir] * 3)
     return os.path.join(glob.escape(top), "*", "*", "*", f"rollout-*-{session}.jsonl")

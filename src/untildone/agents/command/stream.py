@@ -10,7 +10,7 @@ from untildone.core.failures import limit_as_last_word, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind
 
 LONGEST_ANSWER = 256 * 1024
-"""Bytes of output that are kept: the last ones."""
+"""How many bytes of the output are kept: the last ones."""
 
 
 class CommandReader:
@@ -34,11 +34,11 @@ class CommandReader:
     def _failure(self, text: str, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
         limit = limit_in_answer(text, now)
         if exit_code or not text:
-            # Beside an answer, it speaks of a limit that the program got over.
+            # Only without an answer: beside an answer, standard error is about a limit that is over.
             limit = limit or limit_as_last_word(stderr_tail, now)
         if limit is not None or exit_code == 0:
             return limit
         ended = ended_without_answer(self._program, exit_code, stderr_tail or text[-1000:], now)
-        # The words of a program we do not know may speak of anything: only its absence is more than a crash.
+        # The output of an unknown program may be about anything. So only a missing program is more than a crash.
         kind = ended.kind if exit_code in (126, 127) else FailureKind.CRASHED
         return Failure(kind, ended.message)

@@ -36,7 +36,7 @@ def invocation(request: Request) -> Invocation:
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:
-    """`--session-id` would start anew, without a word, where the session to resume is gone."""
+    """The flags for a session. To resume, not `--session-id`: it silently starts a new session if the old one is gone."""
     use, session_id = resumable_session(request, "copilot")
     if use is SessionUse.RESUME:
         return (f"--resume={session_id}",)

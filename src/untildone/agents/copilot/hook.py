@@ -55,7 +55,7 @@ class CopilotHook(CommonHook):
 
 
 def _marker(timestamp: object) -> str:
-    """The program writes its transcript a moment after it calls the hook; the stop is found there by its timestamp."""
+    """The text that marks this stop in the transcript, which the program writes a moment after it calls the hook."""
     return f'"timestamp":{timestamp}' if isinstance(timestamp, int) and not isinstance(timestamp, bool) else ""
 
 

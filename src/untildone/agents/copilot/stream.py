@@ -32,7 +32,7 @@ class CopilotReader:
     def __init__(self, session_id: str | None) -> None:
         self._lines = ObjectLines("copilot")
         self._session = session_id
-        self._told_session = False
+        self._session_confirmed = False
         self._model: str | None = None
         self._text = ""
         self._tools: dict[str, str] = {}
@@ -50,69 +50,69 @@ class CopilotReader:
         return (*self._known_session(), *self._take(text_field(read, "type"), object_field(read, "data"), read))
 
     def _known_session(self) -> Iterator[AgentEvent]:
-        if self._session and not self._told_session:
-            self._told_session = True
+        if self._session and not self._session_confirmed:
+            self._session_confirmed = True
             yield SessionKnown(self._session)
 
-    def _take(self, kind: str, told: Object, line: Object) -> Iterator[AgentEvent]:
+    def _take(self, kind: str, fields: Object, line: Object) -> Iterator[AgentEvent]:
         match kind:
             case "assistant.message":
-                yield from self._take_message(told)
+                yield from self._take_message(fields)
             case "assistant.reasoning":
-                yield Thought(text_field(told, "content"))
+                yield Thought(text_field(fields, "content"))
             case "tool.execution_start":
-                yield from self._take_tool_start(told)
+                yield from self._take_tool_start(fields)
             case "tool.execution_complete":
-                yield from self._take_tool_end(told)
+                yield from self._take_tool_end(fields)
             case "model.call_failure":
-                self._last_status = status_field(told, "statusCode")
+                self._last_status = status_field(fields, "statusCode")
             case "assistant.turn_retry":
-                yield Notice(self._retry_sentence(told))
+                yield Notice(self._retry_sentence(fields))
             case "session.warning":
-                yield Notice(first_line(text_field(told, "message")))
+                yield Notice(first_line(text_field(fields, "message")))
             case "session.error":
-                self._error = told
+                self._error = fields
             case "result":
                 yield from self._take_result(line)
 
-    def _take_message(self, told: Object) -> Iterator[AgentEvent]:
-        if field(told, "parentToolCallId"):
+    def _take_message(self, fields: Object) -> Iterator[AgentEvent]:
+        if field(fields, "parentToolCallId"):
             return
         self._error = None
-        self._model = text_field(told, "model") or self._model
-        content = text_field(told, "content")
-        self._text = "" if field(told, "toolRequests") else content
+        self._model = text_field(fields, "model") or self._model
+        content = text_field(fields, "content")
+        self._text = "" if field(fields, "toolRequests") else content
         if content:
             yield Said(content)
 
-    def _take_tool_start(self, told: Object) -> Iterator[AgentEvent]:
-        tool, summary = text_field(told, "toolName"), tool_summary(object_field(told, "arguments"))
-        self._tools[text_field(told, "toolCallId")] = f"{tool}: {summary}"
+    def _take_tool_start(self, fields: Object) -> Iterator[AgentEvent]:
+        tool, summary = text_field(fields, "toolName"), tool_summary(object_field(fields, "arguments"))
+        self._tools[text_field(fields, "toolCallId")] = f"{tool}: {summary}"
         yield ToolStarted(tool, summary)
 
-    def _take_tool_end(self, told: Object) -> Iterator[AgentEvent]:
-        started = self._tools.pop(text_field(told, "toolCallId"), "")
-        if text_field(told, "error", "code") == "denied":
+    def _take_tool_end(self, fields: Object) -> Iterator[AgentEvent]:
+        started = self._tools.pop(text_field(fields, "toolCallId"), "")
+        if text_field(fields, "error", "code") == "denied":
             self._denials.append(started)
-        summary = text_field(told, "result", "content") or text_field(told, "error", "message")
-        yield ToolEnded(started.partition(":")[0], field(told, "success") is True, first_line(summary))
+        summary = text_field(fields, "result", "content") or text_field(fields, "error", "message")
+        yield ToolEnded(started.partition(":")[0], field(fields, "success") is True, first_line(summary))
 
     def _take_result(self, line: Object) -> Iterator[AgentEvent]:
         self._result_code = status_field(line, "exitCode")
         session = text_field(line, "sessionId")
         if session and session != self._session:
-            self._session, self._told_session = session, True
+            self._session, self._session_confirmed = session, True
             yield SessionKnown(session)
 
-    def _retry_sentence(self, told: Object) -> str:
+    def _retry_sentence(self, fields: Object) -> str:
         status = f" ({self._last_status})" if self._last_status else ""
-        return f"copilot tries its request again: {text_field(told, 'reason').replace('_', ' ')}{status}"
+        return f"copilot tries its request again: {text_field(fields, 'reason').replace('_', ' ')}{status}"
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         failure = self._failure(exit_code, stderr_tail, now)
         return Answer(
             text="" if failure else self._text,
-            session_id=self._session if self._told_session else None,
+            session_id=self._session if self._session_confirmed else None,
             failure=failure,
             denials=tuple(self._denials),
             exit_code=exit_code,

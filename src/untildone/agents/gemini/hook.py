@@ -1,4 +1,4 @@
-"""Gemini CLI's hooks: `AfterAgent` and `BeforeAgent`. Its message at a stop contains those before it as well."""
+"""Gemini CLI's hooks: `AfterAgent` and `BeforeAgent`. Its message at a stop is cumulative: it contains the earlier ones."""
 
 from __future__ import annotations
 

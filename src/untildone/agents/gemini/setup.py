@@ -1,4 +1,4 @@
-"""Gemini CLI's settings, and its hook for one run: the system defaults, whose hooks are joined with all others."""
+"""Gemini CLI's settings, and its hook for one run: in the system defaults, whose hooks are added to all others."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ class GeminiSetup(CommonSetup):
         return Injected(run.arguments, {_DEFAULTS: str(run.folder / SETTINGS_FILE)}, {SETTINGS_FILE: content})
 
     def folder_of_runs(self, environment: Mapping[str, str]) -> Path:
-        """The program reads no settings below a folder that other users may write to, such as /tmp."""
+        """A folder of the person: the program ignores settings below a folder that other users can write to, such as /tmp."""
         cache = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "~")).expanduser() / ".cache"
         return Path(cache) / "untildone"

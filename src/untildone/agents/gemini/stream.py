@@ -26,7 +26,7 @@ _NO_AUTH, _NOT_TRUSTED, _TURNS_USED = 41, 55, 53
 
 
 _KINDS = ("message", "init", "tool_use", "tool_result", "error", "result")
-"""What ends a text that comes in pieces; a kind that is not known means nothing, and cuts no text in two."""
+"""The kinds of lines that end a text which arrives in pieces. Lines of other kinds do not split the text."""
 
 
 class GeminiReader:
@@ -45,49 +45,49 @@ class GeminiReader:
             return ()
         return (read,) if isinstance(read, Notice) else tuple(self._take(read))
 
-    def _take(self, told: Object) -> Iterator[AgentEvent]:
-        kind = text_field(told, "type")
-        if kind == "message" and text_field(told, "role") == "assistant":
-            self._saying.add(text_field(told, "content"))
+    def _take(self, fields: Object) -> Iterator[AgentEvent]:
+        kind = text_field(fields, "type")
+        if kind == "message" and text_field(fields, "role") == "assistant":
+            self._saying.add(text_field(fields, "content"))
             return
         if kind in _KINDS:
             yield from self._said()
         match kind:
             case "init":
-                yield from self._take_init(told)
+                yield from self._take_init(fields)
             case "tool_use":
-                yield from self._take_tool_use(told)
+                yield from self._take_tool_use(fields)
             case "tool_result":
-                yield from self._take_tool_result(told)
+                yield from self._take_tool_result(fields)
             case "error":
                 self._text = ""
-                yield Notice(first_line(text_field(told, "message")))
+                yield Notice(first_line(text_field(fields, "message")))
             case "result":
-                self._result = told
+                self._result = fields
 
     def _said(self) -> Iterator[AgentEvent]:
-        """The text comes in pieces: it is said when something else follows."""
-        said = self._saying.joined("")
-        if said:
-            self._text = said
+        """The text that arrived in pieces, once a line of another kind follows."""
+        text = self._saying.joined("")
+        if text:
+            self._text = text
             self._saying.clear()
-            yield Said(said)
+            yield Said(text)
 
-    def _take_init(self, told: Object) -> Iterator[AgentEvent]:
-        self._model = text_field(told, "model") or None
-        if session := text_field(told, "session_id"):
+    def _take_init(self, fields: Object) -> Iterator[AgentEvent]:
+        self._model = text_field(fields, "model") or None
+        if session := text_field(fields, "session_id"):
             self._session = session
             yield SessionKnown(session)
 
-    def _take_tool_use(self, told: Object) -> Iterator[AgentEvent]:
+    def _take_tool_use(self, fields: Object) -> Iterator[AgentEvent]:
         self._text = ""
-        tool = text_field(told, "tool_name")
-        self._tools[text_field(told, "tool_id")] = tool
-        yield ToolStarted(tool, tool_summary(object_field(told, "parameters")))
+        tool = text_field(fields, "tool_name")
+        self._tools[text_field(fields, "tool_id")] = tool
+        yield ToolStarted(tool, tool_summary(object_field(fields, "parameters")))
 
-    def _take_tool_result(self, told: Object) -> Iterator[AgentEvent]:
-        tool = self._tools.pop(text_field(told, "tool_id"), "")
-        yield ToolEnded(tool, text_field(told, "status") == "success", first_line(text_field(told, "output")))
+    def _take_tool_result(self, fields: Object) -> Iterator[AgentEvent]:
+        tool = self._tools.pop(text_field(fields, "tool_id"), "")
+        yield ToolEnded(tool, text_field(fields, "status") == "success", first_line(text_field(fields, "output")))
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         failure = self._failure(exit_code, stderr_tail, now)
@@ -107,8 +107,8 @@ class GeminiReader:
             return limit_in_answer(self._text, now)
         if exit_code == _TURNS_USED:
             return None
-        told = text_field(self._result, "error", "message")
-        return classify(told, status=status_in(told) or _STATUS_BY_EXIT.get(exit_code), now=now)
+        message = text_field(self._result, "error", "message")
+        return classify(message, status=status_in(message) or _STATUS_BY_EXIT.get(exit_code), now=now)
 
     def _unfinished(self, exit_code: int, stderr_tail: str, now: float) -> Failure:
         failure = ended_without_answer("gemini", exit_code, stderr_tail, now, stray=self._lines.stray)

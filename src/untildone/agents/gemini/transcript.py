@@ -10,7 +10,7 @@ from untildone.agents._transcripts import CompleteTranscript, entry_in
 from untildone.core.transcript import HookReason, PersonText
 
 _BLOCKED = "Agent execution blocked: "
-"""Begins the warning that quotes what a hook answered."""
+"""How the warning starts that quotes the reply of a hook."""
 _WRITTEN_BY_PROGRAM = "<session_context"
 
 
@@ -21,7 +21,7 @@ class GeminiTranscript(CompleteTranscript):
 
 
 def _entries(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """When a session begins or is resumed, one line holds several messages."""
+    """The messages of a line. When a session starts or is resumed, one line contains several."""
     several = entry.get("$set")
     messages = several.get("messages") if isinstance(several, dict) else None
     return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else [entry]

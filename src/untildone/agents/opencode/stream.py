@@ -49,15 +49,15 @@ class OpenCodeReader:
             return ()
         return (read,) if isinstance(read, Notice) else (*self._known_session(read), *self._take(read))
 
-    def _known_session(self, told: Object) -> Iterator[AgentEvent]:
-        session = text_field(told, "sessionID")
+    def _known_session(self, fields: Object) -> Iterator[AgentEvent]:
+        session = text_field(fields, "sessionID")
         if session and session != self._session:
             self._session = session
             yield SessionKnown(session)
 
-    def _take(self, told: Object) -> Iterator[AgentEvent]:
-        part = object_field(told, "part")
-        match text_field(told, "type"):
+    def _take(self, fields: Object) -> Iterator[AgentEvent]:
+        part = object_field(fields, "part")
+        match text_field(fields, "type"):
             case "text":
                 self._closing.add(text_field(part, "text"))
                 yield Said(text_field(part, "text"))
@@ -68,17 +68,17 @@ class OpenCodeReader:
             case "step_finish":
                 self._take_step(part)
             case "error":
-                self._error = object_field(told, "error")
+                self._error = object_field(fields, "error")
                 yield Notice(first_line(_error_text(self._error)))
 
     def _take_tool(self, part: Object) -> Iterator[AgentEvent]:
         self._closing.clear()
         tool, state = text_field(part, "tool"), object_field(part, "state")
         summary = tool_summary(object_field(state, "input"))
-        told = text_field(state, "output") or text_field(state, "error")
+        output = text_field(state, "output") or text_field(state, "error")
         went_well = text_field(state, "status") == "completed" and not number_field(state, "metadata", "exit")
         yield ToolStarted(tool, summary)
-        yield ToolEnded(tool, went_well, first_line(told))
+        yield ToolEnded(tool, went_well, first_line(output))
 
     def _take_step(self, part: Object) -> None:
         self._steps += 1
@@ -108,9 +108,9 @@ class OpenCodeReader:
 
 
 def _error_text(error: Object) -> str:
-    told = text_field(error, "data", "message") or text_field(error, "message") or text_field(error, "name")
+    message = text_field(error, "data", "message") or text_field(error, "message") or text_field(error, "name")
     retry = text_field(error, "data", "responseHeaders", "retry-after")
-    return f"{told} (retry-after: {retry})" if retry else told
+    return f"{message} (retry-after: {retry})" if retry else message
 
 
 def _tokens(tokens: Object) -> int:

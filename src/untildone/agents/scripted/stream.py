@@ -25,7 +25,7 @@ from untildone.core.agent_io import (
 from untildone.core.model import Answer, Failure, FailureKind, Usage
 
 CANNOT_WORK = 2
-"""The program's exit code when the script, or what it was asked, is wrong."""
+"""The program's exit code if the script or the command line is invalid."""
 
 
 class ScriptedReader:
@@ -44,29 +44,29 @@ class ScriptedReader:
             return ()
         return (read,) if isinstance(read, Notice) else tuple(self._take(read))
 
-    def _take(self, told: Object) -> Iterator[AgentEvent]:
-        match text_field(told, "event"):
+    def _take(self, fields: Object) -> Iterator[AgentEvent]:
+        match text_field(fields, "event"):
             case "session":
-                yield from self._take_session(told)
+                yield from self._take_session(fields)
             case "say":
-                self._said = text_field(told, "text")
+                self._said = text_field(fields, "text")
                 yield Said(self._said)
             case "think":
-                yield Thought(text_field(told, "text"))
+                yield Thought(text_field(fields, "text"))
             case "tool":
-                yield ToolStarted(text_field(told, "tool"), first_line(text_field(told, "summary")))
+                yield ToolStarted(text_field(fields, "tool"), first_line(text_field(fields, "summary")))
             case "tool_end":
-                summary = first_line(text_field(told, "summary"))
-                yield ToolEnded(text_field(told, "tool"), field(told, "ok") is True, summary)
+                summary = first_line(text_field(fields, "summary"))
+                yield ToolEnded(text_field(fields, "tool"), field(fields, "ok") is True, summary)
             case "failure":
-                self._failure = told
+                self._failure = fields
             case "answer":
-                self._answer = told
+                self._answer = fields
 
-    def _take_session(self, told: Object) -> Iterator[AgentEvent]:
-        self._session = text_field(told, "session_id") or None
-        self._model = text_field(told, "model") or None
-        self._version = text_field(told, "version") or None
+    def _take_session(self, fields: Object) -> Iterator[AgentEvent]:
+        self._session = text_field(fields, "session_id") or None
+        self._model = text_field(fields, "model") or None
+        self._version = text_field(fields, "version") or None
         if self._session:
             yield SessionKnown(self._session)
 
@@ -87,7 +87,7 @@ class ScriptedReader:
 
     def _why_it_failed(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
         if self._failure is not None:
-            return _told_failure(self._failure, now)
+            return _scripted_failure(self._failure, now)
         if exit_code == 0 and self._answer is not None:
             return None
         if exit_code == CANNOT_WORK:
@@ -96,8 +96,8 @@ class ScriptedReader:
         return ended_without_answer("scripted", exit_code, stderr_tail, now, stray=self._lines.stray)
 
 
-def _told_failure(told: Object, now: float) -> Failure:
-    reset_in = number_field(told, "reset_in")
-    kind = text_field(told, "kind")
+def _scripted_failure(fields: Object, now: float) -> Failure:
+    reset_in = number_field(fields, "reset_in")
+    kind = text_field(fields, "kind")
     known = FailureKind(kind) if kind in set(FailureKind) else FailureKind.MALFORMED
-    return Failure(known, text_field(told, "message"), None if reset_in is None else now + reset_in)
+    return Failure(known, text_field(fields, "message"), None if reset_in is None else now + reset_in)

@@ -116,9 +116,9 @@ class Tally:
         if len(plain) > SUMMARY_CHARACTERS or not _any_sign().match(plain):
             return
         for runner, evidence, pattern in _signs():
-            if found := pattern.match(plain):
+            if sign := pattern.match(plain):
                 key = (runner, evidence)
-                self._counts[key] = self._counts.get(key, 0) + _counted(found)
+                self._counts[key] = self._counts.get(key, 0) + _counted(sign)
                 return
 
     @property
@@ -132,9 +132,10 @@ class Tally:
         return self._counts.get((runner, Evidence.SUMMED_UP), announced)
 
 
-def _counted(found: re.Match[str]) -> int:
+def _counted(sign: re.Match[str]) -> int:
+    """How many tests a matched line stands for."""
     total = 0
-    for name, text in found.groupdict().items():
+    for name, text in sign.groupdict().items():
         match name:
             case "outcomes":
                 total += sum(int(number) for number in re.findall(_RAN, text))

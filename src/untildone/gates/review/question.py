@@ -1,4 +1,4 @@
-"""What the supervisor is asked about a claim, and what its answer means."""
+"""The question to the supervisor about a claim, and the verdict in its answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WITH_MESSAGE = "\nor, to add a word for the person, with this one:\n{stem}: you
 
 
 def ask(loop: Loop, reviewer: AgentChoice | None = None) -> Ask:
-    """To a fork of the worker's session, if the agent can fork; else to a new session that is shown everything."""
+    """The question: in a fork of the worker's session, if the agent can fork; else in a new session, with everything it needs."""
     asked = _what_was_asked(loop)
     if _can_fork(loop, reviewer or loop.settings.agent_for(Role.SUPERVISOR)):
         return Ask(Role.SUPERVISOR, asked, SessionUse.FORK, system_prompt(loop, _IN_COPY))

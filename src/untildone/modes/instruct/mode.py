@@ -18,7 +18,7 @@ SHOWN_ANSWER = 16_000
 
 
 class Stage(StrEnum):
-    """Where the two stand; kept in the loop's `skill_state`."""
+    """The stage of the exchange between instructor and worker; kept in the loop's `skill_state`."""
 
     BEGIN = "begin"
     WORK = "work"
@@ -70,19 +70,19 @@ def _instruction(loop: Loop) -> str:
 
 
 def _remembers(loop: Loop) -> bool:
-    """Whether the worker goes on in its session."""
+    """Whether the worker continues in its session."""
     return loop.settings.context is Context.CONTINUE and "resume" in loop.settings.worker.abilities
 
 
 def _was_cut_short(loop: Loop) -> bool:
-    """The worker's round was taken, and came to nothing: that is news for the instructor, unless it is tried again."""
+    """Whether the worker's last round gave no answer and is not retried: the instructor must know that."""
     given_at = int((loop.skill_state or EMPTY).get("round", 0))
     tried_again = loop.retry is not None and loop.retry.role is Role.WORKER
     return _stage(loop) is Stage.WORK and loop.spend.iterations > given_at and not tried_again
 
 
 def _news(loop: Loop) -> list[str]:
-    """What the instructor has not heard yet."""
+    """What the instructor does not know yet."""
     match _stage(loop):
         case Stage.BEGIN:
             news = [texts.TASK.format(text=loop.description)]
@@ -109,13 +109,13 @@ def _worker_answered(loop: Loop) -> str:
 
 
 def _history(loop: Loop) -> list[str]:
-    """What an instructor without a session must be told first: everything the person asked, and where it stands."""
+    """What an instructor without a session needs first: everything the person asked, and the last instruction."""
     if _stage(loop) is Stage.BEGIN:
         return []
     first, *later = loop.asked[: len(loop.asked) - len(loop.inbox)]
-    told = [texts.TASK.format(text=first), *(texts.FROM_PERSON.format(text=text) for text in later)]
+    asked = [texts.TASK.format(text=first), *(texts.FROM_PERSON.format(text=text) for text in later)]
     given = _instruction(loop)
-    return [*told, texts.TAKEN_OVER.format(text=given)] if given else told
+    return [*asked, texts.TAKEN_OVER.format(text=given)] if given else asked
 
 
 def _joined(*parts: str) -> str:

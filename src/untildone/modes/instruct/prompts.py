@@ -1,4 +1,4 @@
-"""What the instructor is told in the mode instruct."""
+"""The prompts of the instructor in the mode instruct."""
 
 from __future__ import annotations
 

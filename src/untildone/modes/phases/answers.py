@@ -28,8 +28,8 @@ def news_of(text: str, tasks: tuple[Subtask, ...], prompt: str = "") -> News:
     text = text[-LOOKED_AT:]
     reader = _Reader(next((each for each in objects(text) if FIELDS & each.keys()), {}))
     promised = PROMISE in text and has_promise(text, PROMISE, prompt)
-    done: bool | None = reader.typed(reader.found, "phase_done", bool)
-    summary: str = reader.typed(reader.found, "summary", str) or ""
+    done: bool | None = reader.typed(reader.fields, "phase_done", bool)
+    summary: str = reader.typed(reader.fields, "summary", str) or ""
     subtasks, dropped = reader.subtasks(tasks)
     return News(
         done=True if done is None and promised else done,
@@ -38,7 +38,7 @@ def news_of(text: str, tasks: tuple[Subtask, ...], prompt: str = "") -> News:
         tasks=subtasks,
         dropped=dropped,
         score=reader.score(),
-        findings=tuple(reader.texts(reader.found, "findings") or ()),
+        findings=tuple(reader.texts(reader.fields, "findings") or ()),
         promised=promised,
         problems=tuple(dict.fromkeys(reader.problems)),
     )
@@ -47,9 +47,9 @@ def news_of(text: str, tasks: tuple[Subtask, ...], prompt: str = "") -> News:
 class _Reader:
     """Reads one object and collects a sentence for each part that it refuses."""
 
-    def __init__(self, found: Mapping[str, Any]) -> None:
-        self.found = found
-        self.problems = list(_unknown(found, FIELDS, "the answer"))
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+        self.problems = list(_unknown(fields, FIELDS, "the answer"))
 
     def typed(self, holder: Mapping[str, Any], name: str, kind: type) -> Any:
         """A field of that type; None if it is absent, null or refused."""
@@ -71,14 +71,14 @@ class _Reader:
 
     def route(self) -> str:
         """The name of the route that the answer chooses; empty: none."""
-        name: str = self.typed(self.found, "route", str) or ""
+        name: str = self.typed(self.fields, "route", str) or ""
         if name and name.lower() not in ROUTES:
             self.problems.append(f"'{name[:40]}' is no route: {', '.join(ROUTES)}")
             return ""
         return name.lower()
 
     def score(self) -> float | None:
-        value = self.found.get("review_score")
+        value = self.fields.get("review_score")
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
@@ -90,7 +90,7 @@ class _Reader:
         """The changes of subtasks, and the ids of those that are not to be done."""
         known = {task.task_id for task in tasks}
         changes, dropped = [], []
-        for item in self.typed(self.found, "subtasks", list) or ():
+        for item in self.typed(self.fields, "subtasks", list) or ():
             change = self._change(item, known)
             if change is None:
                 continue
@@ -133,7 +133,7 @@ class _Reader:
         return SubtaskStatus(word)
 
 
-def _unknown(found: Mapping[str, Any], names: frozenset[str], what: str) -> Iterator[str]:
-    unknown = sorted(str(name)[:40] for name in found if name not in names)
+def _unknown(fields: Mapping[str, Any], names: frozenset[str], what: str) -> Iterator[str]:
+    unknown = sorted(str(name)[:40] for name in fields if name not in names)
     if unknown:
         yield f"{what} has unknown fields: {', '.join(unknown[:5])}"

@@ -130,8 +130,8 @@ class _Parser:
             self.fields[entry[1].strip().lower()] = entry[2].strip()
 
 
-def _box(found: re.Match[str], section: str) -> Box:
-    ticked, text = found[1] != " ", found[2].removesuffix("(failed)").rstrip()
+def _box(line: re.Match[str], section: str) -> Box:
+    ticked, text = line[1] != " ", line[2].removesuffix("(failed)").rstrip()
     after: tuple[str, ...] = ()
     if needs := _AFTER.search(text):
         after = tuple(name.strip() for name in needs[1].split(",") if name.strip())
@@ -149,5 +149,5 @@ def is_phase(text: str) -> bool:
 def boxes_of(tasks: tuple[Subtask, ...]) -> Iterator[tuple[str, Subtask]]:
     """The text that each task's box has when it is read back."""
     for place, task in enumerate(tasks, 1):
-        found = _BOX.fullmatch(task_line(place, task, tasks))
-        yield _box(found, "completed work").text if found else "", task
+        line = _BOX.fullmatch(task_line(place, task, tasks))
+        yield _box(line, "completed work").text if line else "", task

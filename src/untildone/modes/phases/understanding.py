@@ -123,11 +123,11 @@ class Understanding:
         """Only a person may make the task smaller: an agent drops subtasks only in a turn that carries a person's message."""
         has_message = self.loop.turn is not None and self.loop.turn.messages
         known = {task.task_id for task in self.loop.tasks if not is_done(task)}
-        wanted = [name for name in self.news.dropped if name in known]
+        dropped = [name for name in self.news.dropped if name in known]
         if has_message:
-            self._change(*(SubtaskChange(name, remove=True) for name in wanted))
-        elif wanted:
-            self.notes.append(f"Only a person can drop subtasks: {', '.join(wanted[:10])} stay.")
+            self._change(*(SubtaskChange(name, remove=True) for name in dropped))
+        elif dropped:
+            self.notes.append(f"Only a person can drop subtasks: {', '.join(dropped[:10])} stay.")
 
     def _keep_in_order(self) -> None:
         """A subtask counts as done only after those that it depends on."""
@@ -177,14 +177,16 @@ class Understanding:
         route = route_of(self.loop)
         if route is None or score >= needed:
             return
-        found = self.news.findings or (f"Mend what the review found: {self.news.summaries.get(0, 'see its answer')}",)
+        findings = self.news.findings or (
+            f"Mend what the review found: {self.news.summaries.get(0, 'see its answer')}",
+        )
         self.notes.append(f"The review gave {score:g} of 100; {needed:g} are needed.")
         self._change(
             *(
                 SubtaskChange(
                     f"fix-{self.loop.spend.iterations}-{place}", text=text[:LONGEST_TEXT], status=SubtaskStatus.PENDING
                 )
-                for place, text in enumerate(found[: max(1, MOST_TASKS - len(self.after.tasks))], 1)
+                for place, text in enumerate(findings[: max(1, MOST_TASKS - len(self.after.tasks))], 1)
             )
         )
 

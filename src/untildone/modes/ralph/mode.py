@@ -34,7 +34,7 @@ def _prompt(loop: Loop) -> str:
 
 
 def _prompted_so_far(loop: Loop) -> str:
-    """Everything in the prompts that may mention the promise: repeating it is no claim."""
+    """The parts of the prompts that may mention the promise. A repetition of them is no claim."""
     return "\n\n".join((*loop.asked, _how_to_claim(loop)))
 
 

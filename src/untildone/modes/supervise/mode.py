@@ -30,15 +30,15 @@ class Supervise(PlainMode):
 
 
 def _next_message(loop: Loop) -> str:
-    """In the worker's own session: the feedback as it is, or the check that failed, and what the person said since."""
-    parts = [_feedback(loop) or gates.failure_report(loop), *_said(loop)]
+    """The prompt in the worker's session: the feedback word for word, or the failed check, and the person's new messages."""
+    parts = [_feedback(loop) or gates.failure_report(loop), *_messages(loop)]
     return "\n\n".join(part for part in parts if part) or f"{texts.CUT_SHORT}\n\n{loop.description}"
 
 
 def _everything(loop: Loop) -> str:
-    """For a worker without a session to go on in. At first that is the task alone."""
+    """The prompt for a worker without a session. In the first round that is the task alone."""
     if loop.next_iteration == 1:
-        return "\n\n".join((loop.description, *_said(loop)))
+        return "\n\n".join((loop.description, *_messages(loop)))
     earlier = loop.asked[1 : len(loop.asked) - len(loop.inbox)]
     feedback = _feedback(loop)
     parts = [
@@ -47,17 +47,17 @@ def _everything(loop: Loop) -> str:
         texts.ALREADY_UNDER_WAY,
         loop.last_answer and texts.LAST_ANSWER.format(text=loop.last_answer[-SHOWN_ANSWER:]),
         texts.FEEDBACK.format(text=feedback) if feedback else gates.failure_report(loop),
-        *_said(loop),
+        *_messages(loop),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _said(loop: Loop) -> tuple[str, ...]:
+def _messages(loop: Loop) -> tuple[str, ...]:
     return tuple(texts.FROM_PERSON.format(text=text) for text in loop.inbox)
 
 
 def _feedback(loop: Loop) -> str:
-    """What the supervisor said, if nothing but the review failed."""
+    """The supervisor's answer, if only the review failed."""
     failed = loop.failed_gates
     return failed[0].said if len(failed) == 1 else ""
 

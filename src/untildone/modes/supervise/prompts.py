@@ -1,4 +1,4 @@
-"""What the worker is told in the mode supervise, where the supervisor's own words do not say it all."""
+"""The parts of the worker's prompts in the mode supervise, beside the words of the supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the JSON that an action answers with: found tolerantly, checked strictly."""
+"""Reads the JSON object in the answer to an action. Text around the object is ignored; its fields are checked strictly."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ class NotTheAnswer(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ActionAnswer:
+    """The answer to an action."""
+
     message: str = ""
     goes_on: bool = True
+    """False: the agent asks for a person."""
     tasks: tuple[SubtaskChange, ...] = ()
     debug: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     passed: bool | None = None
@@ -31,17 +34,17 @@ class ActionAnswer:
 
 
 def parse(text: str, tasks: tuple[Subtask, ...]) -> ActionAnswer:
-    """The last JSON object in the text that looks like an answer, whatever stands around it."""
+    """The last JSON object in the text that looks like an answer. Raises NotTheAnswer if there is none, or if it is invalid."""
     if len(text) > LARGEST:
         raise NotTheAnswer(f"the answer has {len(text):,} characters, more than {LARGEST:,}")
-    found = next((each for each in objects(text) if _NAMES & each.keys()), None)
-    if found is None:
+    answer = next((each for each in objects(text) if _NAMES & each.keys()), None)
+    if answer is None:
         raise NotTheAnswer("there is no JSON object with skillStateUpdates, continue or message in it")
-    updates = _typed(found, "skillStateUpdates", dict, {})
+    updates = _typed(answer, "skillStateUpdates", dict, {})
     debug, validate = (_typed(updates, name, dict, {}) for name in ("debug", "validate"))
     return ActionAnswer(
-        message=_typed(found, "message", str, "")[:LONGEST_TEXT],
-        goes_on=_typed(found, "continue", bool, default=True),
+        message=_typed(answer, "message", str, "")[:LONGEST_TEXT],
+        goes_on=_typed(answer, "continue", bool, default=True),
         tasks=_task_changes(_typed(updates, "develop", dict, {}), tasks),
         debug=_debug(debug),
         passed=_typed(validate, "passed", bool, None),
@@ -78,13 +81,13 @@ def _texts(holder: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _task_changes(develop: Mapping[str, Any], tasks: tuple[Subtask, ...]) -> tuple[SubtaskChange, ...]:
-    wanted = _typed(develop, "tasks", list, [])
+    listed = _typed(develop, "tasks", list, [])
     known = {task.task_id: task for task in tasks}
-    if len(wanted) > MOST_TASKS:
-        raise NotTheAnswer(f"{len(wanted)} tasks are more than {MOST_TASKS}")
-    if odd := [each for each in wanted if not isinstance(each, dict)]:
+    if len(listed) > MOST_TASKS:
+        raise NotTheAnswer(f"{len(listed)} tasks are more than {MOST_TASKS}")
+    if odd := [each for each in listed if not isinstance(each, dict)]:
         raise NotTheAnswer(f"a task is {_kind(odd[0])} where an object belongs")
-    changes = tuple(_task_change(each, known, number) for number, each in enumerate(wanted, len(tasks) + 1))
+    changes = tuple(_task_change(each, known, number) for number, each in enumerate(listed, len(tasks) + 1))
     left = unfinished(changed(tasks, changes))
     if left > MOST_TASKS:
         raise NotTheAnswer(f"{left} unfinished tasks are more than {MOST_TASKS}")
@@ -95,14 +98,14 @@ def unfinished(tasks: tuple[Subtask, ...]) -> int:
     return sum(task.status is not SubtaskStatus.COMPLETED for task in tasks)
 
 
-def _task_change(told: Mapping[str, Any], known: Mapping[str, Subtask], number: int) -> SubtaskChange:
-    name = str(told["id"])[:60] if isinstance(told.get("id"), str | int) else ""
-    text = _typed(told, "text", str) or _typed(told, "description", str) or _typed(told, "title", str)
+def _task_change(fields: Mapping[str, Any], known: Mapping[str, Subtask], number: int) -> SubtaskChange:
+    name = str(fields["id"])[:60] if isinstance(fields.get("id"), str | int) else ""
+    text = _typed(fields, "text", str) or _typed(fields, "description", str) or _typed(fields, "title", str)
     if not name:
         name = next((task.task_id for task in known.values() if task.text == text), f"t{number}")
     if name not in known and not text:
         raise NotTheAnswer(f"task '{name}' is new and has no text")
-    return SubtaskChange(name, text=text and text[:LONGEST_TEXT], status=_status(_typed(told, "status", str)))
+    return SubtaskChange(name, text=text and text[:LONGEST_TEXT], status=_status(_typed(fields, "status", str)))
 
 
 def _status(word: str | None) -> SubtaskStatus | None:
@@ -114,14 +117,14 @@ def _status(word: str | None) -> SubtaskStatus | None:
     return SubtaskStatus(plain)
 
 
-def _debug(told: Mapping[str, Any]) -> dict[str, Any]:
-    hypotheses = [_hypothesis(each) for each in _typed(told, "hypotheses", list, [])[-MOST_HYPOTHESES:]]
-    confirmed = _typed(told, "confirmed_hypothesis", str)
+def _debug(fields: Mapping[str, Any]) -> dict[str, Any]:
+    hypotheses = [_hypothesis(each) for each in _typed(fields, "hypotheses", list, [])[-MOST_HYPOTHESES:]]
+    confirmed = _typed(fields, "confirmed_hypothesis", str)
     named = {"hypotheses": hypotheses} if hypotheses else {}
     return {**named, "confirmed_hypothesis": confirmed[:LONGEST_TEXT]} if confirmed else named
 
 
-def _hypothesis(told: Any) -> dict[str, str]:
-    if not isinstance(told, dict):
-        raise NotTheAnswer(f"a hypothesis is {_kind(told)} where an object belongs")
-    return {name: _typed(told, name, str, "")[:LONGEST_TEXT] for name in ("text", "status", "evidence")}
+def _hypothesis(fields: Any) -> dict[str, str]:
+    if not isinstance(fields, dict):
+        raise NotTheAnswer(f"a hypothesis is {_kind(fields)} where an object belongs")
+    return {name: _typed(fields, name, str, "")[:LONGEST_TEXT] for name in ("text", "status", "evidence")}

@@ -1,4 +1,4 @@
-"""workflow: a state machine over files: init, develop, debug, validate, complete."""
+"""workflow: a state machine with the actions init, develop, debug, validate and complete."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Workflow(PlainMode):
         return Ask(Role.WORKER, prompt(loop, action), session, label=action)
 
     def recover(self, loop: Loop, documents: Mapping[str, str]) -> AnswerRead | None:
-        """The tasks, from the boxes in progress.md."""
-        found = [_task_in(line) for line in documents.get("progress.md", "").splitlines()]
-        tasks = tuple(change for change in found if change is not None)
+        """The subtasks, from the boxes in progress.md."""
+        boxes = [_task_in(line) for line in documents.get("progress.md", "").splitlines()]
+        tasks = tuple(change for change in boxes if change is not None)
         if not tasks:
             return None
-        note = f"The state was lost; {len(tasks)} entries of progress.md told the tasks."
+        note = f"The state was lost; the tasks were restored from {len(tasks)} entries of progress.md."
         return AnswerRead(
             claimed=False, skill_state={"initialised": True, "last_action": "develop"}, note=note, tasks=tasks
         )
@@ -70,16 +70,16 @@ class Workflow(PlainMode):
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         action = loop.turn.label if loop.turn else "develop"
         try:
-            told = parse(answer.text, loop.tasks)
-            if action == "validate" and told.passed is None:
+            parsed = parse(answer.text, loop.tasks)
+            if action == "validate" and parsed.passed is None:
                 raise NotTheAnswer("a validation must say whether it passed")
         except NotTheAnswer as problem:
             return _failed(loop, action, str(problem))
-        return _understood(loop, action, told)
+        return _understood(loop, action, parsed)
 
 
 def _menu(loop: Loop) -> AwaitPerson:
-    """The menu; where the agent asks something, its question, which is answered in words."""
+    """The menu; if the agent asks for a person, its question."""
     asked = (loop.skill_state or EMPTY).get("wants_person")
     if not asked:
         return AwaitPerson(menu_text(loop), MENU)
@@ -87,24 +87,24 @@ def _menu(loop: Loop) -> AwaitPerson:
 
 
 def choose(loop: Loop) -> str | None:
-    """The next action: the first rule that fits. None: a person chooses from the menu."""
+    """The next action, by the first rule that applies. None: a person chooses from the menu."""
     state = loop.skill_state or EMPTY
     if not state.get("initialised"):
         return "init"
-    wanted = _chosen_by_person(loop.inbox)
-    if wanted:
-        return wanted
-    return None if loop.settings.interactive and not _said(loop) else _automatic(loop, state)
+    chosen = _chosen_by_person(loop.inbox)
+    if chosen:
+        return chosen
+    return None if loop.settings.interactive and not _messages(loop) else _automatic(loop, state)
 
 
 def _chosen_by_person(messages: tuple[str, ...]) -> str | None:
-    """The last menu choice among what the person said; anything else is for the worker."""
+    """The last menu choice among the person's messages; other messages are for the worker."""
     words = [_NUMBERED.get(message.strip(), message.strip().lower()) for message in messages]
     return next((word for word in reversed(words) if word in texts.INSTRUCTIONS), None)
 
 
-def _said(loop: Loop) -> list[str]:
-    """What the person said that is not a choice from the menu."""
+def _messages(loop: Loop) -> list[str]:
+    """The person's messages that are not menu choices."""
     return [
         message for message in loop.inbox if message.strip().lower() not in MENU and message.strip() not in _NUMBERED
     ]
@@ -113,7 +113,7 @@ def _said(loop: Loop) -> list[str]:
 def _automatic(loop: Loop, state: Mapping[str, Any]) -> str:
     last, validate = state.get("last_action"), state.get("validate") or EMPTY
     statuses = [task.status for task in loop.tasks]
-    if SubtaskStatus.PENDING in statuses or _said(loop):
+    if SubtaskStatus.PENDING in statuses or _messages(loop):
         return "develop"
     if last == "develop" and SubtaskStatus.FAILED in statuses:
         return "debug"
@@ -132,7 +132,7 @@ def prompt(loop: Loop, action: str) -> str:
         "CURRENT STATE": json.dumps(shown_state(loop), ensure_ascii=False, indent=2),
         "ACTION INSTRUCTIONS": instructions,
         "TASK": f"You are executing {action} for loop: {loop.description}",
-        "MESSAGE FROM THE PERSON": "\n\n".join(_said(loop)),
+        "MESSAGE FROM THE PERSON": "\n\n".join(_messages(loop)),
         "WHAT FAILED": gates.failure_report(loop),
         "STILL OPEN": open_tasks(loop.tasks) if "complete" in (action, _last_action(loop)) else "",
         "CONTROL SIGNALS": texts.CONTROL,
@@ -146,14 +146,14 @@ def _last_action(loop: Loop) -> str:
 
 
 def open_tasks(tasks: tuple[Subtask, ...]) -> str:
-    """Why it is not complete; empty if no task is open."""
+    """The part of a prompt about the open subtasks; empty if there are none."""
     names = [task.task_id for task in tasks if task.status is not SubtaskStatus.COMPLETED]
     more = f" and {len(names) - SHOWN_TASKS} more" if len(names) > SHOWN_TASKS else ""
     return texts.OPEN.format(names=", ".join(names[:SHOWN_TASKS]) + more) if names else ""
 
 
 def shown_state(loop: Loop) -> dict[str, Any]:
-    """The state as the agent sees it."""
+    """The state that the agent is shown."""
     state = {name: value for name, value in (loop.skill_state or EMPTY).items() if name != "wants_person"}
     done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
     listed = [{"id": task.task_id, "text": task.text, "status": task.status.value} for task in loop.tasks]
@@ -162,7 +162,7 @@ def shown_state(loop: Loop) -> dict[str, Any]:
 
 
 def menu_text(loop: Loop) -> str:
-    """The current state, as it stands above the menu."""
+    """The current state, for the line above the menu."""
     state = loop.skill_state or EMPTY
     done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
     validated = state.get("validate") or EMPTY
@@ -172,10 +172,10 @@ def menu_text(loop: Loop) -> str:
     )
 
 
-def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
+def _understood(loop: Loop, action: str, answer: ActionAnswer) -> AnswerRead:
     state = dict(loop.skill_state or EMPTY)
-    confirmed = told.debug.get("confirmed_hypothesis")
-    question = "" if told.goes_on or action == "complete" else told.message or "The agent asks for a person."
+    confirmed = answer.debug.get("confirmed_hypothesis")
+    question = "" if answer.goes_on or action == "complete" else answer.message or "The agent asks for a person."
     state |= {
         "initialised": True,
         "last_action": action,
@@ -183,55 +183,55 @@ def _understood(loop: Loop, action: str, told: ActionAnswer) -> AnswerRead:
         "failures_in_a_row": 0,
         "wants_person": question if loop.settings.interactive else "",
     }
-    if told.debug:
-        state["debug"] = {**(state.get("debug") or EMPTY), **told.debug}
+    if answer.debug:
+        state["debug"] = {**(state.get("debug") or EMPTY), **answer.debug}
     if action == "validate":
         state |= {
-            "validate": {"passed": told.passed, "failures": list(told.failures)},
+            "validate": {"passed": answer.passed, "failures": list(answer.failures)},
             "confirmed_since_validation": False,
         }
     elif confirmed:
         state["confirmed_since_validation"] = True
-    tasks = (*told.tasks, *(_mending_tasks(loop, told) if action == "validate" else ()))
+    tasks = (*answer.tasks, *(_repair_tasks(loop, answer) if action == "validate" else ()))
     left = open_tasks(changed(loop.tasks, tasks)) if action == "complete" else ""
     return AnswerRead(
         claimed=action == "complete" and not left,
         skill_state=state,
-        note=f"{told.message}\n{left}".strip() if left else told.message,
+        note=f"{answer.message}\n{left}".strip() if left else answer.message,
         tasks=(*tasks, *_forgotten(loop, tasks)),
         gives_up="" if loop.settings.interactive else question,
         gives_up_as=Outcome.PAUSED,
-        documents=_documents(loop, action, told, tasks),
+        documents=_documents(loop, action, answer, tasks),
     )
 
 
 def _forgotten(loop: Loop, changes: tuple[SubtaskChange, ...]) -> tuple[SubtaskChange, ...]:
-    """The oldest tasks that are done make room for new ones: what the agent is shown does not grow with the rounds."""
+    """Removes the oldest completed subtasks if there are more than MOST_TASKS, so that the prompts do not grow without bound."""
     after = changed(loop.tasks, changes)
     done = [task.task_id for task in after if task.status is SubtaskStatus.COMPLETED]
     return tuple(SubtaskChange(name, remove=True) for name in done[: max(0, len(after) - MOST_TASKS)])
 
 
-def _mending_tasks(loop: Loop, told: ActionAnswer) -> tuple[SubtaskChange, ...]:
-    """What failed in a validation becomes tasks."""
-    if told.passed:
+def _repair_tasks(loop: Loop, answer: ActionAnswer) -> tuple[SubtaskChange, ...]:
+    """New subtasks for what failed in a validation."""
+    if answer.passed:
         return ()
     room = max(1, MOST_TASKS - unfinished(loop.tasks))
-    wrong = told.failures[:room] or ("Mend what the validation found.",)
+    wrong = answer.failures[:room] or ("Mend what the validation found.",)
     return tuple(
         SubtaskChange(f"fix-{loop.spend.iterations}-{number}", text=text, status=SubtaskStatus.PENDING)
         for number, text in enumerate(wrong, 1)
     )
 
 
-def _documents(loop: Loop, action: str, told: ActionAnswer, tasks: tuple[SubtaskChange, ...]) -> dict[str, str]:
+def _documents(loop: Loop, action: str, answer: ActionAnswer, tasks: tuple[SubtaskChange, ...]) -> dict[str, str]:
     if action not in DOCUMENTS:
         return {}
     known = {task.task_id: task for task in loop.tasks}
-    lines = [f"\n## Round {loop.spend.iterations}: {action}\n", told.message, ""]
+    lines = [f"\n## Round {loop.spend.iterations}: {action}\n", answer.message, ""]
     lines += [_checkbox(change, known.get(change.task_id)) for change in tasks]
-    lines += [f"- {each['status']}: {each['text']} ({each['evidence']})" for each in told.debug.get("hypotheses", [])]
-    lines += [f"- failed: {failure}" for failure in told.failures]
+    lines += [f"- {each['status']}: {each['text']} ({each['evidence']})" for each in answer.debug.get("hypotheses", [])]
+    lines += [f"- failed: {failure}" for failure in answer.failures]
     return {DOCUMENTS[action]: "\n".join(lines) + "\n"}
 
 
@@ -243,11 +243,11 @@ def _checkbox(change: SubtaskChange, known: Subtask | None) -> str:
 
 
 def _task_in(line: str) -> SubtaskChange | None:
-    found = _BOX.match(line)
-    if found is None:
+    box = _BOX.match(line)
+    if box is None:
         return None
-    status = {"x": SubtaskStatus.COMPLETED, "!": SubtaskStatus.FAILED}.get(found["mark"], SubtaskStatus.PENDING)
-    return SubtaskChange(found["name"], text=found["text"] or None, status=status)
+    status = {"x": SubtaskStatus.COMPLETED, "!": SubtaskStatus.FAILED}.get(box["mark"], SubtaskStatus.PENDING)
+    return SubtaskChange(box["name"], text=box["text"] or None, status=status)
 
 
 def _failed(loop: Loop, action: str, problem: str) -> AnswerRead:

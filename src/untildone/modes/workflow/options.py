@@ -1,4 +1,4 @@
-"""The texts of a project that replace the instructions of the mode workflow, one file an action."""
+"""Texts of a project that replace the instructions of the mode workflow: one file for each action."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from untildone.core.value import dataclass, field
 
 FILE = ".loop/actions/*.md"
 ACTIONS = "actions"
-"""Where the journal keeps the texts."""
+"""The name of the option in the journal that holds the texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class WorkflowOptions:
 
 
 def options_of(kept: Mapping[str, Any]) -> WorkflowOptions:
-    """The options as the journal keeps them, as a typed value."""
+    """The options in the journal as a typed value."""
     return WorkflowOptions(kept.get(ACTIONS) or EMPTY)
 
 
