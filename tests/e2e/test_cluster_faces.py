@@ -77,7 +77,7 @@ def test_controls_from_the_command_line(cluster: TestCluster, laptop: CommandLin
     asked_at = time.time()
     knows_no_temporal = {**laptop.environment, "UNTILDONE_CLUSTER": ""}
     ended = laptop.run("pause", loop_id, "--now", env=knows_no_temporal, patience=PATIENCE)
-    assert (ended.code, "Temporal is not told" in ended.errors) == (0, True), ended.errors
+    assert (ended.code, "Temporal could not be notified" in ended.errors) == (0, True), ended.errors
     paused = cluster.until(loop_id, lambda loop: loop.outcome is Outcome.PAUSED)
     print(f"pause --now acted {paused.updated_at - asked_at:.2f} s after it was typed")
     until(lambda: not cluster.agents(loop_id))

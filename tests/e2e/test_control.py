@@ -320,7 +320,7 @@ def test_a_follower_and_a_waiter_leave_quietly_on_ctrl_c(cli: CommandLine, stage
     assert follower.stdout is not None
     assert follower.stdout.readline()
     assert waiter.stderr is not None
-    assert "Nobody drives" in waiter.stderr.readline()
+    assert "Nothing drives" in waiter.stderr.readline()
     for process in (follower, waiter):
         process.send_signal(signal.SIGINT)
         ended = finish(process, patience=10)

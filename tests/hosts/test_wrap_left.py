@@ -88,7 +88,7 @@ def test_after_a_power_cut_the_loop_has_no_runner_and_can_be_ended(person: Perso
     assert listed(person) == NO_RUNNER
     assert NO_RUNNER in person.cli.run("show", "last").output
     waited = person.cli.run("wait", "last", patience=PATIENCE)
-    assert (waited.code, "Nobody drives loop" in waited.errors) == (2, True)
+    assert (waited.code, "Nothing drives loop" in waited.errors) == (2, True)
     assert person.cli.run("stop", "last").code == 0
     assert loop(person)["outcome"] == "stopped"
 

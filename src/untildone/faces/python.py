@@ -52,7 +52,7 @@ Folder = str | os.PathLike[str]
 
 
 async def create(task: str, *, folder: Folder = ".", **chosen: Unpack[Chosen]) -> Loop:
-    """A new loop, not started yet. `chosen` are settings: `mode="supervise"`, `checks=["pytest -q"]`, `max_iterations=10`, …"""
+    """Create a loop, without starting it. `chosen` are settings: `mode="supervise"`, `checks=["pytest -q"]`, `max_iterations=10`, …"""
 
     def make() -> Loop:
         place = Path(folder).resolve()
@@ -65,10 +65,10 @@ async def create(task: str, *, folder: Folder = ".", **chosen: Unpack[Chosen]) -
 
 
 async def start(loop: Loop | str, *, folder: Folder = ".") -> Loop:
-    """Drive a loop in the background. One that is running already goes on as it is."""
+    """Drive a loop in the background. A running loop goes on as it is."""
 
     def begin() -> Loop:
-        store, loop_id = _found(loop, folder)
+        store, loop_id = _resolve(loop, folder)
         started = control.start(store, loop_id)
         _drive(store, loop_id)
         return started
@@ -77,14 +77,15 @@ async def start(loop: Loop | str, *, folder: Folder = ".") -> Loop:
 
 
 async def pause(loop: Loop | str, *, now: bool = False, folder: Folder = ".") -> Loop:
-    return await asyncio.to_thread(lambda: control.pause(*_found(loop, folder), _urgency(now=now)))
+    """Pause a loop after its round, or now."""
+    return await asyncio.to_thread(lambda: control.pause(*_resolve(loop, folder), _urgency(now=now)))
 
 
 async def resume(loop: Loop | str, *, skip_wait: bool = False, folder: Folder = ".") -> Loop:
-    """Go on with a loop, in the background. `skip_wait`: do not wait for a usage limit or a retry."""
+    """Resume a loop in the background. `skip_wait`: do not wait for a usage limit or a retry."""
 
     def go_on() -> Loop:
-        store, loop_id = _found(loop, folder)
+        store, loop_id = _resolve(loop, folder)
         resumed = control.resume(store, loop_id, skip_wait=skip_wait)
         _drive(store, loop_id)
         return resumed
@@ -93,14 +94,15 @@ async def resume(loop: Loop | str, *, skip_wait: bool = False, folder: Folder = 
 
 
 async def stop(loop: Loop | str, *, now: bool = False, folder: Folder = ".") -> Loop:
-    return await asyncio.to_thread(lambda: control.stop(*_found(loop, folder), _urgency(now=now)))
+    """End a loop for good, after its round or now."""
+    return await asyncio.to_thread(lambda: control.stop(*_resolve(loop, folder), _urgency(now=now)))
 
 
 async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
-    """Tell a loop something. One that was out of rounds and gets some by `[r+5]` at the start goes on."""
+    """Send a message to a loop. A loop without rounds that gets some by `[r+5]` at the start goes on."""
 
     def speak() -> Heard:
-        store, loop_id = _found(loop, folder)
+        store, loop_id = _resolve(loop, folder)
         heard = control.say(store, loop_id, text)
         if heard.goes_on and not heard.cared_for:
             background.start_runner(store, loop_id)
@@ -110,14 +112,16 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
 
 
 async def budget(loop: Loop | str, *, folder: Folder = ".", **limits: float | str) -> Loop:
-    """Other limits, by the names of `core.limits.Limit`, such as `iterations` or `cost`: "+5" is more, 5 is in all, "none" no limit."""
+    """Change limits, by the names of `core.limits.Limit`, such as `iterations` or `cost`: "+5" is more, 5 is in all, "none" no limit."""
     changes = [amounts.change(limit, amount) for limit, amount in limits.items()]
-    return await asyncio.to_thread(lambda: control.budget(*_found(loop, folder), *changes))
+    return await asyncio.to_thread(lambda: control.budget(*_resolve(loop, folder), *changes))
 
 
 async def show(loop: Loop | str = "last", *, folder: Folder = ".") -> Loop:
+    """The loop as it is now."""
+
     def look() -> Loop:
-        store, loop_id = _found(loop, folder)
+        store, loop_id = _resolve(loop, folder)
         return store.load(loop_id)
 
     return await asyncio.to_thread(look)
@@ -130,7 +134,7 @@ async def list(*, folder: Folder = ".") -> tuple[Loop, ...]:
 
 async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Entry]:
     """Every entry of the journal, then each new one, until the loop rests."""
-    store, loop_id = await asyncio.to_thread(_found, loop, folder)
+    store, loop_id = await asyncio.to_thread(_resolve, loop, folder)
     journal = await asyncio.to_thread(store.open, loop_id)
     try:
         for entry in await asyncio.to_thread(lambda: tuple(journal.entries())):
@@ -143,8 +147,8 @@ async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Ent
 
 
 async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
-    """Until the loop rests. `asyncio.timeout` bounds it."""
-    store, loop_id = await asyncio.to_thread(_found, loop, folder)
+    """Wait until the loop rests. Use `asyncio.timeout` to bound the wait."""
+    store, loop_id = await asyncio.to_thread(_resolve, loop, folder)
     journal = await asyncio.to_thread(store.open, loop_id)
     try:
         async for _ in _until_rest(store, journal):
@@ -156,12 +160,12 @@ async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
 
 async def verify(loop: Loop | str, *, folder: Folder = ".") -> tuple[Verification, ...]:
     """Run the checks of an ended loop again, and compare."""
-    return await asyncio.to_thread(lambda: look.verify(*_found(loop, folder), os.environ))
+    return await asyncio.to_thread(lambda: look.verify(*_resolve(loop, folder), os.environ))
 
 
 async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
     """What the loop changed in its workspace."""
-    return await asyncio.to_thread(lambda: look.diff(*_found(loop, folder)))
+    return await asyncio.to_thread(lambda: look.diff(*_resolve(loop, folder)))
 
 
 def _store_of(folder: Folder) -> Store:
@@ -171,11 +175,11 @@ def _store_of(folder: Folder) -> Store:
 
 @cache
 def _connected(folder: Path, _address: str) -> Store:
-    """One for all calls: each has connections of its own."""
+    """The store of a folder, opened once: each has its own connections."""
     return stores.open_store(folder)
 
 
-def _found(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
+def _resolve(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
     store = _store_of(folder)
     return store, loop.loop_id if isinstance(loop, Loop) else store.find(loop)
 
@@ -185,7 +189,7 @@ def _urgency(*, now: bool) -> Urgency:
 
 
 async def _until_rest(store: Store, journal: Journal) -> AsyncIterator[None]:
-    """A moment to catch up, again and again, and once more when the loop has come to rest."""
+    """Yield whenever it is time to catch up with the journal, and once more after the loop has come to rest."""
     while not await asyncio.to_thread(_rested, store, journal):
         yield
         await asyncio.sleep(LOOK_EVERY)

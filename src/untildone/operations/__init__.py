@@ -1,5 +1,6 @@
 """What can be done with loops. Every face calls these functions; none of them imports a room below.
 
-`stores` opens the loops of a folder, `control` changes a loop, `creation` makes one, `look` reads one, `presence` says who works on
-it, `runner` drives one, `background` has one driven, `cluster` reaches a cluster, `loop_table` lists the loops of a server.
+`stores` opens the store of a folder, `control` changes a loop, `creation` makes one, `look` reads one, `presence` says what drives
+it, `runner` drives one here, `background` in another process, `cluster` reaches a cluster, `service` and `loop_table` are for a
+server, `hook`, `wrap` and `agents` are for the commands of the same name.
 """

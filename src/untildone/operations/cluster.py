@@ -29,12 +29,12 @@ def cluster(folder: Path, environment: Mapping[str, str] = os.environ) -> Cluste
 
 
 def poke(store: Store, loop: Loop, environment: Mapping[str, str]) -> None:
-    """Tell the cluster that a control was written. If that fails, its machines find the control in the journal later."""
+    """Notify the cluster that a control was written. If that fails, its machines find the control in the journal later."""
     urgency = Urgency.NOW if loop.interrupts_now else Urgency.AFTER_ITERATION
     try:
         cluster(store.home, environment).poke(loop.loop_id, urgency)
     except UntilDoneError as problem:
-        _log.warning("Temporal is not told of loop %s: %s", loop.loop_id, problem.sentence)
+        _log.warning("Temporal could not be notified of loop %s: %s", loop.loop_id, problem.sentence)
 
 
 def has_unpublished_work(folder: Path) -> bool:

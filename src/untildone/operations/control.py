@@ -39,6 +39,7 @@ def pause(
     urgency: Urgency = Urgency.AFTER_ITERATION,
     environment: Mapping[str, str] = os.environ,
 ) -> Loop:
+    """Pause a loop, at once or after its iteration."""
     return _request(store, loop_id, Control.PAUSE, PauseRequested(urgency), environment=environment)
 
 
@@ -70,6 +71,7 @@ def stop(
     outcome: Outcome = Outcome.STOPPED,
     environment: Mapping[str, str] = os.environ,
 ) -> Loop:
+    """End a loop with this outcome, at once or after its iteration."""
     return _request(store, loop_id, Control.STOP, StopRequested(urgency, outcome), environment=environment)
 
 
@@ -128,7 +130,7 @@ def delete(store: Store, loop_id: str) -> None:
     """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
     moves.check(store.load(loop_id), Control.DELETE)
     if store.is_driven(loop_id):
-        raise LoopBusy(f"Loop {loop_id} is just being put away.", "try again in a moment")
+        raise LoopBusy(f"Loop {loop_id} is being archived.", "try again in a moment")
     store.delete(loop_id)
 
 

@@ -66,15 +66,15 @@ def create(
         archiving.recover(store, *store.live_ids())
     loop_id = new_id(time.time())
     elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if hook_session else ()
-    wanted = loop_settings(chosen, str(folder), environment, files=files, elsewhere=elsewhere, reviewed=reviewed)
-    wanted = replace(wanted, hook_session=hook_session)
+    kept = loop_settings(chosen, str(folder), environment, files=files, elsewhere=elsewhere, reviewed=reviewed)
+    kept = replace(kept, hook_session=hook_session)
     if in_cluster:
-        wanted = _for_cluster(wanted, chosen, store)
-    if wanted.worktree:
+        kept = _for_cluster(kept, chosen, store)
+    if kept.worktree:
         place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
-        wanted = replace(wanted, workspace=place)
+        kept = replace(kept, workspace=place)
     title = _shortened(" ".join(opening.rest.split()))
-    event = LoopCreated(loop_id, title, opening.rest, wanted, replace(budget, iterations=opening.remaining))
+    event = LoopCreated(loop_id, title, opening.rest, kept, replace(budget, iterations=opening.remaining))
     first = (StartRequested(host),) if starts else ()
     loop = store.create(event, *first)
     if starts and in_cluster:
@@ -102,16 +102,16 @@ def _opening(task: str, budget: Budget) -> rounds.Parsed:
     return opening
 
 
-def _for_cluster(wanted: LoopSettings, chosen: Settings, store: Store) -> LoopSettings:
+def _for_cluster(kept: LoopSettings, chosen: Settings, store: Store) -> LoopSettings:
     from untildone.hosts.cluster import ownership, reading
 
     if store.root is not None:
         raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
-    if wanted.worktree or wanted.interactive:
-        what = "--worktree" if wanted.worktree else "--interactive"
+    if kept.worktree or kept.interactive:
+        what = "--worktree" if kept.worktree else "--interactive"
         raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
-    remote = ownership.checked_remote(chosen.remote or reading.remote_of(wanted.workspace))
-    return replace(wanted, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
+    remote = ownership.checked_remote(chosen.remote or reading.remote_of(kept.workspace))
+    return replace(kept, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
 
 
 def _shortened(title: str) -> str:

@@ -46,7 +46,7 @@ def checkpoint_fields(loop: Loop) -> dict[str, Any]:
 
 def load_all(store: Store) -> Iterator[Loop]:
     """Every readable loop, oldest first."""
-    return (found.loop for found in store.survey(store.ids()) if found.loop is not None)
+    return (status.loop for status in store.survey(store.ids()) if status.loop is not None)
 
 
 def follow(store: Store, loop_id: str, *, to_rest: bool) -> Iterator[Entry]:
@@ -89,7 +89,7 @@ def wait(store: Store, loop_id: str, timeout: float | None = None) -> Loop:
 
 def _check_patience(loop: Loop, timeout: float | None, *, waited: float, alone: float) -> None:
     if timeout is None and alone > LONGEST_ALONE:
-        raise UsageError(f"Nobody drives loop {loop.loop_id}.", f"`untildone resume {loop.loop_id}` goes on with it")
+        raise UsageError(f"Nothing drives loop {loop.loop_id}.", f"`untildone resume {loop.loop_id}` goes on with it")
     if timeout is not None and waited > timeout:
         raise UsageError(
             f"Loop {loop.loop_id} is still {loop.status.value} after {timeout:g} s.", "wait longer with --timeout"

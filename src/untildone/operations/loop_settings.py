@@ -43,7 +43,7 @@ def loop_settings(
         "supervisor": _other(chosen, chosen.supervisor, environment, checked=here),
         "fallback": _other(chosen, chosen.fallback_agent, environment, checked=here),
         "review": reviewed,
-        "promise": _wanted(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
+        "promise": _value(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
         "once": not _loops(chosen),
         "remote": None,
         "branch": None,
@@ -60,8 +60,8 @@ def _options(chosen: Settings, mode: Mode, files: FromFiles) -> dict[str, Any]:
     return {**{option.name: chosen.options.get(option.name, option.default) for option in declared}, **files.options}
 
 
-def _wanted(chosen: Settings, name: str, own: Any) -> Any:
-    """What was said for this run, else what the profile of the agent says (`own`), else what the files say."""
+def _value(chosen: Settings, name: str, own: Any) -> Any:
+    """The value for this run, else that of the agent's profile (`own`), else that of the settings files."""
     return getattr(chosen, name) if own is None or chosen.insists_on(name) else own
 
 
@@ -81,10 +81,10 @@ def loop_budget(chosen: Settings, files: FromFiles) -> Budget:
 def _iterations(chosen: Settings, files: FromFiles) -> int | None:
     if not _loops(chosen):
         return 1
-    wanted = _wanted(chosen, "max_iterations", settings.profile(chosen, chosen.agent).max_iterations)
-    if wanted == "none":
+    most = _value(chosen, "max_iterations", settings.profile(chosen, chosen.agent).max_iterations)
+    if most == "none":
         return None
-    return wanted or files.iterations or modes.find(chosen.mode).default_iterations
+    return most or files.iterations or modes.find(chosen.mode).default_iterations
 
 
 def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *, checked: bool) -> AgentChoice | None:
@@ -99,10 +99,10 @@ def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own:
     choice = AgentChoice(
         profile=name,
         agent=profile.agent,
-        model=_wanted(chosen, "model", profile.model) if own else profile.model,
+        model=_value(chosen, "model", profile.model) if own else profile.model,
         args=(*profile.args, *(chosen.args if own else ())),
-        command=_wanted(chosen, "command", profile.command) if own else profile.command,
-        permissions=(_wanted(chosen, "permissions", said) if own else said) or Permissions.WORK,
+        command=_value(chosen, "command", profile.command) if own else profile.command,
+        permissions=(_value(chosen, "permissions", said) if own else said) or Permissions.WORK,
         abilities=tuple(name for name in ("resume", "fork", "system_prompt") if getattr(agent.capabilities, name)),
     )
     if checked:

@@ -53,15 +53,15 @@ class Machine:
 def checked_options(chosen: Settings, flags: Mapping[str, Any]) -> Options:
     """The options of `[cluster]` and the flags, which win. Raises if something is missing."""
     connecting.check_package()
-    wanted = options(chosen.cluster, flags)
-    wanted.access  # noqa: B018 (raises if no address is set)
-    return replace(wanted, machine=wanted.machine or runners.machine())
+    chosen_options = options(chosen.cluster, flags)
+    chosen_options.access  # noqa: B018 (raises if no address is set)
+    return replace(chosen_options, machine=chosen_options.machine or runners.machine())
 
 
 @contextmanager
-def machine(chosen: Settings, wanted: Options, environment: Mapping[str, str]) -> Iterator[Machine]:
+def machine(chosen: Settings, chosen_options: Options, environment: Mapping[str, str]) -> Iterator[Machine]:
     """A machine that holds its work folder: two in one folder would overwrite each other's clones."""
-    folder = _work_folder(wanted, environment)
+    folder = _work_folder(chosen_options, environment)
     with disk.as_store_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = locks.try_lock(folder / LOCK)
@@ -70,21 +70,21 @@ def machine(chosen: Settings, wanted: Options, environment: Mapping[str, str]) -
             f"Another process uses the work folder {folder}.", "end it, or choose another folder with --work-dir"
         )
     try:
-        yield Machine(wanted, _means(chosen, wanted, folder.resolve(), environment))
+        yield Machine(chosen_options, _means(chosen, chosen_options, folder.resolve(), environment))
     finally:
         os.close(lock)
 
 
-def _work_folder(wanted: Options, environment: Mapping[str, str]) -> Path:
+def _work_folder(chosen_options: Options, environment: Mapping[str, str]) -> Path:
     state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(wanted.work_dir) if wanted.work_dir else Path(state) / "untildone" / "worker"
+    return Path(chosen_options.work_dir) if chosen_options.work_dir else Path(state) / "untildone" / "worker"
 
 
-def _means(chosen: Settings, wanted: Options, folder: Path, environment: Mapping[str, str]) -> Means:
+def _means(chosen: Settings, chosen_options: Options, folder: Path, environment: Mapping[str, str]) -> Means:
     if not chosen.store:
         raise UsageError("The database that keeps the loops is not set.", "give it with --store postgres://…")
     around = surroundings(dict(environment), chosen, host=Host.CLUSTER)
-    store = PostgresStore(chosen.store, around.redactor, folder=folder / "loops", machine=wanted.machine)
+    store = PostgresStore(chosen.store, around.redactor, folder=folder / "loops", machine=chosen_options.machine)
     # Reports a wrong address now, and not once for every loop.
     store.live_ids()
-    return Means(store, lambda: around, folder, wanted.slots, wanted.share)
+    return Means(store, lambda: around, folder, chosen_options.slots, chosen_options.share)

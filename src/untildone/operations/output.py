@@ -1,4 +1,4 @@
-"""What an agent prints, as events; and which agents and modes there are."""
+"""The output of agents as events, and the names of agents and modes."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ def mode_options() -> tuple[tuple[str, Option], ...]:
 
 
 def agent_names() -> tuple[str, ...]:
+    """The names of all agents, those of plugins included."""
     return agents.names()
 
 
 def mode_names() -> tuple[str, ...]:
+    """The names of all modes, those of plugins included."""
     return modes.names()
 
 

@@ -1,4 +1,4 @@
-"""Who works on a loop: a runner, a server, a cluster, or the agent's own session."""
+"""What works on a loop: a runner, a server, a cluster, or the agent's own session."""
 
 from __future__ import annotations
 

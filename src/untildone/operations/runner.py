@@ -23,7 +23,7 @@ def surroundings(
 ) -> Surroundings:
     """What all runners of one process share."""
     redactor = Redactor.from_environment({**environment, **_secrets_of(chosen)})
-    wanted = notifications(chosen)
+    notify_settings = notifications(chosen)
     return Surroundings(
         environment=environment,
         redactor=redactor,
@@ -31,7 +31,7 @@ def surroundings(
         limits=SharedLimits(default_folder()),
         profile_environment=lambda name: chosen.profiles[name].env if name in chosen.profiles else {},
         host=host,
-        on_rest=lambda loop: notify.send(wanted, loop, environment),
+        on_rest=lambda loop: notify.send(notify_settings, loop, environment),
     )
 
 

@@ -23,13 +23,13 @@ from untildone.store import Store
 from untildone.system.guard import Guard
 
 FRESH_FOR = 1.0
-"""Seconds after which what another process wrote is in every list, at the latest; the fleet looks twice as often."""
+"""Seconds after which lists contain the entries of other processes, at the latest; the fleet looks twice as often."""
 END_WITHIN = 20.0
 """Seconds that a loop which is to be deleted may take to end."""
 
 
 class Service:
-    """Opened before the first request, closed after the last: `with Service(…) as service`."""
+    """The loops of the served folders. A context manager: it drives loops from entry to exit."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Service:
         host: Host = Host.SERVER,
     ) -> None:
         self.host = host
-        """The kind of host that drives what is started here: this server, or a cluster."""
+        """The kind of host that drives the loops started here: this server, or a cluster."""
         self.environment = environment
         self.stores = {str(store.home): store for store in (_store(folder, environment) for folder in folders)}
         if len({store.name for store in self.stores.values()}) < len(self.stores):
@@ -69,11 +69,11 @@ class Service:
 
     @property
     def creates_for(self) -> Host:
-        """A new loop must know that it goes to a cluster; here, any host may have it."""
+        """The host that a new loop is created for: a loop of a cluster must know it, any other may go to any host."""
         return self.host if self.host is Host.CLUSTER else Host.NONE
 
     def workspace(self, name: str | None) -> tuple[Path, Store]:
-        """A served folder; the first one, if none is named."""
+        """A served folder and its store; the first folder, if none is named."""
         named = next(iter(self.stores)) if name is None else name.rstrip("/") or "/"
         store = self.stores.get(named)
         if store is None:
@@ -81,21 +81,23 @@ class Service:
         return Path(named), store
 
     def store_of(self, loop_id: str) -> Store:
+        """The store that has the loop. LoopNotFound if none has it."""
         return self.table.find(loop_id)[1]
 
-    def create(self, task: str, wanted: Mapping[str, Any], workspace: str | None) -> Loop:
-        """`wanted` is what was said for this one loop; the settings files say the rest."""
+    def create(self, task: str, overrides: Mapping[str, Any], workspace: str | None) -> Loop:
+        """Create a loop. `overrides` are settings for this loop, which win over the settings files."""
         folder, store = self.workspace(workspace)
-        chosen = settings.load(folder, wanted, self.environment)
+        chosen = settings.load(folder, overrides, self.environment)
         return creation.create(store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for).loop
 
     def start(self, loop_id: str) -> Loop:
+        """Start a loop and queue it for a slot."""
         loop = control.start(self.store_of(loop_id), loop_id, self.host)
         self.fleet.want(loop_id)
         return loop
 
     def resume(self, loop_id: str, *, skip_wait: bool) -> Loop:
-        """A loop that runs elsewhere stays there."""
+        """Resume a loop and queue it for a slot. A loop that another process drives stays there."""
         store = self.store_of(loop_id)
         host = Host.NONE if store.is_driven(loop_id) else self.host
         loop = control.resume(store, loop_id, skip_wait=skip_wait, host=host)
@@ -103,6 +105,7 @@ class Service:
         return loop
 
     def say(self, loop_id: str, text: str) -> control.Heard:
+        """Send a message to a loop; queue it if the message gives it rounds again."""
         heard = control.say(self.store_of(loop_id), loop_id, text, "api", self.host)
         if heard.goes_on:
             self.fleet.want(loop_id)
@@ -115,12 +118,12 @@ class Service:
         control.delete(store, loop_id)
 
     def _surroundings(self, workspace: Path, store: Store) -> Surroundings:
-        """As the settings are now: they may have changed since the last loop was driven."""
+        """What runners of a workspace share, by the settings as they are now: they may have changed since the last loop."""
         chosen = settings.load(workspace, {}, self.environment)
         around = runner.surroundings(self.environment, chosen, self._guard, Host.SERVER)
         store.redactor = around.redactor
-        wanted = runner.notifications(chosen)
-        return replace(around, on_rest=lambda loop: self._notifier.send(wanted, loop, self.environment))
+        notify_settings = runner.notifications(chosen)
+        return replace(around, on_rest=lambda loop: self._notifier.send(notify_settings, loop, self.environment))
 
 
 def _store(folder: Path, environment: Mapping[str, str]) -> Store:

@@ -49,5 +49,5 @@ def without_password(address: str) -> str:
 
 
 def is_nearest(store: Store, folder: Path) -> bool:
-    """Whether a command in the folder opens this store without being told where it is."""
+    """Whether a command in the folder opens this store without --dir or --store."""
     return store.root is not None and layout.find_root(folder) == store.root.resolve()

@@ -19,6 +19,7 @@ def supervisor_places(workspace: Path, environment: Mapping[str, str]) -> tuple[
 
 
 def supervisor_text(workspace: Path, environment: Mapping[str, str]) -> str:
+    """The text of the first supervisor file that exists. UsageError if there is none, or it is empty."""
     for path in supervisor_places(workspace, environment):
         text = _read(path)
         if text is None:

@@ -37,12 +37,12 @@ def read(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(f"Cannot read the settings in {path}: {problem}.", "fix or delete the file") from None
-    return _checked(found, f" in {path}")
+    return _checked(values, f" in {path}")
 
 
 def profile(chosen: Settings, name: str) -> AgentProfile:
@@ -50,10 +50,10 @@ def profile(chosen: Settings, name: str) -> AgentProfile:
     from untildone import agents
     from untildone.core.errors import UnknownName
 
-    found = chosen.profiles.get(name)
-    if found is not None:
-        agents.find(found.agent)
-        return found
+    own = chosen.profiles.get(name)
+    if own is not None:
+        agents.find(own.agent)
+        return own
     try:
         agents.find(name)
     except UnknownName:
@@ -63,7 +63,7 @@ def profile(chosen: Settings, name: str) -> AgentProfile:
 
 
 def _checked(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The values of one source, each under the name of its setting. UsageError if one cannot be."""
+    """The values of one source, each under the name of its setting. UsageError if one is invalid."""
     validated(values, where)
     known = by_any_name()
     return {known[name].name: value for name, value in values.items()}
@@ -72,12 +72,12 @@ def _checked(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """The settings among the variables. Other variables with our prefix mean something else."""
     known = by_any_name()
-    found = {
+    values = {
         name: _from_variable(known[name], value)
         for variable, value in environment.items()
         if variable.startswith(PREFIX) and (name := variable.removeprefix(PREFIX).lower()) in known
     }
-    return _checked(found, " in the environment")
+    return _checked(values, " in the environment")
 
 
 def _from_variable(declared: Setting, value: str) -> Any:
@@ -104,7 +104,7 @@ def _merged(old: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def validated(values: Mapping[str, Any], where: str) -> Settings:
-    """The settings with these values. `where` names their source. UsageError if a value cannot be, or there is no such mode."""
+    """The settings with these values. `where` names their source. UsageError if a value is invalid or there is no such mode."""
     from untildone import modes
     from untildone.settings import schema
 

@@ -45,16 +45,16 @@ def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """The values with each hidden one replaced by the one in `before`, or left out if that has none."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in values.items():
         old = before.get(name)
         if isinstance(value, Mapping):
-            found[name] = _revealed(value, old if isinstance(old, Mapping) else {})
+            result[name] = _revealed(value, old if isinstance(old, Mapping) else {})
         elif value not in (HIDDEN, _HIDDEN_STORE):
-            found[name] = value
+            result[name] = value
         elif old is not None:
-            found[name] = old
-    return found
+            result[name] = old
+    return result
 
 
 def _named_as_in(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,13 +63,13 @@ def _named_as_in(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
     present = tomllib.loads(text)
     profiles = present.get("profiles", {})
-    found = _renamed(values, present, SETTINGS)
-    if "profiles" in found:
-        found["profiles"] = {
+    result = _renamed(values, present, SETTINGS)
+    if "profiles" in result:
+        result["profiles"] = {
             name: _renamed(profile, profiles.get(name, {}), PROFILE_SETTINGS)
-            for name, profile in found["profiles"].items()
+            for name, profile in result["profiles"].items()
         }
-    return found
+    return result
 
 
 def _renamed(values: Mapping[str, Any], present: Mapping[str, Any], declared: Mapping[str, Setting]) -> dict[str, Any]:

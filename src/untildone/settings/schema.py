@@ -34,15 +34,15 @@ class _Strict(BaseModel):
 
 
 def _by_one_name(values: Mapping[str, Any], declared: Iterable[Setting]) -> dict[str, Any]:
-    found = dict(values)
+    by_name = dict(values)
     for each in (each for each in declared if each.aliases):
-        said = {name: found.pop(name) for name in (each.name, *each.aliases) if name in found}
+        said = {name: by_name.pop(name) for name in (each.name, *each.aliases) if name in by_name}
         if len(set(map(repr, said.values()))) > 1:
             names_said = " and ".join(said)
             raise PydanticCustomError(complaints.SAID_TWICE, "{names}", {"names": names_said})
         if said:
-            found[each.name] = next(iter(said.values()))
-    return found
+            by_name[each.name] = next(iter(said.values()))
+    return by_name
 
 
 def _text_of_number(value: Any) -> Any:
@@ -135,6 +135,7 @@ else:
 
 
 def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the settings."""
     return SettingsModel.model_json_schema()
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from untildone.core.errors import UsageError
 
 
-def edited(text: str, wanted: Mapping[str, Any]) -> str:
-    """`text`, changed so that it holds exactly the values of `wanted`. None is left out: TOML has no null."""
+def edited(text: str, target: Mapping[str, Any]) -> str:
+    """`text`, changed so that it holds exactly the values of `target`. None is left out: TOML has no null."""
     import tomllib
 
     try:
@@ -18,7 +18,7 @@ def edited(text: str, wanted: Mapping[str, Any]) -> str:
         raise UsageError(
             "Saving settings needs the package tomlkit, which is not installed.", "pip install 'untildone[serve]'"
         ) from None
-    values = _without_none(wanted)
+    values = _without_none(target)
     for start in (_with_new_settings(text, values), text):
         try:
             document = tomlkit.parse(start)
@@ -32,7 +32,7 @@ def edited(text: str, wanted: Mapping[str, Any]) -> str:
     return tomlkit.dumps(values)
 
 
-def _with_new_settings(text: str, wanted: Mapping[str, Any]) -> str:
+def _with_new_settings(text: str, target: Mapping[str, Any]) -> str:
     """`text` with the settings that it lacks, above the first table and above the comments of that table.
 
     tomlkit would write them between the table and its comments.
@@ -40,7 +40,7 @@ def _with_new_settings(text: str, wanted: Mapping[str, Any]) -> str:
     import tomlkit
 
     present = tomlkit.parse(text)
-    new = {name: value for name, value in wanted.items() if name not in present and not isinstance(value, Mapping)}
+    new = {name: value for name, value in target.items() if name not in present and not isinstance(value, Mapping)}
     lines = text.splitlines(keepends=True)
     end = next((number for number, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
     while end > 0 and lines[end - 1].lstrip()[:1] in ("", "#"):
@@ -60,10 +60,10 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _change(table: MutableMapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    for name in [name for name in table if name not in wanted]:
+def _change(table: MutableMapping[str, Any], target: Mapping[str, Any]) -> None:
+    for name in [name for name in table if name not in target]:
         del table[name]
-    for name, value in wanted.items():
+    for name, value in target.items():
         present = table.get(name)
         if isinstance(present, MutableMapping) and isinstance(value, Mapping):
             _change(present, value)

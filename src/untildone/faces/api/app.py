@@ -9,11 +9,11 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import PlainTextResponse
 
-from untildone.faces.api import configuration, groups, loops, records, running, tasks
-from untildone.faces.api.answers import explain_errors
-from untildone.faces.api.following import Following
+from untildone.faces.api import groups, loops, records, settings_routes, status, tasks
+from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
-from untildone.faces.api.safety import RequestStats, SecurityMiddleware
+from untildone.faces.api.problems import explain_errors
+from untildone.faces.api.security import RequestStats, SecurityMiddleware
 from untildone.operations.service import Service
 
 LOOPBACK_NAMES = ("localhost",)
@@ -21,7 +21,7 @@ SUMMARY = "Keeps coding agents at work until the job is verified done."
 
 
 def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAMES, *, remote: bool = False) -> FastAPI:
-    """`names` are the host names that the server accepts, besides addresses: of this machine, or, with `remote`, any."""
+    """The API. It accepts the host names in `names`, and IP addresses: loopback only, or any with `remote`."""
     app = FastAPI(
         title="untildone",
         summary=SUMMARY,
@@ -33,10 +33,10 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     )
     app.state.service = service
     app.state.keys = keys
-    app.state.following = Following()
+    app.state.following = EventStreams()
     app.state.stats = RequestStats()
     explain_errors(app)
-    for room in (records, tasks, loops, groups, configuration, running):
+    for room in (records, tasks, loops, groups, settings_routes, status):
         app.include_router(room.router)
     app.add_middleware(SecurityMiddleware, keys=keys, names=tuple(names), stats=app.state.stats, remote=remote)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
@@ -44,7 +44,7 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
 
 
 def greet(app: FastAPI) -> None:
-    """What the root says where no dashboard is."""
+    """Add a root page that points to the API, for a server without dashboard."""
 
     @app.get("/", include_in_schema=False)
     def root() -> PlainTextResponse:
@@ -52,10 +52,10 @@ def greet(app: FastAPI) -> None:
 
 
 def _described(app: FastAPI) -> dict[str, object]:
-    """OpenAPI, with the token that everything but the health wants."""
+    """The OpenAPI description, with the token that every route but the health check needs."""
     if app.openapi_schema is None:
-        found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        found["security"] = [{"token": []}]
-        app.openapi_schema = found
+        schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+        app.openapi_schema = schema
     return app.openapi_schema

@@ -1,4 +1,4 @@
-"""What the routes share: how they reach the service, and the parameters that several take."""
+"""Dependencies and parameters that several routes share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
 
-from untildone.faces.api.following import Following
+from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import TASK_ID
 from untildone.operations.service import Service
@@ -21,13 +21,13 @@ async def _keys(request: Request) -> Keys:
     return cast(Keys, request.app.state.keys)
 
 
-async def _following(request: Request) -> Following:
-    return cast(Following, request.app.state.following)
+async def _following(request: Request) -> EventStreams:
+    return cast(EventStreams, request.app.state.following)
 
 
 Serving = Annotated[Service, Depends(_service)]
 WithKeys = Annotated[Keys, Depends(_keys)]
-WithStreams = Annotated[Following, Depends(_following)]
+WithStreams = Annotated[EventStreams, Depends(_following)]
 LoopId = Annotated[
     str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", description="The whole id of a loop", max_length=100)
 ]

@@ -1,4 +1,4 @@
-"""Groups of loops that share a total: what each may use, and how much of it is used."""
+"""Routes for groups of loops that share a total."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from untildone.core.codec import to_json
 from untildone.core.limits import Limit
-from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import Serving
-from untildone.faces.api.configuration import Workspace
+from untildone.faces.api.problems import may_answer
+from untildone.faces.api.settings_routes import Workspace
 from untildone.operations.stores import Group
 
 router = APIRouter(prefix="/api/groups", tags=["groups"])
@@ -27,6 +27,8 @@ class GroupLimits(BaseModel):
 
 
 class GroupLine(BaseModel):
+    """A group and what its loops use together."""
+
     name: str
     max_cost: float | None
     at_once: int | None
@@ -42,10 +44,10 @@ def list_groups(service: Serving, workspace: Workspace = None) -> list[GroupLine
 
 
 @router.put("/{name}", responses=may_answer(422, 503))
-def change_group(name: Name, wanted: GroupLimits, service: Serving, workspace: Workspace = None) -> GroupLine:
-    """Other limits for a group, from now on and on all machines. A group is there as soon as it has limits or loops."""
+def change_group(name: Name, limits: GroupLimits, service: Serving, workspace: Workspace = None) -> GroupLine:
+    """Set the limits of a group, on all machines. A group exists as soon as it has limits or loops."""
     store = service.workspace(workspace)[1]
-    return _line(store.change_group(name, max_cost=wanted.max_cost, at_once=wanted.at_once))
+    return _line(store.change_group(name, max_cost=limits.max_cost, at_once=limits.at_once))
 
 
 def _line(group: Group) -> GroupLine:

@@ -1,4 +1,4 @@
-"""Who may come in: the token, the login code that is good for one visit, and the cookie that a browser gets for it."""
+"""Authentication: the token, the login code, which is valid once, and the cookie that a browser gets for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def token_file(environment: Mapping[str, str]) -> Path:
 
 
 def find_token(environment: Mapping[str, str]) -> str:
-    """The token of the environment, else the kept one, else a new one, which only its owner can read."""
+    """The token of the environment, else the saved one, else a new one, saved in a file that only its owner can read."""
     given = environment.get(VARIABLE)
     if given is not None:
         return _checked(given, VARIABLE)
@@ -55,14 +55,14 @@ def _made(path: Path) -> str:
 def _checked(token: str, where: str) -> str:
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
-            f"The token in {where} is no good.",
+            f"The token in {where} is not valid.",
             f"it takes {SHORTEST_TOKEN} characters or more: letters, digits, - and _",
         )
     return token
 
 
 class Keys:
-    """Compares in constant time; nothing here is ever logged."""
+    """Checks tokens, cookies and login codes in constant time. Never logs them."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
@@ -77,13 +77,14 @@ class Keys:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.cookie.encode())
 
     def new_code(self) -> str:
-        """For one login, soon."""
+        """A login code, valid once and for 15 minutes."""
         code = secrets.token_urlsafe(24)
         with self._lock:
             self._codes[code] = time.monotonic() + CODE_SECONDS
         return code
 
     def use_code(self, given: str) -> bool:
+        """Whether the login code is valid. It is not valid again."""
         with self._lock:
             for code, until in list(self._codes.items()):
                 if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""Loops: create, list, show, change, delete, and every control. The same verbs as on the command line."""
+"""Routes for loops: create, list, show, change, delete, and every control of the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.core.moves import Control
-from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import LoopId, Serving
 from untildone.faces.api.lines import line, lines
 from untildone.faces.api.models import (
@@ -26,6 +25,7 @@ from untildone.faces.api.models import (
     Now,
     Resumption,
 )
+from untildone.faces.api.problems import may_answer
 from untildone.operations import control, look
 from untildone.operations.service import END_WITHIN
 
@@ -72,7 +72,7 @@ def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
 
 @router.patch("/{loop_id}", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def change_loop(loop_id: LoopId, change: LoopChange, service: Serving) -> LoopLine:
-    """Another title, another budget."""
+    """Change the title or the budget."""
     store = service.store_of(loop_id)
     changes = _budget_changes(change.budget) if change.budget else ()
     loop = store.load(loop_id)
@@ -89,7 +89,7 @@ def delete_loop(
     service: Serving,
     force: Annotated[bool, Query(description="One that has not ended is stopped first, at once")] = False,
 ) -> Response:
-    """Everything of an ended loop but its work: journal, output, receipt."""
+    """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
     store = service.store_of(loop_id)
     if force and not store.load(loop_id).status.ended:
         control.stop(store, loop_id, Urgency.NOW)
@@ -99,38 +99,38 @@ def delete_loop(
 
 @router.post("/{loop_id}/start", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def start_loop(loop_id: LoopId, service: Serving) -> LoopLine:
-    """It is driven here, as soon as a slot is free. A running one goes on as it is."""
+    """Start a loop; this server drives it as soon as a slot is free. A running loop goes on as it is."""
     return line(service, service.start(loop_id))
 
 
 @router.post("/{loop_id}/pause", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def pause_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> LoopLine:
-    """After the iteration, or now. A paused one stays paused."""
+    """Pause a loop after its iteration, or now. A paused loop stays paused."""
     return line(service, control.pause(service.store_of(loop_id), loop_id, _urgency(when)))
 
 
 @router.post("/{loop_id}/resume", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def resume_loop(loop_id: LoopId, service: Serving, how: Resumption | None = None) -> LoopLine:
-    """It goes on here, where it was. A running one goes on where it is."""
+    """Resume a loop on this server. A loop that another process drives stays there."""
     return line(service, service.resume(loop_id, skip_wait=how is not None and how.now))
 
 
 @router.post("/{loop_id}/stop", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def stop_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> LoopLine:
-    """For good, after the iteration or now. A stopped one stays stopped."""
+    """End a loop for good, after its iteration or now. A stopped loop stays stopped."""
     return line(service, control.stop(service.store_of(loop_id), loop_id, _urgency(when)))
 
 
 @router.post("/{loop_id}/messages", response_model=Heard, responses=may_answer(404, 409, 422, 503))
 def say(loop_id: LoopId, message: Message, service: Serving) -> Heard:
-    """Part of its next prompt. `[r+5]` at the very start adds rounds; a loop that was out of them goes on."""
+    """Send a message, which becomes part of the next prompt. `[r+5]` at the very start adds rounds; a loop without rounds goes on."""
     heard = service.say(loop_id, message.text)
     return Heard(notices=list(heard.notices), goes_on=heard.goes_on, loop=line(service, heard.loop))
 
 
 @router.post("/{loop_id}/budget", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def change_budget(loop_id: LoopId, change: BudgetChange, service: Serving) -> LoopLine:
-    """Other limits, while it runs or rests."""
+    """Change the limits of a loop, while it runs or rests."""
     store, changes = service.store_of(loop_id), _budget_changes(change)
     if not changes:
         loop: Loop = store.load(loop_id)
@@ -140,8 +140,8 @@ def change_budget(loop_id: LoopId, change: BudgetChange, service: Serving) -> Lo
 
 
 def _budget_changes(change: BudgetChange) -> tuple[BudgetChanged, ...]:
-    wanted = change.model_dump(exclude_none=True)
-    return tuple(amounts.change(limit, amount) for limit, amount in wanted.items())
+    amounts_given = change.model_dump(exclude_none=True)
+    return tuple(amounts.change(limit, amount) for limit, amount in amounts_given.items())
 
 
 def _urgency(when: Now | None) -> Urgency:

@@ -1,4 +1,4 @@
-"""What goes in and out of the API, as its documentation shows it."""
+"""The request and response models of the API, as OpenAPI describes them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ AmountWord = Annotated[str, StringConstraints(pattern=r"^([+=]?[0-9]{1,9}(\.[0-9
 
 
 class Body(BaseModel):
-    """What is sent to us: an unknown field is a mistake."""
+    """A request body. An unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Problem(BaseModel):
-    """Why not."""
+    """An error response."""
 
     error: str = Field(description="One sentence: what, and where")
     hint: str = Field("", description="What to do")
@@ -99,7 +99,7 @@ class LoopLine(BaseModel):
     workspace: str
     host: str = Field(description="What drives it, or did last: terminal, server, hook, cluster; empty: nothing yet")
     machine: str = Field("", description="The machine whose runner holds the lease; empty: none")
-    driven: bool = Field(description="Whether somebody drives it now")
+    driven: bool = Field(description="Whether a runner drives it now")
     queued: bool = Field(description="Whether it waits for a free slot of this server")
     current_iteration: int
     max_iterations: int | None
@@ -150,7 +150,7 @@ class Message(Body):
 
 
 class Heard(BaseModel):
-    notices: list[str] = Field(description="What became of round controls")
+    notices: list[str] = Field(description="Sentences about round controls in the text")
     goes_on: bool = Field(description="The loop was out of rounds and goes on now")
     loop: LoopLine
 
@@ -171,7 +171,7 @@ class LoopChange(Body):
     budget: BudgetChange | None = None
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"title": "Mend the tests", "budget": {"iterations": 20}}]}
+        extra="forbid", json_schema_extra={"examples": [{"title": "Fix the tests", "budget": {"iterations": 20}}]}
     )
 
 
@@ -213,7 +213,7 @@ class TaskOrder(Body):
 
 
 class Receipt(BaseModel):
-    """What was asked, what was spent, what changed, and who vouches for it."""
+    """The record of an ended loop: the task, the spend, the changes, and the results of its gates."""
 
     model_config = ConfigDict(extra="allow")
     loop_id: str

@@ -1,4 +1,4 @@
-"""What a loop left behind and what it does now: its journal as a stream, the agent's output, the diff, the receipt."""
+"""Routes for the records of a loop: its journal as a stream, the agent's output, the diff, the receipt."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from untildone.core.codec import timestamp, to_json
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
-from untildone.faces.api.answers import beside_text, may_answer
 from untildone.faces.api.common import LoopId, Serving, WithStreams
-from untildone.faces.api.following import Following
+from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.models import Receipt
+from untildone.faces.api.problems import beside_text, may_answer
 from untildone.operations import look
 
 HEARTBEAT = 15
 SLOW_READER = 20.0
-"""A stream whose reader takes nothing for so many seconds is closed."""
+"""Seconds after which a stream is closed if its client reads nothing."""
 MOST_OUTPUT = 1_000_000
 MOST_DIFF = 2_000_000
 router = APIRouter(prefix="/api/loops/{loop_id}", tags=["records"])
@@ -44,14 +44,14 @@ _STREAM: dict[int | str, dict[str, Any]] = {
         "description": "One message an entry: `id` is its number, `data` the entry as JSON. The last has the event `loop_end`.",
         "content": {"text/event-stream": {"schema": _MESSAGE}},
     },
-    204: {"description": "The loop has ended, and `Last-Event-ID` was its last entry: do not come again."},
+    204: {"description": "The loop has ended, and `Last-Event-ID` was its last entry: do not reconnect."},
 }
 
 
 class _Stream(EventSourceResponse):
-    """Gives its place back however it ends."""
+    """A response that releases its stream when it ends."""
 
-    def __init__(self, content: AsyncIterator[ServerSentEvent], following: Following) -> None:
+    def __init__(self, content: AsyncIterator[ServerSentEvent], following: EventStreams) -> None:
         super().__init__(content, ping=HEARTBEAT, send_timeout=SLOW_READER, sep="\n")
         self._following = following
 
@@ -143,7 +143,7 @@ def read_receipt(loop_id: LoopId, service: Serving) -> dict[str, Any]:
     if receipt is None:
         raise HTTPException(404, f"Loop {loop_id} has no receipt yet: it gets one when it ends")
     try:
-        told: dict[str, Any] = json.loads(receipt)
+        fields: dict[str, Any] = json.loads(receipt)
     except ValueError:
         raise HTTPException(404, f"The receipt of loop {loop_id} cannot be read: it was damaged or edited") from None
-    return told
+    return fields

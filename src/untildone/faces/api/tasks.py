@@ -1,4 +1,4 @@
-"""The tasks of a loop: each change is one entry of the journal, so that a person and an agent both get their way."""
+"""Routes for the subtasks of a loop. Each change is one journal entry, so changes of a person and of the agent are merged."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from untildone.core.errors import UsageError, WrongMove
 from untildone.core.loop import Loop
 from untildone.core.model import Subtask, SubtaskChange
 from untildone.core.moves import Control
-from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import LoopId, Serving, TaskName
 from untildone.faces.api.models import NewTask, TaskLine, TaskList, TaskOrder, TaskPatch, task_line
+from untildone.faces.api.problems import may_answer
 from untildone.operations import control
 from untildone.operations.service import Service
 
@@ -30,7 +30,7 @@ def list_tasks(loop_id: LoopId, service: Serving) -> TaskList:
 
 @router.post("", status_code=201, response_model=TaskLine, responses=may_answer(404, 409, 422, 503))
 def add_task(loop_id: LoopId, new: NewTask, service: Serving) -> TaskLine:
-    """One more task, last or at a place."""
+    """Add a task, at the end or at a position."""
     loop = service.store_of(loop_id).load(loop_id)
     task_id = new.task_id or f"task-{secrets.token_hex(4)}"
     if any(task.task_id == task_id for task in loop.tasks):
@@ -42,34 +42,34 @@ def add_task(loop_id: LoopId, new: NewTask, service: Serving) -> TaskLine:
 
 
 @router.put("/order", response_model=TaskList, responses=may_answer(404, 409, 422, 503))
-def order_tasks(loop_id: LoopId, wanted: TaskOrder, service: Serving) -> TaskList:
+def order_tasks(loop_id: LoopId, body: TaskOrder, service: Serving) -> TaskList:
     """The named tasks first, in this order."""
     store = service.store_of(loop_id)
     loop = store.load(loop_id)
     moves.check(loop, Control.SUBTASKS)
     known = {task.task_id for task in loop.tasks}
-    unknown = next((name for name in wanted.order if name not in known), None)
+    unknown = next((name for name in body.order if name not in known), None)
     if unknown is not None:
         raise UsageError(f"'order': there is no task '{unknown}'.", "GET the tasks to see their ids")
-    if len(set(wanted.order)) < len(wanted.order):
+    if len(set(body.order)) < len(body.order):
         raise UsageError("'order': a task is named twice.", "name each once")
-    changes = subtasks.ordered(loop.tasks, tuple(wanted.order))
+    changes = subtasks.ordered(loop.tasks, tuple(body.order))
     return _list(control.change_subtasks(store, loop_id, *changes) if changes else loop)
 
 
 @router.patch("/{task_id}", response_model=TaskLine, responses=may_answer(404, 409, 422, 503))
 def change_task(loop_id: LoopId, task_id: TaskName, patch: TaskPatch, service: Serving) -> TaskLine:
     loop = service.store_of(loop_id).load(loop_id)
-    _found(loop, task_id)
+    _task_of(loop, task_id)
     needs = None if patch.depends_on is None else tuple(patch.depends_on)
     return _changed(service, loop, SubtaskChange(task_id, patch.text, patch.status, needs, patch.position))
 
 
 @router.delete("/{task_id}", status_code=204, responses=may_answer(404, 409, 422, 503))
 def delete_task(loop_id: LoopId, task_id: TaskName, service: Serving) -> Response:
-    """Those that depended on it do not any more."""
+    """Delete a task, also from the dependencies of other tasks."""
     loop = service.store_of(loop_id).load(loop_id)
-    _found(loop, task_id)
+    _task_of(loop, task_id)
     freed = [_without(task, task_id) for task in loop.tasks if task_id in task.depends_on]
     control.change_subtasks(service.store_of(loop_id), loop_id, *freed, SubtaskChange(task_id, remove=True))
     return Response(status_code=204)
@@ -83,19 +83,19 @@ def _list(loop: Loop) -> TaskList:
     return TaskList(tasks=[task_line(task) for task in loop.tasks])
 
 
-def _found(loop: Loop, task_id: str) -> Subtask:
+def _task_of(loop: Loop, task_id: str) -> Subtask:
     return _task(loop.tasks, task_id)
 
 
 def _task(known: Iterable[Subtask], task_id: str) -> Subtask:
-    found = next((task for task in known if task.task_id == task_id), None)
-    if found is None:
+    task = next((each for each in known if each.task_id == task_id), None)
+    if task is None:
         raise HTTPException(404, f"There is no task '{task_id}'")
-    return found
+    return task
 
 
 def _changed(service: Service, loop: Loop, change: SubtaskChange) -> TaskLine:
-    """Tasks that wait for each other, or for one that is not there, would never be done."""
+    """Append a change. UsageError if tasks would wait for each other, or for a task that does not exist."""
     stuck = subtasks.circle(subtasks.changed(loop.tasks, (change,)))
     if change.depends_on and change.task_id in stuck:
         raise UsageError(

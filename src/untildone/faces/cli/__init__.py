@@ -12,5 +12,5 @@ def main() -> NoReturn:
 
         enter()
     except KeyboardInterrupt:
-        # It came while modules were being loaded: nothing has begun yet.
+        # Ctrl-C while modules were being imported: nothing has begun yet.
         raise SystemExit(130) from None

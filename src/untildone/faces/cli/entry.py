@@ -1,4 +1,4 @@
-"""The way in and out: runs a command, turns every error into one sentence with a hint, and exits with its code."""
+"""The entry point: runs a command, turns every error into one sentence with a hint, and exits with its code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 
 from untildone.core.errors import UntilDoneError
 from untildone.faces.cli import streams
-from untildone.faces.cli.interrupting import deaf_to_the_end
 from untildone.faces.cli.parameters import STORE
+from untildone.faces.cli.signals import ignore_late_signals
 from untildone.faces.cli.table import program
 
 if TYPE_CHECKING:
@@ -23,14 +23,15 @@ DEFECT, USAGE, INTERRUPTED = 1, 2, 130
 
 
 def enter(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
     code = run(sys.argv[1:] if arguments is None else arguments)
     streams.close_quietly()
-    deaf_to_the_end()
+    ignore_late_signals()
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and tell what went wrong; its exit code."""
+    """Run a command and report its errors. Returns the exit code."""
     try:
         code = program.main(list(arguments), prog_name="untildone", standalone_mode=False)
     except UntilDoneError as error:
@@ -42,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _usage(error)
     except (KeyboardInterrupt, click.Abort):
-        # Python kills itself at its end if the interruption met code that was made from text, unless more of that ran since.
+        # CPython re-raises SIGINT at exit if the interrupt hit code compiled from a string, unless more such code runs.
         exec("")
         return INTERRUPTED
     except BrokenPipeError:
@@ -53,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _usage(error: click.ClickException) -> int:
-    """Click's own complaints, in our form."""
+    """Report an error of click in the form of all other errors."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "untildone"
     streams.tell_error(" ".join(error.format_message().split()), f"`{where} --help` says what there is")
@@ -61,8 +62,8 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _defect(error: Exception) -> int:
-    told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-    sentence = f"This is a defect of untildone, not of what you asked for: {told}"
+    details = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    sentence = f"This is a defect of untildone, not of what you asked for: {details}"
     try:
         streams.tell_error(sentence, f"please report it with the details in {_saved_traceback(error)}")
     except OSError:

@@ -1,4 +1,4 @@
-"""What several commands take: the folder, the loop, JSON, and amounts that are checked where they are read."""
+"""Parameters that several commands share: the folder, the loop, --json, and amounts, which are checked when they are parsed."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ _DECIMAL = r"([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([eE][+-]?[0-9]{1,3})?"
 
 
 def folder(command: Command) -> Command:
+    """--dir."""
     return click.option("--dir", "folder", metavar="D", default=".", help="The workspace (this folder).")(command)
 
 
 def place(command: Command) -> Command:
-    """The workspace, and the database that keeps its loops, if one does."""
+    """--dir, --store and --temporal."""
     return store(folder(command))
 
 
 def store(command: Command) -> Command:
+    """--store and --temporal."""
     temporal = click.option(
         "--temporal",
         metavar="ADDRESS",
@@ -128,19 +130,22 @@ def limit_changes(command: Command) -> Command:
 
 
 def as_json(command: Command) -> Command:
+    """--json."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object a line on standard output.")(command)
 
 
 def loop_name(command: Command) -> Command:
-    """The loop must be named."""
+    """A required argument: the loop."""
     return click.argument("name", metavar="LOOP", shell_complete=_loops)(command)
 
 
 def loop_or_last(command: Command) -> Command:
+    """An optional argument: the loop; by default, the last one."""
     return click.argument("name", metavar="[LOOP]", default="last", shell_complete=_loops)(command)
 
 
 def loop_or_unfinished(command: Command) -> Command:
+    """An optional argument: the loop; None if it is left out."""
     return click.argument("name", metavar="[LOOP]", required=False, shell_complete=_loops)(command)
 
 

@@ -52,20 +52,20 @@ def flags_of_plugin(command: Command, arguments: Sequence[str]) -> list[click.Pa
     own = names.own_modes()
     if not mode or mode in own or mode not in names.all_modes():
         return []
-    found = [each for name, each in every((mode,)).items() if name not in every(own) and each.is_flag_of(command)]
-    options = (option for each in found for option in _options(each, command, {}))
+    declared = [each for name, each in every((mode,)).items() if name not in every(own) and each.is_flag_of(command)]
+    options = (option for each in declared for option in _options(each, command, {}))
     return [_Option(option.names, **option.arguments) for option in options]
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that flags set, with those that they imply. A flag that was not given is None or an empty tuple."""
-    found = {name: value for name, value in flags.items() if value is not None and value != () and value != {}}
+    values = {name: value for name, value in flags.items() if value is not None and value != () and value != {}}
     known = every(names.own_modes())
-    for name in tuple(found):
+    for name in tuple(values):
         implied = known[name].implies if name in known else None
         if implied is not None:
-            found.setdefault(*implied)
-    return found
+            values.setdefault(*implied)
+    return values
 
 
 def _options(declared: Setting, command: Command, instead: Mapping[str, Any]) -> tuple[_Words, ...]:

@@ -1,4 +1,4 @@
-"""Standard output is data, standard error is talk. Writing to a reader who left is no error: it is not said any more."""
+"""Standard output carries data, standard error carries messages. Writing to a closed pipe is no error: the rest is dropped."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ class Output:
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self.gone = stream is None
-        """The reader left, or the disk behind it is full."""
+        """Whether writing has failed: the pipe is closed, or the disk is full."""
 
     @property
     def is_terminal(self) -> bool:
         return not self.gone and self._stream is not None and self._stream.isatty()
 
     def line(self, text: str) -> None:
+        """Write a line of text."""
         self.raw(f"{text}\n".encode(self._encoding, "replace"))
 
     def record(self, fields: Mapping[str, Any]) -> None:
-        """A line of JSON, which is UTF-8 wherever it goes."""
+        """Write an object as a line of JSON, always in UTF-8."""
         import json
 
         self.json(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
 
     def json(self, text: str) -> None:
+        """Write a line that is JSON already."""
         self.raw(f"{text}\n".encode("utf-8", "replace"))
 
     def raw(self, content: bytes) -> None:
+        """Write bytes and flush."""
         if self.gone or self._stream is None:
             return
         try:
@@ -48,14 +51,17 @@ class Output:
 
 
 def data() -> Output:
+    """Standard output: results, for programs."""
     return Output(sys.stdout)
 
 
 def talk() -> Output:
+    """Standard error: messages, for people."""
     return Output(sys.stderr)
 
 
 def tell_error(sentence: str, hint: str) -> None:
+    """Write an error and its hint to standard error."""
     out = talk()
     out.line(f"untildone: {sentence}")
     if hint:
@@ -63,7 +69,7 @@ def tell_error(sentence: str, hint: str) -> None:
 
 
 def close_quietly() -> None:
-    """The interpreter flushes at exit and complains where the reader has left: give it nothing to complain of."""
+    """Flush both streams, and redirect a broken one to /dev/null: the interpreter would report it at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
@@ -74,6 +80,6 @@ def close_quietly() -> None:
 
 
 def printable(text: str) -> str:
-    """A word of the person's in a sentence: no control characters, no endless lines."""
+    """User input for use in a sentence: without control characters, at most 200 characters."""
     shown = "".join(letter if letter.isprintable() else "?" for letter in text)
     return shown if len(shown) <= 200 else f"{shown[:199]}…"

@@ -30,7 +30,7 @@ COMMANDS = {
     "pause": Place("control:pause", "Pause a loop after its round, or now."),
     "resume": Place("resume:command", "Go on with a loop in this terminal."),
     "stop": Place("control:stop", "End a loop for good after its round, or now."),
-    "say": Place("say:command", "Tell a loop something; [r+5] at the start adds rounds."),
+    "say": Place("say:command", "Send a message to a loop; [r+5] at the start adds rounds."),
     "budget": Place("budget:command", "Change what a loop may use, while it runs or rests."),
     "group": Place("group:command", "What all loops of a group may use together."),
     "wait": Place("wait:command", "Wait until a loop rests, and exit as it did."),
@@ -51,7 +51,7 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by the table alone."""
+    """A group that lists its commands from the table and imports one only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, place in COMMANDS.items() if not place.hidden]
@@ -83,8 +83,8 @@ class LazyGroup(click.Group):
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
 
-def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _version(ctx: click.Context, _parameter: click.Parameter, given: bool) -> None:
+    if given and not ctx.resilient_parsing:
         from importlib.metadata import version
 
         click.echo(f"untildone {version('untildone')}")

@@ -1,4 +1,4 @@
-"""Text made fit for a terminal: without what would move a cursor."""
+"""Text that is safe to print at a terminal: without escape sequences and control characters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)?
 
 
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """The text on one line."""
+    """The text on one line, cut to `longest` characters."""
     flat = " ".join(_UNPRINTABLE.sub(" ", _ESCAPE.sub("", text[: longest * 4])).split())
     return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
 
 
 def harmless(text: str) -> str:
-    """The text with its lines."""
+    """The text with its line breaks."""
     return "\n".join(_UNPRINTABLE.sub(" ", line) for line in _ESCAPE.sub("", text).replace("\t", "    ").split("\n"))

@@ -10,7 +10,7 @@ from untildone.core.apply import apply
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.faces.text import telling
+from untildone.faces.text import loop_lines
 from untildone.faces.web.timeline import Timeline, extended
 from untildone.faces.web.values import LogLine, LoopView
 from untildone.operations import presence
@@ -80,6 +80,6 @@ class _Follower:
             except (ValueError, LookupError, TypeError, AttributeError):
                 # The beginning of the journal is damaged: the store knows the loop from its checkpoint.
                 self._folded = self._folded or now
-            for line in telling.of_entry(entry, self._folded, live=False):
+            for line in loop_lines.of_entry(entry, self._folded, live=False):
                 lines.append(LogLine(entry.at, line.text, line.kind.value))
         return lines

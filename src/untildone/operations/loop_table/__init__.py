@@ -1,8 +1,8 @@
-"""All loops of several workspaces at a glance, in an answer that costs the same however many there are.
+"""A table of all loops of several workspaces. Reading a page costs the same however many loops there are.
 
-What this process reads or writes is on the board at once, as the stores tell of it; so whoever was told that a loop is paused
-finds it paused in the next list. What other processes write is found by looking at all journals, which a server does now and then,
-beside its answers: a look at each of thousands of files is too much for every question, and no file system tells on every platform.
+The stores report what this process reads or writes, so the table has it at once: a client that paused a loop sees it paused in
+the next list. What other processes write is found by looking at the signatures of all journals. A server does that now and then
+in the background: it takes too long for every request, and no file system reports changes on every platform.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from untildone.store.names import is_id
 
 __all__ = ["LoopTable", "Page", "Row", "row_of"]
 GONE = float("inf")
-"""Later than every entry of a loop: it is deleted."""
+"""The sequence number of a deleted loop: later than every entry."""
 
 
 class LoopTable:
     """The loops of some stores, each by the name of its workspace.
 
-    `fresh_for`: so many seconds, a look counts. Somebody who calls `look` more often than that spares those who ask the wait;
-    without it, every question looks.
+    A look at the journals is valid for `fresh_for` seconds. A caller of `look` that comes more often than that spares readers
+    the wait; otherwise a reader looks first.
     """
 
     def __init__(self, stores: Mapping[str, Store], fresh_for: float = 0.0) -> None:
@@ -39,12 +39,12 @@ class LoopTable:
         self._index = LoopIndex()
         self._signatures: dict[str, Signatures] = {}
         self._looked_at: dict[str, float] = {}
-        self._heard: dict[str, float] = {}
-        """The last entry of each loop that was told of since a look began: that look may have missed it."""
-        self._is_wanted = False
+        self._reported: dict[str, float] = {}
+        """The last entry that a store reported of each loop since a look began: that look may have missed it."""
+        self._has_readers = False
         self._rows_lock, self._look_lock = threading.Lock(), threading.Lock()
         for workspace, store in self.stores.items():
-            store.on_change = partial(self._hear, workspace)
+            store.on_change = partial(self._take_report, workspace)
 
     def rows(self) -> tuple[Row, ...]:
         """Every loop, newest first."""
@@ -53,7 +53,7 @@ class LoopTable:
             return self._index.rows()
 
     def page(self, status: Status | None = None, cursor: str | None = None, limit: int = 50) -> Page:
-        """So many loops, newest first, of one status if one is named, that come after a loop."""
+        """At most `limit` loops, newest first. `status` selects by status, `cursor` is that of the page before."""
         self._become_current()
         with self._rows_lock:
             return self._index.page(status, cursor, limit)
@@ -65,30 +65,30 @@ class LoopTable:
             return self._index.counts()
 
     def find(self, loop_id: str) -> tuple[str, Store]:
-        """The workspace and the store that a loop is in. Its whole id is wanted."""
+        """The workspace and the store of a loop. `loop_id` must be the whole id."""
         for workspace in self._likely_places(loop_id) if is_id(loop_id) else ():
             if self.stores[workspace].signature(loop_id) is not None:
                 return workspace, self.stores[workspace]
         raise LoopNotFound(f"There is no loop '{loop_id[:100]}'.", "GET /api/loops lists the loops there are")
 
     def _likely_places(self, loop_id: str) -> Iterator[str]:
-        """To learn that a store does not have a loop takes longer than to find it."""
+        """All workspaces, the one of the known row first: a miss takes longer than a hit."""
         known = self._index.find(loop_id)
         if known is not None:
             yield known.workspace
         yield from self.stores
 
     def look(self, workspace: str) -> Signatures:
-        """See what was written by anybody. Before somebody asks for the loops, they are not read."""
+        """The signatures of all journals. Also updates the rows, once a reader has asked for rows."""
         with self._look_lock:
-            return self._look(workspace) if self._is_wanted else self.stores[workspace].signatures()
+            return self._look(workspace) if self._has_readers else self.stores[workspace].signatures()
 
     def _become_current(self) -> None:
-        self._is_wanted = True
+        self._has_readers = True
         for workspace in self.stores:
             if not self._is_fresh(workspace):
                 with self._look_lock:
-                    # Somebody else may have looked while this waited for the lock.
+                    # Another thread may have looked while this one waited for the lock.
                     if not self._is_fresh(workspace):
                         self._look(workspace)
 
@@ -98,11 +98,11 @@ class LoopTable:
     def _look(self, workspace: str) -> Signatures:
         began, store = time.monotonic(), self.stores[workspace]
         with self._rows_lock:
-            self._heard.clear()
+            self._reported.clear()
         signatures = store.signatures()
-        found = list(store.survey(self._changed(workspace, signatures)))
+        statuses = list(store.survey(self._changed(workspace, signatures)))
         with self._rows_lock:
-            for each in found:
+            for each in statuses:
                 self._note(each, workspace)
             for loop_id in self._missing(workspace, signatures):
                 self._index.drop(loop_id)
@@ -110,7 +110,7 @@ class LoopTable:
         return signatures
 
     def _changed(self, workspace: str, signatures: Signatures) -> list[str]:
-        """Whose signature is another than at the last look. To one that has ended nothing is written, it is only put away."""
+        """The loops whose signature has changed since the last look. An ended loop is only archived, so its row stays as it is."""
         before = self._signatures.get(workspace, Signatures({}, {}))
         changed = [loop_id for loop_id, now in signatures.live.items() if before.live.get(loop_id) != now]
         if signatures.ended is not before.ended:
@@ -123,27 +123,29 @@ class LoopTable:
         row = self._index.find(loop_id)
         return row is not None and row.status is not None and row.status.ended
 
-    def _note(self, found: LoopStatus, workspace: str) -> None:
-        seq = found.loop.seq if found.loop else 0
-        if seq >= self._heard.get(found.loop_id, 0):
-            self._index.put(_row(found, workspace))
+    def _note(self, status: LoopStatus, workspace: str) -> None:
+        seq = status.loop.seq if status.loop else 0
+        if seq >= self._reported.get(status.loop_id, 0):
+            self._index.put(_row(status, workspace))
 
     def _missing(self, workspace: str, signatures: Signatures) -> set[str]:
-        """Of which there is nothing any more. One that was told of meanwhile may have come after the look."""
+        """The loops that have no journal any more. A loop reported meanwhile may have been created after the look."""
         known = {row.loop_id for row in self._index if row.workspace == workspace}
-        return known - signatures.live.keys() - signatures.ended.keys() - self._heard.keys()
+        return known - signatures.live.keys() - signatures.ended.keys() - self._reported.keys()
 
-    def _hear(self, workspace: str, loop_id: str, loop: Loop | None) -> None:
-        if not self._is_wanted:
+    def _take_report(self, workspace: str, loop_id: str, loop: Loop | None) -> None:
+        if not self._has_readers:
             return
         with self._rows_lock:
-            known, newest = self._index.find(loop_id), self._heard.get(loop_id, 0)
-            self._heard[loop_id] = max(newest, loop.seq if loop else GONE)
+            known, newest = self._index.find(loop_id), self._reported.get(loop_id, 0)
+            self._reported[loop_id] = max(newest, loop.seq if loop else GONE)
             if loop is None:
                 self._index.drop(loop_id)
             elif loop.seq >= newest and (known is None or known.seq < loop.seq):
                 self._index.put(row_of(loop, workspace))
 
 
-def _row(found: LoopStatus, workspace: str) -> Row:
-    return Row(found.loop_id, workspace, problem=found.problem) if found.loop is None else row_of(found.loop, workspace)
+def _row(status: LoopStatus, workspace: str) -> Row:
+    if status.loop is None:
+        return Row(status.loop_id, workspace, problem=status.problem)
+    return row_of(status.loop, workspace)

@@ -1,4 +1,4 @@
-"""Rows in order, all of them and those of each status: a page is cut out of them, however many there are."""
+"""Rows sorted by id, all of them and those of each status, so that a page is a slice."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from untildone.operations.loop_table.rows import Page, Row
 
 
 class LoopIndex:
+    """The rows of a loop table by id and by status. Not thread-safe."""
+
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
         self._ids: list[str] = []
@@ -24,7 +26,7 @@ class LoopIndex:
         return iter(self._rows.values())
 
     def put(self, row: Row) -> None:
-        """A row, instead of the one that the loop had."""
+        """Add a row, or replace the row of the same loop."""
         before = self._rows.get(row.loop_id)
         if before is None:
             insort(self._ids, row.loop_id)
@@ -43,7 +45,7 @@ class LoopIndex:
             self._newest_first = None
 
     def rows(self) -> tuple[Row, ...]:
-        """Every one, newest first."""
+        """All rows, newest first."""
         if self._newest_first is None:
             self._newest_first = tuple(self._rows[loop_id] for loop_id in reversed(self._ids))
         return self._newest_first

@@ -11,7 +11,7 @@ from untildone.core.model import Budget, Outcome, Spend, Status
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A loop in one line. One that cannot be read has a problem and no status."""
+    """A loop in one line. A loop that cannot be read has a problem and no status."""
 
     loop_id: str
     workspace: str
@@ -23,7 +23,7 @@ class Row:
     agent: str = ""
     host: Host = Host.NONE
     machine: str = ""
-    """Which one drives it, or did last."""
+    """The machine that drives the loop, or did last."""
     spend: Spend = Spend()
     budget: Budget = Budget()
     created_at: float = 0.0
@@ -34,12 +34,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """Some rows of a loop table."""
+
     rows: tuple[Row, ...]
     cursor: str | None
-    """What to ask with for the rows after these; None: there are none."""
+    """The `cursor` of the next page; None if this is the last one."""
 
 
 def row_of(loop: Loop, workspace: str) -> Row:
+    """The row of a loop."""
     return Row(
         loop_id=loop.loop_id,
         workspace=workspace,

@@ -10,13 +10,13 @@ from untildone import settings
 from untildone.core.codec import timestamp
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.driving import Show, driver
+from untildone.faces.cli.driver import Show, driver
 from untildone.operations import background, control
 from untildone.operations.stores import Store
 
 
 def detached(store: Store, loop_id: str, *, as_json: bool) -> int:
-    """Start a runner and tell its loop's id."""
+    """Start a runner and print the id of the loop."""
     pid = background.start_runner(store, loop_id, parameters.environment())
     data = streams.data()
     if as_json:

@@ -1,4 +1,4 @@
-"""`untildone budget`: other limits for a loop, while it runs or rests."""
+"""`untildone budget`: changes the limits of a loop, while it runs or rests."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> i
         if change.add and limit.of(before.budget) is None:
             of, amount = limit.row.label.lower(), f"{change.amount:g}"
             streams.talk().line(f"No limit of {of} is set, so +{amount} changes nothing; ={amount} sets one.")
-    _tell(loop, driven=store.is_driven(loop_id), as_json=as_json)
+    _show(loop, driven=store.is_driven(loop_id), as_json=as_json)
     return 0
 
 
-def _tell(loop: Loop, *, driven: bool, as_json: bool) -> None:
+def _show(loop: Loop, *, driven: bool, as_json: bool) -> None:
     from untildone.core.codec import to_json
 
     if as_json:
         spend = {"budget": to_json(loop.budget), "spend": to_json(loop.spend)}
         streams.data().record({**summaries.fields(loop, driven=driven), **spend})
         return
-    told: list[str] = [gauge.sentence() for gauge in budgets.gauges(loop.budget, loop.spend)]
+    lines: list[str] = [gauge.sentence() for gauge in budgets.gauges(loop.budget, loop.spend)]
     by_turn = [(limit, limit.of(loop.budget)) for limit in Limit if limit.row.used is None]
-    told += [limit.row.show(allowed) for limit, allowed in by_turn if allowed is not None]
-    for line in told or ["no limit"]:
+    lines += [limit.row.show(allowed) for limit, allowed in by_turn if allowed is not None]
+    for line in lines or ["no limit"]:
         streams.data().line(line)

@@ -30,21 +30,21 @@ def command(schema: bool, paths: bool, folder: str, as_json: bool) -> int:
         for path in settings.files(place):
             data.record({"path": str(path), "exists": path.exists()}) if as_json else data.line(str(path))
     else:
-        _tell(settings.load(place, {}), origins(place), as_json=as_json)
+        _show(settings.load(place, {}), origins(place), as_json=as_json)
     return 0
 
 
 def origins(place: Path) -> dict[str, str]:
     """For each setting that is not the default, the file or variable that sets it. Later sources win."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for path in settings.files(place):
-        found.update(dict.fromkeys(settings.read(path), str(path)))
+        sources.update(dict.fromkeys(settings.read(path), str(path)))
     variables = {name: f"{PREFIX}{name.upper()}" for name in by_any_name()}
-    found.update({by_any_name()[name].name: each for name, each in variables.items() if each in os.environ})
-    return found
+    sources.update({by_any_name()[name].name: each for name, each in variables.items() if each in os.environ})
+    return sources
 
 
-def _tell(chosen: Settings, sources: dict[str, str], *, as_json: bool) -> None:
+def _show(chosen: Settings, sources: dict[str, str], *, as_json: bool) -> None:
     values = settings.hidden(settings.as_json(chosen))
     for name, value in values.items():
         source = sources.get(name, "default")

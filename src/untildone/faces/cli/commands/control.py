@@ -22,7 +22,7 @@ def pause(name: str, at_once: bool, folder: str, as_json: bool) -> int:
     """Pause a loop after its round, or now. `untildone resume` goes on."""
     store = parameters.open_store(folder)
     loop = control.pause(store, store.find(name), _urgency(at_once=at_once), parameters.environment())
-    _tell(loop, "pause", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
+    _show(loop, "pause", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
     return 0
 
 
@@ -37,7 +37,7 @@ def stop(name: str, at_once: bool, abandon: bool, folder: str, as_json: bool) ->
     store = parameters.open_store(folder)
     outcome = Outcome.ABANDONED if abandon else Outcome.STOPPED
     loop = control.stop(store, store.find(name), _urgency(at_once=at_once), outcome, parameters.environment())
-    _tell(loop, "end", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
+    _show(loop, "end", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
     return 0
 
 
@@ -45,10 +45,10 @@ def _urgency(*, at_once: bool) -> Urgency:
     return Urgency.NOW if at_once else Urgency.AFTER_ITERATION
 
 
-def _tell(loop: Loop, verb: str, *, driven: bool, at_once: bool, as_json: bool) -> None:
+def _show(loop: Loop, action: str, *, driven: bool, at_once: bool, as_json: bool) -> None:
     summaries.answer(loop, driven=driven, as_json=as_json)
     if loop.status is Status.RUNNING:
-        sentence = f"Loop {loop.loop_id} will {verb} {'now' if at_once else 'after this round'}."
+        sentence = f"Loop {loop.loop_id} will {action} {'now' if at_once else 'after this round'}."
     else:
         sentence = f"Loop {loop.loop_id} is {loop.outcome.word if loop.outcome else loop.status.value}."
     streams.talk().line(sentence)

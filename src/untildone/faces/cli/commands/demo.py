@@ -19,7 +19,7 @@ def command(folder: str | None, plain: bool) -> int:
     """Watch a loop catch an agent that lies: no account, no network, under a minute."""
     from untildone import settings
     from untildone.faces.cli import streams
-    from untildone.faces.cli.driving import Show, driver
+    from untildone.faces.cli.driver import Show, driver
     from untildone.operations import creation, look, stores
     from untildone.testing import demo_project
 

@@ -35,9 +35,9 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
     """
     store = parameters.open_store(folder)
     if max_cost is None and at_once is None:
-        found = tuple(group for group in store.groups() if name in (None, group.name))
-        _tell(found, as_json=as_json)
-        if not found:
+        groups = tuple(group for group in store.groups() if name in (None, group.name))
+        _show(groups, as_json=as_json)
+        if not groups:
             streams.talk().line(f"There is no group {name or 'yet'}; `untildone run --group NAME` begins one.")
         return 0
     if name is None:
@@ -46,16 +46,16 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
     changed = store.change_group(
         name, max_cost=_after(before.max_cost, max_cost), at_once=_after(before.at_once, at_once)
     )
-    _tell((changed,), as_json=as_json)
+    _show((changed,), as_json=as_json)
     return 0
 
 
 def _after(before: Any, said: Any) -> Any:
-    """What was not said stays; the word `none` takes a limit away."""
+    """The new value of a limit: None leaves it as it is, the word `none` removes it."""
     return before if said is None else None if said == "none" else said
 
 
-def _tell(groups: tuple[Group, ...], *, as_json: bool) -> None:
+def _show(groups: tuple[Group, ...], *, as_json: bool) -> None:
     data = streams.data()
     for group in groups:
         if as_json:

@@ -21,7 +21,7 @@ COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A loop of the list; one whose state cannot be read has a problem instead."""
+    """A loop of the list. A loop whose state cannot be read has a problem instead."""
 
     loop_id: str
     loop: Loop | None = None
@@ -44,16 +44,14 @@ class Row:
 
 
 @click.command()
-@click.option(
-    "--status", "wanted", type=click.Choice([status.value for status in Status]), help="Only those of this status."
-)
+@click.option("--status", type=click.Choice([each.value for each in Status]), help="Only those of this status.")
 @click.option("--all", "everything", is_flag=True, help=f"All that ended as well, not only the last {ENDED_SHOWN}.")
 @parameters.place
 @parameters.as_json
-def command(wanted: str | None, everything: bool, folder: str, as_json: bool) -> int:
+def command(status: str | None, everything: bool, folder: str, as_json: bool) -> int:
     """The loops of this folder, newest first: those that can go on, and the last that ended."""
     store = parameters.open_store(folder)
-    rows = [row for row in _rows(store, _ids(store, everything=everything or wanted is not None)) if _fits(row, wanted)]
+    rows = [row for row in _rows(store, _ids(store, everything=everything or status is not None)) if _fits(row, status)]
     data = streams.data()
     if as_json:
         for row in rows:
@@ -64,26 +62,26 @@ def command(wanted: str | None, everything: bool, folder: str, as_json: bool) ->
         for row in rows:
             data.line("\t".join(row.cells()))
     if not rows:
-        streams.talk().line(f"There are no loops in {store.name}{' with that status' if wanted else ''}.")
+        streams.talk().line(f"There are no loops in {store.name}{' with that status' if status else ''}.")
     return 0
 
 
 def _ids(store: Store, *, everything: bool) -> list[str]:
-    """Newest first. Those that ended long ago are not even read, unless everything is wanted."""
+    """Ids, newest first. Without `everything`, only the last ended loops, so that the others are not read."""
     known, live = store.ids(), set(store.live_ids())
     ended = [name for name in known if name not in live]
     shown = live | set(ended if everything else ended[-ENDED_SHOWN:])
     return [name for name in reversed(known) if name in shown]
 
 
-def _fits(row: Row, wanted: str | None) -> bool:
-    return wanted is None or (row.loop is not None and row.loop.status.value == wanted)
+def _fits(row: Row, status: str | None) -> bool:
+    return status is None or (row.loop is not None and row.loop.status.value == status)
 
 
 def _rows(store: Store, loop_ids: list[str]) -> Iterator[Row]:
-    for found in store.survey(loop_ids):
-        loop = None if found.loop is None else presence.without_closed_session(store, found.loop)
-        yield Row(found.loop_id, loop, found.driven, found.problem)
+    for each in store.survey(loop_ids):
+        loop = None if each.loop is None else presence.without_closed_session(store, each.loop)
+        yield Row(each.loop_id, loop, each.driven, each.problem)
 
 
 def _fields(row: Row) -> dict[str, object]:

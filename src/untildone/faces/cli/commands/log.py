@@ -16,7 +16,7 @@ from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
-from untildone.faces.text import telling
+from untildone.faces.text import loop_lines
 from untildone.faces.text.plain import harmless
 from untildone.operations import look
 from untildone.operations.output import reader
@@ -53,20 +53,20 @@ def command(name: str, follow: bool, iteration: int | None, role: str, folder: s
             data.json(look.entry_json(entry, loop_id))
         else:
             loop = _after(loop, entry, store, loop_id)
-            _tell(data, entry, loop)
+            _show(data, entry, loop)
         if data.gone:
             break
     return 0
 
 
 def _fresh(entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Each entry once, whoever wrote while the journal was being opened; those that are damaged are missed aloud."""
-    seen = 0
+    """Each entry once, in order. Reports entries that are missing because they are damaged."""
+    last = 0
     for entry in entries:
-        if entry.seq > seen + 1:
-            streams.talk().line(_missing(seen + 1, entry.seq - 1))
-        if entry.seq > seen:
-            seen = entry.seq
+        if entry.seq > last + 1:
+            streams.talk().line(_missing(last + 1, entry.seq - 1))
+        if entry.seq > last:
+            last = entry.seq
             yield entry
 
 
@@ -76,14 +76,14 @@ def _missing(first: int, last: int) -> str:
 
 
 def _after(loop: Loop | None, entry: Entry, store: Store, loop_id: str) -> Loop:
-    """The loop after an entry; where the line with which it began is damaged, the loop as it is now."""
+    """The loop after an entry. If its first entry is damaged, the loop as it is now."""
     begins = isinstance(entry.event, LoopCreated)
     return store.load(loop_id) if loop is None and not begins else apply(loop, entry)
 
 
-def _tell(data: streams.Output, entry: Entry, loop: Loop) -> None:
+def _show(data: streams.Output, entry: Entry, loop: Loop) -> None:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-    for line in telling.of_entry(entry, loop, live=False):
+    for line in loop_lines.of_entry(entry, loop, live=False):
         data.line(f"{at}  {line.text}")
 
 
@@ -99,14 +99,14 @@ def _show_output(store: Store, loop: Loop, role: Role, iteration: int, *, raw: b
         if raw:
             data.raw(line)
         else:
-            _tell_events(data, reads.feed(line.rstrip(b"\r\n")))
+            _show_events(data, reads.feed(line.rstrip(b"\r\n")))
         if data.gone:
             break
     return 0
 
 
 def _lines(printed: Spool) -> Iterator[bytes]:
-    """Each with its end, if it has one."""
+    """The lines of the output, each with its line end."""
     at, begun = 0, b""
     while content := printed.read(at, AT_ONCE):
         at += len(content)
@@ -116,9 +116,9 @@ def _lines(printed: Spool) -> Iterator[bytes]:
         yield begun
 
 
-def _tell_events(data: streams.Output, events: tuple[AgentEvent, ...]) -> None:
+def _show_events(data: streams.Output, events: tuple[AgentEvent, ...]) -> None:
     for event in events:
         if isinstance(event, Said):
             data.line(harmless(event.text) if data.is_terminal else event.text)
-        elif not isinstance(event, Thought) and (line := telling.of_agent(event)) is not None:
+        elif not isinstance(event, Thought) and (line := loop_lines.of_agent(event)) is not None:
             data.line(line.text)

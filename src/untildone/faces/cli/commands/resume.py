@@ -16,8 +16,8 @@ from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.moves import Control
-from untildone.faces.cli import choosing, parameters, streams
-from untildone.faces.cli.driving import Show, driver
+from untildone.faces.cli import loop_menus, parameters, streams
+from untildone.faces.cli.driver import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
 from untildone.faces.cli.views import summaries
 from untildone.operations import control
@@ -25,7 +25,7 @@ from untildone.operations.stores import Store
 
 LOOK_EVERY = 0.02
 LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
-"""Seconds in which a runner whose loop rests is gone, and after which one whose loop runs is there to stay."""
+"""Seconds that the runner of a resting loop gets to exit. A runner that is still there drives a running loop."""
 
 
 @click.command()
@@ -70,17 +70,17 @@ def command(
         try:
             if detach:
                 return _detached(store, loop_id, patience, as_json=as_json)
-            return choosing.drive_on(drives, store, resumed, patience=patience)
+            return loop_menus.drive_on(drives, store, resumed, patience=patience)
         except LoopBusy as busy:
             return _already_running(store.load(loop_id), busy, as_json=as_json)
 
 
 def _unfinished(store: Store, *, asking: bool) -> str | None:
-    """The loop that is meant when none is named; None: the person has chosen otherwise."""
+    """The loop to resume when none is named; None if the person chose otherwise in the menu."""
     if asking and sys.stdin and sys.stdin.isatty() and streams.talk().is_terminal:
-        return choosing.what_to_resume(store)
-    found = choosing.unfinished(store)
-    return found[0].loop_id if found else store.find("last")
+        return loop_menus.loop_to_resume(store)
+    loops = loop_menus.unfinished(store)
+    return loops[0].loop_id if loops else store.find("last")
 
 
 def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bool) -> Loop:
@@ -90,7 +90,7 @@ def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bo
 
 
 def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
-    """`+5` adds to the limit; `10` makes it so that ten are left."""
+    """`+5` adds to the limit; `10` sets the limit so that ten rounds are left."""
     if rounds.add and loop.budget.iterations is None:
         streams.talk().line(f"No limit of rounds is set, so +{rounds.amount:g} changes nothing.")
         return ()
@@ -100,7 +100,7 @@ def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
 
 
 def _detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> int:
-    """A runner that is just leaving does not go on with it: it is given the time to be gone."""
+    """Resume in the background. Waits for a runner that is exiting: it does not go on with the loop."""
     from untildone.faces.cli.commands.background import detached
 
     deadline = time.monotonic() + patience
@@ -112,11 +112,11 @@ def _detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> 
 
 
 def _in_cluster(store: Store, before: Loop, show: Show, *, detach: bool) -> int:
-    from untildone.faces.cli import clustering
+    from untildone.faces.cli import cluster_runs
 
     if detach:
-        return clustering.detached(before.loop_id, as_json=show.as_json)
-    return clustering.watched(store, before.loop_id, show, after=before.seq)
+        return cluster_runs.detached(before.loop_id, as_json=show.as_json)
+    return cluster_runs.watched(store, before.loop_id, show, after=before.seq)
 
 
 def _already_running(loop: Loop, busy: LoopBusy, *, as_json: bool) -> int:

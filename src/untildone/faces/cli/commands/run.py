@@ -65,7 +65,7 @@ def command(
     extra = ctx.meta[EXTRA]
     settings_flags = {**given(flags), **({"args": extra} if extra else {})}
     if in_cluster:
-        from untildone.faces.cli.clustering import begin
+        from untildone.faces.cli.cluster_runs import begin
 
         return begin(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
     return _start(words, place, settings_flags, detach=detach, plain=plain, as_json=as_json)
@@ -115,8 +115,8 @@ def _sound(task: str, what: str) -> str:
 
 def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
     from untildone import settings
-    from untildone.faces.cli.choosing import drive_on
-    from untildone.faces.cli.driving import Show, create_loop, driver
+    from untildone.faces.cli.driver import Show, create_loop, driver
+    from untildone.faces.cli.loop_menus import drive_on
 
     chosen = for_terminal(settings.load(place, flags, parameters.environment()), asking=not (detach or as_json))
     store = parameters.open_store(place, create=True)

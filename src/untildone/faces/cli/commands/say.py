@@ -20,7 +20,7 @@ from untildone.operations import background, control
 @parameters.place
 @parameters.as_json
 def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
-    """Tell a loop something: it is part of its next prompt.
+    """Send a message to a loop: it is part of its next prompt.
 
     [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds goes on.
     """
@@ -34,8 +34,8 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
         else None
     )
     if as_json:
-        told = summaries.fields(heard.loop, driven=store.is_driven(loop_id))
-        streams.data().record({**told, "notices": list(heard.notices), "goes_on": heard.goes_on})
+        fields = summaries.fields(heard.loop, driven=store.is_driven(loop_id))
+        streams.data().record({**fields, "notices": list(heard.notices), "goes_on": heard.goes_on})
     else:
         for notice in heard.notices:
             streams.data().line(notice)

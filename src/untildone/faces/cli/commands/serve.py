@@ -62,20 +62,20 @@ def command(
     _check_packages()
     _check_reach(host, allow_remote=allow_remote)
     from untildone.core.kinds import Host
-    from untildone.faces.api import keys, serving
+    from untildone.faces.api import keys, server
     from untildone.operations.service import Service
 
-    serving.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
+    server.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
     places = list(dict.fromkeys(parameters.existing_folder(folder) for folder in folders or (".",)))
     if in_cluster:
         _check_cluster(places)
     driven_by = Host.CLUSTER if in_cluster else Host.SERVER
     tokens = keys.Keys(keys.find_token(os.environ))
-    listening = serving.listen(host, port)
+    listening = server.listen(host, port)
     with Service(places, slots, parameters.environment(), driven_by) as service:
         app = _app(service, tokens, (host, *names), remote=allow_remote, dashboard=not no_dashboard)
         _announce(service, tokens, listening, as_json=as_json)
-        serving.serve(app, listening)
+        server.serve(app, listening)
     return 0
 
 
@@ -103,7 +103,8 @@ def _check_reach(host: str, *, allow_remote: bool) -> None:
         near = host == "localhost"
     if not near and not allow_remote:
         raise UsageError(
-            f"Others could reach {host}.", "say --allow-remote if they may; whoever has the token can run programs here"
+            f"Others could reach {host}.",
+            "give --allow-remote if they may; anyone with the token can run programs here",
         )
 
 
@@ -117,7 +118,7 @@ def _app(service: Service, keys: Keys, names: Sequence[str], *, remote: bool, da
 
 
 def _mount_dashboard(app: FastAPI, service: Service) -> bool:
-    """Whether there is one."""
+    """Mount the dashboard. Returns False if its packages are not installed."""
     if importlib.util.find_spec("untildone.faces.web") is None or importlib.util.find_spec("nicegui") is None:
         return False
     importlib.import_module("untildone.faces.web").mount(app, service)
@@ -130,8 +131,8 @@ def _announce(service: Service, keys: Keys, listening: socket.socket, *, as_json
     url = f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
     link = f"{url}/login?code={keys.new_code()}"
     if as_json:
-        told = {"event": "server_start", "ts": timestamp(time.time()), "url": url, "login": link, "pid": os.getpid()}
-        streams.data().record(told)
+        fields = {"event": "server_start", "ts": timestamp(time.time()), "url": url, "login": link, "pid": os.getpid()}
+        streams.data().record(fields)
     else:
         streams.data().line(link)
     talk = streams.talk()

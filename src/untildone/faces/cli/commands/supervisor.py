@@ -36,7 +36,7 @@ You are a senior engineer. A coding agent says that it has done what the person 
 Say what, where (file and line), and what would make it right: the two or three most important things first. Be short
 and definite; the agent gets exactly what you write.
 """
-"""How to agree is told to every supervisor by the program itself, whatever this file says."""
+"""It does not say how to agree: the program adds that to the prompt of every supervisor."""
 
 
 @click.group()

@@ -21,14 +21,14 @@ def command(name: str, folder: str, as_json: bool) -> int:
     """Run the checks of an ended loop again and compare: 0 if all pass now as they did then, 6 if not."""
     store = parameters.open_store(folder)
     loop_id = store.find(name)
-    found = look.verify(store, loop_id, parameters.environment())
-    if not found:
+    verifications = look.verify(store, loop_id, parameters.environment())
+    if not verifications:
         raise UsageError(
             f"Loop {loop_id} has no check: there is nothing to verify.", 'name one when you run it: --check "pytest -q"'
         )
-    holds = all(each.agrees and each.now.passed for each in found)
+    holds = all(each.agrees and each.now.passed for each in verifications)
     data = streams.data()
-    for each in found:
+    for each in verifications:
         if as_json:
             data.record(
                 {

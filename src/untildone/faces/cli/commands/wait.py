@@ -10,7 +10,7 @@ from untildone.core.kinds import Host
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
-from untildone.faces.cli.views import ending
+from untildone.faces.cli.views import loop_end
 from untildone.operations import look, presence
 
 
@@ -27,11 +27,11 @@ def command(name: str, timeout: float | None, folder: str, as_json: bool) -> int
     loop_id = store.find(name)
     loop = store.load(loop_id)
     if loop.status is Status.RUNNING and loop.host is not Host.CLUSTER and not presence.is_at_work(store, loop_id):
-        streams.talk().line(f"Nobody drives loop {loop_id} now; `untildone resume {loop_id}` goes on.")
+        streams.talk().line(f"Nothing drives loop {loop_id} now; `untildone resume {loop_id}` goes on.")
     loop = look.wait(store, loop_id, timeout)
     exit_code = loop.outcome.exit_code if loop.outcome else 0
     if as_json:
-        streams.data().record(ending.fields(loop, exit_code, time.time()))
+        streams.data().record(loop_end.fields(loop, exit_code, time.time()))
     else:
         streams.data().line(f"{loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
     return exit_code

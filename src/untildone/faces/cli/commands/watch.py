@@ -13,10 +13,10 @@ from untildone.core.events import Entry, GatesRan, GateStarted, LimitReached, Tu
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.driving import Show, view_of
-from untildone.faces.cli.views import ending
-from untildone.faces.cli.views.watching import PlainView
-from untildone.faces.text import telling
+from untildone.faces.cli.driver import Show, view_of
+from untildone.faces.cli.views import loop_end
+from untildone.faces.cli.views.plain_view import PlainView
+from untildone.faces.text import loop_lines
 from untildone.operations.output import reader
 from untildone.operations.stores import Records, Spool, Store
 
@@ -25,7 +25,7 @@ AT_ONCE = 1 << 20
 
 
 class AgentOutput:
-    """Reads along what the agent of the running turn prints."""
+    """Follows the output of the agent in the running turn."""
 
     def __init__(self, store: Records, loop_id: str) -> None:
         self._store = store
@@ -38,6 +38,7 @@ class AgentOutput:
         self._rest = b""
 
     def turn(self, event: TurnStarted, loop: Loop) -> None:
+        """Switch to the output of a new turn."""
         choice = loop.settings.agent_for(event.role)
         name = output_name(event.role, event.iteration)
         self._reader = reader(choice)
@@ -46,7 +47,7 @@ class AgentOutput:
             self._spool = self._store.spool(self._loop_id, name)
 
     def show(self, view: PlainView, loop: Loop) -> bool:
-        """Show what is new; whether there was something."""
+        """Show new output. Returns whether there was some."""
         content = self._fresh()
         *lines, self._rest = (self._rest + content).split(b"\n")
         for line in lines:
@@ -55,7 +56,7 @@ class AgentOutput:
         return bool(content)
 
     def look_now(self) -> None:
-        """Something happened: what was printed before it comes first."""
+        """Read output at the next call of `show`, so that it is shown before a new journal entry."""
         self._next_look = 0.0
 
     def _fresh(self) -> bytes:
@@ -68,6 +69,8 @@ class AgentOutput:
 
 
 class Watch:
+    """Shows a loop that another process drives."""
+
     def __init__(self, store: Store, loop_id: str, view: PlainView) -> None:
         self._store = store
         self._loop_id = loop_id
@@ -90,13 +93,13 @@ class Watch:
             journal.close()
 
     def _begin(self, entries: tuple[Entry, ...], loop: Loop) -> None:
-        """What was before: only the running turn is shown again."""
+        """Show the past of the loop: its title and the running turn."""
         self._loop = loop
         turns = [number for number, entry in enumerate(entries) if isinstance(entry.event, TurnStarted)]
-        for line in telling.introduction(loop):
+        for line in loop_lines.introduction(loop):
             self._view.line(line)
         for entry in entries[turns[-1] if turns else 0 :] if loop.turn is not None else entries[-1:]:
-            self._tell(entry, loop)
+            self._show(entry, loop)
 
     def _step(self, fresh: tuple[Entry, ...]) -> bool:
         assert self._loop is not None
@@ -105,10 +108,10 @@ class Watch:
         printed = self._output.show(self._view, self._loop)
         for entry in fresh:
             self._loop = apply(self._loop, entry)
-            self._tell(entry, self._loop)
+            self._show(entry, self._loop)
         return printed
 
-    def _tell(self, entry: Entry, loop: Loop) -> None:
+    def _show(self, entry: Entry, loop: Loop) -> None:
         self._view.entry(entry, loop)
         match entry.event:
             case TurnStarted():
@@ -137,11 +140,11 @@ def command(name: str, plain: bool, folder: str) -> int:
 
 
 def watched(store: Store, loop_id: str, show: Show) -> Loop:
-    """Show a loop until it rests, and how it does."""
+    """Show a loop until it rests, and its outcome."""
     view = view_of(store.redactor, show, os.environ)
     with view:
         loop = Watch(store, loop_id, view).until_rest()
-    for line in ending.lines(loop, store):
+    for line in loop_end.lines(loop, store):
         view.line(line)
     streams.data().line(f"{loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
     return loop

@@ -32,25 +32,25 @@ _SECONDS = click.FloatRange(1, 10**7)
 @click.option("--share", type=_SECONDS, metavar="S", help="How long a loop keeps its slot while others wait (600).")
 @click.option("--tls-cert", metavar="FILE", help="The certificate of this client, in PEM format.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
-@click.option("--tls-ca", metavar="FILE", help="The certificate of whoever vouches for Temporal.")
+@click.option("--tls-ca", metavar="FILE", help="The certificate of the authority that signed Temporal's.")
 @click.option("--tls-server-name", metavar="NAME", help="The name in Temporal's certificate (that in its address).")
-@click.option("--quiet", is_flag=True, help="Tell only what goes wrong.")
+@click.option("--quiet", is_flag=True, help="Log only what goes wrong.")
 @parameters.folder
 @parameters.as_json
 def command(folder: str, quiet: bool, as_json: bool, **flags: Any) -> int:
     """Drive loops of a cluster on this machine, as many at once as it has slots.
 
     Asked to end (SIGTERM, Ctrl-C), it takes no more, lets the turns under way end, and hands their loops over; asked twice, at once.
-    What is said here can also be said in the settings, under [cluster].
+    Every option can also be set in the settings, under [cluster].
     """
     from untildone import settings
     from untildone.operations import machine
 
     environment = parameters.environment()
     chosen = settings.load(parameters.existing_folder(folder), {}, environment)
-    wanted = machine.checked_options(chosen, flags)
+    options = machine.checked_options(chosen, flags)
     _log_to_standard_error(logging.WARNING if quiet else logging.INFO)
-    with machine.machine(chosen, wanted, environment) as ready:
+    with machine.machine(chosen, options, environment) as ready:
         asyncio.run(_work(ready, as_json=as_json))
     return 0
 
@@ -76,10 +76,10 @@ async def _work(machine: Machine, *, as_json: bool) -> None:
 
 
 def _announce(machine: Machine, *, as_json: bool) -> None:
-    wanted = machine.options
+    options = machine.options
     if as_json:
-        told = {"event": "worker_start", "ts": timestamp(time.time()), "machine": wanted.machine, "pid": os.getpid()}
-        streams.data().record({**told, "queue": wanted.queue, "slots": wanted.slots})
+        fields = {"event": "worker_start", "ts": timestamp(time.time()), "machine": options.machine, "pid": os.getpid()}
+        streams.data().record({**fields, "queue": options.queue, "slots": options.slots})
     streams.talk().line(
-        f"{wanted.machine} drives up to {wanted.slots} loops of {machine.store_name}, queue {wanted.queue} at {wanted.temporal}."
+        f"{options.machine} drives up to {options.slots} loops of {machine.store_name}, queue {options.queue} at {options.temporal}."
     )

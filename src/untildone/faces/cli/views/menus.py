@@ -1,6 +1,6 @@
 """Menus for the person at the terminal: a box with facts and numbered choices, answered with a number on a line.
 
-Nonsense is asked for again, a few times. Then, as at the end of the input and on Ctrl-C, nothing is chosen.
+An invalid answer repeats the question a few times. After that, at the end of the input and on Ctrl-C, nothing is chosen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ASKED_AT_MOST = 3
 
 
 def pick(title: str, facts: Sequence[str], choices: Sequence[str]) -> str | None:
-    """What they choose; None if they choose nothing."""
+    """The choice of the person; None if they choose nothing."""
     for line in box(title, facts, choices):
         streams.talk().line(line)
     _forget_typed_ahead()
@@ -43,7 +43,7 @@ def pick(title: str, facts: Sequence[str], choices: Sequence[str]) -> str | None
 
 
 def ask(question: str) -> str | None:
-    """A line from them, without blanks around; None at the end of the input or on Ctrl-C."""
+    """A line from the person, stripped; None at the end of the input or on Ctrl-C."""
     with _interruptible():
         try:
             streams.talk().raw(question.encode("utf-8", "replace"))
@@ -79,7 +79,7 @@ def facts_of_unfinished(loop: Loop) -> tuple[str, ...]:
 
 
 def where_it_stands(loop: Loop) -> str:
-    """In a few words: what the mode says comes next, or the loop's status."""
+    """The state of the loop in a few words: the next step of its mode, or its status."""
     pending = output.mode(loop.settings.mode).pending(loop)
     return pending or (loop.outcome.word if loop.outcome else loop.status.value)
 
@@ -103,7 +103,7 @@ def _row(text: str) -> str:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Within it, Ctrl-C ends the question, not the loop that it is about."""
+    """Let Ctrl-C end the question instead of the loop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -115,7 +115,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _forget_typed_ahead() -> None:
-    """What was typed before the question was asked is no answer to it."""
+    """Drop the keys typed before the question: they are no answer to it."""
     with suppress(ImportError, OSError, ValueError):
         import termios
 

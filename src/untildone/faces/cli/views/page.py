@@ -9,8 +9,8 @@ from untildone.core import budget as budgets
 from untildone.core.limits import duration, reported
 from untildone.core.loop import Loop
 from untildone.core.model import Spend
-from untildone.faces.cli.views import ending, summaries
-from untildone.faces.text import telling
+from untildone.faces.cli.views import loop_end, summaries
+from untildone.faces.text import loop_lines
 from untildone.faces.text.plain import one_line
 from untildone.operations import presence
 from untildone.operations.stores import Store
@@ -26,11 +26,11 @@ def lines(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[str
         yield f"{name:<{WIDTH}} {value}"
     if loop.gates:
         yield ""
-        yield from (line.text for result in loop.gates for line in telling.of_gate(result))
+        yield from (line.text for result in loop.gates for line in loop_lines.of_gate(result))
     if loop.last_answer:
         yield ""
         yield f"The agent's last words: {one_line(loop.last_answer[-LAST_WORDS:], LAST_WORDS)}"
-    if loop.outcome and (hint := ending.next_step(loop, loop.outcome, store)):
+    if loop.outcome and (hint := loop_end.next_step(loop, loop.outcome, store)):
         yield ""
         yield f"hint: {hint}"
 
@@ -51,11 +51,11 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
     yield "spend", ", ".join(_spend(loop.spend))
     for profile, limit in loop.limits.items():
         if limit.until > now:
-            yield "waiting", f"limit of {profile} until {telling.clock(limit.until, now)}: {one_line(limit.message)}"
+            yield "waiting", f"limit of {profile} until {loop_lines.clock(limit.until, now)}: {one_line(limit.message)}"
     files = "1 file" if loop.changes.files == 1 else f"{loop.changes.files} files"
     yield "last round changed", f"{files} (+{loop.changes.insertions} −{loop.changes.deletions})"
     if driven and loop.gate is not None:
-        yield "gate", f"{one_line(loop.gate.command)} runs since {telling.clock(loop.gate.started_at, now)}"
+        yield "gate", f"{one_line(loop.gate.command)} runs since {loop_lines.clock(loop.gate.started_at, now)}"
     for check in settings.checks:
         yield "check", one_line(check)
     for message in loop.inbox:

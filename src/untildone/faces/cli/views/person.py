@@ -1,4 +1,4 @@
-"""The person at the terminal: asked for an answer or a choice, and heard while an agent is at work."""
+"""The person at the terminal: answers questions between steps, and can interrupt an agent with Esc."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from untildone.core import rounds
 from untildone.core.actions import AwaitPerson
 from untildone.core.loop import Loop
-from untildone.faces.cli.views.keys import KeyWatch
-from untildone.faces.cli.views.watching import PlainView
+from untildone.faces.cli.views.key_watch import KeyWatch
+from untildone.faces.cli.views.plain_view import PlainView
+from untildone.faces.text.loop_lines import Kind, Line
 from untildone.faces.text.plain import one_line
-from untildone.faces.text.telling import Kind, Line
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -28,17 +28,17 @@ MovedOn = Callable[[], bool]
 
 
 class TerminalPerson:
-    """Somebody who is asked between two steps. `interrupt` is called when they press Ctrl-C at the prompt."""
+    """Asks the person between two steps. Calls `interrupt` on Ctrl-C at the prompt, and `speak` on Esc during a turn."""
 
     def __init__(self, view: PlainView, interrupt: Callable[[], None], speak: Callable[[], None]) -> None:
         self._view = view
         self._interrupt = interrupt
         self._session: PromptSession[str] | None = None
         self.keys = KeyWatch(speak)
-        """Entered while a loop is driven with them, so that Esc is heard."""
+        """Entered while an interactive loop is driven, so that Esc works."""
 
     def ask(self, question: AwaitPerson, loop: Loop, moved_on: MovedOn) -> str | None:
-        """Their answer; None if they leave: `exit`, `quit`, Ctrl-D. Empty if it is not wanted any more."""
+        """The answer; None if the person leaves by `exit`, `quit` or Ctrl-D; empty if the loop moved on without an answer."""
         with self.keys.aside(), self._view.aside():
             for line in question.question.splitlines():
                 self._view.line(Line(line, Kind.HEADER))
@@ -55,7 +55,7 @@ class TerminalPerson:
         self._view.line(Line(notice, Kind.WARNING))
 
     def _written(self, moved_on: MovedOn) -> str:
-        """What they write, or wrote before they were asked; an empty line is asked for again."""
+        """A line that is not empty, which may have been typed before the question."""
         while (line := self.keys.typed_line()) is not None:
             if line:
                 self._view.line(Line(f"{PROMPT}{line}"))
@@ -71,7 +71,7 @@ class TerminalPerson:
         return answer or ""
 
     def _chosen(self, choices: tuple[str, ...], moved_on: MovedOn) -> str:
-        """One of the choices, by its word or its number; anything else is asked for again."""
+        """One of the choices, given by its word or its number. Asks again for anything else."""
         for number, choice in enumerate(choices, 1):
             self._view.line(Line(f"  {number}. {choice}"))
         while answer := self._written(moved_on):
@@ -83,7 +83,7 @@ class TerminalPerson:
     def _answered(
         self, application: Application[Any], asking: Coroutine[Any, Any, Any], moved_on: MovedOn
     ) -> str | None:
-        """What the prompt brings. None: `moved_on` said that nobody waits for it any more, and it was taken away."""
+        """The answer at the prompt. None if `moved_on` returned True first; then the prompt is removed."""
 
         async def ask() -> str | None:
             answer, news = asyncio.ensure_future(_caught(asking)), asyncio.ensure_future(self._watch(moved_on))
@@ -99,7 +99,7 @@ class TerminalPerson:
             return asyncio.run(ask())
 
     async def _watch(self, moved_on: MovedOn) -> None:
-        """Returns once they have moved on; shows above the prompt what happens meanwhile."""
+        """Return once the loop has moved on. Meanwhile, show new lines above the prompt."""
         from prompt_toolkit.application import run_in_terminal
 
         while not moved_on():
@@ -109,7 +109,7 @@ class TerminalPerson:
 
 
 def _picked(choices: tuple[str, ...], answer: str) -> str | None:
-    """What was chosen; round control may stand before it, or alone."""
+    """The chosen word, or the whole answer if round controls stand before it or alone; None if it is no choice."""
     rest = rounds.parse(answer, None).rest.strip().lower()
     numbered = {str(number): choice for number, choice in enumerate(choices, 1)}
     if not rest:
@@ -125,7 +125,7 @@ class _Interrupted(Exception):
 
 
 async def _caught(asking: Coroutine[Any, Any, str | None]) -> str | None:
-    """A KeyboardInterrupt that leaves a task would tear down the whole event loop: another exception will do."""
+    """Turn KeyboardInterrupt into another exception: if it leaves a task, it tears down the whole event loop."""
     try:
         return await asking
     except KeyboardInterrupt:
@@ -133,7 +133,7 @@ async def _caught(asking: Coroutine[Any, Any, str | None]) -> str | None:
 
 
 def _on_stderr() -> Output:
-    """Standard output is data."""
+    """Prompts go to standard error: standard output carries data."""
     from prompt_toolkit.output import create_output
 
     return create_output(stdout=sys.stderr)

@@ -1,4 +1,4 @@
-"""A loop in one line, for the list and for what controls answer."""
+"""A loop in one line, for the list and for the output of controls."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ IN_SESSION = "running (in a session of the agent)"
 
 
 def status(loop: Loop, *, driven: bool) -> str:
+    """The status of a loop, and what drives it."""
     if loop.works_in_session:
         return IN_SESSION
     if loop.status is Status.RUNNING and driven and loop.host is Host.CLUSTER and loop.runner:
@@ -29,6 +30,7 @@ def status(loop: Loop, *, driven: bool) -> str:
 
 
 def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
+    """A loop as one JSON object."""
     return {
         "loop_id": loop.loop_id,
         "status": loop.status.value,
@@ -46,7 +48,7 @@ def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
 
 
 def answer(loop: Loop, *, driven: bool, as_json: bool) -> None:
-    """What a control tells on standard output: the loop as it is now."""
+    """Write the loop to standard output, as the result of a control."""
     if as_json:
         data().record(fields(loop, driven=driven))
     else:
@@ -59,7 +61,7 @@ def rounds(loop: Loop) -> str:
 
 
 def age(at: float, now: float | None = None) -> str:
-    """20 s, 3m, 5h, 12d."""
+    """The time since `at`: 20 s, 3m, 5h, 12d."""
     seconds = max(0.0, (time.time() if now is None else now) - at)
     if seconds < 60:
         return f"{int(seconds)} s"

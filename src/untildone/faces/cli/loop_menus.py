@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal about a whole loop: which to go on with, and what to do when its rounds are used up."""
+"""Menus about a whole loop: which one to resume, and what to do when a limit is reached."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from untildone.core.loop import Loop
 from untildone.core.mode import LimitChoice
 from untildone.core.model import Outcome, Status
 from untildone.faces.cli import streams
-from untildone.faces.cli.driving import Driver
+from untildone.faces.cli.driver import Driver
 from untildone.faces.cli.views import menus, page, summaries
 from untildone.faces.text.plain import one_line
 from untildone.operations import control, creation, output
@@ -22,7 +22,7 @@ MOST_OFFERED = 20
 
 
 def unfinished(store: Store) -> list[Loop]:
-    """The loops that can go on and that nobody drives, newest first."""
+    """The loops that can go on and that no runner drives, newest first."""
     loops = [_readable(store, loop_id) for loop_id in reversed(store.live_ids()) if not store.is_driven(loop_id)]
     return [loop for loop in loops if loop is not None and not loop.status.ended]
 
@@ -34,26 +34,26 @@ def _readable(store: Store, loop_id: str) -> Loop | None:
         return None
 
 
-def what_to_resume(store: Store) -> str | None:
-    """The loop that the person wants to go on with; None: they want nothing more."""
+def loop_to_resume(store: Store) -> str | None:
+    """The id of the loop that the person chooses to resume; None if they choose none."""
     loops = unfinished(store)[:MOST_OFFERED]
     if not loops:
         return store.find("last")
     named = {f"{loop.loop_id}  {summaries.rounds(loop)}  {one_line(loop.title, 60)}": loop for loop in loops}
     picked = next(iter(named)) if len(named) == 1 else menus.pick("Unfinished loops", (), tuple(named))
-    return None if picked is None else _what_with(store, named[picked])
+    return None if picked is None else _act_on(store, named[picked])
 
 
-def _what_with(store: Store, loop: Loop) -> str | None:
+def _act_on(store: Store, loop: Loop) -> str | None:
     title, choices = f"Found an unfinished loop: {loop.loop_id}", (CONTINUE, START_OVER, SHOW, GIVE_UP)
-    while (wish := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
+    while (choice_made := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
         for line in page.lines(store, loop, driven=False, now=time.time()):
             streams.talk().line(line)
-    if wish == START_OVER:
+    if choice_made == START_OVER:
         return _started_over(store, loop)
-    if wish == GIVE_UP:
+    if choice_made == GIVE_UP:
         summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
-    return loop.loop_id if wish == CONTINUE else None
+    return loop.loop_id if choice_made == CONTINUE else None
 
 
 def _started_over(store: Store, loop: Loop) -> str:
@@ -83,12 +83,12 @@ def _wants_more(store: Store, loop: Loop) -> bool:
     title = f"{' and '.join(gauge.limit.row.title for gauge in used_up)} limit reached"
     more = ", ".join(f"+{_more(gauge):,.10g} {gauge.limit.row.step_unit or gauge.limit.row.unit}" for gauge in used_up)
     lines = {more if choice is LimitChoice.MORE else choice.value: choice for choice in choices}
-    wish = lines.get(menus.pick(title, menus.facts_at_limit(loop), tuple(lines)) or "")
-    if wish is LimitChoice.GIVE_UP:
+    choice_made = lines.get(menus.pick(title, menus.facts_at_limit(loop), tuple(lines)) or "")
+    if choice_made is LimitChoice.GIVE_UP:
         summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
-    if wish is LimitChoice.SIMPLIFY and (words := menus.ask("What may it leave out? ")):
+    if choice_made is LimitChoice.SIMPLIFY and (words := menus.ask("What may it leave out? ")):
         control.say(store, loop.loop_id, f"The task is simpler now: {words}")
-    elif wish is not LimitChoice.MORE:
+    elif choice_made is not LimitChoice.MORE:
         return False
     control.budget(store, loop.loop_id, *map(_raise, used_up))
     control.resume(store, loop.loop_id)
@@ -100,5 +100,5 @@ def _more(gauge: budgets.Gauge) -> float:
 
 
 def _raise(gauge: budgets.Gauge) -> BudgetChanged:
-    """So that so much is left, although more than was allowed may be used already."""
+    """The change after which one step is left, even if more than the limit is used already."""
     return BudgetChanged(gauge.limit, _more(gauge) + gauge.used - gauge.allowed, add=True)

@@ -1,4 +1,4 @@
-"""The server itself: is it well, how busy is it, and the way in for a browser."""
+"""Routes of the server itself: health, metrics, and the login of a browser."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
-from untildone.faces.api.answers import beside_text, may_answer
 from untildone.faces.api.common import Serving, WithKeys, WithStreams
-from untildone.faces.api.following import Following
+from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import COOKIE, COOKIE_SECONDS, Keys
 from untildone.faces.api.models import Health
-from untildone.faces.api.safety import RequestStats
+from untildone.faces.api.problems import beside_text, may_answer
+from untildone.faces.api.security import RequestStats
 from untildone.operations.service import Service
 
 router = APIRouter(tags=["server"])
 _VERSION = version("untildone")
 _FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>untildone</title>
-<h1>untildone</h1><p>{told}</p>
+<h1>untildone</h1><p>{message}</p>
 <form method="post" action="/login"><label>Token <input name="token" type="password" autofocus></label>
 <button>Log in</button></form></html>
 """
@@ -37,11 +37,11 @@ def health() -> Health:
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=beside_text(422, 503))
 def metrics(service: Serving, following: WithStreams, request: Request) -> str:
-    """For Prometheus."""
+    """Metrics for Prometheus."""
     return "".join(f"{line}\n" for line in _metrics(service, following, request.app.state.stats))
 
 
-def _metrics(service: Service, following: Following, stats: RequestStats) -> Iterator[str]:
+def _metrics(service: Service, following: EventStreams, stats: RequestStats) -> Iterator[str]:
     load = service.fleet.load()
     yield "# TYPE untildone_loops gauge"
     yield from (
@@ -65,11 +65,11 @@ def _metrics(service: Service, following: Following, stats: RequestStats) -> Ite
 
 @router.get("/login", include_in_schema=False)
 def log_in(keys: WithKeys, code: Annotated[str | None, Query(max_length=200)] = None) -> Response:
-    """The code of the link is good once; then the cookie is what counts, and nothing secret is in an address."""
+    """Exchange the login code for a cookie. A code is valid once, so no address holds a lasting secret."""
     if code is None:
-        return HTMLResponse(_FORM.format(told=_ASK), headers=_POLICY)
+        return HTMLResponse(_FORM.format(message=_ASK), headers=_POLICY)
     if not keys.use_code(code):
-        return HTMLResponse(_FORM.format(told=f"That link was used, or is too old. {_ASK}"), 403, headers=_POLICY)
+        return HTMLResponse(_FORM.format(message=f"That link was used, or is too old. {_ASK}"), 403, headers=_POLICY)
     return _welcome(keys)
 
 
@@ -77,7 +77,7 @@ def log_in(keys: WithKeys, code: Annotated[str | None, Query(max_length=200)] = 
 async def log_in_by_token(keys: WithKeys, request: Request) -> Response:
     words = parse_qs((await request.body()).decode("utf-8", "replace"))
     if not keys.is_token((words.get("token") or [""])[0].strip()):
-        return HTMLResponse(_FORM.format(told=f"That is not the token. {_ASK}"), 403, headers=_POLICY)
+        return HTMLResponse(_FORM.format(message=f"That is not the token. {_ASK}"), 403, headers=_POLICY)
     return _welcome(keys)
 
 

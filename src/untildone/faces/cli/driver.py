@@ -16,11 +16,11 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.interrupting import interrupted_by_signals
-from untildone.faces.cli.views import ending, handing_back
-from untildone.faces.cli.views.recording import JsonLines, RecordingView
-from untildone.faces.cli.views.watching import PlainView
-from untildone.faces.text import telling
+from untildone.faces.cli.signals import interrupted_by_signals
+from untildone.faces.cli.views import handback, loop_end
+from untildone.faces.cli.views.json_view import JsonLines, RecordingView
+from untildone.faces.cli.views.plain_view import PlainView
+from untildone.faces.text import loop_lines
 from untildone.operations import runner
 from untildone.operations.runner import Engine, Surroundings
 from untildone.operations.stores import Store
@@ -36,7 +36,7 @@ TRY_AGAIN = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """How the person or program wants to see it."""
+    """The output options of a command."""
 
     as_json: bool = False
     plain: bool = False
@@ -64,7 +64,7 @@ class Driver:
         return self._at_terminal is not None and not self._engine.interrupted
 
     def interrupt(self, number: int) -> bool:
-        """A signal came; whether it ends the drive. Where a person is asked between steps, the first Ctrl-C gives them the word."""
+        """Handle a signal. Returns whether it ends the drive: in an interactive loop, the first Ctrl-C only asks the person."""
         if self._talks and number == signal.SIGINT and not self._engine.speaks.is_set():
             self._engine.speaks.set()
             return False
@@ -72,17 +72,18 @@ class Driver:
         return True
 
     def watch(self, loop_id: str, *, from_start: bool) -> None:
-        """Tell programs about the loop from here on, or from its first entry."""
+        """With --json, write the entries of the loop from here on, or from its first entry."""
         if self._show.as_json:
             self._lines = JsonLines(self._store, loop_id, self._data, from_start=from_start)
             self._engine.observer = RecordingView(self.view, self._lines)
 
     def introduce(self, loop: Loop) -> None:
-        for line in telling.introduction(loop):
+        """Show the title and settings of a loop."""
+        for line in loop_lines.introduction(loop):
             self.view.line(line)
 
     def drive(self, loop: Loop, *, patience: float = 0.0) -> int:
-        """Drive the loop until it rests and show its outcome; the exit code.
+        """Drive the loop until it rests and show its outcome. Returns the exit code.
 
         Waits `patience` seconds for a runner that is just leaving the loop.
         """
@@ -94,26 +95,26 @@ class Driver:
         except LoopBusy:
             raise
         except LoopNotFound as gone:
-            # It was there: no fault of what was typed.
+            # The loop existed when the command began, so this is no usage error.
             gone.exit_code = StoreError.exit_code
             raise
         except Exception as error:
-            self._tell_failure(loop_id, error)
+            self._report_failure(loop_id, error)
             raise
         self._rested = loop
         exit_code = loop.outcome.exit_code if loop.outcome else 0
-        for line in ending.lines(loop, self._store):
+        for line in loop_end.lines(loop, self._store):
             self.view.line(line)
-        self._tell_programs(loop, exit_code, None)
+        self._write_result(loop, exit_code, None)
         return exit_code
 
     def _keys(self) -> AbstractContextManager[object]:
         return self._at_terminal.keys if self._at_terminal is not None and self._talks else nullcontext()
 
     def hand_back(self) -> None:
-        """A person at the terminal goes on in the agent's own session, where the mode is one that gives it back."""
+        """Open the agent's own session for the person at the terminal, if the mode of the loop hands it back."""
         if self._at_terminal is not None and self._rested is not None:
-            handing_back.hand_back(self._rested)
+            handback.hand_back(self._rested)
 
     def _drive_when_free(self, loop_id: str, deadline: float) -> Loop:
         while True:
@@ -124,18 +125,18 @@ class Driver:
                     raise
                 time.sleep(TRY_AGAIN)
 
-    def _tell_failure(self, loop_id: str, error: Exception) -> None:
+    def _report_failure(self, loop_id: str, error: Exception) -> None:
         with suppress(UntilDoneError):
-            self._tell_programs(self._store.load(loop_id), getattr(error, "exit_code", 1), error)
+            self._write_result(self._store.load(loop_id), getattr(error, "exit_code", 1), error)
 
-    def _tell_programs(self, loop: Loop, exit_code: int, error: Exception | None) -> None:
+    def _write_result(self, loop: Loop, exit_code: int, error: Exception | None) -> None:
         if self._lines is None:
             if error is None and not self._show.as_json:
                 self._data.line(f"{loop.loop_id} {loop.outcome.word if loop.outcome else loop.status.value}")
             return
         self._lines.close()
-        told = ending.fields(loop, exit_code, time.time())
-        self._data.record(told if error is None else {**told, "error": str(error)})
+        fields = loop_end.fields(loop, exit_code, time.time())
+        self._data.record(fields if error is None else {**fields, "error": str(error)})
 
     def _person(self) -> TerminalPerson | None:
         if not self._show.ask or self._show.as_json or not (sys.stdin and sys.stdin.isatty()):
@@ -152,7 +153,7 @@ def view_of(redactor: Redactor, show: Show, environment: Mapping[str, str]) -> P
     talk = streams.talk()
     if show.plain or show.as_json or not talk.is_terminal or environment.get("TERM", "dumb") == "dumb":
         return PlainView(talk, redactor)
-    from untildone.faces.cli.views.live import LiveView
+    from untildone.faces.cli.views.live_view import LiveView
 
     return LiveView(talk, redactor)
 

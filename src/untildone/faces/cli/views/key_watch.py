@@ -1,4 +1,4 @@
-"""Keys pressed while an agent is at work: Esc gives the person the word, the rest waits for the next prompt."""
+"""Keys pressed while an agent works: Esc interrupts it, other keys are kept for the next prompt."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import Any
 
 ESCAPE = b"\x1b"
 REST_OF_SEQUENCE = 0.05
-"""Seconds within which an arrow key's bytes follow their Esc; a person's Esc stands alone."""
+"""Seconds within which the bytes of an arrow key follow their Esc. An Esc key sends one byte only."""
 LOOK_EVERY = 0.2
 
 
 class KeyWatch:
-    """Reads the terminal from a thread, key by key. However it ends, the terminal is as it was before."""
+    """Reads the terminal key by key in a thread. Restores the terminal's settings at the end, also at exit."""
 
     def __init__(self, on_escape: Callable[[], None]) -> None:
         self._on_escape = on_escape
@@ -39,7 +39,7 @@ class KeyWatch:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """While somebody else reads the terminal."""
+        """Stop reading the terminal while other code reads it."""
         was_watching = self._thread is not None
         self._end()
         try:
@@ -49,7 +49,7 @@ class KeyWatch:
                 self._begin()
 
     def typed_line(self) -> str | None:
-        """The first line that was typed and entered so far, once."""
+        """Take the first line that was entered, if there is one."""
         line, entered, rest = self._typed.replace(b"\r", b"\n").partition(b"\n")
         if not entered:
             return None
@@ -57,7 +57,7 @@ class KeyWatch:
         return _printable(line)
 
     def typed_ahead(self) -> str:
-        """What was typed so far and not entered, once."""
+        """Take the text that was typed and not entered."""
         typed, self._typed = self._typed, b""
         return _printable(typed)
 
@@ -92,7 +92,7 @@ class KeyWatch:
                     return
 
     def _take(self) -> bool:
-        """Read what there is; false if there will be no more."""
+        """Read the keys that are there. Returns False at the end of the input."""
         keys = os.read(sys.stdin.fileno(), 4096)
         if keys == ESCAPE and not _has_input(REST_OF_SEQUENCE):
             self._on_escape()
@@ -106,7 +106,7 @@ def _printable(typed: bytes) -> str:
 
 
 def _has_input(seconds: float) -> bool:
-    """Whether something can be read. A job in the background must not try: it would be stopped."""
+    """Whether input can be read. A background job must not read: the terminal would stop it."""
     ready, _, _ = select.select([sys.stdin.fileno()], [], [], seconds)
     return bool(ready) and _is_ours()
 

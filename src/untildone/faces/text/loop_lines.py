@@ -1,4 +1,4 @@
-"""What people read about a loop: journal entries, agent events and gates as lines of text."""
+"""Journal entries, agent events and gates as lines of text for people."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SHOWN_TAIL = 5
 
 
 class Kind(StrEnum):
-    """What a line is, for those who colour it."""
+    """The kind of a line, which decides its colour."""
 
     HEADER = "header"
     SAID = "said"
@@ -64,17 +64,20 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
+    """A line of text, and its kind."""
+
     text: str
     kind: Kind = Kind.PLAIN
 
 
 def clock(at: float, now: float | None = None) -> str:
-    """A time of day; with its date if it is not today's."""
+    """The time of day; with the date, if it is another day than `now`."""
     then, today = time.localtime(at), time.localtime(now)
     return time.strftime("%H:%M:%S" if then[:3] == today[:3] else "%Y-%m-%d %H:%M:%S", then)
 
 
 def of_agent(event: AgentEvent) -> Line | None:
+    """An event of the agent; None if there is nothing to show."""
     match event:
         case Said(text, lines):
             shown = text.strip().partition("\n")[0] if lines > 1 else text
@@ -94,10 +97,12 @@ def of_agent(event: AgentEvent) -> Line | None:
 
 
 def of_gate_start(command: str) -> Line:
+    """A gate that starts to run."""
     return Line(f"gate: {one_line(command)} …", Kind.QUIET)
 
 
 def of_gate(result: GateResult) -> tuple[Line, ...]:
+    """The result of a gate; if it failed, with the end of its output."""
     name = one_line(result.command or result.gate.replace("_", " "))
     took = f" ({duration(result.seconds)})" if result.seconds >= 1 else ""
     if result.passed:
@@ -108,12 +113,13 @@ def of_gate(result: GateResult) -> tuple[Line, ...]:
 
 
 def of_waiting(until: float, reason: str, now: float) -> Line:
+    """A wait until a time."""
     left = duration(max(0.0, until - now))
     return Line(f"waiting until {clock(until, now)} (in {left}): {one_line(reason)}", Kind.WARNING)
 
 
 def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
-    """An entry, and the loop as it is after it. `live`: whoever watches has seen the gates and asked for the start."""
+    """A journal entry. `loop` is the loop after it. With `live`, leave out what a live view has shown already."""
     match entry.event:
         case LoopCreated():
             return introduction(loop)
@@ -122,7 +128,7 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
         case MessageSent(source="terminal") if live:
             return ()
         case MessageSent() | BudgetChanged() | BudgetWarned():
-            return _told(entry.event)
+            return _message_or_budget(entry.event)
         case TurnStarted():
             return _started(entry.event, loop)
         case TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
@@ -138,10 +144,10 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
         case Rested(outcome=outcome, reason=reason):
             return () if live else (_rested(outcome, reason),)
         case _:
-            return _beside(entry.event, live=live)
+            return _side_event(entry.event, live=live)
 
 
-def _beside(
+def _side_event(
     event: StateRepaired
     | RunnerLeased
     | SubtasksChanged
@@ -177,6 +183,7 @@ def _beside(
 
 
 def introduction(loop: Loop) -> tuple[Line, ...]:
+    """The title and settings of a loop."""
     settings = loop.settings
     most = "no limit of rounds" if loop.budget.iterations is None else f"at most {_rounds(loop.budget.iterations)}"
     return (
@@ -209,7 +216,7 @@ def _when(urgency: Urgency) -> str:
     return "now" if urgency is Urgency.NOW else "after this round"
 
 
-def _told(event: MessageSent | BudgetChanged | BudgetWarned) -> tuple[Line, ...]:
+def _message_or_budget(event: MessageSent | BudgetChanged | BudgetWarned) -> tuple[Line, ...]:
     match event:
         case MessageSent(text=text, source=source):
             return (Line(f"message ({source}): {one_line(text)}"),)
@@ -271,5 +278,5 @@ def _denials(event: TurnEnded) -> tuple[Line, ...]:
 
 
 def _rested(outcome: Outcome, reason: str) -> Line:
-    told = f"{outcome.word}: {outcome.sentence} {one_line(reason)}".rstrip()
-    return Line(told, Kind.GOOD if outcome.exit_code == 0 else Kind.WARNING)
+    sentence = f"{outcome.word}: {outcome.sentence} {one_line(reason)}".rstrip()
+    return Line(sentence, Kind.GOOD if outcome.exit_code == 0 else Kind.WARNING)

@@ -1,4 +1,4 @@
-"""How a loop came to rest, for people (sentence, reason, what to do next) and for programs (the last line of JSON)."""
+"""The end of a run: outcome, reason and next step for people, the last line of JSON for programs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from untildone.core.limits import Limit, duration
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.faces.cli import parameters
+from untildone.faces.text.loop_lines import Kind, Line
 from untildone.faces.text.plain import one_line
-from untildone.faces.text.telling import Kind, Line
 from untildone.operations.stores import Store, is_nearest
 
 LONGEST_REASON = 1000
 
 
 def fields(loop: Loop, exit_code: int, at: float) -> dict[str, Any]:
+    """The last line of JSON about a loop."""
     spend = loop.spend
     return {
         "event": "loop_end",
@@ -37,14 +38,15 @@ def fields(loop: Loop, exit_code: int, at: float) -> dict[str, Any]:
 
 
 def lines(loop: Loop, store: Store) -> tuple[Line, ...]:
+    """The outcome of a loop, what it used, and hints."""
     outcome = loop.outcome
     if outcome is None:
         return (Line(f"Loop {loop.loop_id} is {loop.status.value}."),)
     reason, _, advice = loop.reason.partition(" hint: ")
-    told = f"{outcome.word}: {outcome.sentence} {one_line(reason, LONGEST_REASON)}".rstrip()
+    sentence = f"{outcome.word}: {outcome.sentence} {one_line(reason, LONGEST_REASON)}".rstrip()
     hints = [hint for hint in (one_line(advice, LONGEST_REASON), next_step(loop, outcome, store)) if hint]
     return (
-        Line(told, Kind.GOOD if outcome.exit_code == 0 else Kind.BAD),
+        Line(sentence, Kind.GOOD if outcome.exit_code == 0 else Kind.BAD),
         Line(f"{_used(loop)}", Kind.QUIET),
         *(Line(f"hint: {hint}") for hint in hints),
     )
@@ -67,7 +69,7 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
         case Outcome.BUDGET:
             return _more_budget(loop, name)
         case Outcome.STALLED:
-            return f'tell it what to do otherwise: `untildone say {name} "…"`, then `untildone resume {name}`'
+            return f'say what to do differently: `untildone say {name} "…"`, then `untildone resume {name}`'
         case Outcome.PAUSED | Outcome.INTERRUPTED:
             return f"`untildone resume {name}` goes on"
         case Outcome.FAILED:

@@ -1,4 +1,4 @@
-"""After a loop is done whose mode hands back, the person goes on in the agent's own session."""
+"""Opens the agent's own session for the person after a loop is done, if the mode of the loop hands it back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command_of(loop: Loop) -> tuple[str, ...] | None:
 
 
 def hand_back(loop: Loop) -> None:
-    """Become the agent, in the workspace, if there is a terminal to talk to it; else do nothing."""
+    """Replace this process by the agent, in the workspace. Does nothing without a terminal."""
     argv = command_of(loop)
     if argv is None or not (sys.stdin and sys.stdin.isatty() and streams.data().is_terminal):
         return

@@ -35,14 +35,16 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
-"""On every answer, unless it has its own: a page says what it may load."""
+"""Headers of every response that does not set them itself."""
 FOR_DATA = {"cache-control": "no-store"}
-"""What holds for everything but the dashboard, whose files do not change."""
+"""More headers for responses other than the files of the dashboard, which do not change."""
 _log = logging.getLogger("untildone.requests")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
+    """A response to a request that is not passed on."""
+
     status: int
     error: str
     hint: str = ""
@@ -99,7 +101,7 @@ class SecurityMiddleware:
         return None
 
     def _is_our_name(self, host: str) -> bool:
-        """An address cannot be rebound, a name can: so of names, only those that were given."""
+        """Whether the Host header is ours. Only configured names count, since a name can be rebound; an address cannot."""
         try:
             name = (urlsplit(f"//{host}").hostname or "").lower()
         except ValueError:
@@ -129,13 +131,13 @@ TOO_LARGE = Refusal(
 TOO_SLOW = Refusal(408, f"The body did not come within {BODY_WITHIN:g} seconds.")
 
 
-def _unbearable(refusal: Refusal) -> HTTPException:
-    """In the one form that the framework lets through from the middle of a body."""
+def _http_exception(refusal: Refusal) -> HTTPException:
+    """The exception for a refusal while the body is read: the framework passes no other through."""
     return HTTPException(refusal.status, refusal.error.rstrip("."), {"connection": "close"})
 
 
 class _Body:
-    """The body on its way in: only so much of it, and only for so long."""
+    """The request body, bounded in size and time."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -149,16 +151,16 @@ class _Body:
         try:
             message = await asyncio.wait_for(self._receive(), max(0.0, self._deadline - time.monotonic()))
         except TimeoutError:
-            raise _unbearable(TOO_SLOW) from None
+            raise _http_exception(TOO_SLOW) from None
         self._size += len(message.get("body", b""))
         if self._size > LARGEST_BODY:
-            raise _unbearable(TOO_LARGE)
+            raise _http_exception(TOO_LARGE)
         self._whole = not message.get("more_body", False)
         return message
 
 
 class _Answer:
-    """The answer on its way out: with the headers that every answer has, and a line in the log without its query."""
+    """The response: adds the headers of every response, and logs the request without its query."""
 
     def __init__(self, scope: Scope, send: Send, stats: RequestStats) -> None:
         self._scope = scope
@@ -184,8 +186,8 @@ class _Answer:
         path = self._scope["path"]
         is_data = path.startswith("/api/") or path in ("/login", "/metrics")
         names = {name.lower() for name, _ in present}
-        wanted = {**HEADERS, **(FOR_DATA if is_data else {})}
-        return [(name.encode(), value.encode()) for name, value in wanted.items() if name.encode() not in names]
+        headers = {**HEADERS, **(FOR_DATA if is_data else {})}
+        return [(name.encode(), value.encode()) for name, value in headers.items() if name.encode() not in names]
 
     def _note(self, status: int) -> None:
         self._stats.answers[status] += 1
@@ -199,7 +201,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 def _is_same_site(headers: dict[str, str], scope: Scope) -> bool:
-    """A page of another site may be looked at from here, but may neither read nor do anything here."""
+    """Whether the request comes from our own pages or from no page. Other sites may only link to us."""
     origin, host = headers.get("origin"), headers.get("host", "")
     if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
         return False

@@ -1,4 +1,4 @@
-"""Watching a loop go, in plain lines on standard error: what happened, what the agent says and does, gates and waits."""
+"""The plain view: a line on standard error for each journal entry, agent event, gate and wait."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 from untildone.core.secrets import Redactor
 from untildone.faces.cli.streams import Output
-from untildone.faces.text import telling
-from untildone.faces.text.telling import Kind, Line
+from untildone.faces.text import loop_lines
+from untildone.faces.text.loop_lines import Kind, Line
 
 BURST, A_SECOND = 200.0, 20.0
-"""So many lines of an agent are shown at once, and so many a second after that: a flood is counted, not shown."""
+"""Lines of an agent that are shown at once, and lines a second after that. More lines are counted, not shown."""
 
 
 class Throttle:
-    """Lets through what a person could read, and counts the rest."""
+    """Limits the rate of lines to what a person can read, and counts the rest."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -30,7 +30,7 @@ class Throttle:
         self._left_out = 0
 
     def admits(self, lines: int = 1) -> bool:
-        """Whether what stands for so many lines may be shown, as one."""
+        """Whether one more line may be shown. It stands for `lines` lines of output."""
         now = self._clock()
         self._allowance = min(BURST, self._allowance + (now - self._at) * A_SECOND)
         self._at = now
@@ -42,13 +42,13 @@ class Throttle:
         return True
 
     def left_out(self) -> int:
-        """How many were kept back since this was last asked."""
+        """How many lines were not shown since the last call."""
         number, self._left_out = self._left_out, 0
         return number
 
 
 class PlainView:
-    """An observer that writes a line for each thing worth one."""
+    """An observer that writes plain lines."""
 
     def __init__(self, talk: Output, redactor: Redactor) -> None:
         self._talk = talk
@@ -66,12 +66,12 @@ class PlainView:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """While a person is asked something."""
+        """Stop drawing while a person is asked something."""
         yield
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """While a person writes: what happens is not written over their words, but kept for `release`."""
+        """Keep lines for `release` while a person types, so that they do not overwrite the input."""
         self._held = []
         try:
             yield
@@ -93,8 +93,8 @@ class PlainView:
 
     def entry(self, entry: Entry, loop: Loop) -> None:
         if isinstance(entry.event, TurnEnded | TurnInterrupted):
-            self._tell_left_out()
-        for line in telling.of_entry(entry, loop, live=True):
+            self._show_left_out()
+        for line in loop_lines.of_entry(entry, loop, live=True):
             if self._held is None:
                 self.line(line)
             else:
@@ -102,17 +102,17 @@ class PlainView:
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:
         lines = event.lines if isinstance(event, Said) else 1
-        if self._throttle.admits(lines) and (line := telling.of_agent(event)) is not None:
-            self._tell_left_out()
+        if self._throttle.admits(lines) and (line := loop_lines.of_agent(event)) is not None:
+            self._show_left_out()
             self.line(line)
 
-    def _tell_left_out(self) -> None:
+    def _show_left_out(self) -> None:
         if number := self._throttle.left_out():
             self.line(Line(f"  … {number:,} more lines, not shown", Kind.QUIET))
 
     def gate(self, command: str, result: GateResult | None) -> None:
-        for line in (telling.of_gate_start(command),) if result is None else telling.of_gate(result):
+        for line in (loop_lines.of_gate_start(command),) if result is None else loop_lines.of_gate(result):
             self.line(line)
 
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
-        self.line(telling.of_waiting(until, reason, time.time()))
+        self.line(loop_lines.of_waiting(until, reason, time.time()))

@@ -1,4 +1,4 @@
-"""Settings: what holds, what one of the two files says, and the one schema of both."""
+"""Routes for settings: the values in effect, the values of each file, and the schema."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from untildone import settings
-from untildone.faces.api.answers import may_answer
 from untildone.faces.api.common import Serving
+from untildone.faces.api.problems import may_answer
 from untildone.settings.schema import SettingsModel, json_schema
 
 router = APIRouter(prefix="/api/settings", tags=["settings"])
@@ -47,16 +47,16 @@ def read_settings(
 
 @router.put("", response_model=SettingsModel, response_model_exclude_unset=True, responses=may_answer(422, 503))
 def write_settings(
-    wanted: SettingsModel,
+    values: SettingsModel,
     service: Serving,
     scope: Annotated[FileScope, Query(description="Which file: the project's or the person's")] = FileScope.PROJECT,
     workspace: Workspace = None,
 ) -> dict[str, Any]:
-    """Make one file say exactly this. A secret given as `…` stays as it is."""
+    """Make one file hold exactly these values. A secret given as `…` stays as it is."""
     folder, _ = service.workspace(workspace)
     person, project = settings.files(folder, service.environment)
     path = project if scope is FileScope.PROJECT else person
-    settings.save(path, wanted.model_dump(mode="json", exclude_unset=True))
+    settings.save(path, values.model_dump(mode="json", exclude_unset=True))
     return settings.hidden(settings.read(path))
 
 

@@ -1,4 +1,4 @@
-"""Errors as answers: a status, a sentence and a hint, in one form; and what every operation may answer, for the documentation."""
+"""Errors as responses: a status, a sentence and a hint, in one form; and the error responses of each route, for OpenAPI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from untildone.core.errors import (
     UsageError,
     WrongMove,
 )
-from untildone.faces.api.following import TooManyStreams
+from untildone.faces.api.event_streams import TooManyStreams
 from untildone.faces.api.models import Problem
 from untildone.settings import complaints
 
@@ -35,10 +35,10 @@ _STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
     (StoreError, 503),
 )
 _MEANINGS = {
-    400: "This is no request that can be read.",
+    400: "The request cannot be parsed.",
     401: "The token is missing or wrong.",
     403: "The request was sent to a foreign name, or by a page of a foreign site.",
-    404: "There is no such thing.",
+    404: "There is no such loop, task or record.",
     408: "The body came too slowly.",
     409: "The loop's status does not allow this.",
     413: "The body is too large.",
@@ -49,25 +49,26 @@ ALWAYS = (400, 401, 403, 408, 413)
 
 
 def may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """The errors of an operation, beside those that every operation has."""
+    """The error responses of a route, with those that every route has."""
     return {code: {"model": Problem, "description": _MEANINGS[code]} for code in (*ALWAYS, *codes)}
 
 
 def beside_text(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """The same for an operation that answers with text if all is well."""
-    told = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    """The same for a route that answers with text."""
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     errors: dict[int | str, dict[str, Any]] = {
-        code: {"description": _MEANINGS[code], "content": told} for code in (*ALWAYS, *codes)
+        code: {"description": _MEANINGS[code], "content": content} for code in (*ALWAYS, *codes)
     }
     return {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **errors}
 
 
 def problem(status: int, error: str, hint: str = "", field: str | None = None, **headers: str) -> JSONResponse:
+    """An error response."""
     return JSONResponse(Problem(error=error, hint=hint, field=field).model_dump(), status, headers)
 
 
 def explain_errors(app: FastAPI) -> None:
-    """Every error that leaves a route becomes an answer in the one form."""
+    """Register handlers that turn every error of a route into an error response."""
 
     @app.exception_handler(UntilDoneError)
     async def ours(_request: Request, error: UntilDoneError) -> JSONResponse:
@@ -97,7 +98,7 @@ def explain_errors(app: FastAPI) -> None:
 
 
 def _methods(request: Request) -> set[str]:
-    """What the path that was asked for can be asked with; the framework tells those of one route only."""
+    """The methods that the path of the request allows. The framework reports those of one route only."""
     fitting = (route for route in request.app.router.routes if route.matches(request.scope)[0] is not Match.NONE)
     return {method for route in fitting for method in getattr(route, "methods", None) or ()}
 
@@ -110,8 +111,8 @@ def _unfit(error: RequestValidationError, *, of_settings: bool) -> JSONResponse:
     field = ".".join(map(str, place[1:])) or str(place[0])
     context = first.get("ctx") or {}
     if (setting := _in_settings(place, whole_body=of_settings)) is not None:
-        told = complaints.about(setting, first["type"], first["input"], context)
-        return problem(422, _sound(told.sentence), _sound(told.hint), _sound(field))
+        complaint = complaints.about(setting, first["type"], first["input"], context)
+        return problem(422, _sound(complaint.sentence), _sound(complaint.hint), _sound(field))
     sentence = " ".join(f"'{_sound(field)[:200]}' {_reason(first['type'], context)}.".splitlines())
     return problem(422, sentence, "see /api/openapi.json", _sound(field))
 
@@ -150,7 +151,7 @@ _REASONS = {
     "enum": "is not one of: {expected}",
     "literal_error": "is not one of: {expected}",
 }
-"""What is wrong, by the kinds of errors that pydantic has."""
+"""The end of the sentence about a field, by the error type of pydantic."""
 
 
 def _reason(kind: str, context: Mapping[str, Any]) -> str:
@@ -158,5 +159,5 @@ def _reason(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _sound(text: str) -> str:
-    """Half a character, as JSON can spell one, cannot be sent back."""
+    """The text without lone surrogates, which JSON can contain and UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode()

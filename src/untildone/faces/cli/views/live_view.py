@@ -1,4 +1,4 @@
-"""The live view at a terminal: lines scroll by, and below them a panel shows what goes on now. Rich draws it."""
+"""The live view at a terminal: scrolling lines above a panel with the current state. Drawn with Rich."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from untildone.core.model import GateResult, Spend
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.faces.cli.streams import Output
-from untildone.faces.cli.views.watching import PlainView
-from untildone.faces.text import telling
+from untildone.faces.cli.views.plain_view import PlainView
+from untildone.faces.text import loop_lines
+from untildone.faces.text.loop_lines import Kind, Line
 from untildone.faces.text.plain import one_line
-from untildone.faces.text.telling import Kind, Line
 
 FRAMES_A_SECOND = 6
 RECENT = 4
@@ -50,13 +50,17 @@ STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
+    """A wait of the loop, until a time."""
+
     until: float
     reason: str
     seq: int
-    """The wait is over once the loop has moved on from here."""
+    """The last entry of the loop when the wait began; a later entry ends the wait."""
 
 
 class LiveView(PlainView):
+    """An observer that shows events as lines and the state of the loop in a panel."""
+
     def __init__(self, talk: Output, redactor: Redactor) -> None:
         super().__init__(talk, redactor)
         self._console = Console(stderr=True, highlight=False)
@@ -86,7 +90,7 @@ class LiveView(PlainView):
         )
 
     def _resume(self) -> None:
-        # One that is started again would draw over as many lines as it had when it was stopped.
+        # A new one each time: a restarted `Live` would overwrite as many lines as it had when it was stopped.
         self._live = self._new_live()
         self._over.clear()
         self._draw(self._live.start)
@@ -104,7 +108,7 @@ class LiveView(PlainView):
             self._draw(self._live.refresh)
 
     def _draw(self, step: Callable[[], None]) -> None:
-        """One at a time: two threads that move the cursor would overwrite each other's lines."""
+        """Draw under the lock: two threads that move the cursor would overwrite each other's lines."""
         with self._lock:
             if self._talk.gone:
                 return
@@ -139,7 +143,7 @@ class LiveView(PlainView):
         super().entry(entry, loop)
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:
-        """What it says scrolls by; what it does is seen while it does it."""
+        """Text of the agent becomes a line; its tools appear in the panel while they run."""
         self._loop = loop
         if not isinstance(event, ToolEnded | SessionKnown) or (isinstance(event, ToolEnded) and not event.ok):
             self._now.append(event)
@@ -165,20 +169,20 @@ class LiveView(PlainView):
     def _head(self, loop: Loop) -> RenderableType:
         left = budgets.rounds_left(loop.budget, loop.spend)
         spend = loop.spend
-        told = [duration(time.monotonic() - self._started), *limits.shown(spend)]
+        facts = [duration(time.monotonic() - self._started), *limits.shown(spend)]
         head = Text(
             rounds.header(spend.iterations, left) if spend.iterations else "starting", style=STYLES[Kind.HEADER]
         )
-        head.append(f"  {' · '.join(told)}", style="dim")
+        head.append(f"  {' · '.join(facts)}", style="dim")
         return _one_row(head)
 
     def _doing(self, loop: Loop) -> list[RenderableType]:
         waiting = self._waiting
         if waiting is not None and waiting.seq == loop.seq and (left := waiting.until - time.time()) > 0:
-            told = f"waiting {duration(left)}, until {telling.clock(waiting.until)}: {one_line(waiting.reason)}"
-            return [_one_row(Text(f"⏳ {told}", style=STYLES[Kind.WARNING]))]
+            text = f"waiting {duration(left)}, until {loop_lines.clock(waiting.until)}: {one_line(waiting.reason)}"
+            return [_one_row(Text(f"⏳ {text}", style=STYLES[Kind.WARNING]))]
         lines: list[RenderableType] = [
-            _one_row(_text(line)) for event in tuple(self._now) if (line := telling.of_agent(event)) is not None
+            _one_row(_text(line)) for event in tuple(self._now) if (line := loop_lines.of_agent(event)) is not None
         ]
         if loop.turn is not None:
             who = f"{loop.turn.role.value} {loop.turn.profile} at work {duration(time.time() - loop.turn.started_at)}"
@@ -203,7 +207,7 @@ class LiveView(PlainView):
 
 
 def _spend_now(loop: Loop) -> Spend:
-    """With the time of the turn that is being taken."""
+    """The spend of the loop, with the time of the running turn."""
     running = max(0.0, time.time() - loop.turn.started_at) if loop.turn is not None and loop.answer is None else 0.0
     return replace(loop.spend, seconds=loop.spend.seconds + running)
 

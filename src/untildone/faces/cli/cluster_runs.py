@@ -1,4 +1,4 @@
-"""Loops that a cluster drives, seen from a terminal: begun or resumed here, at work elsewhere, watched until they rest."""
+"""Loops that a cluster drives: started from a terminal and watched until they rest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands import watch
-from untildone.faces.cli.driving import Show, create_loop
-from untildone.faces.cli.views import ending
+from untildone.faces.cli.driver import Show, create_loop
+from untildone.faces.cli.views import loop_end
 from untildone.operations import cluster, look
 from untildone.operations.stores import Store
 
@@ -39,7 +39,7 @@ def detached(loop_id: str, *, as_json: bool) -> int:
 
 
 def watched(store: Store, loop_id: str, show: Show, after: int = 0) -> int:
-    """Show what happens until it rests, and exit as it did. Ctrl-C leaves it alone."""
+    """Show a loop until it rests. Returns the exit code of its outcome. Ctrl-C does not affect the loop."""
     try:
         loop = _recorded(store, loop_id, after) if show.as_json else watch.watched(store, loop_id, show)
     except KeyboardInterrupt:
@@ -54,5 +54,5 @@ def _recorded(store: Store, loop_id: str, after: int) -> Loop:
         if entry.seq > after:
             data.json(look.entry_json(entry, loop_id))
     loop = store.load(loop_id)
-    data.record(ending.fields(loop, loop.outcome.exit_code if loop.outcome else 0, time.time()))
+    data.record(loop_end.fields(loop, loop.outcome.exit_code if loop.outcome else 0, time.time()))
     return loop

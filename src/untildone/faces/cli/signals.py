@@ -1,4 +1,4 @@
-"""Ctrl-C, a closing terminal and a polite kill: each asks the loop to save and rest."""
+"""Signals that end the program (SIGINT, SIGTERM, SIGHUP): each interrupts the loop, which saves its state and rests."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from contextlib import contextmanager
 from types import FrameType
 
 PATIENCE = 5.0
-"""So many seconds after the first Ctrl-C, a third one ends the program without waiting for anything."""
+"""Seconds after the first Ctrl-C from which a third one ends the program at once."""
 
 
 class _Interruption:
+    """A signal handler. Calls `interrupt` until that returns True, and then counts further signals."""
+
     def __init__(self, interrupt: Callable[[int], bool]) -> None:
         self._interrupt = interrupt
         self._times = 0
         self._first = 0.0
-        self._at_it = False
+        self._handling = False
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
         # A signal may come while the one before it is being handled.
-        if not self._at_it:
-            self._at_it = True
+        if not self._handling:
+            self._handling = True
             self._take(number)
-            self._at_it = False
+            self._handling = False
 
     def _take(self, number: int) -> None:
         if self._times == 0:
@@ -40,9 +42,9 @@ class _Interruption:
 
 @contextmanager
 def interrupted_by_signals(interrupt: Callable[[int], bool]) -> Iterator[None]:
-    """Within it, signals that ask to end call `interrupt` until it says that it is enough. An ignored hangup stays ignored.
+    """Call `interrupt` for each signal until it returns True. An ignored SIGHUP stays ignored.
 
-    Afterwards too, unless it fails: how the loop came to rest is what the program has to tell, and a signal comes too late.
+    The handlers stay installed after a normal exit, so that a late signal cannot change the exit code.
     """
     handler = _Interruption(interrupt)
     before = {number: signal.signal(number, handler) for number in _numbers() if _is_heard(number)}
@@ -54,8 +56,8 @@ def interrupted_by_signals(interrupt: Callable[[int], bool]) -> Iterator[None]:
         raise
 
 
-def deaf_to_the_end() -> None:
-    """Where a loop has come to rest, not even the last moment of the program lets a signal change its exit code."""
+def ignore_late_signals() -> None:
+    """Ignore further signals once a loop has come to rest, so that they cannot change the exit code."""
     for number in _numbers():
         if isinstance(signal.getsignal(number), _Interruption):
             signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Running the application: the socket, the log, patience with slow clients, and a graceful end."""
+"""Runs the application: socket, log, time-outs for slow clients, graceful shutdown."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from untildone.core.errors import UsageError
 
 HEADERS_WITHIN = 10.0
-"""Seconds in which a client has to say what it wants."""
+"""Seconds in which a client must send its request."""
 MOST_CONNECTIONS = 1000
 LARGEST_HEAD = 32_768
 END_WITHIN = 5
 WANTED_FILES = 8192
 
 
-class PatientForAWhile(H11Protocol):
-    """Closes connections whose request does not come, and does not take more than it can bear."""
+class BoundedProtocol(H11Protocol):
+    """Closes connections whose request does not come in time, and limits the number of connections."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -60,7 +60,7 @@ class PatientForAWhile(H11Protocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket, bound: so that a taken port is said at once."""
+    """The bound socket. UsageError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         address = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0][4]
@@ -76,11 +76,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(app: FastAPI, listening: socket.socket) -> None:
-    """Until a signal asks for the end."""
+    """Serve until a signal ends the process."""
     _allow_many_files()
     config = uvicorn.Config(
         app,
-        http=PatientForAWhile,
+        http=BoundedProtocol,
         lifespan="auto",
         log_config=None,
         access_log=False,
@@ -91,7 +91,7 @@ def serve(app: FastAPI, listening: socket.socket) -> None:
         timeout_graceful_shutdown=END_WITHIN,
         proxy_headers=False,
     )
-    # Uvicorn sends itself the signal again when it has ended: which is then no news, and no reason for a bad exit code.
+    # Uvicorn raises the signal again after its shutdown, which would make the exit code non-zero.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         uvicorn.Server(config).run(sockets=[listening])
@@ -101,7 +101,7 @@ def serve(app: FastAPI, listening: socket.socket) -> None:
 
 
 def log_to_standard_error(level: int) -> None:
-    """Times, levels and sentences; requests without their queries, which may hold a login code."""
+    """Configure the log. Requests are logged without their query, which may hold a login code."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     root = logging.getLogger()
@@ -112,10 +112,10 @@ def log_to_standard_error(level: int) -> None:
 
 
 def _allow_many_files() -> None:
-    """Each stream and each agent takes some; the usual limit is low, and may be raised by anybody up to a point."""
+    """Raise the soft limit of open files up to the hard one: each stream and each agent needs some."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    most = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

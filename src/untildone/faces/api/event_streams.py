@@ -1,4 +1,4 @@
-"""Event streams that follow journals: one look at each followed journal, however many streams there are."""
+"""Event streams that follow journals. Each followed journal is polled once, however many streams follow it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class _Read:
     loop: Loop
 
 
-class Following:
+class EventStreams:
+    """The open event streams of the server."""
+
     def __init__(self, most: int = MOST_STREAMS) -> None:
         self.streams = 0
         self._most = most
@@ -42,7 +44,7 @@ class Following:
         self._looking: asyncio.Task[None] | None = None
 
     def reserve(self) -> None:
-        """A place for one more stream."""
+        """Count one more stream. TooManyStreams if the limit is reached."""
         if self.streams >= self._most:
             raise TooManyStreams
         self.streams += 1
@@ -53,7 +55,7 @@ class Following:
     async def follow(
         self, store: Store, loop_id: str, after: int, *, stays: bool
     ) -> AsyncIterator[tuple[Entry | None, Loop]]:
-        """Every entry after one, then, if it stays, each new one, until the loop ends: then None."""
+        """Yield each entry after `after`; then, if `stays`, each new one. Yields None as the last entry of an ended loop."""
         try:
             with self._watching(store, loop_id) as changed:
                 offset = 0
@@ -72,7 +74,7 @@ class Following:
                         await changed.wait()
                     offset = read.offset
         except UntilDoneError:
-            # It was deleted meanwhile, or cannot be read any more: there is nothing to follow.
+            # The loop was deleted meanwhile, or cannot be read any more.
             return
 
     @contextmanager
@@ -92,8 +94,8 @@ class Following:
     async def _look_around(self) -> None:
         while self._followed:
             looked_at = dict(self._followed)
-            found = await asyncio.to_thread(_signatures, looked_at)
-            for loop_id, signature in found.items():
+            signatures = await asyncio.to_thread(_signatures, looked_at)
+            for loop_id, signature in signatures.items():
                 followed = looked_at[loop_id]
                 if signature != followed.signature:
                     followed.signature = signature
@@ -103,7 +105,7 @@ class Following:
 
 
 def _read(store: Store, loop_id: str, offset: int) -> _Read:
-    """The state first: what is read after it holds at least everything that led to it."""
+    """Read the state before the entries: then the entries contain everything that led to the state."""
     loop = store.load(loop_id)
     entries, end = store.entries_after(loop_id, offset)
     return _Read(entries, end, loop)
