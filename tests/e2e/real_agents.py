@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.support.journals import journal_lines
+
 from untildone.system import orphans
 from untildone.testing.modelapi import Fault, ModelAPI, Step, ToolCall, environment
 
@@ -146,9 +148,7 @@ class Desk:
 
     def journal(self) -> list[Event]:
         """Every whole line of the loop's journal, wherever the loop is by now."""
-        files = list((self.workspace / ".loop").glob("**/execution.log.jsonl"))
-        lines = files[0].read_text().splitlines() if files else []
-        return [json.loads(line) for line in lines if line.endswith("}")]
+        return [json.loads(line) for line in journal_lines(self.workspace / ".loop")]
 
     def happened(self, name: str) -> list[Event]:
         return [event for event in self.journal() if event["event"] == name]
