@@ -1,6 +1,6 @@
 #!/bin/bash
-# Stands in for `claude`: prints what `claude -p` prints, as text or as a stream, and behaves as the file `behaviour` beside it says.
-# It writes down when each call begins and ends. Besides the promise it knows the status file of ralph-loop.
+# A fake `claude`: prints what `claude -p` prints, as text or as a stream. The file `behaviour` in its folder configures it.
+# It logs the start and end of each call. Besides the promise it can write the status file of ralph-loop.
 if [ "$1" = --version ]; then
     echo '2.1.325 (Claude Code)'
     exit 0
@@ -24,7 +24,7 @@ for argument; do
 done
 [ -t 0 ] || cat >/dev/null
 
-answer() { # words, and the word for the status file
+answer() { # text, and the value for the status file
     [ ! -d .ralph ] || echo "$2" >.ralph/status
     if [ -n "$stream" ]; then
         local usage='"usage":{"input_tokens":100,"output_tokens":20}' place="\"session_id\":\"$session\""
@@ -43,7 +43,7 @@ work() {
     echo "Step $call" >>notes.md
     answer "Step $call is done; there is more to do." CONTINUE
 }
-finish() { # only once: who looks at finished work changes nothing
+finish() { # only once: a call after the work is done changes nothing
     [ -f result.txt ] || echo done >result.txt
     claim
 }
@@ -53,7 +53,7 @@ be_slow() {
         sleep "$seconds"
     fi
 }
-count_the_living() { # how many of the calls so far are alive, this one among them
+count_the_living() { # the number of living calls, including this one
     local living=0 line state
     for line in "${begun[@]}"; do
         read -r _ _ state _ 2>/dev/null <"/proc/${line%% *}/stat" && [ "$state" != Z ] && living=$((living + 1))

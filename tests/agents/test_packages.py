@@ -16,7 +16,7 @@ from untildone.core.hook import ALLOW, PROMPT, STOP, HookCall, Reply
 SOURCE = Path(agents.__file__).parents[1]
 ORDINARY_WORD = "command"
 EXCEPTIONS = {
-    "testing": "stand-ins for agents and for the services behind them",
+    "testing": "fake agents and the services behind them",
     "faces/cli/commands/demo.py": "the demo is played by the agent that needs no account",
     "faces/api/models.py": "an example of a request that works without an account",
     "core/live_file.py": "the folder of the live state file is part of its format",

@@ -1,4 +1,4 @@
-"""A loop runs, verifies, survives and obeys: real runner processes, stand-in agents on PATH."""
+"""A loop runs, verifies, survives and obeys: real runner processes, fake agents on PATH."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Desk:
-    """A workspace with a stand-in `claude` on PATH, and the command line."""
+    """A workspace with a fake `claude` on PATH, and the command line."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace = folder / "workspace"

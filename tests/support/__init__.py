@@ -1,1 +1,1 @@
-"""Test infrastructure: servers, terminals, stand-ins for agents, suites that several test files share."""
+"""Test infrastructure: servers, terminals, fake agents, suites that several test files share."""

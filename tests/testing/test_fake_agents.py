@@ -1,4 +1,4 @@
-"""The stand-ins for claude, by real runs: what they print is read by the adapter of the real program."""
+"""The fake claude programs in real runs: the adapter of the real program reads what they print."""
 
 from __future__ import annotations
 
