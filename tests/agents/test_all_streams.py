@@ -72,9 +72,9 @@ def test_fields_of_the_wrong_type_break_nothing(path: Path) -> None:
     for wrong in WRONG:
         reader = find(path.parent.name).reader(request())
         for line in path.read_bytes().splitlines():
-            told = json.loads(line)
-            for name in told:
-                events = reader.feed(json.dumps(told | {name: wrong}).encode())
+            fields = json.loads(line)
+            for name in fields:
+                events = reader.feed(json.dumps(fields | {name: wrong}).encode())
                 assert "\ud800" not in repr(events)
         reader.finish(0, "", NOW)
 
@@ -118,7 +118,7 @@ def test_a_huge_system_prompt_stays_within_the_bounds_of_an_argument(name: str) 
 def test_a_system_prompt_always_reaches_the_agent(name: str) -> None:
     for session in (SessionUse.NEW, SessionUse.RESUME):
         invocation = find(name).invocation(request(system_prompt="BE GOOD", session=session, session_id="s1"))
-        assert "BE GOOD" in told(invocation)
+        assert "BE GOOD" in whole_call(invocation)
 
 
 @every_agent
@@ -140,7 +140,7 @@ def test_model_and_extra_arguments_are_handed_on(name: str) -> None:
 def test_what_an_agent_can_do_is_what_its_command_line_says(name: str) -> None:
     agent = find(name)
     if agent.capabilities.resume:
-        assert "s1" in told(agent.invocation(request(session=SessionUse.RESUME, session_id="s1")))
+        assert "s1" in whole_call(agent.invocation(request(session=SessionUse.RESUME, session_id="s1")))
     if agent.capabilities.fork:
         resumed = agent.invocation(request(session=SessionUse.RESUME, session_id="s1"))
         assert agent.invocation(request(session=SessionUse.FORK, session_id="s1")) != resumed
@@ -170,5 +170,5 @@ def test_the_session_is_told_once_and_before_the_end(path: Path) -> None:
     assert reader.finish(0, "", NOW).session_id == (sessions[0] if sessions else None)
 
 
-def told(invocation: Invocation) -> str:
+def whole_call(invocation: Invocation) -> str:
     return "\n".join(invocation.argv) + (invocation.stdin or b"").decode()

@@ -84,8 +84,8 @@ def test_a_tool_that_tells_only_its_end_is_shown_whole() -> None:
 
 
 def test_an_unknown_session_is_unavailable() -> None:
-    told = "WARNING: proceeding\nError: thread/resume: thread/resume failed: no rollout found for thread id 140c (code -32600)"
-    failure = CODEX.reader(Request("go")).finish(1, told, 0.0).failure
+    errors = "WARNING: proceeding\nError: thread/resume: thread/resume failed: no rollout found for thread id 140c (code -32600)"
+    failure = CODEX.reader(Request("go")).finish(1, errors, 0.0).failure
     assert failure is not None
     assert failure.kind is FailureKind.UNAVAILABLE
     assert "WARNING" not in failure.message

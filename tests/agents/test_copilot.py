@@ -74,8 +74,8 @@ def test_the_session_that_was_chosen_is_known_from_the_first_line() -> None:
 
 
 def test_a_session_that_was_never_started_is_not_known() -> None:
-    told = "Error: No session, task, or name matched '4c6a5093'.\n\nTo resume by session: copilot --resume=<id>"
-    answer = COPILOT.reader(Request("go", SessionUse.RESUME, "4c6a5093")).finish(1, told, 0.0)
+    message = "Error: No session, task, or name matched '4c6a5093'.\n\nTo resume by session: copilot --resume=<id>"
+    answer = COPILOT.reader(Request("go", SessionUse.RESUME, "4c6a5093")).finish(1, message, 0.0)
     assert answer.session_id is None
     assert answer.failure is not None
     assert answer.failure.kind is FailureKind.UNAVAILABLE

@@ -168,9 +168,9 @@ def test_the_log_tells_what_each_call_was_asked(place: Place) -> None:
     args = (*place.script({"say": "one"}, {"say": "two"}), "--log", str(log))
     first = place.answer(args, "--help; $(rm -rf .) 'quoted'\nsecond line ünï")
     place.resume(first, args, "go on")
-    told = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [call["prompt"] for call in told] == ["--help; $(rm -rf .) 'quoted'\nsecond line ünï", "go on"]
-    assert [call["turn"] for call in told] == [1, 2]
+    log_entries = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [call["prompt"] for call in log_entries] == ["--help; $(rm -rf .) 'quoted'\nsecond line ünï", "go on"]
+    assert [call["turn"] for call in log_entries] == [1, 2]
 
 
 @pytest.mark.parametrize("kind", list(FailureKind))

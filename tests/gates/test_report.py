@@ -1,4 +1,4 @@
-"""What the agent is told about gates that failed."""
+"""The report for the agent about gates that failed."""
 
 from __future__ import annotations
 

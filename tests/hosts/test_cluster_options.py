@@ -1,4 +1,4 @@
-"""What a cluster is told, by the settings and by flags; and which session a loop that travels can go on in."""
+"""The options of a cluster, from the settings and from flags; and which session a loop that travels can go on in."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ class Fails(FileStore):
 
 def started(store: FileStore) -> int:
     note = store.home / "pid"
-    told = note.read_text() if note.exists() else ""
-    return int(told) if told.endswith("\n") else 0
+    pid_line = note.read_text() if note.exists() else ""
+    return int(pid_line) if pid_line.endswith("\n") else 0
 
 
 def has_ended(pid: int) -> bool:

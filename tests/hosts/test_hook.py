@@ -1,4 +1,4 @@
-"""The stop hook, run as agents run it: an isolated program that is told of a stop or a prompt and answers."""
+"""The stop hook, run as agents run it: an isolated program that gets a stop or a prompt and answers."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Session:
     def hear(self, kind: str, seconds: float = 60, **fields: Any) -> Json:
         """What the hook answers to an event."""
         command = [sys.executable, "-I", "-S", program.__file__, self.agent, kind, str(seconds)]
-        told = {"session_id": self.session_id, "cwd": str(self.cli.workspace), **fields}
+        payload = {"session_id": self.session_id, "cwd": str(self.cli.workspace), **fields}
         ended = subprocess.run(
             command,
-            input=json.dumps(told).encode(),
+            input=json.dumps(payload).encode(),
             cwd="/",
             env={**self.cli.environment, **self.variables},
             capture_output=True,
@@ -54,8 +54,8 @@ class Session:
         return self.hear("prompt", hook_event_name="UserPromptSubmit", prompt=prompt)
 
     def stop(self, message: str | None = "Not done.", seconds: float = 60, **fields: Any) -> Json:
-        told = {} if message is None else {"last_assistant_message": message}
-        return self.hear("stop", seconds, hook_event_name="Stop", stop_hook_active=False, **told, **fields)
+        payload = {} if message is None else {"last_assistant_message": message}
+        return self.hear("stop", seconds, hook_event_name="Stop", stop_hook_active=False, **payload, **fields)
 
 
 @pytest.fixture
@@ -85,9 +85,9 @@ def test_without_a_loop_the_agent_stops_freely(session: Session) -> None:
 
 def test_a_prompt_begins_a_loop_and_says_how_to_claim(session: Session) -> None:
     answer = session.say('/until-done "make it; $(touch pwned)" --max-iterations 7 --check "test -f ok"')
-    told = answer["hookSpecificOutput"]["additionalContext"]
-    assert "make it; $(touch pwned)" in told
-    assert PROMISE in told
+    context = answer["hookSpecificOutput"]["additionalContext"]
+    assert "make it; $(touch pwned)" in context
+    assert PROMISE in context
     assert "round 1/7" in answer["systemMessage"]
     shown = session.cli.shown()
     assert (shown["status"], shown["current_iteration"], shown["max_iterations"]) == ("running", 1, 7)
@@ -164,7 +164,7 @@ def test_two_sessions_have_a_loop_each(session: Session) -> None:
 
 
 def test_two_hooks_that_hear_the_same_begin_one_loop(session: Session) -> None:
-    told = json.dumps(
+    payload = json.dumps(
         {
             "session_id": "s",
             "cwd": str(session.cli.workspace),
@@ -175,13 +175,13 @@ def test_two_hooks_that_hear_the_same_begin_one_loop(session: Session) -> None:
     command = [sys.executable, "-I", "-S", program.__file__, "claude", "prompt", "60"]
     pipes: Json = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": session.cli.environment}
     hooks = [subprocess.Popen(command, **pipes) for _ in range(2)]
-    answers = [json.loads(hook.communicate(told, timeout=60)[0]) for hook in hooks]
+    answers = [json.loads(hook.communicate(payload, timeout=60)[0]) for hook in hooks]
     assert sum("hookSpecificOutput" in answer for answer in answers) == 1
     assert len(session.cli.loops) == 1
 
 
 def test_a_stop_that_was_answered_is_not_counted_again(session: Session) -> None:
-    """Where the hook is installed twice, both are told of the same stop: the later one sees a turn that began after it."""
+    """Where the hook is installed twice, both get the same stop: the later one finds a turn that began after it."""
     session.say("/until-done x --max-iterations 5")
     command = [sys.executable, "-I", "-S", program.__file__, "claude", "stop", "60"]
     pipes: Json = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": session.cli.environment}
@@ -189,8 +189,8 @@ def test_a_stop_that_was_answered_is_not_counted_again(session: Session) -> None
     assert late.stdin is not None
     late.stdin.write(" " * 1_000_000)  # more than a pipe holds: once this is through, the hook has started and reads
     assert session.stop()["decision"] == "block"
-    told = {"session_id": session.session_id, "cwd": str(session.cli.workspace), "hook_event_name": "Stop"}
-    assert late.communicate(json.dumps(told), timeout=60)[0].strip() == "{}"
+    payload = {"session_id": session.session_id, "cwd": str(session.cli.workspace), "hook_event_name": "Stop"}
+    assert late.communicate(json.dumps(payload), timeout=60)[0].strip() == "{}"
     assert session.cli.shown()["current_iteration"] == 2
 
 
@@ -337,11 +337,12 @@ def test_copilot_is_answered_in_its_own_form(cli: CommandLine, tmp_path: Path) -
     transcript = tmp_path / "events.jsonl"
     transcript.write_text(json.dumps({"type": "assistant.message", "data": {"content": CLAIM}}) + "\n")
     copilot = Session(cli, agent="copilot")
-    told: Json = {"sessionId": copilot.session_id, "session_id": None}
+    payload: Json = {"sessionId": copilot.session_id, "session_id": None}
     assert (
-        "untildone" in copilot.hear("prompt", prompt="/until-done x --check 'test -f ok'", **told)["additionalContext"]
+        "untildone"
+        in copilot.hear("prompt", prompt="/until-done x --check 'test -f ok'", **payload)["additionalContext"]
     )
-    stop: Json = {"transcriptPath": str(transcript), "stopReason": "end_turn", "stop_hook_active": False, **told}
+    stop: Json = {"transcriptPath": str(transcript), "stopReason": "end_turn", "stop_hook_active": False, **payload}
     assert copilot.hear("stop", **stop)["decision"] == "block"
     (cli.workspace / "ok").touch()
     assert "every gate agrees" in copilot.hear("stop", **stop)["systemMessage"]

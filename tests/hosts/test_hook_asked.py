@@ -138,14 +138,14 @@ MERGED = {
 
 @pytest.mark.parametrize("case", MERGED)
 def test_what_the_hook_delivered_is_not_doubled(case: str) -> None:
-    told, heard, expected = MERGED[case]
-    assert list(merged(told, heard)) == expected
+    in_transcript, heard, expected = MERGED[case]
+    assert list(merged(in_transcript, heard)) == expected
 
 
 @given(st.lists(st.sampled_from("abcd")), st.data())
-def test_whatever_part_of_it_was_heard_all_is_there_once(told: list[str], data: st.DataObject) -> None:
-    heard = [text for text in told if data.draw(st.booleans())]
-    assert list(merged(told, heard)) == told
+def test_whatever_part_of_it_was_heard_all_is_there_once(in_transcript: list[str], data: st.DataObject) -> None:
+    heard = [text for text in in_transcript if data.draw(st.booleans())]
+    assert list(merged(in_transcript, heard)) == in_transcript
 
 
 def test_of_very_much_the_first_and_the_last_are_kept() -> None:

@@ -1,4 +1,4 @@
-"""Whatever the hook is told, and whatever it finds on disk: it answers in a valid form, with exit code 0, in its time."""
+"""Any input, and any content on disk: it answers in a valid form, with exit code 0, in its time."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def begun() -> Iterator[Path]:
 
 
 def stop(workspace: Path, **fields: Any) -> bytes:
-    told = {"hook_event_name": "Stop", "session_id": SESSION, "cwd": str(workspace), "last_assistant_message": "no"}
-    return json.dumps({**told, **fields}).encode()
+    payload = {"hook_event_name": "Stop", "session_id": SESSION, "cwd": str(workspace), "last_assistant_message": "no"}
+    return json.dumps({**payload, **fields}).encode()
 
 
 @bounded
@@ -94,8 +94,8 @@ def test_any_fields(fields: dict[str, Any], kind: str, begun: Path, tmp_path: Pa
     workspace = tmp_path / "copy"
     if not workspace.exists():
         shutil.copytree(begun, workspace)
-    told = {"hook_event_name": "Stop", "session_id": "nobody", "cwd": str(workspace), **fields}
-    run(json.dumps(told).encode(), "claude", kind, "20", cwd=workspace)
+    payload = {"hook_event_name": "Stop", "session_id": "nobody", "cwd": str(workspace), **fields}
+    run(json.dumps(payload).encode(), "claude", kind, "20", cwd=workspace)
 
 
 FILES = ("journal", "checkpoint", "checksum", "note", "live")

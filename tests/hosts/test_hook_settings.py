@@ -101,8 +101,8 @@ def test_edits_made_since_are_kept(case: str, tmp_path: Path) -> None:
 def test_a_cap_of_the_persons_own_stays(tmp_path: Path) -> None:
     where = place("claude", tmp_path)
     write(where.file, '{"env": {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "20"}}')
-    told = agent_settings.install(where)
-    assert any("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP is set" in sentence for sentence in told)
+    sentences = agent_settings.install(where)
+    assert any("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP is set" in sentence for sentence in sentences)
     assert json.loads(where.file.read_text())["env"] == {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "20"}
 
 

@@ -1,4 +1,4 @@
-"""The hook of one run, as each agent is told of it: nothing installed, nothing of the person's lost."""
+"""The hook of one run, as each agent gets it: nothing installed, nothing of the person's lost."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def settings_of(arguments: tuple[str, ...]) -> dict[str, object]:
 def test_claude_gets_settings_beside_its_own_arguments(tmp_path: Path) -> None:
     injected = inject("claude", ("--continue", "--", "--settings", "x"), tmp_path, LOOKS, {})
     assert injected.arguments[1:] == ("--continue", "--", "--settings", "x"), "behind -- it is a prompt"
-    told = json.dumps(settings_of(injected.arguments))
-    assert LOOKS in told
-    assert '"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"' in told
-    assert str(tmp_path) in told
+    content = json.dumps(settings_of(injected.arguments))
+    assert LOOKS in content
+    assert '"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"' in content
+    assert str(tmp_path) in content
 
 
 @pytest.mark.parametrize("form", ["file", "text", "one word"])

@@ -118,8 +118,8 @@ def test_used_up_rounds_let_it_stop_and_more_rounds_go_on_where_it_was(person: P
     person.has_supervisor(MORE, MORE, AGREES)
     with supervised(person, "-r", "1") as terminal:
         terminal.enter("make a parser")
-        told = terminal.shows("your turn", PATIENCE)
-        assert f"Still asked for: {MORE} `[r+5]` goes on with five more rounds." in told
+        screen = terminal.shows("your turn", PATIENCE)
+        assert f"Still asked for: {MORE} `[r+5]` goes on with five more rounds." in screen
         assert person.cli.loops[0]["outcome"] == "budget"
         terminal.enter("[r+5]")
         added = terminal.shows("your turn", PATIENCE)
@@ -149,9 +149,9 @@ def test_round_control_alone_goes_no_further_than_to_the_person(person: Person) 
         terminal.enter("[r=7]")
         terminal.shows("held: untildone: Set remaining rounds to: 7", PATIENCE)
         terminal.enter("[r+2] two")
-        told = terminal.shows("your turn", PATIENCE)
-        assert "Added 2 rounds. Remaining: 9" in told
-        assert "is meant for untildone" in told
+        screen = terminal.shows("your turn", PATIENCE)
+        assert "Added 2 rounds. Remaining: 9" in screen
+        assert "is meant for untildone" in screen
     assert person.cli.shown()["asked"] == ["one", "two"]
 
 
@@ -194,8 +194,8 @@ def test_what_is_said_from_another_terminal_reaches_it_with_the_next_prompt(pers
         terminal.shows("your turn", PATIENCE)
         control(person, "say", "last", "mind the gap")
         terminal.enter("two")
-        told = terminal.shows("your turn", PATIENCE)
-        assert "The person said this from another terminal:\nmind the gap" in told
+        screen = terminal.shows("your turn", PATIENCE)
+        assert "The person said this from another terminal:\nmind the gap" in screen
     assert person.cli.shown()["asked"] == ["one", "mind the gap", "two"]
 
 
@@ -281,9 +281,9 @@ def test_what_was_asked_in_the_session_before_it_was_wrapped_is_looked_at_too(pe
     record.write_text("".join(json.dumps({"type": "user", "message": {"content": text}}) + "\n" for text in said))
     with supervised(person):
         hook(person, "UserPromptSubmit", "other", prompt="[r+2] go on")
-        told = {"last_assistant_message": "Done.", "transcript_path": str(record)}
-        assert hook(person, "Stop", "other", **told)["reason"] == MORE
-        assert "systemMessage" in hook(person, "Stop", "other", **{**told, "last_assistant_message": "Now it is."})
+        payload = {"last_assistant_message": "Done.", "transcript_path": str(record)}
+        assert hook(person, "Stop", "other", **payload)["reason"] == MORE
+        assert "systemMessage" in hook(person, "Stop", "other", **{**payload, "last_assistant_message": "Now it is."})
     for asked in person.supervisor_was_asked:
         assert "What the person asked:\nmake a parser\n\ngo on\n\nThe agent's last message:" in asked
     assert names(person).count("session_read") == 1
@@ -294,11 +294,11 @@ def hook(person: Person, event: str, session_id: str, **fields: str) -> dict[str
     """The hook of the run that is under way, as the agent would ask it."""
     (folder,) = person.folders_of_runs
     command = json.loads((folder / "settings.json").read_text())["hooks"][event][0]["hooks"][0]["command"]
-    told = {"session_id": session_id, "cwd": str(person.cli.workspace), "hook_event_name": event, **fields}
+    payload = {"session_id": session_id, "cwd": str(person.cli.workspace), "hook_event_name": event, **fields}
     ended = subprocess.run(
         command,
         shell=True,
-        input=json.dumps(told),
+        input=json.dumps(payload),
         capture_output=True,
         text=True,
         env=person.environment,

@@ -249,7 +249,7 @@ def replies(mode: str) -> st.SearchStrategy[Reply]:
         changes=st.sampled_from([None, Changes("a"), Changes("b"), Changes("c")]),
         session_id=st.sampled_from([None, "one", "two"]),
         meanwhile=st.one_of(st.just([]), st.just([]), st.lists(orders, min_size=1, max_size=2)).map(
-            lambda told: tuple(event for _, event in told)
+            lambda pairs: tuple(event for _, event in pairs)
         ),
         interrupted=st.sampled_from([*[None] * 9, Interruption.TIMEOUT, Interruption.PERSON]),
     )

@@ -45,8 +45,8 @@ class Pair:
 
     def __call__(self, action: AskAgent, loop: Loop) -> Reply:
         role = action.ask.role
-        told = self._answers[role](action, loop)
-        reply = told if isinstance(told, Reply) else Reply(told if isinstance(told, Answer) else Answer(told))
+        output = self._answers[role](action, loop)
+        reply = output if isinstance(output, Reply) else Reply(output if isinstance(output, Answer) else Answer(output))
         self._turns += 1
         answer = replace(reply.answer, session_id=f"{role}'s")
         changes = Changes(f"state {self._turns}") if self._changes else None
@@ -133,9 +133,9 @@ def test_gates_that_fail_are_told_to_the_instructor() -> None:
     ran = led(["One.", DONE, "Mend it.", DONE], gates=gate, checks=("pytest -q",))
     loop = ran.run()
     assert (loop.outcome, loop.spend.iterations) == (Outcome.VERIFIED, 2)
-    told = prompts(ran, Role.INSTRUCTOR)
-    assert all(words in told[2] for words in ("pytest -q", "2 failed"))
-    assert "2 failed" not in told[3], "it is told once"
+    shown = prompts(ran, Role.INSTRUCTOR)
+    assert all(words in shown[2] for words in ("pytest -q", "2 failed"))
+    assert "2 failed" not in shown[3], "it is told once"
     assert prompts(ran, Role.WORKER) == ["One.", "Mend it."]
 
 
@@ -392,9 +392,9 @@ def test_the_state_stays_small() -> None:
     while ran.loop.status is Status.RUNNING:
         ran.step()
         assert len(str(ran.loop.skill_state)) < 2 * instruct.LONGEST_INSTRUCTION
-    told = prompts(ran, Role.INSTRUCTOR)[1]
-    assert len(told) < 2 * instruct.SHOWN_ANSWER
-    assert "characters left out" in told
+    shown = prompts(ran, Role.INSTRUCTOR)[1]
+    assert len(shown) < 2 * instruct.SHOWN_ANSWER
+    assert "characters left out" in shown
 
 
 def test_a_worker_without_a_word_is_reported_as_such() -> None:

@@ -23,8 +23,8 @@ PROMISE = "<promise>TASK_COMPLETE</promise>"
 MANY = Budget(iterations=20)
 
 
-def said(**told: Any) -> str:
-    return f"I did something.\n```json\n{json.dumps(told)}\n```"
+def said(**answer: Any) -> str:
+    return f"I did something.\n```json\n{json.dumps(answer)}\n```"
 
 
 DONE = said(phase_done=True, summary="All of it.")
@@ -253,8 +253,8 @@ def test_only_a_person_makes_the_task_smaller() -> None:
     ran = working("ralph", DONE, subtasks("a", "b"), dropping, budget=Budget(iterations=3))
     assert [task.task_id for task in ran.run().tasks] == ["a", "b"]
     assert "Only a person can drop subtasks: b stay." in notes(ran)
-    told = Reply(Answer(subtasks("a", "b")), meanwhile=(MessageSent("leave b out"),))
-    heard = working("ralph", DONE, told, dropping, said(review_score=90, phase_done=True))
+    planned = Reply(Answer(subtasks("a", "b")), meanwhile=(MessageSent("leave b out"),))
+    heard = working("ralph", DONE, planned, dropping, said(review_score=90, phase_done=True))
     loop = heard.run()
     assert [task.task_id for task in loop.tasks] == ["a"]
     assert loop.outcome is Outcome.CLAIMED
@@ -305,7 +305,7 @@ def test_a_bad_score_without_findings_still_has_something_to_mend() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "text",
     [
         said(phase_done=True),
         "Looks good to me.",
@@ -317,8 +317,8 @@ def test_a_bad_score_without_findings_still_has_something_to_mend() -> None:
         "Review Score: 92/100",
     ],
 )
-def test_a_review_without_a_score_has_not_passed(told: str) -> None:
-    ran = working("ralph", DONE, DONE, DONE, told, budget=Budget(iterations=4))
+def test_a_review_without_a_score_has_not_passed(text: str) -> None:
+    ran = working("ralph", DONE, DONE, DONE, text, budget=Budget(iterations=4))
     assert ran.run().outcome is Outcome.BUDGET
 
 
@@ -344,9 +344,9 @@ def test_a_score_before_the_review_does_not_count() -> None:
     assert labels(ran)[-1] == "review"
 
 
-@pytest.mark.parametrize("told", [said(score=10, phase_done=True), f"Complexity score: 10\n{PROMISE}"])
-def test_a_score_of_the_task_is_a_plan_and_no_work(told: str) -> None:
-    ran = working("auto", told, "Thinking.", budget=Budget(iterations=2))
+@pytest.mark.parametrize("text", [said(score=10, phase_done=True), f"Complexity score: 10\n{PROMISE}"])
+def test_a_score_of_the_task_is_a_plan_and_no_work(text: str) -> None:
+    ran = working("auto", text, "Thinking.", budget=Budget(iterations=2))
     assert ran.run().outcome is Outcome.BUDGET
     assert labels(ran) == ["routing", "analysis"]
 
@@ -442,7 +442,7 @@ def test_the_state_does_not_grow_with_the_rounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "problem"),
+    ("text", "problem"),
     [
         (said(phase_done="perhaps"), "'phase_done' must be true or false"),
         (said(phase_done="yes"), "'phase_done' must be true or false"),
@@ -463,9 +463,9 @@ def test_the_state_does_not_grow_with_the_rounds() -> None:
         (said(route="sideways"), "'sideways' is no route"),
     ],
 )
-def test_what_nobody_asked_for_is_refused_with_a_sentence_and_nothing_is_lost(told: str, problem: str) -> None:
+def test_what_nobody_asked_for_is_refused_with_a_sentence_and_nothing_is_lost(text: str, problem: str) -> None:
     """The person reads it in the notes, the agent in its next prompt; the phase is asked for again."""
-    ran = working("ralph", DONE, subtasks("mine"), told, DONE, budget=Budget(iterations=4))
+    ran = working("ralph", DONE, subtasks("mine"), text, DONE, budget=Budget(iterations=4))
     loop = ran.run()
     assert loop.outcome is Outcome.BUDGET
     assert problem.lower() in notes(ran).lower()

@@ -95,8 +95,8 @@ def test_the_check_that_failed_comes_last() -> None:
     results = iter([fails("make", tail="FAILED test_dates"), passes("make")])
     driver = looping([PROMISE], gates=lambda _command, _loop: next(results), checks=("make",))
     driver.run()
-    told = prompts(driver)[1].partition("[System: This is iteration 2 of 5. Continue the task.]")[2]
-    assert "FAILED test_dates" in told
+    report = prompts(driver)[1].partition("[System: This is iteration 2 of 5. Continue the task.]")[2]
+    assert "FAILED test_dates" in report
 
 
 def test_what_the_person_said_is_in_the_next_prompt_once() -> None:

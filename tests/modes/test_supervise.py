@@ -49,8 +49,10 @@ def supervised(
     def answers(action: AskAgent, loop: Loop) -> Reply | Answer | str:
         if action.ask.role is Role.SUPERVISOR:
             return supervisors(action, loop)
-        told = workers(action, loop)
-        reply = Reply(Answer(told)) if isinstance(told, str) else told if isinstance(told, Reply) else Reply(told)
+        output = workers(action, loop)
+        reply = (
+            Reply(Answer(output)) if isinstance(output, str) else output if isinstance(output, Reply) else Reply(output)
+        )
         answer = replace(reply.answer, session_id=reply.answer.session_id or "w")
         return replace(reply, answer=answer, changes=Changes(f"state {next(turns)}"))
 
@@ -205,20 +207,20 @@ def test_a_fork_that_is_refused_becomes_a_fresh_reviewer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "attempts", "told"),
+    ("answer", "attempts", "reason"),
     [
         (Answer(text=" \n "), 4, "said nothing"),
         (Answer(failure=Failure(FailureKind.CRASHED, "it crashed")), 4, "it crashed"),
         (Answer(failure=Failure(FailureKind.AUTH, "not logged in")), 1, "not logged in"),
     ],
 )
-def test_a_supervisor_that_cannot_be_asked_never_means_done(answer: Answer, attempts: int, told: str) -> None:
+def test_a_supervisor_that_cannot_be_asked_never_means_done(answer: Answer, attempts: int, reason: str) -> None:
     ran = supervised(["I did it."], [answer])
     loop = ran.run()
     assert (loop.status, loop.outcome) == (Status.FAILED, Outcome.FAILED)
     assert len(ran.calls(Role.SUPERVISOR)) == attempts
     assert "Supervisor" in loop.reason
-    assert told in loop.reason
+    assert reason in loop.reason
 
 
 def test_no_agreement_is_the_budget_not_success() -> None:

@@ -91,9 +91,9 @@ def test_it_is_not_complete_while_a_task_is_open(status: str) -> None:
     loop = ran.run()
     assert actions(ran) == ["init", "develop", "validate", "complete", "develop", "validate", "complete"]
     assert (loop.outcome, ran.gates_run) == (Outcome.VERIFIED, ["make"])
-    told = "It is not complete while tasks are open: t2."
-    assert [told in call.ask.prompt for call in ran.calls()] == [False] * 4 + [True, False, False]
-    assert any(isinstance(read, AnswerRead) and told in read.note for read in ran.events(AnswerRead))
+    reminder = "It is not complete while tasks are open: t2."
+    assert [reminder in call.ask.prompt for call in ran.calls()] == [False] * 4 + [True, False, False]
+    assert any(isinstance(read, AnswerRead) and reminder in read.note for read in ran.events(AnswerRead))
 
 
 def test_a_person_who_wants_it_complete_is_told_what_is_open() -> None:
@@ -206,9 +206,9 @@ def test_what_is_not_the_answer(text: str) -> None:
     ],
 )
 def test_an_answer_is_found_whatever_stands_around_it(text: str) -> None:
-    told = answers.parse(text, ())
-    assert told.tasks == (SubtaskChange("t1", text="Write the parser", status=SubtaskStatus.PENDING),)
-    assert told.message == "done that"
+    parsed = answers.parse(text, ())
+    assert parsed.tasks == (SubtaskChange("t1", text="Write the parser", status=SubtaskStatus.PENDING),)
+    assert parsed.message == "done that"
 
 
 def test_three_useless_answers_in_a_row_end_it() -> None:

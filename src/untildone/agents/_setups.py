@@ -25,7 +25,7 @@ class CommonSetup:
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Joins lists and merges objects; any other value of `above` replaces that of `below`."""
+    """Join lists and merge objects; any other value of `above` replaces that of `below`."""
     result = dict(below)
     for name, value in above.items():
         before = below.get(name)

@@ -28,6 +28,8 @@ class Capabilities:
 
 
 class Agent(Protocol):
+    """A program that works on a prompt."""
+
     name: str
     program: str
     """The executable that is looked up on PATH; empty if the request names it."""

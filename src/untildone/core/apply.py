@@ -185,7 +185,7 @@ def _with_message(loop: Loop, text: str) -> Loop:
 
 
 def _with_budget(loop: Loop, budget: Budget) -> Loop:
-    """Sets a new budget. A limit counts as warned about only if the warning is still due under the new budget."""
+    """Set a new budget. A limit counts as warned about only if the warning is still due under the new budget."""
     warn_from = loop.settings.warn_from
     due = {gauge.limit for gauge in budgets.gauges(budget, loop.spend) if gauge.is_nearly_used(warn_from)}
     return replace(loop, budget=budget, warned=tuple(limit for limit in loop.warned if limit in due))

@@ -67,6 +67,7 @@ def used_up(budget: Budget, spend: Spend, *, before_worker_turn: bool) -> Gauge 
 
 
 def rounds_left(budget: Budget, spend: Spend) -> int | None:
+    """How many rounds are left; None: no limit."""
     return None if budget.iterations is None else max(0, budget.iterations - spend.iterations)
 
 

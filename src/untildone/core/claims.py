@@ -74,7 +74,7 @@ def has_promise(final_message: str, promise: str, prompt: str = "") -> bool:
 
 
 def has_marker(text: str, marker: str = "[TASK_COMPLETED]", prompt: str = "") -> MarkerFound | None:
-    """Finds the marker alone on a line, outside code blocks. A marker in brackets may carry a text: `[TASK_COMPLETED: text]`.
+    """Find the marker alone on a line, outside code blocks. A marker in brackets may carry a text: `[TASK_COMPLETED: text]`.
 
     If the prompt contains the line as well, the line is an echo where the same words surround it."""
     text, marker, prompt = _unix_lines(text), marker.strip(), _unix_lines(prompt)

@@ -52,18 +52,24 @@ class RunnerLeased:
 
 @dataclass(frozen=True, slots=True)
 class StartRequested:
+    """A person starts the loop."""
+
     host: Host = Host.NONE
     """The host that shall drive the loop; NONE: any host."""
 
 
 @dataclass(frozen=True, slots=True)
 class PauseRequested:
+    """A person pauses the loop. `outcome` is the outcome with which it rests."""
+
     urgency: Urgency = Urgency.AFTER_ITERATION
     outcome: Outcome = Outcome.PAUSED
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeRequested:
+    """A person resumes the loop."""
+
     skip_wait: bool = False
     """Whether to try at once although a usage limit or a retry delay is not over."""
     host: Host = Host.NONE
@@ -72,6 +78,8 @@ class ResumeRequested:
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
+    """A person stops the loop for good. `outcome` is the outcome with which it ends."""
+
     urgency: Urgency = Urgency.AFTER_ITERATION
     outcome: Outcome = Outcome.STOPPED
 
@@ -127,6 +135,8 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
+    """The agent has answered or failed."""
+
     role: Role
     iteration: int
     answer: Answer
@@ -205,6 +215,8 @@ class GateStarted:
 
 @dataclass(frozen=True, slots=True)
 class GatesRan:
+    """Gates have judged the present claim."""
+
     results: tuple[GateResult, ...]
     seconds: float = 0.0
     seen: str = ""
@@ -213,6 +225,8 @@ class GatesRan:
 
 @dataclass(frozen=True, slots=True)
 class BudgetWarned:
+    """A limit is nearly used up, and the person is warned."""
+
     limit: Limit
     used: float
     allowed: float
@@ -235,6 +249,8 @@ class SubtasksChanged:
 
 @dataclass(frozen=True, slots=True)
 class LoopRenamed:
+    """A person changed the title."""
+
     title: str
 
 

@@ -59,6 +59,8 @@ Finding = CommandRan | WorkspaceFacts | Answer
 
 
 class Gate(Protocol):
+    """A gate. `PlainGate` has the defaults."""
+
     name: str
     """Its name in settings, journal, receipt and API."""
     declared_options: tuple[Option, ...]

@@ -30,6 +30,8 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
+    """An event that an agent reports to its hook."""
+
     agent: str
     kind: str
     session_id: str

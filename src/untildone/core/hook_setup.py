@@ -73,7 +73,7 @@ class HookSetup(Protocol):
         ...
 
     def inject(self, run: Run) -> Injected:
-        """Adds the hook to one run, so that nothing has to be installed. Raises UsageError if an argument forbids hooks."""
+        """Add the hook to one run, so that nothing has to be installed. Raises UsageError if an argument forbids hooks."""
         ...
 
     def folder_of_runs(self, environment: Mapping[str, str]) -> Path | None:

@@ -31,7 +31,7 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "�
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compiles a pattern when it is first needed: the stop hook imports this module and seldom needs one."""
+    """Compile a pattern when it is first needed: the stop hook imports this module and seldom needs one."""
     return re.compile(text, re.IGNORECASE)
 
 

@@ -41,6 +41,8 @@ class FromFiles:
 
 
 class Mode(Protocol):
+    """A mode. `PlainMode` has the defaults."""
+
     name: str
     default_iterations: int | None
     """How many iterations a loop may take by default."""
@@ -82,10 +84,10 @@ class Mode(Protocol):
         """The prompt of `ask` for the agent of a person's own session, which the stop hook sends back to work."""
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
-        """Reads a successful answer of a role: whether it is a claim, and the mode's new state."""
+        """Read a successful answer of a role: whether it is a claim, and the mode's new state."""
 
     def absorb(self, loop: Loop, text: str) -> AnswerRead:
-        """Reads an edit of the live state file that was made while no agent was at work."""
+        """Read an edit of the live state file that was made while no agent was at work."""
 
     def live_state(self, loop: Loop) -> str | None:
         """The text of the live state file; None: this mode has no such file."""

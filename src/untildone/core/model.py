@@ -21,6 +21,8 @@ class Role(StrEnum):
 
 
 class Status(StrEnum):
+    """The status of a loop."""
+
     CREATED = "created"
     RUNNING = "running"
     PAUSED = "paused"
@@ -104,6 +106,8 @@ class Urgency(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
+    """Why a turn has no answer."""
+
     kind: FailureKind
     message: str
     reset_at: float | None = None

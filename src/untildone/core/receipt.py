@@ -13,6 +13,8 @@ from untildone.core.value import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
+    """A file that differs between the start and the end of the loop, with the number of changed lines."""
+
     path: str
     insertions: int
     deletions: int

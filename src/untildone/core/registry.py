@@ -123,7 +123,7 @@ def _described(problem: Exception) -> str:
 
 
 def _add_site_packages() -> None:
-    """Makes installed packages importable in the stop hook, which runs with `-S`. Only plugins need that."""
+    """Make installed packages importable in the stop hook, which runs with `-S`. Only plugins need that."""
     if sys.flags.no_site and "site" not in sys.modules:
         import site
 

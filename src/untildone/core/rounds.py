@@ -61,7 +61,7 @@ class Parsed:
 
 
 def parse(text: str, remaining: int | None) -> Parsed:
-    """Removes the round controls from the start of a message. `remaining` is None if no limit is set."""
+    """Remove the round controls from the start of a message. `remaining` is None if no limit is set."""
     controls, end = _leading_controls(text)
     changes, notices, left = _applied(controls, remaining)
     rest = text[end:].strip() if controls else text

@@ -15,7 +15,7 @@ from untildone.workspace.diff import changed_files
 
 
 def archive(store: Store, loop: Loop, place: str = "") -> None:
-    """Writes receipt and report, and moves the loop to the history. Calling it again changes nothing.
+    """Write receipt and report, and move the loop to the history. Calling it again changes nothing.
 
     `stepper.leased` calls this, with the lease. If its process died before that, `recover` does.
 
@@ -33,7 +33,7 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
 
 
 def recover(store: Store, *loop_ids: str) -> None:
-    """Archives the loops among `loop_ids` whose runner died after the last entry and before the archive was complete.
+    """Archive the loops among `loop_ids` whose runner died after the last entry and before the archive was complete.
 
     A runner archives under its lease. So an ended loop that is not archived and not leased has lost its runner.
     """

@@ -16,6 +16,8 @@ from untildone.system import orphans
 
 
 class Engine:
+    """Drives loops of one store, one at a time."""
+
     def __init__(
         self,
         store: Store,
@@ -34,11 +36,11 @@ class Engine:
         self._signals = Signals()
 
     def interrupt(self) -> None:
-        """Ends the turn at once, saves, and lets the loop rest, as for Ctrl-C. Safe in a signal handler."""
+        """End the turn at once, save, and let the loop rest, as for Ctrl-C. Safe in a signal handler."""
         self._signals.interrupt.set()
 
     def hand_over(self, urgency: Urgency = Urgency.NOW) -> None:
-        """Makes `drive` return with the loop still running, for the next runner: at once, or after the present turn."""
+        """Make `drive` return with the loop still running, for the next runner: at once, or after the present turn."""
         self._signals.hand_over(urgency)
 
     @property
@@ -51,7 +53,7 @@ class Engine:
         return self._signals.speak
 
     def drive(self, loop_id: str) -> Loop:
-        """Drives the loop until it rests or is handed over. Raises LoopBusy if another runner holds its lease."""
+        """Drive the loop until it rests or is handed over. Raises LoopBusy if another runner holds its lease."""
         around = self.around
         with (
             leased(

@@ -48,7 +48,7 @@ class Room:
 
 
 def run_step(gate: Gate, step: GateStep, loop: Loop, room: Room) -> GateResult:
-    """Carries out one step of a gate and returns the gate's verdict on the result."""
+    """Carry out one step of a gate and return the gate's verdict on the result."""
     match step.need:
         case RunCommand():
             return gate.judge(loop, step, run_command(step.need, room))
@@ -61,7 +61,7 @@ def run_step(gate: Gate, step: GateStep, loop: Loop, room: Room) -> GateResult:
 
 
 def run_command(need: RunCommand, room: Room) -> CommandRan:
-    """Runs the command with a shell in the room, within its timeout and the time that the host has left."""
+    """Run the command with a shell in the room, within its timeout and the time that the host has left."""
     left = None if room.time_left is None else round(room.time_left(), 1)
     if left is not None and left < SHORTEST:
         return CommandRan(CommandEnd.NOT_STARTED, problem="there was no time left for it in the stop hook")

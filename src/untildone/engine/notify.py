@@ -41,7 +41,7 @@ class NotifySettings:
 
 
 def send(settings: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
-    """Notifies by each channel, one after the other. No notification for an interrupted loop: the person is at the terminal."""
+    """Notify by each channel, one after the other. No notification for an interrupted loop: the person is at the terminal."""
     if loop.outcome is None or loop.outcome is Outcome.INTERRUPTED:
         return
     if settings.command:
@@ -109,7 +109,7 @@ def _desktop(title: str, text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _post(address: str, secret: str | None, loop: Loop) -> None:
-    """Calls the webhook; a few attempts with growing pauses, but only one after a permanent error (4xx)."""
+    """Call the webhook; a few attempts with growing pauses, but only one after a permanent error (4xx)."""
     body = json.dumps(message(loop)).encode()
     for pause in (*PAUSES, None):
         problem, again = _posted(address, body, signature(secret, body))
@@ -160,7 +160,7 @@ class Notifier:
         self._lock = threading.Lock()
 
     def send(self, settings: NotifySettings, loop: Loop, environment: Mapping[str, str]) -> None:
-        """Queues a notification; does not wait."""
+        """Queue a notification, without waiting."""
         if not (settings.command or settings.webhook or settings.desktop):
             return
         self._start()
@@ -170,7 +170,7 @@ class Notifier:
             _log.warning("Loop %s: too many notifications are waiting; this one is left out", loop.loop_id)
 
     def close(self, within: float = 2.0) -> None:
-        """Waits a moment for the notifications in the queue."""
+        """Wait a moment for the notifications in the queue."""
         if self._thread is not None:
             try:
                 self._waiting.put_nowait(None)

@@ -21,10 +21,10 @@ class Journal(Protocol):
         """The loop after the last entry that was read or written."""
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
-        """Appends events and returns the new entries, with those of other processes. `after`: only if no entry has a higher number."""
+        """Append events and return the new entries, with those of other processes. `after`: only if no entry has a higher number."""
 
     def catch_up(self) -> tuple[Entry, ...]:
-        """Reads and returns the entries that other processes appended."""
+        """Read and return the entries that other processes appended."""
 
 
 class LiveState(Protocol):
@@ -34,10 +34,10 @@ class LiveState(Protocol):
         """The edit since the file was last written; None: there is none."""
 
     def accept(self, text: str) -> None:
-        """Notes that the journal contains an edit, so that `edited` does not return it again."""
+        """Note that the journal contains an edit, so that `edited` does not return it again."""
 
     def write(self, text: str) -> None:
-        """Replaces the content of the file."""
+        """Replace the content of the file."""
 
 
 class Records(Protocol):
@@ -51,4 +51,4 @@ class Records(Protocol):
     def add_to_document(self, loop_id: str, name: str, text: str) -> None: ...
 
     def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
-        """Keeps a full copy of the loop's state."""
+        """Keep a full copy of the loop's state."""

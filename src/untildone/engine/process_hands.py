@@ -90,7 +90,7 @@ class ProcessHands:
         return self._instead_of(action) or self._ask_person(action)
 
     def must_stop(self) -> bool:
-        """Reads signals and new entries of the journal. True: the running agent or gate must end at once."""
+        """Read signals and new entries of the journal. True: the running agent or gate must end at once."""
         self.stepper.catch_up()
         if self.signals.interrupt.is_set() and not self._pause_written:
             self._pause_written = True
@@ -183,14 +183,14 @@ class ProcessHands:
         return Next.GO_ON
 
     def _sleep(self, until: float, long_enough: float) -> None:
-        """Sleeps until a time, or until another process appends to the journal. `long_enough` bounds it if the clock is set back."""
+        """Sleep until a time, or until another process appends to the journal. `long_enough` bounds it if the clock is set back."""
         while self.around.clock() < until and not self.must_stop() and self.stepper.is_current:
             if time.monotonic() > long_enough:
                 return
             time.sleep(max(0.0, min(LOOK_EVERY, until - self.around.clock())))
 
     def _ask_person(self, question: AwaitPerson) -> Next:
-        """Asks until the person answers or leaves, or until an entry of another process makes the question obsolete."""
+        """Ask until the person answers or leaves, or until an entry of another process makes the question obsolete."""
         self.stepper.write()
         action: Action = question
         while (answer := self._answer(question, action)) is not None:
@@ -208,7 +208,7 @@ class ProcessHands:
         return None if self._person is None else self._person.ask(question, self.loop, moved_on)
 
     def _take_in(self, answer: str) -> bool:
-        """Writes the person's message and shows the notices about round controls. True: it was more than round controls."""
+        """Write the person's message and show the notices about round controls. True: it was more than round controls."""
         loop = self.loop
         parsed = rounds.parse(answer, budgets.rounds_left(loop.budget, loop.spend))
         self.stepper.write(MessageSent(answer, "terminal"))
@@ -218,7 +218,7 @@ class ProcessHands:
         return bool(parsed.rest.strip())
 
     def _rest_as(self, question: AwaitPerson) -> None:
-        """Lets the loop rest after the person left, or if there is no person."""
+        """Let the loop rest after the person left, or if there is no person."""
         if question.leave is Outcome.VERIFIED and self.stepper.recheck():
             self.stepper.write(Rested(Outcome.PAUSED, CHANGED_SINCE))
         else:

@@ -14,6 +14,7 @@ PATIENCE = 10.0
 
 
 def find(program: str, environment: Mapping[str, str]) -> str | None:
+    """The path of a program on PATH; None: it is not there."""
     return shutil.which(program, path=environment.get("PATH"))
 
 

@@ -10,16 +10,18 @@ from untildone.workspace import commits
 
 
 class Site(Protocol):
+    """Where the agents of a loop work."""
+
     def enter(self, loop: Loop) -> str:
         """The folder to work in, with the work of the loop so far."""
 
     def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> str | None:
-        """Keeps the work of a turn that has ended. Gives up its attempts once `wants_out` returns True.
+        """Keep the work of a turn that has ended. Gives up its attempts once `wants_out` returns True.
 
         Returns the commit that contains all of the work; None: there is no such commit."""
 
     def secure(self, loop: Loop, title: str) -> None:
-        """Keeps the work after an interrupted turn or a gate."""
+        """Keep the work after an interrupted turn or a gate."""
 
 
 class Here:

@@ -68,16 +68,16 @@ class Hands(Protocol):
     """What a host can do for the stepper."""
 
     def ask(self, action: AskAgent) -> Next:
-        """Asks an agent: `begin_turn`, then `end_turn` or `TurnInterrupted`."""
+        """Ask an agent: `begin_turn`, then `end_turn` or `TurnInterrupted`."""
 
     def gates(self, action: RunGates) -> Next:
-        """Runs the gates in the workspace and writes `GatesRan`."""
+        """Run the gates in the workspace and write `GatesRan`."""
 
     def wait(self, action: Wait) -> Next:
-        """Waits until the time has come, or until another process appends to the journal."""
+        """Wait until the time has come, or until another process appends to the journal."""
 
     def person(self, action: AwaitPerson) -> Next:
-        """Asks the person. A host without a person writes `Rested`, or leaves."""
+        """Ask the person. A host without a person writes `Rested`, or leaves."""
 
 
 class Idle:
@@ -149,7 +149,7 @@ class Stepper:
         return self._workspace
 
     def run(self, hands: Hands) -> Loop:
-        """Steps until the loop rests or the hands leave. Everything written is on disk when this returns."""
+        """Step until the loop rests or the hands leave. Everything written is on disk when this returns."""
         while self.carry_out(self.decide(), hands) is Next.GO_ON:
             continue
         self.journal.append()
@@ -157,7 +157,7 @@ class Stepper:
         return self.loop
 
     def settle(self) -> Action:
-        """Appends the events of `Record` actions until another action is next; returns that action."""
+        """Append the events of `Record` actions until another action is next; return that action."""
         while isinstance(action := self.decide(), Record):
             self._record(action)
         self.journal.append()
@@ -176,7 +176,7 @@ class Stepper:
         return loop, decide(loop, now, self.mode, gates_of)
 
     def carry_out(self, action: Action, hands: Hands) -> Next:
-        """Carries out an action. An action without a case here is an error at once."""
+        """Carry out an action. An action without a case here is an error at once."""
         match action:
             case Record():
                 self._record(action)
@@ -201,15 +201,15 @@ class Stepper:
         return then
 
     def catch_up(self) -> None:
-        """Reads the entries that other processes appended."""
+        """Read the entries that other processes appended."""
         self._show(self.journal.catch_up())
 
     def write(self, *events: Event, sync: bool = True) -> None:
-        """Appends events, even if other processes have appended since the last decision."""
+        """Append events, even if other processes have appended since the last decision."""
         self._show(self.journal.append(*events, sync=sync))
 
     def write_if_current(self, *events: Event, sync: bool = True) -> bool:
-        """Appends events that follow from the last decision. False: another process appended since, so decide again."""
+        """Append events that follow from the last decision. False: another process appended since, so decide again."""
         entries = self.journal.append(*events, sync=sync, after=self._decided_at)
         self._show(entries)
         return any(entry.event is events[-1] for entry in entries)
@@ -248,7 +248,7 @@ class Stepper:
     # Turns
 
     def begin_turn(self, action: AskAgent, prompt: str, *also: Event) -> bool:
-        """Writes that a turn starts; on disk before anything is spent. False: decide again."""
+        """Write that a turn starts; on disk before anything is spent. False: decide again."""
         started = TurnStarted(
             role=action.ask.role,
             iteration=action.iteration,
@@ -263,7 +263,7 @@ class Stepper:
         return self.write_if_current(started, *also)
 
     def begin_own_turn(self, prompt: str, session_id: str, *before: Event) -> None:
-        """Writes that the worker works without a decision of the loop: the person prompted it, or a background task ended."""
+        """Write that the worker works without a decision of the loop: the person prompted it, or a background task ended."""
         loop = self.loop
         started = TurnStarted(
             role=Role.WORKER,
@@ -280,12 +280,12 @@ class Stepper:
     def end_turn(
         self, role: Role, iteration: int, answer: Answer, seconds: float, look: Callable[[TurnEnded], Changes | None]
     ) -> None:
-        """Writes the result of a turn. `look` gets the event and returns the workspace, or None if it is not needed."""
+        """Write the result of a turn. `look` gets the event and returns the workspace, or None if it is not needed."""
         ended = TurnEnded(role, iteration, answer, seconds)
         self.write(replace(ended, changes=look(ended)), sync=False)
 
     def interrupt_turn(self, reason: Interruption) -> None:
-        """Writes that the running turn, if there is one, was interrupted."""
+        """Write that the running turn, if there is one, was interrupted."""
         turn = self.loop.turn
         if turn is not None:
             seconds = max(0.0, self._clock() - turn.started_at)
@@ -294,7 +294,7 @@ class Stepper:
     # The workspace and the files beside the journal
 
     def take_up(self) -> None:
-        """Enters the workspace and records what changed while no runner had the loop."""
+        """Enter the workspace and record what changed while no runner had the loop."""
         if self.loop.status.ended:
             return
         self._place = self._enter(self.loop)
@@ -304,7 +304,7 @@ class Stepper:
         self.note_edit()
 
     def look_first(self) -> None:
-        """Writes the state of the workspace before the first turn."""
+        """Write the state of the workspace before the first turn."""
         if not self.loop.start.fingerprint:
             self.write(WorkspaceSeen(self.workspace.look(None)))
 
@@ -320,7 +320,7 @@ class Stepper:
         return True
 
     def _recover(self) -> None:
-        """Restores the state of the mode from the documents, for a loop that has worked but lost that state."""
+        """Restore the state of the mode from the documents, for a loop that has worked but lost that state."""
         loop = self.loop
         if loop.spend.iterations and loop.skill_state is None and loop.turn is None:
             recovered = self.mode.recover(loop, self._records.documents(loop.loop_id))
@@ -328,7 +328,7 @@ class Stepper:
                 self.write(recovered)
 
     def note_edit(self) -> bool:
-        """Writes an edit of the live state file to the journal. False: there was none."""
+        """Write an edit of the live state file to the journal. False: there was none."""
         edit = None if self.mode.live_state(self.loop) is None else self._live_file().edited()
         if edit is None:
             return False
@@ -337,7 +337,7 @@ class Stepper:
         return True
 
     def show_live_state(self) -> None:
-        """Updates the live state file, if the mode has one. An edit that is not in the journal yet is not overwritten."""
+        """Update the live state file, if the mode has one. An edit that is not in the journal yet is not overwritten."""
         text = self.mode.live_state(self.loop)
         if text is not None and (self.loop.status.ended or self._live_file().edited() is None):
             self._live_file().write(text)

@@ -60,7 +60,7 @@ class Person(Protocol):
         ...
 
     def tell(self, notice: str) -> None:
-        """Shows a notice about the answer."""
+        """Show a notice about the answer."""
         ...
 
 

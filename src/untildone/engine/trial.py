@@ -22,13 +22,15 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Trial:
+    """The result of a trial call."""
+
     answer: Answer
     seconds: float
     notices: tuple[str, ...]
 
 
 def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: float = PATIENCE) -> Trial:
-    """Asks the agent to say OK, in an empty folder, read-only. Raises AgentMissing if it cannot be started."""
+    """Ask the agent to say OK, in an empty folder, read-only. Raises AgentMissing if it cannot be started."""
     agent = agents.find(choice.agent)
     request = Request(
         prompt=PROMPT,

@@ -48,7 +48,7 @@ class Turn:
         return self.stepper.loop
 
     def take(self, action: AskAgent) -> None:
-        """Runs the agent. Does nothing if the decision is obsolete."""
+        """Run the agent. Does nothing if the decision is obsolete."""
         request = self._request(action)
         agent = agents.find(action.agent.agent)
         reader = agent.reader(request)

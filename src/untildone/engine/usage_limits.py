@@ -56,7 +56,7 @@ class SharedLimits:
         return limit if limit.until > now else None
 
     def put(self, account: str, limit: UsageLimit) -> None:
-        """Stores a limit. Best effort: if that fails, the limit still holds for the loop that reached it."""
+        """Store a limit. Best effort: if that fails, the limit still holds for the loop that reached it."""
         path = self._path(account)
         draft = path.with_suffix(f".{os.getpid()}.tmp")
         try:
@@ -67,7 +67,7 @@ class SharedLimits:
             return
 
     def share(self, event: LimitReached, settings: LoopSettings, place: str) -> None:
-        """Stores a limit that an agent of a loop has reached, for other loops."""
+        """Store a limit that an agent of a loop has reached, for other loops."""
         limit = UsageLimit(event.until, event.message, event.strikes)
         for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback):
             if agent is not None and agent.profile == event.profile:
@@ -83,6 +83,7 @@ class SharedLimits:
 
 
 def default_folder() -> Path:
+    """The folder of the person for shared usage limits."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "untildone" / "limits"
 

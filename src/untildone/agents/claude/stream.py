@@ -146,7 +146,7 @@ class ClaudeReader:
             yield Notice(first_line(_errors(fields)))
 
     def _count_tokens(self, message: Object) -> None:
-        """Counts the tokens of a message, for a run that ends before its result. Each block of a message repeats its usage."""
+        """Count the tokens of a message, for a run that ends before its result. Each block of a message repeats its usage."""
         known, counted = self._message
         tokens = token_sum(object_field(message, "usage"), *_RUN_TOKENS)
         self._tokens += tokens - counted if text_field(message, "id") == known else tokens

@@ -18,7 +18,7 @@ class CodexSetup(CommonSetup):
         return Location(Path(environment.get("CODEX_HOME") or home / ".codex") / "hooks.json")
 
     def inject(self, run: Run) -> Injected:
-        """Passes the run's folder in a variable: Codex asks the person again about every hook command that has changed."""
+        """Pass the run's folder in a variable: Codex asks the person again about every hook command that has changed."""
         hooks = run.hooks(f"${RUN_VARIABLE}")
         flags = [word for event, entries in hooks.items() for word in ("-c", f"hooks.{event}={_toml(entries)}")]
         return Injected((*flags, *run.arguments), {RUN_VARIABLE: str(run.folder)})

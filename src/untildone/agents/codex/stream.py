@@ -83,7 +83,7 @@ class CodexReader:
                 yield _tool_ended(item, _TOOLS[kind])
 
     def _take_tool_start(self, item: Object) -> Iterator[AgentEvent]:
-        """Yields the start of a tool call once: some tools report start and end, others only the end."""
+        """Yield the start of a tool call once: some tools report start and end, others only the end."""
         kind, item_id = text_field(item, "type"), text_field(item, "id")
         if kind in _TOOLS and item_id not in self._started:
             self._started.add(item_id)

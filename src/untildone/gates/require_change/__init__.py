@@ -25,7 +25,7 @@ class RequireChange(PlainGate):
 
 
 def is_unchanged(before: Changes, now: Changes) -> bool:
-    """Compares file contents where git can tell, not where HEAD points: a new commit of the same files is no change."""
+    """Whether no file content has changed. A new commit with the same files is no change."""
     same_tree = before.tree is not None and before.tree == now.tree
     return before.fingerprint == now.fingerprint or (same_tree and _without_commit(before) == _without_commit(now))
 

@@ -63,6 +63,7 @@ class Installation:
 
 
 def installation(agent: str, folder: Path, environment: Mapping[str, str], *, for_person: bool) -> Installation:
+    """Where the hook is installed: in the settings of the project in `folder`, or in those of the person."""
     home = Path(environment.get("HOME") or Path.home())
     place = agents.hook_of(agent).setup.location(folder, home, environment, for_person=for_person)
     return Installation(agent, place.file, place.commands)
@@ -74,7 +75,7 @@ def is_installed(place: Installation) -> bool:
 
 
 def install(place: Installation) -> tuple[str, ...]:
-    """Installs the hook; idempotent. Returns sentences for the person."""
+    """Install the hook; idempotent. Returns sentences for the person."""
     before = _read(place.file)
     after = _with_hook(place, before)
     notices = list(_write_commands(place))
@@ -87,7 +88,7 @@ def install(place: Installation) -> tuple[str, ...]:
 
 
 def uninstall(place: Installation) -> tuple[str, ...]:
-    """Removes the hook. Restores the file from its backup if it was not changed since. Returns sentences for the person."""
+    """Remove the hook. Restores the file from its backup if it was not changed since. Returns sentences for the person."""
     _remove_commands(place)
     now = _read(place.file)
     if now is None or not _OURS.search(now):
@@ -209,7 +210,7 @@ def _read(file: Path) -> str | None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Replaces the file atomically. Follows symbolic links and keeps the permissions."""
+    """Replace the file atomically. Follow symbolic links and keep the permissions."""
     target = Path(os.path.realpath(file))
     draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
@@ -228,7 +229,7 @@ def _backup_file(place: Installation) -> Path:
 
 
 def _keep(place: Installation, before: str | None) -> None:
-    """Writes the backup, with the content before the first installation."""
+    """Write the backup, with the content before the first installation."""
     if before is None or not _OURS.search(before):
         _write(_backup_file(place), NO_FILE if before is None else before)
 

@@ -56,7 +56,7 @@ class PromptCollector:
         return (*self._first, *gap, *self._last)
 
     def feed(self, line: bytes, before: int | None = None) -> None:
-        """Takes one line. `before`: skips prompts without a smaller ordinal; they were written after a fork of this session was made."""
+        """Take one line. `before`: skips prompts without a smaller ordinal; they were written after a fork of this session was made."""
         for item in self._transcript.person_line(line):
             match item:
                 case HookReason(text=text):

@@ -63,7 +63,7 @@ def loop_of(store: FileStore, session_id: str) -> Loop | None:
 
 
 def forget(store: FileStore, session_id: str) -> None:
-    """Removes the note of a session whose loop has ended, once the person knows that."""
+    """Remove the note of a session whose loop has ended, once the person knows that."""
     note = sessions.read(str(store.root), session_id)
     if note is not None:
         sessions.forget(note)
@@ -96,7 +96,7 @@ class _Begins(Idle):
 
 
 def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -> Begun:
-    """Makes the agent's running turn the loop's next iteration. Process `holder` has the session. Raises UsageError if the loop rests."""
+    """Make the agent's running turn the loop's next iteration. Process `holder` has the session. Raises UsageError if the loop rests."""
     note = Note(str(store.root), session_id, loop_id, holder=holder)
     with leased(store, loop_id, Host.HOOK) as stepper:
         stepper.take_up()

@@ -90,7 +90,7 @@ def _seconds(argument: list[str]) -> float:
 
 
 def _set_alarm(seconds: float) -> None:
-    """Has TimeUp raised after that many seconds; 0 cancels the alarm."""
+    """Have TimeUp raised after that many seconds; 0 cancels the alarm."""
     try:
         # The module `signal` imports `enum`, which takes time.
         import _signal  # type: ignore[import-not-found]
@@ -130,7 +130,7 @@ def _sentence(problem: BaseException, kind: str) -> str:
 
 
 def _leave(text: str) -> None:
-    """Writes the reply and exits at once: an orderly shutdown of the interpreter takes as long as a whole call of the hook."""
+    """Write the reply and exit at once: an orderly shutdown of the interpreter takes as long as a whole call of the hook."""
     content = f"{text}\n".encode()
     try:
         while content:

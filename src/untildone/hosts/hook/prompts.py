@@ -68,7 +68,7 @@ def _unquoted(task: str) -> str:
 
 
 def answer(event: HookEvent, deadline: float) -> Reply:
-    """Carries out the command in a prompt."""
+    """Carry out the command in a prompt."""
     command = parse(event.prompt)
     if command is None or not sessions.is_name(event.session_id):
         return ALLOW
@@ -82,7 +82,7 @@ def answer(event: HookEvent, deadline: float) -> Reply:
 
 
 def run_command(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[str, Any]:
-    """Runs untildone's command line, which reads the settings that the hook itself does not load; returns its JSON output."""
+    """Run untildone's command line, which reads the settings that the hook itself does not load; return its JSON output."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     ended = subprocess.run(

@@ -24,7 +24,7 @@ class RunLoop:
 
 
 def add_loop(folder: str, loop: RunLoop) -> None:
-    """Adds a loop to the list of the run."""
+    """Add a loop to the list of the run."""
     with open(os.path.join(folder, LOOPS), "a", encoding="utf-8") as file:
         file.write(f"{loop.session_id}\t{loop.loop_id}\t{loop.root}\n")
 

@@ -54,6 +54,7 @@ def find(session_id: str, folders: Iterable[str]) -> Note | None:
 
 
 def read(root: str, session_id: str) -> Note | None:
+    """The note of a session in the folder of loops `root`; None: there is none."""
     try:
         with open(_path(root, session_id), "rb") as file:
             lines = file.read(_LARGEST).decode("ascii", "replace").split("\n")
@@ -65,7 +66,7 @@ def read(root: str, session_id: str) -> Note | None:
 
 
 def write(note: Note) -> None:
-    """Writes the note; atomic, by renaming."""
+    """Write the note; atomic, by renaming."""
     path = _path(note.root, note.session_id)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     draft = f"{path}.{os.getpid()}.tmp"
@@ -76,6 +77,7 @@ def write(note: Note) -> None:
 
 
 def forget(note: Note) -> None:
+    """Delete the note."""
     try:
         os.unlink(_path(note.root, note.session_id))
     except OSError:

@@ -31,7 +31,7 @@ def run_gates(stop: Stop, action: RunGates) -> Next:
 
 
 def consult(stop: Stop, action: AskAgent) -> Next:
-    """Asks another role in a process of its own; a supervisor in a fork of this session, if the agent can fork."""
+    """Ask another role in a process of its own; a supervisor in a fork of this session, if the agent can fork."""
     if action.ask.role is Role.SUPERVISOR and _reads_more(stop):
         return Next.GO_ON
     with _processes(stop) as hands:

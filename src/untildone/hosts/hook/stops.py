@@ -106,7 +106,7 @@ class Stop:
         return self._reply or self._rests()
 
     def ask(self, action: AskAgent) -> Next:
-        """Asks the worker by blocking its stop with the prompt, another role in a process of its own."""
+        """Ask the worker by blocking its stop with the prompt, another role in a process of its own."""
         if action.ask.role is Role.WORKER:
             return self._send_back(action)
         from untildone.hosts.hook.slow import consult
@@ -119,7 +119,7 @@ class Stop:
         return run_gates(self, action)
 
     def wait(self, action: Wait) -> Next:
-        """Waits if the wait is short; else lets the agent stop."""
+        """Wait if the wait is short; else let the agent stop."""
         seconds = action.until - time.time()
         if seconds > min(self.deadline - time.monotonic(), LONGEST_WAIT):
             return self._leave(f"untildone: {action.reason}. The agent may stop; its next stop goes on with the loop.")
@@ -127,7 +127,7 @@ class Stop:
         return Next.GO_ON
 
     def person(self, action: AwaitPerson) -> Next:
-        """Leaves the loop open for the person's next prompt if the task is done. Any other question pauses the loop."""
+        """Leave the loop open for the person's next prompt if the task is done. Any other question pauses the loop."""
         if action.leave.status.ended:
             return self._leave(done(self.loop, action.leave))
         self.stepper.write(Rested(action.leave, action.reason))

@@ -64,7 +64,7 @@ def opened(path: str) -> BinaryIO:
 
 
 def _wait_for(path: str, marker: bytes) -> None:
-    """Waits until the transcript contains the marker. Some agents call the hook a moment before they write the transcript."""
+    """Wait until the transcript contains the marker. Some agents call the hook a moment before they write the transcript."""
     deadline = time.monotonic() + LONGEST_DELAY
     while marker and marker not in _tail(path) and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY)

@@ -47,7 +47,7 @@ def on_prompt(event: HookEvent, run_folder: str, deadline: float) -> Reply:
 
 
 def _go_on_when_free(event: HookEvent, note: Note, deadline: float) -> Reply:
-    """Waits for the lease, which a hook may hold while a supervisor works. At the deadline, the prompt becomes a message instead."""
+    """Wait for the lease, which a hook may hold while a supervisor works. At the deadline, the prompt becomes a message instead."""
     while True:
         try:
             return _go_on(event, note)
@@ -106,7 +106,7 @@ def _is_our_own(loop: Loop, prompt: str) -> bool:
 
 
 def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Reply:
-    """Makes the prompt the next round. It is the person's own round, so the budget grows by one."""
+    """Make the prompt the next round. It is the person's own round, so the budget grows by one."""
     elsewhere = stepper.loop.inbox
     # A turn without a stop: the person interrupted the agent, or it takes the prompt while it works.
     stepper.interrupt_turn(Interruption.PERSON)
@@ -123,12 +123,12 @@ def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Repl
 
 
 def _only_control(parsed: Parsed) -> Reply:
-    """Blocks a prompt that contains only round controls, and shows their effect."""
+    """Block a prompt that contains only round controls, and show their effect."""
     return Reply(block_reason=f"untildone: {'. '.join(parsed.notices)}.")
 
 
 def _where_it_was(store: FileStore, note: Note, parsed: Parsed) -> Reply:
-    """Resumes the loop after more rounds: the agent gets what the supervisor or a check asked for."""
+    """Resume the loop after more rounds: the agent gets what the supervisor or a check asked for."""
     from untildone.core.errors import UsageError
     from untildone.hosts.hook import beginnings
 

@@ -64,7 +64,7 @@ class Job:
         return self.status is not None or self.refused != 0
 
     def hear(self) -> None:
-        """Reads the reports of the leader."""
+        """Read the reports of the leader."""
         try:
             self._partial += self.reports.recv(_REPORT.size * 16)
         except BlockingIOError:
@@ -90,24 +90,24 @@ class Job:
                 self.refused = number
 
     def go_on(self) -> None:
-        """Has the leader continue the suspended agent."""
+        """Have the leader continue the suspended agent."""
         self.stopped = False
         with contextlib.suppress(OSError):
             self.reports.send(_GO_ON)
 
     def signal(self, number: int) -> None:
-        """Sends a signal to the agent's process group, like its terminal would."""
+        """Send a signal to the agent's process group, like its terminal would."""
         if self.agent is not None and not self.is_over:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.agent, number)
 
     def keep_undoing(self, sequence: bytes) -> None:
-        """Stores the bytes that the leader writes to the person's terminal if wrap is killed."""
+        """Store the bytes that the leader writes to the person's terminal if wrap is killed."""
         kept = sequence[:_KEPT_UNDOING]
         self.memory[: 2 + len(kept)] = struct.pack("=H", len(kept)) + kept
 
     def close(self) -> None:
-        """Ends the leader and closes the agent's terminal."""
+        """End the leader and close the agent's terminal."""
         self.reports.close()
         os.close(self.descriptor)
         with contextlib.suppress(ChildProcessError):
@@ -124,7 +124,7 @@ def _has_ended(reports: socket.socket) -> bool:
 
 
 def start(program: Program, outer: Terminal) -> Job:
-    """Starts the program in a new terminal with the settings of the person's terminal."""
+    """Start the program in a new terminal with the settings of the person's terminal."""
     ours, theirs = socket.socketpair()
     memory = mmap.mmap(-1, 2 + _KEPT_UNDOING)
     errors = None if os.isatty(2) else os.dup(2)
@@ -196,7 +196,7 @@ class _Leader:
         return pid
 
     def _become_agent(self) -> NoReturn:
-        """Executes the program in a process group of its own, in the foreground of the terminal, with default signals."""
+        """Execute the program in a process group of its own, in the foreground of the terminal, with default signals."""
         os.setpgid(0, 0)
         os.tcsetpgrp(0, os.getpid())
         for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE):
@@ -225,7 +225,7 @@ class _Leader:
             self._clean_up()
 
     def _wait_for_end(self) -> NoReturn:
-        """Keeps the agent's terminal open until wrap has read all its output."""
+        """Keep the agent's terminal open until wrap has read all its output."""
         while self._receive():
             continue
         os._exit(0)

@@ -23,7 +23,7 @@ TRY_AGAIN = 0.05
 
 
 def leave(folder: str, redactor: Redactor) -> Iterator[Loop]:
-    """Lets all loops of the run rest; yields each of them afterwards."""
+    """Let all loops of the run rest; yield each of them afterwards."""
     known = {(loop.root, loop.loop_id) for loop in runs.loops(folder)}
     for root, loop_id in sorted(known):
         store = FileStore(Path(root), redactor)
@@ -49,7 +49,7 @@ def _rested(store: FileStore, loop_id: str) -> Loop:
 
 
 def _rest(stepper: Stepper) -> None:
-    """Interrupts the running turn. A verified task counts as done if the workspace is still the same; else the loop pauses."""
+    """Interrupt the running turn. A verified task counts as done if the workspace is still the same; else the loop pauses."""
     stepper.interrupt_turn(Interruption.CONTROL)
     changed = stepper.recheck()
     action = stepper.settle()

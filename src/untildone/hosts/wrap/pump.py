@@ -43,7 +43,7 @@ class Pump:
         os.set_blocking(self._wakes, False)
 
     def run(self) -> None:
-        """Copies until the agent has ended and all its output is shown; then resets the terminal modes that it left on."""
+        """Copy until the agent has ended and all its output is shown; then reset the terminal modes that it left on."""
         with self._signals():
             self._resize()
             while not self._job.is_over:
@@ -52,7 +52,7 @@ class Pump:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Delivers signals as bytes in a pipe, so that one poll waits for everything."""
+        """Deliver signals as bytes in a pipe, so that one poll waits for everything."""
         before = {number: signal.signal(number, lambda *_: None) for number in _NOTICED}
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
         try:
@@ -98,7 +98,7 @@ class Pump:
             self._pass_on()
 
     def _pass_on(self) -> bool:
-        """Shows up to AT_ONCE bytes of the agent's output. False: there was none.
+        """Show up to AT_ONCE bytes of the agent's output. False: there was none.
 
         Each piece is shown before the next one is read, so that the system can prepare the next one meanwhile.
         """
@@ -186,7 +186,7 @@ def _read(descriptor: int) -> bytes | None:
 
 
 def _write(descriptor: int, content: bytearray) -> None:
-    """Writes as much as possible without blocking and removes it from `content`. Clears `content` if the reader is gone."""
+    """Write as much as possible without blocking and remove it from `content`. Clear `content` if the reader is gone."""
     try:
         if content:
             del content[: os.write(descriptor, content)]

@@ -52,7 +52,7 @@ class ScreenModes:
         self._left = _Left()
 
     def watch(self, chunk: bytes) -> bool:
-        """Reads a chunk of output. True: `undoing` has changed."""
+        """Read a chunk of output. True: `undoing` has changed."""
         if self._part:
             chunk, self._part = self._part + chunk, b""
         last = chunk.rfind(b"\x1b")
@@ -92,6 +92,6 @@ class ScreenModes:
                 self._left.modes.pop(mode, None)
 
     def _report_keys(self, stack: bytes, depth: bytes) -> None:
-        """Tracks the stack of the keyboard protocol: `>` pushes, `<` pops."""
+        """Track the stack of the keyboard protocol: `>` pushes, `<` pops."""
         popped = int(depth.partition(b";")[0] or b"1")
         self._left.key_reports = max(0, self._left.key_reports + (1 if stack == b">" else -popped))

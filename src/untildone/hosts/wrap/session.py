@@ -16,7 +16,7 @@ from untildone.system.guard import Guard
 
 
 def run(program: Program, outer: Terminal) -> int:
-    """Runs the program at the person's terminal until it ends; returns its wait status."""
+    """Run the program at the person's terminal until it ends; return its wait status."""
     guard, marks = Guard(), orphans.marks_in(program.env) - orphans.marks_in(os.environ)
     for mark in marks:
         guard.watch(mark)

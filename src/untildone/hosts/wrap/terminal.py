@@ -42,11 +42,11 @@ class Terminal:
         os.close(self.descriptor)
 
     def be_raw(self) -> None:
-        """Makes the terminal raw. In the background this stops the process, like any job."""
+        """Make the terminal raw. In the background this stops the process, like any job."""
         _set(self.descriptor, raw(self.attributes))
 
     def be_as_before(self) -> None:
-        """Restores the terminal, also from the background."""
+        """Restore the terminal, also from the background."""
         before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         try:
             _set(self.descriptor, self.attributes)
@@ -59,7 +59,7 @@ class Terminal:
         return fcntl.ioctl(self.descriptor, termios.TIOCGWINSZ, bytes(8))
 
     def show(self, content: bytes) -> None:
-        """Writes all of the content, unless the terminal takes too long."""
+        """Write all of the content, unless the terminal takes too long."""
         deadline = time.monotonic() + DRAIN_WITHIN
         while content and time.monotonic() < deadline:
             try:
@@ -113,7 +113,7 @@ def raw(attributes: Attributes) -> Attributes:
 
 
 def _set(descriptor: int, attributes: Attributes) -> None:
-    """Sets the attributes without discarding pending input."""
+    """Set the attributes without discarding pending input."""
     while True:
         try:
             return termios.tcsetattr(descriptor, termios.TCSANOW, attributes)

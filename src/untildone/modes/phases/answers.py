@@ -24,7 +24,7 @@ _KINDS = {bool: "true or false", str: "a text", list: "a list"}
 
 
 def news_of(text: str, tasks: tuple[Subtask, ...], prompt: str = "") -> News:
-    """What the last such object in the answer says. An answer without one is no error: it says nothing."""
+    """The content of the last such object in the answer. An answer without one is valid and gives empty news."""
     text = text[-LOOKED_AT:]
     reader = _Reader(next((each for each in objects(text) if FIELDS & each.keys()), {}))
     promised = PROMISE in text and has_promise(text, PROMISE, prompt)

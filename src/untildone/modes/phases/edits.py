@@ -1,4 +1,4 @@
-"""What an edit of the live state file means: only what differs from the text that was written there counts.
+"""Reads an edit of the live state file: only differences from the text that was written there count.
 
 Taken: ticked and unticked boxes, reworded and new subtasks, completed phases, summaries, the review score, the promise, the
 route while none is chosen, and USER_ABORT. The most iterations are taken only if no agent was at work meanwhile: no agent raises
@@ -26,12 +26,12 @@ LONGEST_SHOWN = 60
 
 
 def news_of(loop: Loop, text: str) -> News:
-    """What the file says now, compared with the text that was written there before the edit."""
+    """The changes in an edited file, compared with the text that was written there before the edit."""
     return _Edits(loop, reading.parse(loop.live_before or render(loop)), reading.parse(text)).news()
 
 
 class _Edits:
-    """Compares what the file said before an edit with what it says now."""
+    """Compares the content of the file before and after an edit."""
 
     def __init__(self, loop: Loop, before: Content, now: Content) -> None:
         self.loop = loop

@@ -1,4 +1,4 @@
-"""Reads a live state file back: the sections, fields and boxes that `live_file` writes. Other lines are passed over."""
+"""Reads a live state file back: the sections, fields and boxes that `live_file` writes. Other lines are skipped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a live state file says, before any of it is checked against the loop."""
+    """The content of a live state file, not yet checked against the loop."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     """The texts of FIELDS, by their names in lower case."""

@@ -63,7 +63,7 @@ class Phases(PlainMode):
 
 
 def _label(loop: Loop) -> str:
-    """What the turn is for."""
+    """The label of the turn: its purpose in one word."""
     phase = phase_of(loop)
     return phase.value if phase else "mending" if route_of(loop) else "routing"
 

@@ -1,4 +1,4 @@
-"""What an answer or an edit of the live state file says about phases and subtasks: one value for both."""
+"""The news about phases and subtasks in an answer or in an edit of the live state file: one value for both."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class News:
 
 
 def both(file: News, answer: News) -> News:
-    """What the file and the answer say together; where they contradict each other, the answer counts."""
+    """The news of file and answer together. If they contradict each other, the answer counts."""
     return News(
         done=file.done if answer.done is None else answer.done,
         phases=(*file.phases, *answer.phases),

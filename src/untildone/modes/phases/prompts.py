@@ -176,7 +176,7 @@ def in_session(loop: Loop) -> str:
 
 
 def reinjection(loop: Loop) -> str:
-    """Where the loop stands, as a short report."""
+    """A short report of the loop's progress."""
     route = route_of(loop)
     failed = gates.failure_report(loop)
     more = [f"\n## What failed\n{failed}\n"] if failed else []

@@ -1,4 +1,4 @@
-"""Where a loop in phases stands: its route, the phases that are done, its subtasks and its review."""
+"""The state of a loop in phases: its route, the phases that are done, its subtasks and its review."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class State:
     score: float | None = None
     """Of the last review."""
     problems: tuple[str, ...] = ()
-    """What was refused of the last answer; the next prompt says so."""
+    """The parts of the last answer that were refused; the next prompt lists them."""
 
     def as_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = to_json(self)

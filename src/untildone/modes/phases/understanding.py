@@ -223,7 +223,7 @@ class Understanding:
             self._set(replace(state, completed=tuple(number for number in state.completed if number < route.work)))
 
     def _complete_subtasks(self) -> None:
-        """Completes the phase of the subtasks once all of them are done, even if the agent does not say so."""
+        """Complete the phase of the subtasks once all of them are done, even if the agent does not say so."""
         self._reopen()
         route, listed = route_of(self.after), self.after.tasks
         all_done = bool(listed) and all(map(is_done, listed))
@@ -231,7 +231,7 @@ class Understanding:
             self._complete(route.work)
 
     def _note_circle(self) -> None:
-        """Notes subtasks that can never be begun. The next prompt asks the agent to change their dependencies."""
+        """Note subtasks that can never be begun. The next prompt asks the agent to change their dependencies."""
         route, stuck = route_of(self.after), subtasks.circle(self.after.tasks)
         at_work = route is not None and current_phase(self.after) == route.work
         if stuck and at_work and subtasks.ready(self.after.tasks) is None:

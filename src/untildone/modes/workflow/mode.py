@@ -206,7 +206,7 @@ def _understood(loop: Loop, action: str, answer: ActionAnswer) -> AnswerRead:
 
 
 def _forgotten(loop: Loop, changes: tuple[SubtaskChange, ...]) -> tuple[SubtaskChange, ...]:
-    """Removes the oldest completed subtasks if there are more than MOST_TASKS, so that the prompts do not grow without bound."""
+    """Remove the oldest completed subtasks if there are more than MOST_TASKS, so that the prompts do not grow without bound."""
     after = changed(loop.tasks, changes)
     done = [task.task_id for task in after if task.status is SubtaskStatus.COMPLETED]
     return tuple(SubtaskChange(name, remove=True) for name in done[: max(0, len(after) - MOST_TASKS)])
