@@ -51,24 +51,24 @@ from untildone.core.model import (
 )
 from untildone.core.rounds import parse
 from untildone.core.value import replace
-from untildone.faces.web import reading
+from untildone.faces.web import output_window
 from untildone.faces.web.chinese import CHINESE
-from untildone.faces.web.fields import Field, Kind, fields, grouped, meant, shown
-from untildone.faces.web.listing import TablePages
+from untildone.faces.web.fields import Field, Kind, fields, grouped, parsed, shown
+from untildone.faces.web.output_window import Output, Window
 from untildone.faces.web.panels.gates import why_failed
 from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.patches import patches
 from untildone.faces.web.policy import policy
-from untildone.faces.web.reading import Output, Window
+from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.texts import Language, Texts, texts_for
 from untildone.faces.web.timeline import Timeline, extended
-from untildone.faces.web.values import Wanted
+from untildone.faces.web.values import ListQuery
 from untildone.operations.loop_table import LoopTable
 from untildone.store.files import FileStore
 from untildone.store.spool import FileSpool
 
 SCRIPTED = AgentChoice("scripted", "scripted")
-WEB = Path(reading.__file__).parent
+WEB = Path(output_window.__file__).parent
 
 
 def said(text: str) -> bytes:
@@ -115,7 +115,7 @@ class TestOutput:
         window, seen = output.tail(), ""
         while True:
             seen = texts_in(window) + seen
-            assert window.end - window.start <= reading.WINDOW * 2
+            assert window.end - window.start <= output_window.WINDOW * 2
             if window.is_first:
                 break
             window = output.before(window)
@@ -149,7 +149,7 @@ class TestOutput:
         output.is_complete = True
         assert texts_in(output.followed(window)) == "begun\ndone"
 
-    @pytest.mark.parametrize("size", [reading.WINDOW * 2, reading.LONGEST_LINE + reading.WINDOW])
+    @pytest.mark.parametrize("size", [output_window.WINDOW * 2, output_window.LONGEST_LINE + output_window.WINDOW])
     def test_a_line_longer_than_a_window_does_not_bar_the_way(self, tmp_path: Path, size: int) -> None:
         path = tmp_path / "0001.jsonl"
         path.write_bytes(said("Before.") + said("x" * size) + said("After."))
@@ -171,7 +171,7 @@ class TestOutput:
             file.write(b"".join(said(f"{each} " + "x" * 1000) for each in range(1000)))
         window = output.followed(window)
         assert window.start > 0
-        assert len(window.blocks) <= reading.MOST_BLOCKS
+        assert len(window.blocks) <= output_window.MOST_BLOCKS
 
 
 def journal(*events: Event) -> tuple[Entry, ...]:
@@ -258,12 +258,12 @@ class TestFields:
     )
     def test_a_value_survives_being_shown(self, kind: Kind, value: object) -> None:
         field = Field("name", kind, "Name", "")
-        assert meant(field, shown(field, value)) == value
+        assert parsed(field, shown(field, value)) == value
 
     @pytest.mark.parametrize(("kind", "content"), [(Kind.PAIRS, "no sign"), (Kind.WHOLE, 2.5)])
     def test_what_cannot_be_is_refused(self, kind: Kind, content: object) -> None:
         with pytest.raises(UsageError, match="Name"):
-            meant(Field("name", kind, "Name", ""), content)
+            parsed(Field("name", kind, "Name", ""), content)
 
 
 class TestPatches:
@@ -400,23 +400,23 @@ class TestListing:
         return TablePages(LoopTable({"a-project": store}))
 
     def test_a_page_of_those_that_fit(self, pages: TablePages) -> None:
-        listing = pages.listing(Wanted(page=2, size=3))
+        listing = pages.listing(ListQuery(page=2, size=3))
         assert [row.loop_id for row in listing.rows] == ["loop-3", "loop-2", "loop-1"]
         assert (listing.total, listing.pages, listing.counts) == (7, 3, {"created": 7})
 
     def test_a_page_too_far_is_the_last(self, pages: TablePages) -> None:
-        listing = pages.listing(Wanted(page=99, size=3))
+        listing = pages.listing(ListQuery(page=99, size=3))
         assert (listing.page, [row.loop_id for row in listing.rows]) == (3, ["loop-0"])
 
     @pytest.mark.parametrize(
         ("wanted", "found"),
         [
-            (Wanted(search="JOB 5"), ["loop-5"]),
-            (Wanted(search="job scripted loop-6"), ["loop-6"]),
-            (Wanted(search="no such"), []),
-            (Wanted(status="running"), []),
-            (Wanted(ended_only=True), []),
+            (ListQuery(search="JOB 5"), ["loop-5"]),
+            (ListQuery(search="job scripted loop-6"), ["loop-6"]),
+            (ListQuery(search="no such"), []),
+            (ListQuery(status="running"), []),
+            (ListQuery(ended_only=True), []),
         ],
     )
-    def test_search_and_filter(self, pages: TablePages, wanted: Wanted, found: list[str]) -> None:
+    def test_search_and_filter(self, pages: TablePages, wanted: ListQuery, found: list[str]) -> None:
         assert [row.loop_id for row in pages.listing(wanted).rows] == found

@@ -11,11 +11,12 @@ from untildone.operations.service import Service
 
 
 def mount(app: FastAPI, service: Service) -> None:
-    """Add the dashboard to the application that has the API. Who may come in is decided at the application's door."""
+    """Add the dashboard to the application that has the API, whose middleware authenticates every request."""
     show(app, Backend(service))
 
 
 def show(app: FastAPI, backend: Backend) -> None:
+    """Add the pages of the dashboard."""
     from untildone.faces.web import frame
     from untildone.faces.web.pages import loop, loops, new, preferences
     from untildone.faces.web.policy import PagePolicy
@@ -41,6 +42,6 @@ def show(app: FastAPI, backend: Backend) -> None:
         preferences.build(backend, request)
 
     frame.serve_assets()
-    # Before anything compresses the page.
+    # Added first, so that it sees the page before it is compressed.
     pages_app.add_middleware(PagePolicy)
     ui.run_with(app, title="untildone", favicon="✅", dark=None, tailwind=False, show_welcome_message=False)

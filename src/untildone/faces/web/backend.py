@@ -1,4 +1,4 @@
-"""What the pages call: the operations on the loops of this server. All calls may block."""
+"""The operations that the pages call, on the loops of this server. All calls may block."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from untildone import settings
 from untildone.core.events import BudgetChanged
 from untildone.core.model import Role, SubtaskChange, Urgency
-from untildone.faces.web.listing import TablePages
 from untildone.faces.web.loop_views import LoopViews
-from untildone.faces.web.reading import Output
+from untildone.faces.web.output_window import Output
+from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.timeline import Round
-from untildone.faces.web.values import Listing, LoopView, Wanted
+from untildone.faces.web.values import Listing, ListQuery, LoopView
 from untildone.operations import control, creation, look
 from untildone.operations.control import Heard
 from untildone.operations.look import Verification
@@ -24,26 +24,31 @@ from untildone.settings import Settings
 
 
 class Backend:
+    """What the pages can read and do."""
+
     def __init__(self, service: Service) -> None:
         self._service = service
         self._pages = TablePages(service.table)
         self._views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""))
 
     def workspaces(self) -> tuple[str, ...]:
-        """The names of the folders whose loops are shown; new loops are made in one of them."""
+        """The served folders, by name. A new loop is created in one of them."""
         return tuple(self._service.stores)
 
     def folder(self, workspace: str) -> Path:
+        """The folder of a workspace."""
         return self._service.workspace(workspace)[0]
 
-    def listing(self, wanted: Wanted) -> Listing:
-        return self._pages.listing(wanted)
+    def listing(self, query: ListQuery) -> Listing:
+        """One page of the list of loops."""
+        return self._pages.listing(query)
 
     def look(self, loop_id: str) -> LoopView:
-        """Raises LoopNotFound."""
+        """The loop as it is now. LoopNotFound if there is none."""
         return self._views.look(self._store(loop_id), loop_id)
 
     def output(self, loop_id: str, name: str) -> Output:
+        """The output of one turn, by its name: `0003`, `0003-supervisor`."""
         chosen = self.look(loop_id)
         number, _, role = name.partition("-")
         choice = chosen.loop.settings.agent_for(Role(role or Role.WORKER))
@@ -54,10 +59,11 @@ class Backend:
         return Output(store.spool(loop_id, name), choice)
 
     def output_names(self, loop_id: str) -> tuple[str, ...]:
-        """The outputs there are: `0003`, `0003-supervisor`, in the order of the rounds."""
+        """The names of the outputs, in the order of the rounds: `0003`, `0003-supervisor`."""
         return self._store(loop_id).output_names(loop_id)
 
     def create(self, workspace: str, task: str, values: Mapping[str, Any], *, start: bool) -> str:
+        """Create a loop, and start it if `start`. Returns its id."""
         folder, store = self._service.workspace(workspace)
         environment = self._service.environment
         chosen = settings.load(folder, values, environment)
@@ -104,18 +110,19 @@ class Backend:
         self._changed(loop_id)
 
     def diff(self, loop_id: str, of: Round | None) -> str:
-        """What a round changed; None: all rounds together."""
+        """The diff of a round; of all rounds together if `of` is None."""
         store = self._store(loop_id)
         if of is None:
             return look.diff(store, loop_id)
         return look.diff_between(store, loop_id, of.before or "", None if of.is_going else of.after or "")
 
     def receipt(self, loop_id: str) -> Mapping[str, Any] | None:
+        """The receipt of an ended loop; None if there is none, or it is damaged."""
         try:
-            told = json.loads(look.receipt(self._store(loop_id), loop_id) or "")
+            receipt = json.loads(look.receipt(self._store(loop_id), loop_id) or "")
         except ValueError:
             return None
-        return told if isinstance(told, dict) else None
+        return receipt if isinstance(receipt, dict) else None
 
     def verify(self, loop_id: str) -> tuple[Verification, ...]:
         return look.verify(self._store(loop_id), loop_id, self._service.environment)
@@ -126,8 +133,8 @@ class Backend:
     def save_settings(self, workspace: str, values: Mapping[str, Any]) -> None:
         """Write these values to the project's file and keep its other values. Raises UsageError if it cannot be written."""
         path = settings.files(self.folder(workspace), self._service.environment)[-1]
-        wanted = {**settings.read(path), **values}
-        settings.save(path, {name: value for name, value in wanted.items() if value is not None})
+        merged = {**settings.read(path), **values}
+        settings.save(path, {name: value for name, value in merged.items() if value is not None})
 
     def _store(self, loop_id: str) -> Store:
         return self._service.store_of(loop_id)

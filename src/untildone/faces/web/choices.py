@@ -1,4 +1,4 @@
-"""What the declarations of the settings do not know: the modes and agents there are, and a mode's usual number of rounds."""
+"""Choices and defaults that are not in the declarations of the settings: modes, agents, and the usual rounds of a mode."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from untildone.settings import Settings
 
 
 def choices(chosen: Settings) -> dict[str, tuple[str, ...]]:
+    """The possible values of the settings that name a mode, an agent or a profile."""
     who = (*output.agent_names(), *chosen.profiles)
     roles = dict.fromkeys(("agent", "instructor", "supervisor", "fallback_agent"), who)
     return {"mode": output.mode_names(), **roles}
 
 
 def starting_values(chosen: Settings) -> Mapping[str, Any]:
-    """The settings as a form starts with them: secrets stay here."""
+    """The values that a form starts with, without secrets."""
     usual = output.usual_rounds(chosen.mode)
     return {**settings.hidden(settings.as_json(chosen)), "usual_rounds": usual}
 
 
 def read(backend: Backend, workspace: str) -> tuple[Mapping[str, Any], dict[str, tuple[str, ...]]]:
+    """The starting values and the choices for a form of a workspace."""
     chosen = backend.settings(workspace)
     return starting_values(chosen), choices(chosen)

@@ -12,7 +12,7 @@ from untildone.settings.setting import Group, Setting
 
 
 class Kind(StrEnum):
-    """What a field looks like."""
+    """The widget of a field."""
 
     SWITCH = "switch"
     ROUNDS = "rounds"
@@ -28,6 +28,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
+    """One field of a form."""
+
     name: str
     kind: Kind
     title: str
@@ -45,11 +47,11 @@ class Field:
 
     def is_shown_with(self, values: Mapping[str, Any]) -> bool:
         """Whether the field has an effect, given the present values of the form."""
-        name, _, wanted = self.only_with.partition("=")
+        name, _, required = self.only_with.partition("=")
         if not name or name not in values:
             return True
-        fits = values[name] == wanted if wanted else bool(values[name])
-        return fits or bool(wanted and self.optional and values.get(self.name))
+        fits = values[name] == required if required else bool(values[name])
+        return fits or bool(required and self.optional and values.get(self.name))
 
 
 def fields(declared: Mapping[str, Setting], choices: Mapping[str, tuple[str, ...]]) -> tuple[Field, ...]:
@@ -57,10 +59,10 @@ def fields(declared: Mapping[str, Setting], choices: Mapping[str, tuple[str, ...
     return tuple(_field(each, choices.get(name, each.choices)) for name, each in declared.items())
 
 
-def grouped(found: tuple[Field, ...]) -> Iterator[tuple[Group, tuple[Field, ...]]]:
+def grouped(all_fields: tuple[Field, ...]) -> Iterator[tuple[Group, tuple[Field, ...]]]:
     """The fields by their groups, both in the order of declaration."""
-    for group in dict.fromkeys(field.group for field in found):
-        yield group, tuple(field for field in found if field.group == group)
+    for group in dict.fromkeys(field.group for field in all_fields):
+        yield group, tuple(field for field in all_fields if field.group == group)
 
 
 def _field(declared: Setting, choices: tuple[str, ...]) -> Field:
@@ -98,7 +100,7 @@ def _kind(declared: Setting, choices: tuple[str, ...]) -> Kind:
 
 
 def shown(field: Field, value: Any) -> Any:
-    """A setting's value as its field shows it."""
+    """The content of a field for the value of its setting."""
     match field.kind:
         case Kind.LINES:
             return "\n".join(value or ())
@@ -112,8 +114,8 @@ def shown(field: Field, value: Any) -> Any:
             return value
 
 
-def meant(field: Field, value: Any) -> Any:
-    """A field's content as the setting's value; UsageError if it cannot be one. Empty is None."""
+def parsed(field: Field, value: Any) -> Any:
+    """The value of the setting for the content of its field; None if the field is empty. UsageError if it is invalid."""
     match field.kind:
         case Kind.LINES:
             return [line.strip() for line in str(value or "").splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""What the pages with a form share: they read the settings of a workspace, show a form of them, and can move to another one."""
+"""The base of pages with a form: reads the settings of a workspace and shows a form for them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from nicegui import ui
 
 from untildone.faces.web import choices, pieces
 from untildone.faces.web.backend import Backend
-from untildone.faces.web.pieces import apart, box, text
+from untildone.faces.web.pieces import box, in_thread, text
 from untildone.faces.web.texts import Texts
 
 
 class FormPage:
-    """Subclasses lay out the form, and say what there is to know about the workspace."""
+    """Subclasses lay out the form, and return a sentence about the workspace."""
 
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
@@ -30,7 +30,7 @@ class FormPage:
 
     async def _fill(self) -> None:
         try:
-            values, named = await apart(choices.read, self._backend, self._workspace)
+            values, named = await in_thread(choices.read, self._backend, self._workspace)
         except Exception as problem:
             self._whole.clear()
             with self._whole:
@@ -59,6 +59,6 @@ class FormPage:
         text(self._about_workspace(), "quiet wrap")
 
     async def _move(self, workspace: str) -> None:
-        """Another folder has other settings."""
+        """Switch to another workspace, which has its own settings."""
         self._workspace = workspace
         await self._fill()

@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.mixins.value_element import ValueElement
 
-from untildone.faces.web.fields import Field, Kind, meant, shown
+from untildone.faces.web.fields import Field, Kind, parsed, shown
 from untildone.faces.web.pieces import box, set_text, text
 from untildone.faces.web.texts import Texts
 from untildone.settings import names
@@ -21,7 +21,7 @@ _WIDE = (*_ONE_A_LINE, Kind.SWITCH, Kind.ROUNDS)
 
 
 class Form:
-    """The fields of one object. `values` is what they start with; `changed` what a person made of them."""
+    """The fields of one object. `values` are the starting values."""
 
     def __init__(self, t: Texts, values: Mapping[str, Any]) -> None:
         self._t = t
@@ -32,18 +32,19 @@ class Form:
         self._touched: set[str] = set()
 
     def add(self, field: Field) -> None:
+        """Add a field and its widget."""
         self._fields[field.name] = field
         with box("field wide" if field.kind in _WIDE or field.placeholder else "field") as place:
             self._contents[field.name] = self._widget(field)
         self._boxes[field.name] = place
 
     def changed(self) -> dict[str, Any]:
-        """What is other than at the start; UsageError if a field holds what it cannot."""
-        found = {name: meant(self._fields[name], self._contents[name]()) for name in self._touched}
-        return {name: value for name, value in found.items() if value != self._plain(name)}
+        """The values that differ from the start. UsageError if a field is invalid."""
+        values = {name: parsed(self._fields[name], self._contents[name]()) for name in self._touched}
+        return {name: value for name, value in values.items() if value != self._plain(name)}
 
     def refresh(self) -> None:
-        """Show the fields that mean something with the present choices, and hide the others."""
+        """Show the fields that have an effect with the current values, and hide the others."""
         now = {name: content() for name, content in self._contents.items()}
         for name, place in self._boxes.items():
             place.set_visibility(self._fields[name].is_shown_with(now))
@@ -88,7 +89,7 @@ class Form:
 
     def _switch(self, field: Field) -> Callable[[], Any]:
         value = self._values.get(field.name)
-        # A profile that says nothing about the loop goes by the settings.
+        # A profile that does not set this follows the settings.
         on = bool(value) if value is not None else field.name == "loop_enabled"
         with box("field-line"):
             with box():
@@ -97,7 +98,7 @@ class Form:
             return self._content(field, ui.switch(value=on))
 
     def _rounds(self, field: Field) -> Callable[[], Any]:
-        """A slider up to 50; more than that, or none at all, stays as it is until it is moved."""
+        """A slider up to 50. A larger value, or no limit, stays as it is until the slider is moved."""
         t, value = self._t, self._values.get(field.name)
         usual = value if isinstance(value, int) else self._values.get("usual_rounds") or USUAL_ROUNDS
         unlimited = value == "none"
@@ -112,17 +113,17 @@ class Form:
                 return "none"
             return content() if field.name in self._touched else value
 
-        def tell() -> None:
+        def show_value() -> None:
             number = current()
-            said = t("no limit") if number == "none" else str(number or usual)
-            set_text(label, f"{self._title(field)}: {said}")
+            shown_value = t("no limit") if number == "none" else str(number or usual)
+            set_text(label, f"{self._title(field)}: {shown_value}")
             slider.set_enabled(number != "none")
 
         if without is not None:
             without.on_value_change(lambda _: self._touch(field.name))
-            without.on_value_change(tell)
-        slider.on_value_change(tell)
-        tell()
+            without.on_value_change(show_value)
+        slider.on_value_change(show_value)
+        show_value()
         return current
 
     def _choice(self, field: Field) -> Callable[[], Any]:

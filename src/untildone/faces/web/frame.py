@@ -1,4 +1,4 @@
-"""What every page has: the bar at its top, light or dark, keys, and the reader's language."""
+"""The frame of every page: the bar at the top, light or dark, keys, and the language of the browser."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def texts_of(request: Request) -> Texts:
 
 @contextmanager
 def frame(request: Request, t: Texts, title: str, on_key: Callable[[str], object] | None = None) -> Iterator[None]:
-    """A whole page; enter it to fill it. `on_key` hears of the keys that are not the frame's own."""
+    """A context manager for the content of a page. `on_key` gets the keys that the frame does not handle itself."""
     ui.page_title(f"{title} · untildone")
     _head(t)
     ui.colors(primary=PRIMARY)

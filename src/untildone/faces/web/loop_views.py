@@ -1,4 +1,4 @@
-"""One loop as it is now, for any number of pages: entries that were read once are not read again."""
+"""Loops as the pages show them. All pages of a loop share one reader, so each entry is read once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_LINES = 2000
 
 
 class LoopViews:
-    """The loops that pages asked for last."""
+    """A cache of the loops that pages showed last."""
 
     def __init__(self, problem_of: Callable[[str], str]) -> None:
         self._problem_of = problem_of
@@ -29,6 +29,7 @@ class LoopViews:
         self._lock = threading.Lock()
 
     def look(self, store: Store, loop_id: str) -> LoopView:
+        """The loop as it is now."""
         with self._lock:
             follower = self._known.setdefault(loop_id, _Follower(store, loop_id))
             self._known.move_to_end(loop_id)
@@ -38,6 +39,8 @@ class LoopViews:
 
 
 class _Follower:
+    """Reads the journal of one loop as it grows."""
+
     def __init__(self, store: Store, loop_id: str) -> None:
         self._store = store
         self._loop_id = loop_id
@@ -67,12 +70,12 @@ class _Follower:
                 break
             self._offset = offset
             self._timeline = extended(self._timeline, fresh)
-            self._log = (*self._log, *self._told(fresh, loop))[-MOST_LINES:]
+            self._log = (*self._log, *self._log_lines(fresh, loop))[-MOST_LINES:]
         driven = loop.status is Status.RUNNING and presence.is_at_work(self._store, self._loop_id)
         has_receipt = self._store.receipt(self._loop_id) is not None
         return LoopView(mark, loop, self._timeline, self._log, driven, problem, has_receipt)
 
-    def _told(self, entries: tuple[Entry, ...], now: Loop) -> list[LogLine]:
+    def _log_lines(self, entries: tuple[Entry, ...], now: Loop) -> list[LogLine]:
         lines = []
         for entry in entries:
             try:

@@ -1,4 +1,4 @@
-"""A diff as git tells it, taken apart into files."""
+"""Splits a diff of git into files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ _NAMES = re.compile(r'^diff --git (?:"?a/)(.*?)"? "?b/(.*?)"?$')
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What changed in one file."""
+    """The changes of one file."""
 
     path: str
     added: int
     removed: int
     lines: tuple[str, ...]
-    """At most so many; `left_out` says how many more there were."""
+    """At most MOST_LINES lines; `left_out` counts the others."""
     left_out: int = 0
 
 
 def patches(diff: str) -> tuple[Patch, ...]:
+    """The files of a diff."""
     return tuple(_patch(lines) for lines in _files(diff))
 
 
@@ -53,5 +54,5 @@ def _patch(lines: list[str]) -> Patch:
 
 
 def _name(lines: list[str]) -> str:
-    found = _NAMES.match(lines[0])
-    return found[2] if found else lines[0].removeprefix("diff --git ")
+    names = _NAMES.match(lines[0])
+    return names[2] if names else lines[0].removeprefix("diff --git ")

@@ -1,4 +1,4 @@
-"""Small pieces that all pages are made of. Words become text nodes: nothing here ever takes markup."""
+"""Small elements for all pages. All text becomes text nodes: no function here accepts markup."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from untildone.faces.web.texts import Texts
 
 _log = logging.getLogger(__name__)
 Parameters = ParamSpec("Parameters")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def text(words: str, classes: str = "", tag: str = "div") -> TextElement:
-    """Words in an element of their own."""
+    """An element with text."""
     return TextElement(tag=tag, text=words).classes(classes)
 
 
 def box(classes: str = "", tag: str = "div") -> Element:
+    """An empty element; enter it to fill it."""
     return Element(tag).classes(classes)
 
 
@@ -43,7 +44,7 @@ def card(title: str, classes: str = "", icon: str = "") -> Element:
 
 
 def set_text(element: TextElement, words: str) -> None:
-    """Say something else; nothing is sent if it is the same."""
+    """Change the text; nothing is sent to the browser if it is the same."""
     if element.text != words:
         element.set_text(words)
 
@@ -66,7 +67,7 @@ def loading(t: Texts) -> Element:
 
 
 def empty(icon: str, title: str, hint: str = "") -> Element:
-    """Nothing to show, and why."""
+    """A placeholder for an empty list, with a reason."""
     with box("state") as shown:
         ui.icon(icon).classes("state-icon")
         text(title, "state-title")
@@ -76,7 +77,7 @@ def empty(icon: str, title: str, hint: str = "") -> Element:
 
 
 def failed(t: Texts, problem: Exception) -> Element:
-    sentence, hint = told(t, problem)
+    sentence, hint = error_texts(t, problem)
     with box("state state-bad").props("role=alert") as shown:
         ui.icon("error_outline").classes("state-icon")
         text(sentence, "state-title")
@@ -84,33 +85,33 @@ def failed(t: Texts, problem: Exception) -> Element:
     return shown
 
 
-def told(t: Texts, problem: Exception) -> tuple[str, str]:
-    """The sentence and the hint of a problem; of a defect of ours, that it is one."""
+def error_texts(t: Texts, problem: Exception) -> tuple[str, str]:
+    """The sentence and the hint of an error. An unexpected exception is logged and called a defect."""
     if isinstance(problem, UntilDoneError):
         return problem.sentence, problem.hint
     _log.error("The dashboard failed", exc_info=problem)
     return t("This is a defect of untildone: {what}", what=type(problem).__name__), t("The server's log says more.")
 
 
-def complain(t: Texts, problem: Exception) -> None:
-    """Say what went wrong, at the edge of the page."""
-    sentence, hint = told(t, problem)
+def notify_error(t: Texts, problem: Exception) -> None:
+    """Show an error as a notification."""
+    sentence, hint = error_texts(t, problem)
     ui.notify(f"{sentence} {hint}".strip(), type="negative", multi_line=True, timeout=8000, close_button=True)
 
 
-async def apart(work: Callable[Parameters, Found], *args: Parameters.args, **kwargs: Parameters.kwargs) -> Found:
-    """Do something that blocks, without holding up other pages."""
+async def in_thread(work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    """Run a blocking call in a thread, so that other pages are not delayed."""
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
 async def attempt(
-    t: Texts, work: Callable[Parameters, Found], *args: Parameters.args, **kwargs: Parameters.kwargs
-) -> Found | None:
-    """The same for what a person asked for: if it fails, they are told."""
+    t: Texts, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> Result | None:
+    """Run a blocking call in a thread. If it fails, show the error and return None."""
     try:
-        return await apart(work, *args, **kwargs)
+        return await in_thread(work, *args, **kwargs)
     except Exception as problem:
-        complain(t, problem)
+        notify_error(t, problem)
         return None
 
 
@@ -132,7 +133,7 @@ def clock(at: float) -> str:
 
 
 def amount_of(limit: Limit, amount: float) -> str:
-    """What a loop has used of a limit, without the unit."""
+    """An amount of what a limit counts, without the unit."""
     match limit:
         case Limit.COST:
             return money(amount)

@@ -1,4 +1,4 @@
-"""What a page of the dashboard may load and run: its own files, and the very scripts that it came with."""
+"""The content security policy of the dashboard: a page may load our own files and run the scripts that it contains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
-# NiceGUI evaluates what the server tells it to, and writes styles into the page: these two cannot be forbidden.
+# NiceGUI evaluates code that the server sends, and writes styles into the page, so these two must be allowed.
 _POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval'{scripts}; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -18,18 +18,18 @@ _POLICY = (
 
 
 def policy(page: bytes) -> str:
-    """Scripts that come into the page later, in a text or an attribute, are not among those that it allows."""
-    found = dict.fromkeys(_hash(script) for script in _SCRIPT.findall(page) if script.strip())
-    return _POLICY.format(scripts="".join(f" 'sha256-{each}'" for each in found))
+    """The policy of a page, with the hashes of its scripts. Scripts injected later are not allowed."""
+    hashes = dict.fromkeys(_hash(script) for script in _SCRIPT.findall(page) if script.strip())
+    return _POLICY.format(scripts="".join(f" 'sha256-{each}'" for each in hashes))
 
 
 def _hash(script: bytes) -> str:
-    # A browser hashes what it read, and it reads every end of a line as one character.
+    # A browser reads each line end as one character before it hashes.
     return base64.b64encode(hashlib.sha256(script.replace(b"\r\n", b"\n")).digest()).decode()
 
 
 class PagePolicy:
-    """ASGI middleware: each page of HTML gets its own policy."""
+    """ASGI middleware that gives each HTML page its own policy."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -39,7 +39,7 @@ class PagePolicy:
 
 
 class _Page:
-    """Holds the head of an answer back until the whole page is there. Other answers pass as they come."""
+    """Holds the head of an HTML response back until the whole page is there. Passes other responses through."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -57,8 +57,8 @@ class _Page:
     async def _collect(self, head: Message, message: Message) -> None:
         self._content += message.get("body", b"")
         if not message.get("more_body", False):
-            told = (b"content-security-policy", policy(self._content).encode())
-            await self._send({**head, "headers": [*head["headers"], told]})
+            header = (b"content-security-policy", policy(self._content).encode())
+            await self._send({**head, "headers": [*head["headers"], header]})
             await self._send({"type": "http.response.body", "body": self._content})
 
 

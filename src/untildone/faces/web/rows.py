@@ -1,4 +1,4 @@
-"""The rows of the list: a fixed number of them, whose words change. Only what is on the page is ever sent."""
+"""The rows of the list: a fixed number of elements whose texts change, so that only the visible page is sent."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from nicegui.element import Element
 from untildone.core.kinds import Host
 from untildone.core.limits import duration
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
-from untildone.faces.web.standing import chip_classes, standing
+from untildone.faces.web.status_chip import chip_classes, status_chip
 from untildone.faces.web.texts import Texts
 from untildone.operations.loop_table import Row
 
 
 class RowView:
+    """One row of the list."""
+
     def __init__(self, t: Texts, tab: str = "") -> None:
         self._t = t
         self._leads_to = f"?tab={tab}" if tab else ""
@@ -39,9 +41,9 @@ class RowView:
             return
         set_classes(self.link, "row-link selected" if selected else "row-link")
         set_property(self.link, "href", f"/loops/{row.loop_id}{self._leads_to}")
-        stands = standing(self._t, row.status, row.outcome, undriven=undriven)
-        set_text(self._chip, stands.word)
-        set_classes(self._chip, chip_classes(stands))
+        chip = status_chip(self._t, row.status, row.outcome, undriven=undriven)
+        set_text(self._chip, chip.word)
+        set_classes(self._chip, chip_classes(chip))
         set_text(self._title, row.title or row.problem or row.loop_id)
         set_text(self._about, " · ".join(part for part in (row.mode, row.agent, _elsewhere(row), row.loop_id) if part))
         self._show_numbers(row)
@@ -64,5 +66,5 @@ def _fill(element: Element, share: float) -> None:
 
 
 def _elsewhere(row: Row) -> str:
-    """The machine of a cluster that drives the loop; here, that goes without saying."""
+    """The machine of a cluster that drives the loop; empty for a loop of this machine."""
     return row.machine if row.host is Host.CLUSTER else ""

@@ -21,43 +21,45 @@ _TRADITIONAL = ("zh-hant", "zh-tw", "zh-hk", "zh-mo")
 
 @dataclass(frozen=True, slots=True)
 class Texts:
+    """Looks up texts in one language."""
+
     language: Language = Language.ENGLISH
 
     def __call__(self, english: str, **values: Any) -> str:
         """The text in this language, with values put in; English where there is no translation."""
-        text = self._found(english)
+        text = self._translated(english)
         return text.format(**values) if values else text
 
     def sentence(self, english: str) -> str:
-        """A sentence of the core in this language. One that was read from a file has lost its template: it stays English."""
+        """A sentence of the core in this language. A sentence read from a file has no template and stays English."""
         return self(english.template, **english.values) if isinstance(english, Sentence) else self(english)
 
-    def _found(self, english: str) -> str:
-        found = CHINESE.get(english)
+    def _translated(self, english: str) -> str:
+        translations = CHINESE.get(english)
         match self.language:
-            case Language.SIMPLIFIED if found:
-                return found[0]
-            case Language.TRADITIONAL if found:
-                return found[1]
+            case Language.SIMPLIFIED if translations:
+                return translations[0]
+            case Language.TRADITIONAL if translations:
+                return translations[1]
             case _:
                 return english
 
 
 def texts_for(accept_language: str) -> Texts:
-    """The texts in the first language of a browser's wishes that we have."""
-    for wish in _by_preference(accept_language):
-        if wish.startswith(_TRADITIONAL):
+    """The texts in the preferred language of a browser, as far as there is a translation."""
+    for language in _by_preference(accept_language):
+        if language.startswith(_TRADITIONAL):
             return Texts(Language.TRADITIONAL)
-        if wish == "zh" or wish.startswith("zh-"):
+        if language == "zh" or language.startswith("zh-"):
             return Texts(Language.SIMPLIFIED)
-        if wish == "en" or wish.startswith("en-"):
+        if language == "en" or language.startswith("en-"):
             return Texts(Language.ENGLISH)
     return Texts()
 
 
 def _by_preference(accept_language: str) -> list[str]:
-    wishes = [wish.strip().lower().partition(";") for wish in accept_language.split(",")[:20]]
-    return [name.strip() for name, _, weight in sorted(wishes, key=lambda wish: -_weight(wish[2]))]
+    languages = [language.strip().lower().partition(";") for language in accept_language.split(",")[:20]]
+    return [name.strip() for name, _, weight in sorted(languages, key=lambda language: -_weight(language[2]))]
 
 
 def _weight(text: str) -> float:

@@ -1,4 +1,4 @@
-"""The rounds of a loop, folded from its journal: what the timeline, the plots and the list of gates show."""
+"""The rounds of a loop, computed from its journal, for the timeline, the plots and the list of gates."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from untildone.core.model import Changes, FailureKind, GateResult, Role, Usage
 from untildone.core.value import replace
 
 LIMIT = "limit"
-"""The trouble of a round that ended at a usage limit: it is given back."""
+"""The `trouble` of a round that ended at a usage limit. Such a round does not count."""
 KEPT_WORDS = 2000
-"""So much of an answer or a message is kept: the whole is in the output."""
+"""How many characters of an answer or a message are kept. The output has the whole text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consultation:
-    """Another role was asked about a round."""
+    """A turn of another role about a round."""
 
     role: Role
     seconds: float | None = None
@@ -35,7 +35,7 @@ class Consultation:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One iteration, as far as it has come."""
+    """One round, which may still run."""
 
     number: int
     profile: str
@@ -43,22 +43,22 @@ class Round:
     label: str = ""
     attempts: int = 1
     seconds: float | None = None
-    """None: it is still going."""
+    """None while it runs."""
     usage: Usage = Usage()
-    """What agents report of it, with the other roles."""
+    """The usage that agents report, all roles together."""
     before: str | None = None
-    """The workspace as a tree of git, before the round and after it."""
+    """The git tree of the workspace before the round; `after` is the one after it."""
     after: str | None = None
     changes: Changes | None = None
     trouble: str = ""
-    """Why it came to nothing: `interrupted (control)`, `crashed: …`."""
+    """Why the round failed: `interrupted (control)`, `crashed: …`."""
     claimed: bool = False
     note: str = ""
     words: str = ""
     gates: tuple[GateResult, ...] = ()
     consultations: tuple[Consultation, ...] = ()
     messages: tuple[str, ...] = ()
-    """What a person said while it went on, or before the next."""
+    """The messages that a person sent during the round, or before the next one."""
 
     @property
     def is_going(self) -> bool:
@@ -67,13 +67,15 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
+    """All rounds of a loop."""
+
     rounds: tuple[Round, ...] = ()
     tree: str | None = None
-    """The workspace after the last round."""
+    """The git tree of the workspace after the last round."""
     start: str | None = None
     seq: int = 0
     messages: tuple[str, ...] = ()
-    """What was said before the first round."""
+    """The messages before the first round."""
 
     @property
     def last(self) -> Round | None:
@@ -84,7 +86,7 @@ class Timeline:
 
 
 def extended(timeline: Timeline, entries: tuple[Entry, ...]) -> Timeline:
-    """The timeline with what happened since. Entries that are in it already change nothing."""
+    """The timeline with more entries. Entries that it already contains change nothing."""
     rounds, facts = list(timeline.rounds), timeline
     for entry in entries:
         if entry.seq > facts.seq:
@@ -151,9 +153,9 @@ def _worked(each: Round, ended: TurnEnded) -> Round:
 
 
 def _consulted(each: Round, ended: TurnEnded) -> Round:
-    told = Consultation(ended.role, ended.seconds, ended.answer.text[-KEPT_WORDS:])
+    consultation = Consultation(ended.role, ended.seconds, ended.answer.text[-KEPT_WORDS:])
     return replace(
         each,
-        consultations=(*each.consultations[:-1], told) if each.consultations else (told,),
+        consultations=(*each.consultations[:-1], consultation) if each.consultations else (consultation,),
         usage=each.usage.plus(ended.answer.usage),
     )

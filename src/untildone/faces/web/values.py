@@ -1,4 +1,4 @@
-"""What the pages show: the list of loops, and one loop with its rounds and its log."""
+"""Values for the pages: the list of loops, and one loop with its rounds and its log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE_SIZE = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListQuery:
     """Which loops to list. `status` empty: all; `page` counts from 1."""
 
     status: str = ""
@@ -26,7 +26,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of the list, newest first; how many fit; how many there are of each status, whatever page is shown."""
+    """A page of the list, newest first. `total` counts the matching loops, `counts` those of each status."""
 
     rows: tuple[Row, ...]
     total: int
@@ -34,11 +34,13 @@ class Listing:
     pages: int
     counts: Mapping[str, int] = field(default_factory=dict)
     undriven: frozenset[str] = frozenset()
-    """Those of the page that are running, but nobody drives them."""
+    """The loops of the page that are running and have no runner."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
+    """A line of the log."""
+
     at: float
     text: str
     kind: str
@@ -54,10 +56,10 @@ class LoopView:
     log: tuple[LogLine, ...]
     driven: bool
     problem: str = ""
-    """Why the server cannot drive it just now."""
+    """Why the server cannot drive the loop now."""
     has_receipt: bool = False
 
     @property
     def gate(self) -> RunningGate | None:
-        """The check that runs now. One that was running when its runner died does not run."""
+        """The check that runs now; None if its runner has died."""
         return self.loop.gate if self.driven else None

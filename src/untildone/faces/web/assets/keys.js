@@ -1,4 +1,4 @@
-// Keys for the whole page. Searching and moving need no server; the rest is told to it.
+// Keys for the whole page. Searching and moving need no server; other keys are sent to it.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
   const at = document.activeElement;

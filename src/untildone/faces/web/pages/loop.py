@@ -1,4 +1,4 @@
-"""One loop: what it does now, its rounds, gates, spend, changes, tasks, log and receipt; and everything to control it."""
+"""The page of one loop: its state, rounds, gates, spend, changes, tasks, log and receipt, and its controls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.panels import budget, changes, gates, head, log, message, receipt, spend, tasks, work
-from untildone.faces.web.pieces import apart, box
+from untildone.faces.web.pieces import box, in_thread
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.values import LoopView
 
@@ -22,12 +22,12 @@ from untildone.faces.web.values import LoopView
 class Panel(Protocol):
     """A part of the page, built where it is created."""
 
-    async def show(self, sight: LoopView) -> None:
-        """The loop has changed, or this is the first look."""
+    async def show(self, view: LoopView) -> None:
+        """Show the loop. Called first and after each change."""
         ...
 
     async def tick(self) -> None:
-        """Some time has passed."""
+        """Called at short intervals."""
         ...
 
 
@@ -55,7 +55,7 @@ class LoopPage:
         self._t = t
         self._loop_id = loop_id
         self._tab = tab if tab in _TABS else "work"
-        self._sight: LoopView | None = None
+        self._view: LoopView | None = None
         self._fixed: list[Panel] = []
         self._panel: Panel | None = None
         self._head: head.Head | None = None
@@ -74,19 +74,19 @@ class LoopPage:
 
     async def _poll(self) -> None:
         try:
-            sight = await apart(self._backend.look, self._loop_id)
+            view = await in_thread(self._backend.look, self._loop_id)
             if self._whole.is_deleted:
                 return
-            await self._show(sight)
+            await self._show(view)
             if self._panel is not None:
                 await self._panel.tick()
         except LoopNotFound as problem:
             self._give_up(LoopNotFound(problem.sentence, self._t("It was deleted, or the address is wrong.")))
         except Exception as problem:
-            if self._sight is None:
+            if self._view is None:
                 self._give_up(problem)
             else:
-                self._tell(problem)
+                self._show_problem(problem)
         else:
             pieces.set_classes(self._trouble, "notice bad hidden")
 
@@ -96,25 +96,25 @@ class LoopPage:
         with self._whole, pieces.failed(self._t, problem), box("button-link", "a").props('href="/"'):
             pieces.text(self._t("All loops"))
 
-    def _tell(self, problem: Exception) -> None:
+    def _show_problem(self, problem: Exception) -> None:
         if "hidden" in self._trouble.classes:
             self._trouble.clear()
             with self._trouble:
-                pieces.text(" ".join(pieces.told(self._t, problem)))
+                pieces.text(" ".join(pieces.error_texts(self._t, problem)))
             pieces.set_classes(self._trouble, "notice bad")
 
-    async def _show(self, sight: LoopView) -> None:
-        if self._sight is not None and self._sight.mark == sight.mark:
+    async def _show(self, view: LoopView) -> None:
+        if self._view is not None and self._view.mark == view.mark:
             return
-        first, self._sight = self._sight is None, sight
+        first, self._view = self._view is None, view
         if first:
-            self._lay_out(sight)
+            self._lay_out(view)
         for panel in (*self._fixed, self._panel):
             if panel is not None:
-                await panel.show(sight)
+                await panel.show(view)
 
-    def _lay_out(self, sight: LoopView) -> None:
-        ui.page_title(f"{sight.loop.title} · untildone")
+    def _lay_out(self, view: LoopView) -> None:
+        ui.page_title(f"{view.loop.title} · untildone")
         self._whole.clear()
         with self._whole:
             self._head = head.Head(self._backend, self._t)
@@ -140,8 +140,8 @@ class LoopPage:
 
     async def _switch(self, tab: str) -> None:
         self._open(tab)
-        if self._panel is not None and self._sight is not None:
-            await self._panel.show(self._sight)
+        if self._panel is not None and self._view is not None:
+            await self._panel.show(self._view)
 
     def _open(self, tab: str) -> None:
         self._tab = tab

@@ -1,4 +1,4 @@
-"""All loops, live: searched, filtered, a page at a time. The history is the same list, of those that ended."""
+"""The list of loops, live, with search and filter. The history is the same list with ended loops only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from untildone.core.value import replace
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
-from untildone.faces.web.pieces import apart, attempt, box, set_classes, set_text, text
+from untildone.faces.web.pieces import attempt, box, in_thread, set_classes, set_text, text
 from untildone.faces.web.rows import RowView
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import Listing, Wanted
+from untildone.faces.web.values import Listing, ListQuery
 from untildone.operations.loop_table import Row
 
 _ALL = ("", "running", "paused", "created", "completed", "failed", "damaged")
@@ -32,7 +32,7 @@ class LoopList:
     def __init__(self, backend: Backend, t: Texts, *, ended_only: bool) -> None:
         self._backend = backend
         self._t = t
-        self._wanted = Wanted(ended_only=ended_only)
+        self._query = ListQuery(ended_only=ended_only)
         self._listing: Listing | None = None
         self._selected = -1
         self._views: list[RowView] = []
@@ -44,7 +44,7 @@ class LoopList:
             search.props("outlined dense clearable debounce=200 type=search").classes("search")
             search.props["aria-label"] = self._t("Search")
             with box("filters").props("role=group"):
-                for status in _ENDED if self._wanted.ended_only else _ALL:
+                for status in _ENDED if self._query.ended_only else _ALL:
                     self._filter(status)
         self._state = box()
         with self._state:
@@ -63,28 +63,28 @@ class LoopList:
         self._filters[status] = element
 
     async def _choose(self, status: str) -> None:
-        await self._want(replace(self._wanted, status=status, page=1))
+        await self._list(replace(self._query, status=status, page=1))
 
     async def _search(self, words: str) -> None:
-        await self._want(replace(self._wanted, search=words, page=1))
+        await self._list(replace(self._query, search=words, page=1))
 
     async def _turn(self, page: int) -> None:
-        if page != self._wanted.page:
-            await self._want(replace(self._wanted, page=page))
+        if page != self._query.page:
+            await self._list(replace(self._query, page=page))
 
-    async def _want(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    async def _list(self, query: ListQuery) -> None:
+        self._query = query
         self._selected = -1
         await self._poll()
 
     async def _poll(self) -> None:
-        wanted = self._wanted
+        query = self._query
         try:
-            listing = await apart(self._backend.listing, wanted)
+            listing = await in_thread(self._backend.listing, query)
         except Exception as problem:
             self._show_problem(problem)
             return
-        if wanted is self._wanted and not self._rows.is_deleted:
+        if query is self._query and not self._rows.is_deleted:
             self._show(listing)
 
     def _show_problem(self, problem: Exception) -> None:
@@ -96,10 +96,10 @@ class LoopList:
 
     def _show(self, listing: Listing) -> None:
         before, self._listing = self._listing, listing
-        self._wanted = replace(self._wanted, page=listing.page) if listing.page != self._wanted.page else self._wanted
+        self._query = replace(self._query, page=listing.page) if listing.page != self._query.page else self._query
         if before is None or bool(before.rows) != bool(listing.rows) or not listing.rows:
             self._show_state(listing)
-        nothing = not listing.counts and not self._wanted.search
+        nothing = not listing.counts and not self._query.search
         set_classes(self._tools, "tools hidden" if nothing else "tools")
         self._show_filters(listing)
         self._show_paging(listing)
@@ -111,9 +111,9 @@ class LoopList:
         if listing.rows:
             return
         with self._state:
-            if self._wanted.search or self._wanted.status:
+            if self._query.search or self._query.status:
                 pieces.empty("search_off", self._t("No loop fits"), self._t("Try other words or another status."))
-            elif self._wanted.ended_only:
+            elif self._query.ended_only:
                 pieces.empty(
                     "history", self._t("Nothing has ended yet"), self._t("Ended loops are here, with their receipts.")
                 )
@@ -130,7 +130,7 @@ class LoopList:
             count = sum(listing.counts.values()) if not status else listing.counts.get(status, 0)
             name = self._t("All") if not status else self._t(status)
             set_text(element, f"{name} {count}")
-            chosen = status == self._wanted.status
+            chosen = status == self._query.status
             rare = status == "damaged" and not count and not chosen
             set_classes(element, f"filter{' chosen' if chosen else ''}{' hidden' if rare else ''}")
 
@@ -145,7 +145,7 @@ class LoopList:
     def _show_rows(self, listing: Listing) -> None:
         with self._rows:
             while len(self._views) < len(listing.rows):
-                self._views.append(RowView(self._t, "receipt" if self._wanted.ended_only else ""))
+                self._views.append(RowView(self._t, "receipt" if self._query.ended_only else ""))
         for place, view in enumerate(self._views):
             row = listing.rows[place] if place < len(listing.rows) else None
             undriven = row is not None and row.loop_id in listing.undriven
@@ -172,15 +172,15 @@ class LoopList:
         return rows[self._selected] if 0 <= self._selected < len(rows) else None
 
     async def _move(self, by: int) -> None:
-        """To the next row; at the edge of a page, to the next page."""
+        """Select the next row; at the edge of a page, turn the page."""
         if self._listing is None or not self._listing.rows:
             return
         target, page = self._selected + by, self._listing.page
         if target >= len(self._listing.rows) and page < self._listing.pages:
-            await self._want(replace(self._wanted, page=page + 1))
+            await self._list(replace(self._query, page=page + 1))
             target = 0
         elif target < 0 < self._selected + 1 and page > 1:
-            await self._want(replace(self._wanted, page=page - 1))
+            await self._list(replace(self._query, page=page - 1))
             target = len(self._listing.rows) - 1
         self._selected = min(max(0, target), len(self._listing.rows) - 1)
         self._show_rows(self._listing)

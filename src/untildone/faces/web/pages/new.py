@@ -16,7 +16,7 @@ from untildone.faces.web.fields import fields, grouped
 from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
-from untildone.faces.web.pieces import apart, box, card
+from untildone.faces.web.pieces import box, card, in_thread
 from untildone.faces.web.texts import Texts
 
 
@@ -61,7 +61,7 @@ class NewLoop(FormPage):
         return self._t("In {folder}", folder=self._workspace)
 
     async def _move(self, workspace: str) -> None:
-        """What was typed stays."""
+        """The task stays when the workspace changes."""
         self._task = self._words.value or ""
         await super()._move(workspace)
 
@@ -72,8 +72,8 @@ class NewLoop(FormPage):
             if not words:
                 raise UsageError(self._t("The task is empty."), self._t("Say what is to be done."))
             values = self._form.changed()
-            loop_id = await apart(self._backend.create, self._workspace, words, values, start=start)
+            loop_id = await in_thread(self._backend.create, self._workspace, words, values, start=start)
         except Exception as problem:
-            pieces.complain(self._t, problem)
+            pieces.notify_error(self._t, problem)
             return
         ui.navigate.to(f"/loops/{loop_id}")

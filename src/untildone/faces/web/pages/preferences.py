@@ -17,7 +17,7 @@ from untildone.faces.web.fields import Field, Kind, fields, grouped
 from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
-from untildone.faces.web.pieces import apart, box, card, text
+from untildone.faces.web.pieces import box, card, in_thread, text
 from untildone.faces.web.texts import Texts
 
 
@@ -53,16 +53,16 @@ class Preferences(FormPage):
     async def _save(self) -> None:
         try:
             values = {**self._form.changed(), **self._profiles.changed()}
-            await apart(self._backend.save_settings, self._workspace, values)
+            await in_thread(self._backend.save_settings, self._workspace, values)
         except Exception as problem:
-            pieces.complain(self._t, problem)
+            pieces.notify_error(self._t, problem)
             return
         ui.notify(self._t("Saved"), type="positive")
         await self._fill()
 
 
 class Profiles:
-    """Names of one's own for agents with their model, arguments and environment."""
+    """The agent profiles of the person."""
 
     def __init__(self, t: Texts, title: str, inner: tuple[Field, ...], values: Mapping[str, Mapping[str, Any]]) -> None:
         self._t = t
@@ -84,20 +84,20 @@ class Profiles:
                 self._show(name, profile)
 
     def changed(self) -> dict[str, Any]:
-        """All profiles, if one of them is other than it was."""
+        """All profiles, if one of them has changed; else empty."""
         edits = {name: form.changed() for name, form in self._forms.items()}
         added = [name for name in self._forms if name not in self._values]
         if not self._removed and not added and not any(edits.values()):
             return {}
         merged = {name: {**self._values.get(name, {}), **edit} for name, edit in edits.items()}
-        return {"profiles": {name: _said(profile) for name, profile in merged.items()}}
+        return {"profiles": {name: _without_empty(profile) for name, profile in merged.items()}}
 
     def _add(self) -> None:
         name = (self._name.value or "").strip()
         if not name:
             return
         if name in self._forms:
-            pieces.complain(self._t, UsageError(self._t("There is already a profile {name}.", name=name)))
+            pieces.notify_error(self._t, UsageError(self._t("There is already a profile {name}.", name=name)))
             return
         self._name.set_value("")
         with self._place:
@@ -124,6 +124,6 @@ class Profiles:
         outer.delete()
 
 
-def _said(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what says nothing."""
+def _without_empty(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """The profile without empty values."""
     return {name: value for name, value in profile.items() if value not in (None, [], {})}

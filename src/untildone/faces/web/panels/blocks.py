@@ -1,12 +1,12 @@
-"""One piece of an agent's output on the page: it can grow in place, so that what was unfolded stays so."""
+"""One block of an agent's output on the page. It grows in place, so that an unfolded block stays unfolded."""
 
 from __future__ import annotations
 
 from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
+from untildone.faces.web.output_window import Block, Call, Kind
 from untildone.faces.web.pieces import box, set_classes, set_text, text
-from untildone.faces.web.reading import Block, Call, Kind
 from untildone.faces.web.texts import Texts
 
 LONGEST_SUMMARY = 120
@@ -30,7 +30,7 @@ class BlockView:
         self.show(block)
 
     def grows_into(self, block: Block) -> bool:
-        """Whether the other block is this one with more in it."""
+        """Whether the other block is this one with more content."""
         same = block.at == self.block.at and block.kind is self.block.kind
         return same and len(block.calls) >= len(self.block.calls)
 
@@ -57,7 +57,7 @@ class BlockView:
             set_classes(element, "call bad" if call.ok is False else "call")
 
     def _told(self, calls: tuple[Call, ...]) -> str:
-        """All of them in a line."""
+        """All calls in one line."""
         last = calls[-1]
         words = _first_line(f"{last.tool} {last.summary or last.result}")
         if len(calls) > 1:

@@ -1,4 +1,4 @@
-"""How much of its budget a loop has used, and the way to change it."""
+"""The used part of each limit of a loop, and a form to change the limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from untildone.core.events import BudgetChanged
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.faces.web.backend import Backend
-from untildone.faces.web.pieces import attempt, box, card, complain, text
+from untildone.faces.web.pieces import attempt, box, card, notify_error, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.values import LoopView
 
@@ -42,10 +42,10 @@ class BudgetBars:
                 ui.button(t("Save"), on_click=self._save).props("unelevated")
         return dialog
 
-    async def show(self, sight: LoopView) -> None:
-        self._loop = sight.loop
-        gauges = tuple(budgets.gauges(sight.loop.budget, sight.loop.spend))
-        self._edit.set_visibility(not sight.loop.status.ended)
+    async def show(self, view: LoopView) -> None:
+        self._loop = view.loop
+        gauges = tuple(budgets.gauges(view.loop.budget, view.loop.spend))
+        self._edit.set_visibility(not view.loop.status.ended)
         if gauges == self._shown:
             return
         self._shown = gauges
@@ -81,7 +81,7 @@ class BudgetBars:
         try:
             changes = [change for limit in Limit if (change := self._change(limit)) is not None]
         except UsageError as problem:
-            complain(self._t, problem)
+            notify_error(self._t, problem)
             return
         self._dialog.close()
         if changes:
@@ -89,15 +89,15 @@ class BudgetBars:
 
     def _change(self, limit: Limit) -> BudgetChanged | None:
         assert self._loop is not None
-        wanted, present = self._inputs[limit].value, limit.of(self._loop.budget)
-        if wanted == present:
+        amount, present = self._inputs[limit].value, limit.of(self._loop.budget)
+        if amount == present:
             return None
-        if wanted is not None and not _is_limit(limit, wanted):
+        if amount is not None and not _is_limit(limit, amount):
             raise UsageError(
-                self._t("{n} cannot be a limit.", n=f"{wanted:g}"), self._t("Give a number above 0, or nothing.")
+                self._t("{n} cannot be a limit.", n=f"{amount:g}"), self._t("Give a number above 0, or nothing.")
             )
-        return BudgetChanged(limit, None if wanted is None else float(wanted))
+        return BudgetChanged(limit, None if amount is None else float(amount))
 
 
-def _is_limit(limit: Limit, wanted: float) -> bool:
-    return 0 < wanted <= limit.row.most and not (limit.row.whole and wanted != int(wanted))
+def _is_limit(limit: Limit, amount: float) -> bool:
+    return 0 < amount <= limit.row.most and not (limit.row.whole and amount != int(amount))

@@ -1,4 +1,4 @@
-"""What a loop changed in its workspace: each round, or all of it. A file's lines are sent when it is opened."""
+"""The changes of a loop in its workspace, by round or in all. The lines of a file are sent when it is opened."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from untildone.core.errors import UntilDoneError
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.patches import Patch, patches
-from untildone.faces.web.pieces import apart, box, card, text
+from untildone.faces.web.pieces import box, card, in_thread, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.values import LoopView
 
 OPEN_UP_TO = 80
-"""If there are no more lines than this, they are shown without a click."""
+"""Up to this many lines are shown without a click."""
 MOST_FILES = 200
 MOST_ROUNDS = 200
 
@@ -23,7 +23,7 @@ class ChangesMade:
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t
-        self._sight: LoopView | None = None
+        self._view: LoopView | None = None
         self._chosen = 0
         self._asked: tuple[object, ...] | None = None
         with card(t("Changes")):
@@ -36,16 +36,16 @@ class ChangesMade:
         with self._place:
             pieces.loading(t)
 
-    async def show(self, sight: LoopView) -> None:
-        self._sight = sight
-        rounds = [each for each in sight.timeline.rounds if each.after][-MOST_ROUNDS:]
+    async def show(self, view: LoopView) -> None:
+        self._view = view
+        rounds = [each for each in view.timeline.rounds if each.after][-MOST_ROUNDS:]
         options = {
             0: self._t("In all"),
             **{each.number: self._t("Round {n}", n=each.number) for each in reversed(rounds)},
         }
         if options != self._select.options:
             self._select.set_options(options, value=self._chosen if self._chosen in options else 0)
-        asked = (self._chosen, sight.timeline.tree, sight.loop.status.ended)
+        asked = (self._chosen, view.timeline.tree, view.loop.status.ended)
         if asked != self._asked:
             self._asked = asked
             await self._read()
@@ -55,41 +55,41 @@ class ChangesMade:
 
     async def _choose(self, number: int) -> None:
         self._chosen = number or 0
-        if self._sight is not None:
-            await self.show(self._sight)
+        if self._view is not None:
+            await self.show(self._view)
 
     async def _look_again(self) -> None:
         await self._read()
 
     async def _read(self) -> None:
-        assert self._sight is not None
+        assert self._view is not None
         asked = self._asked
-        of = self._sight.timeline.round(self._chosen) if self._chosen else None
+        of = self._view.timeline.round(self._chosen) if self._chosen else None
         try:
-            diff = await apart(self._backend.diff, self._sight.loop.loop_id, of)
-            found: tuple[Patch, ...] | UntilDoneError = await apart(patches, diff)
+            diff = await in_thread(self._backend.diff, self._view.loop.loop_id, of)
+            changed: tuple[Patch, ...] | UntilDoneError = await in_thread(patches, diff)
         except UntilDoneError as problem:
-            found = problem
+            changed = problem
         if asked != self._asked or self._place.is_deleted:
             return
         self._place.clear()
         with self._place:
-            self._draw(found)
+            self._draw(changed)
 
-    def _draw(self, found: tuple[Patch, ...] | UntilDoneError) -> None:
-        if isinstance(found, UntilDoneError):
-            pieces.failed(self._t, found)
+    def _draw(self, changed: tuple[Patch, ...] | UntilDoneError) -> None:
+        if isinstance(changed, UntilDoneError):
+            pieces.failed(self._t, changed)
             return
-        if not found:
+        if not changed:
             pieces.empty("difference", self._t("Nothing changed"))
             return
-        added, removed = sum(each.added for each in found), sum(each.removed for each in found)
-        text(pieces.files(self._t, len(found)) + f" · +{added} −{removed}", "quiet")
-        few = sum(len(each.lines) for each in found) <= OPEN_UP_TO
-        for each in found[:MOST_FILES]:
+        added, removed = sum(each.added for each in changed), sum(each.removed for each in changed)
+        text(pieces.files(self._t, len(changed)) + f" · +{added} −{removed}", "quiet")
+        few = sum(len(each.lines) for each in changed) <= OPEN_UP_TO
+        for each in changed[:MOST_FILES]:
             self._patch(each, opened=few)
-        if len(found) > MOST_FILES:
-            text(self._t("and {n} more files", n=len(found) - MOST_FILES), "quiet")
+        if len(changed) > MOST_FILES:
+            text(self._t("and {n} more files", n=len(changed) - MOST_FILES), "quiet")
 
     def _patch(self, patch: Patch, *, opened: bool) -> None:
         with box("patch", "details") as outer:

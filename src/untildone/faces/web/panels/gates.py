@@ -1,4 +1,4 @@
-"""What the gates said to each claim, with the end of their output."""
+"""The results of the gates for each claim, with the end of their output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from untildone.faces.web.timeline import Round
 from untildone.faces.web.values import LoopView
 
 SHOWN = 20
-"""The gates of so many claims are shown, the last ones."""
+"""How many of the last claims are shown with their gates."""
 
 
 class Gates:
@@ -25,22 +25,22 @@ class Gates:
         self._shown: tuple[object, ...] = ()
         self._place = box("loop-main")
 
-    async def show(self, sight: LoopView) -> None:
-        judged = tuple(each for each in sight.timeline.rounds if each.gates)[-SHOWN:]
-        if self._shown == (judged, sight.gate):
+    async def show(self, view: LoopView) -> None:
+        judged = tuple(each for each in view.timeline.rounds if each.gates)[-SHOWN:]
+        if self._shown == (judged, view.gate):
             return
-        self._shown = (judged, sight.gate)
+        self._shown = (judged, view.gate)
         self._place.clear()
         with self._place:
-            if sight.gate is not None:
-                self._show_running(sight.gate)
+            if view.gate is not None:
+                self._show_running(view.gate)
             elif not judged:
-                self._show_none(sight)
+                self._show_none(view)
             for each in reversed(judged):
                 self._show_round(each)
 
-    def _show_none(self, sight: LoopView) -> None:
-        chosen, t = sight.loop.settings, self._t
+    def _show_none(self, view: LoopView) -> None:
+        chosen, t = view.loop.settings, self._t
         gated = chosen.checks or chosen.review or chosen.require_change
         with card(""):
             if gated:

@@ -1,4 +1,4 @@
-"""The head of a loop's page: title, how it stands, and its controls. And the facts that do not change."""
+"""The head of a loop's page: title, status and controls; and the facts that do not change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from untildone.core.model import Status, Urgency
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, set_classes, set_text, text
-from untildone.faces.web.standing import chip_classes, standing
+from untildone.faces.web.status_chip import chip_classes, status_chip
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.values import LoopView
 from untildone.operations import output
@@ -76,20 +76,20 @@ class Head:
                 ui.button(t("Delete"), on_click=self._on_delete).props("unelevated color=negative")
         return dialog
 
-    async def show(self, sight: LoopView) -> None:
-        loop, t = sight.loop, self._t
+    async def show(self, view: LoopView) -> None:
+        loop, t = view.loop, self._t
         self._loop = loop
         set_text(self._title, loop.title)
-        stands = standing(t, loop.status, loop.outcome, undriven=not sight.driven)
-        set_text(self._chip, stands.word)
-        set_classes(self._chip, chip_classes(stands))
+        chip = status_chip(t, loop.status, loop.outcome, undriven=not view.driven)
+        set_text(self._chip, chip.word)
+        set_classes(self._chip, chip_classes(chip))
         about = (_now(t, loop), loop.settings.mode, loop.settings.worker.profile, _machine(loop))
         set_text(self._about, " · ".join(part for part in about if part))
-        self._show_reason(sight)
+        self._show_reason(view)
         self._show_controls(loop.status)
 
-    def _show_reason(self, sight: LoopView) -> None:
-        words, colour = _reason(self._t, sight)
+    def _show_reason(self, view: LoopView) -> None:
+        words, colour = _reason(self._t, view)
         set_text(self._reason, words)
         set_classes(self._reason, f"notice {colour}".strip() if words else "notice hidden")
 
@@ -136,15 +136,15 @@ class Head:
     async def _on_delete(self) -> None:
         self._delete_dialog.close()
         try:
-            await pieces.apart(self._backend.delete, self._loop_id)
+            await pieces.in_thread(self._backend.delete, self._loop_id)
         except Exception as problem:
-            pieces.complain(self._t, problem)
+            pieces.notify_error(self._t, problem)
         else:
             ui.navigate.to("/")
 
 
 def _place(t: Texts, loop: Loop) -> list[tuple[str, str]]:
-    """Where the work is: one that travels is on a branch of a remote, and in no folder of this machine."""
+    """Where the work is: a folder, or, for a loop of a cluster, a branch of a git remote."""
     chosen = loop.settings
     if loop.host is not Host.CLUSTER or not chosen.remote:
         return [(t("Workspace"), chosen.workspace)]
@@ -152,7 +152,7 @@ def _place(t: Texts, loop: Loop) -> list[tuple[str, str]]:
 
 
 def _machine(loop: Loop) -> str:
-    """The machine of a cluster that drives the loop, or did so last; here, that goes without saying."""
+    """The machine of a cluster that drives the loop, or did last; empty for a loop of this machine."""
     return loop.runner.machine if loop.runner and loop.host is Host.CLUSTER else ""
 
 
@@ -163,13 +163,13 @@ def _now(t: Texts, loop: Loop) -> str:
     return t("Round {n} ({left} left)", n=done, left=max(0, most - done))
 
 
-def _reason(t: Texts, sight: LoopView) -> tuple[str, str]:
-    """What a person should know about how it stands, and how much it matters."""
-    loop = sight.loop
-    if sight.problem:
-        return sight.problem, "bad"
+def _reason(t: Texts, view: LoopView) -> tuple[str, str]:
+    """A sentence about the current state of the loop, and its colour."""
+    loop = view.loop
+    if view.problem:
+        return view.problem, "bad"
     if loop.status is Status.RUNNING:
-        return _running(t, sight)
+        return _running(t, view)
     if loop.outcome is None:
         return "", ""
     colour = {"verified": "good", "failed": "bad"}.get(loop.outcome.word, "warn")
@@ -183,8 +183,8 @@ def reason_of(loop: Loop) -> str:
     return next((sentence for sentence in made if sentence == loop.reason), loop.reason)
 
 
-def _running(t: Texts, sight: LoopView) -> tuple[str, str]:
-    loop = sight.loop
+def _running(t: Texts, view: LoopView) -> tuple[str, str]:
+    loop = view.loop
     if loop.stop is not None:
         return t("It stops after this round."), "warn"
     if loop.pause is not None:
@@ -195,16 +195,16 @@ def _running(t: Texts, sight: LoopView) -> tuple[str, str]:
             return t(
                 "{agent} is at its limit until {time}: {why}", agent=profile, time=until, why=limit.message
             ), "warn"
-    if not sight.driven:
+    if not view.driven:
         return t("It waits for a free place: other loops are running, or its runner is gone."), "warn"
-    if sight.gate is not None:
-        since = pieces.clock(sight.gate.started_at)
-        return t("Since {time}, this check runs: {command}", time=since, command=sight.gate.command), ""
+    if view.gate is not None:
+        since = pieces.clock(view.gate.started_at)
+        return t("Since {time}, this check runs: {command}", time=since, command=view.gate.command), ""
     return "", ""
 
 
 class Facts:
-    """What was chosen when the loop was created."""
+    """The settings that were chosen when the loop was created."""
 
     def __init__(self, t: Texts) -> None:
         self._t = t
@@ -212,8 +212,8 @@ class Facts:
             self._list = box("facts", "dl")
         self._shown: tuple[tuple[str, str], ...] = ()
 
-    async def show(self, sight: LoopView) -> None:
-        facts = tuple(self._facts(sight.loop))
+    async def show(self, view: LoopView) -> None:
+        facts = tuple(self._facts(view.loop))
         if facts == self._shown:
             return
         self._shown = facts

@@ -1,4 +1,4 @@
-"""What happened in the loop, a line each, newest last: as `untildone log` tells it."""
+"""The log of the loop, newest line last, as `untildone log` prints it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Log:
                 )
             self._place = box("log")
 
-    async def show(self, sight: LoopView) -> None:
-        self._lines = sight.log
+    async def show(self, view: LoopView) -> None:
+        self._lines = view.log
         self._draw()
 
     async def tick(self) -> None:

@@ -1,4 +1,4 @@
-"""A word to the agent, with round control at its start, and what becomes of it while it is typed."""
+"""The box for a message to the agent, with a preview of its round controls."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class MessageBox:
                     "unelevated dense padding='4px 14px'"
                 )
 
-    async def show(self, sight: LoopView) -> None:
-        self._loop = sight.loop
-        self._card.set_visibility(not sight.loop.status.ended)
+    async def show(self, view: LoopView) -> None:
+        self._loop = view.loop
+        self._card.set_visibility(not view.loop.status.ended)
 
     async def tick(self) -> None:
         return
 
     def _preview(self) -> None:
-        """What the rounds will come to, before it is sent."""
+        """Show the effect of round controls before the message is sent."""
         words = self._words.value or ""
         if self._loop is None or not words:
             return
@@ -61,17 +61,16 @@ class MessageBox:
             return
         self._button.disable()
         try:
-            heard = await pieces.apart(self._backend.say, self._loop.loop_id, words)
+            heard = await pieces.in_thread(self._backend.say, self._loop.loop_id, words)
         except Exception as problem:
-            pieces.complain(self._t, problem)
+            pieces.notify_error(self._t, problem)
             return
         finally:
             self._button.enable()
         self._words.set_value("")
-        told = heard.notices or (self._told(heard.loop),)
-        self._show_notices(tuple(told), sent=True)
+        self._show_notices(tuple(heard.notices or (self._confirmation(heard.loop),)), sent=True)
 
-    def _told(self, loop: Loop) -> str:
+    def _confirmation(self, loop: Loop) -> str:
         if loop.status is Status.RUNNING:
             return self._t("Sent. The agent reads it with its next round.")
         return self._t("Sent. The agent reads it when the loop goes on.")

@@ -1,4 +1,4 @@
-"""What an agent printed in a round: read a window at a time, shown as text, followed while it grows."""
+"""The output of an agent in a round: read in windows, shown as text, followed while it grows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
+from untildone.faces.web.output_window import Block, Output, Window
 from untildone.faces.web.panels.blocks import BlockView
-from untildone.faces.web.pieces import apart, box, card, set_text, text
-from untildone.faces.web.reading import Block, Output, Window
+from untildone.faces.web.pieces import box, card, in_thread, set_text, text
 from untildone.faces.web.texts import Texts
 
 
@@ -44,7 +44,7 @@ class OutputView:
             self._place = box("output").props("tabindex=0 role=log")
 
     async def choose(self, loop: Loop, number: int | None, *, is_going: bool) -> None:
-        """The output of one round, or of none."""
+        """Show the output of a round; None shows nothing."""
         self._loop = loop
         self._is_going = is_going
         if number is None:
@@ -60,7 +60,7 @@ class OutputView:
 
     async def _offer_roles(self, number: int) -> None:
         assert self._loop is not None
-        names = await apart(self._backend.output_names, self._loop.loop_id)
+        names = await in_thread(self._backend.output_names, self._loop.loop_id)
         if self._place.is_deleted:
             return
         own = {name: self._t(name.partition("-")[2] or "worker") for name in names if name[:4] == f"{number:04d}"}
@@ -78,18 +78,18 @@ class OutputView:
         self._place.clear()
         self._drawn = []
         set_text(self._title, self._t("Output of round {n}", n=int(name[:4])))
-        self._output = await apart(self._backend.output, self._loop.loop_id, name)
+        self._output = await in_thread(self._backend.output, self._loop.loop_id, name)
         self._output.is_complete = not self._is_going
         await self._go_last()
 
     async def tick(self) -> None:
-        """Whatever was printed since; nothing is sent if nothing was."""
+        """Show new output. Nothing is sent to the browser if there is none."""
         if self._output is None or not self._follows or self._busy:
             return
         output, window = self._output, self._window
         self._busy = True
         try:
-            fresh = await apart(output.followed, window)
+            fresh = await in_thread(output.followed, window)
         finally:
             self._busy = False
         if window is self._window and fresh is not window and not self._place.is_deleted:
@@ -98,11 +98,11 @@ class OutputView:
     async def _go_back(self) -> None:
         if self._output is not None:
             self._follows = False
-            self._draw(await apart(self._output.before, self._window))
+            self._draw(await in_thread(self._output.before, self._window))
 
     async def _go_on(self) -> None:
         if self._output is not None:
-            window = await apart(self._output.after, self._window)
+            window = await in_thread(self._output.after, self._window)
             self._follows = window.is_last
             self._draw(window)
 
@@ -111,7 +111,7 @@ class OutputView:
             return
         self._follows = True
         output = self._output
-        window = await apart(output.tail)
+        window = await in_thread(output.tail)
         if output is self._output and not self._place.is_deleted:
             self._draw(window)
 
@@ -134,7 +134,7 @@ class OutputView:
             self._scroll_down()
 
     def _drop_what_left(self, blocks: tuple[Block, ...]) -> None:
-        """Views stay as long as their blocks only grow; those that fell out at the front, or belong elsewhere, go."""
+        """Keep the views of blocks that have only grown; remove the others."""
         while self._drawn and blocks and self._drawn[0].block.at < blocks[0].at:
             self._drawn.pop(0).delete()
         pairs = enumerate(zip(self._drawn, blocks, strict=False))
@@ -150,7 +150,7 @@ class OutputView:
         self._paging.set_visibility(not window.is_first or not self._follows)
 
     def _scroll_down(self) -> None:
-        """To the end, unless the reader has scrolled up."""
+        """Scroll to the end, unless the reader has scrolled up."""
         place = f"getHtmlElement({self._place.id})"
         ui.run_javascript(
             f"{{const box = {place}; if (box && (!box.dataset.read || box.scrollHeight - box.scrollTop - box.clientHeight < 240))"

@@ -1,4 +1,4 @@
-"""The receipt of an ended loop: what was asked, what was spent, what changed, and who vouches for it."""
+"""The receipt of an ended loop: what was asked, what was spent, what changed, and the results of its gates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from untildone.core.limits import REPORTED, duration
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.head import reason_of
-from untildone.faces.web.pieces import amount_of, apart, attempt, box, card, text
+from untildone.faces.web.pieces import amount_of, attempt, box, card, in_thread, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.values import LoopView
 
@@ -29,56 +29,56 @@ class Receipt:
         self._shown: bool | None = None
         self._place = box("loop-main")
 
-    async def show(self, sight: LoopView) -> None:
-        self._loop_id, self._reason = sight.loop.loop_id, reason_of(sight.loop)
-        if sight.has_receipt == self._shown:
+    async def show(self, view: LoopView) -> None:
+        self._loop_id, self._reason = view.loop.loop_id, reason_of(view.loop)
+        if view.has_receipt == self._shown:
             return
-        self._shown = sight.has_receipt
-        told = await apart(self._backend.receipt, self._loop_id) if sight.has_receipt else None
+        self._shown = view.has_receipt
+        receipt = await in_thread(self._backend.receipt, self._loop_id) if view.has_receipt else None
         if self._place.is_deleted:
             return
         self._place.clear()
         with self._place:
-            if told is None:
+            if receipt is None:
                 with card(""):
                     pieces.empty("receipt_long", self._t("No receipt yet"), self._t("A loop gets one when it ends."))
             else:
-                self._draw(told)
+                self._draw(receipt)
 
     async def tick(self) -> None:
         return
 
-    def _draw(self, told: Mapping[str, Any]) -> None:
+    def _draw(self, receipt: Mapping[str, Any]) -> None:
         with card(self._t("Receipt")):
             with box("facts", "dl"):
-                for name, value in self._facts(told):
+                for name, value in self._facts(receipt):
                     text(self._t(name), tag="dt")
                     text(value, tag="dd")
             with box("actions"):
-                content = json.dumps(told, indent=2, ensure_ascii=False).encode()
+                content = json.dumps(receipt, indent=2, ensure_ascii=False).encode()
                 ui.button(
                     "receipt.json",
                     icon="download",
                     on_click=lambda: ui.download(content, f"{self._loop_id}-receipt.json"),
                 ).props("flat dense")
-        self._draw_gates(told.get("gates") or [])
-        self._draw_files(told.get("files_changed"))
+        self._draw_gates(receipt.get("gates") or [])
+        self._draw_files(receipt.get("files_changed"))
 
-    def _facts(self, told: Mapping[str, Any]) -> list[tuple[str, str]]:
-        agent, spend = told.get("agent") or {}, told.get("spend") or {}
+    def _facts(self, receipt: Mapping[str, Any]) -> list[tuple[str, str]]:
+        agent, spend = receipt.get("agent") or {}, receipt.get("spend") or {}
         facts = [
-            ("Outcome", f"{self._t(str(told.get('outcome')))} {self._t.sentence(self._reason)}"),
-            ("Task", str(told.get("task", ""))[:4000]),
-            ("Mode", str(told.get("mode", ""))),
+            ("Outcome", f"{self._t(str(receipt.get('outcome')))} {self._t.sentence(self._reason)}"),
+            ("Task", str(receipt.get("task", ""))[:4000]),
+            ("Mode", str(receipt.get("mode", ""))),
             ("Agent", " ".join(str(agent.get(part) or "") for part in ("profile", "model", "version"))),
-            ("Rounds", str(told.get("iterations", ""))),
+            ("Rounds", str(receipt.get("iterations", ""))),
             ("At work", duration(float(spend.get("seconds") or 0))),
             *((limit.row.total, amount_of(limit, float(spend.get(limit.row.field) or 0))) for limit in REPORTED),
-            ("Started", _clock(told.get("started"))),
-            ("Ended", _clock(told.get("ended"))),
-            ("Commit before", str(told.get("commit_before") or "–")),
-            ("Commit after", str(told.get("commit_after") or "–")),
-            ("Workspace", str(told.get("workspace", ""))),
+            ("Started", _clock(receipt.get("started"))),
+            ("Ended", _clock(receipt.get("ended"))),
+            ("Commit before", str(receipt.get("commit_before") or "–")),
+            ("Commit after", str(receipt.get("commit_after") or "–")),
+            ("Workspace", str(receipt.get("workspace", ""))),
         ]
         return [(name, " ".join(value.split()) if name != "Task" else value) for name, value in facts]
 
@@ -106,13 +106,13 @@ class Receipt:
         self._verdict.clear()
         with self._verdict:
             pieces.loading(self._t)
-        found = await attempt(self._t, self._backend.verify, self._loop_id)
+        results = await attempt(self._t, self._backend.verify, self._loop_id)
         if self._place.is_deleted:
             return
         self._verify.enable()
         self._verdict.clear()
         with self._verdict:
-            for each in found or ():
+            for each in results or ():
                 word = self._t("agrees with the receipt") if each.agrees else self._t("differs from the receipt")
                 text(f"{each.now.command}: {word}", "notice" if each.agrees else "notice bad")
 
@@ -133,8 +133,8 @@ class Receipt:
                 text(self._t("and {n} more files", n=len(files) - MOST_FILES), "quiet")
 
 
-def _clock(told: object) -> str:
+def _clock(timestamp: object) -> str:
     try:
-        return pieces.clock(epoch(str(told)))
+        return pieces.clock(epoch(str(timestamp)))
     except ValueError:
-        return str(told or "")
+        return str(timestamp or "")

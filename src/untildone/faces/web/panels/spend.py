@@ -1,4 +1,4 @@
-"""What each round took, as plots: time, money, tokens."""
+"""Plots of the time, cost and tokens of each round."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class SpendPlots:
             text(self._t(name), "quiet")
         return number
 
-    async def show(self, sight: LoopView) -> None:
-        self._show_totals(sight)
-        rounds = sight.timeline.rounds[-SHOWN:]
+    async def show(self, view: LoopView) -> None:
+        self._show_totals(view)
+        rounds = view.timeline.rounds[-SHOWN:]
         if rounds == self._shown:
             return
         self._shown = rounds
@@ -56,10 +56,10 @@ class SpendPlots:
         for limit, plot in self._reported.items():
             _plot(*plot, {each.number: getattr(each.usage, limit.row.field) for each in rounds})
 
-    def _show_totals(self, sight: LoopView) -> None:
+    def _show_totals(self, view: LoopView) -> None:
         for limit, element in self._totals.items():
             assert limit.row.used is not None
-            set_text(element, amount_of(limit, limit.row.used(sight.loop.spend)))
+            set_text(element, amount_of(limit, limit.row.used(view.loop.spend)))
 
     async def tick(self) -> None:
         return

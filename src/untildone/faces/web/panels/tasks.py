@@ -25,7 +25,7 @@ class Tasks:
         self._tasks: tuple[Subtask, ...] = ()
         self._editable = True
         self._rows: dict[str, TaskRow] = {}
-        """In the order in which they are on the page."""
+        """In the order of the page."""
         with card(t("Tasks")):
             text(t("What the loop keeps track of. Drag to change the order."), "quiet")
             hint = t("Modes that plan add theirs; you can add your own.")
@@ -38,13 +38,13 @@ class Tasks:
                 self._new.on("keydown.enter", self._add)
                 ui.button(t("Add"), icon="add", on_click=self._add).props("outline dense padding='4px 12px'")
 
-    async def show(self, sight: LoopView) -> None:
-        self._loop_id = sight.loop.loop_id
-        editable = not sight.loop.status.ended
-        if sight.loop.tasks == self._tasks and editable == self._editable and self._rows.keys() == _ids(self._tasks):
+    async def show(self, view: LoopView) -> None:
+        self._loop_id = view.loop.loop_id
+        editable = not view.loop.status.ended
+        if view.loop.tasks == self._tasks and editable == self._editable and self._rows.keys() == _ids(self._tasks):
             self._nothing.set_visibility(not self._tasks)
             return
-        self._tasks, self._editable = sight.loop.tasks, editable
+        self._tasks, self._editable = view.loop.tasks, editable
         self._adding.set_visibility(editable)
         self._nothing.set_visibility(not self._tasks)
         self._draw()
@@ -53,11 +53,11 @@ class Tasks:
         return
 
     def _draw(self) -> None:
-        """Rows that are there already stay: somebody may be typing in one of them."""
-        wanted = [task.task_id for task in self._tasks]
-        for name in [name for name in self._rows if name not in wanted]:
+        """Keep the existing rows: a person may be typing in one of them."""
+        order = [task.task_id for task in self._tasks]
+        for name in [name for name in self._rows if name not in order]:
             self._rows.pop(name).delete()
-        if list(self._rows) != wanted[: len(self._rows)]:
+        if list(self._rows) != order[: len(self._rows)]:
             self._list.clear()
             self._rows = {}
         for task in self._tasks:
@@ -79,7 +79,7 @@ class Tasks:
             await self._change(SubtaskChange(task_id, position=place - 1))
 
     async def _dropped(self, event: SortableEventArguments) -> None:
-        """The row is where it was dropped already; now the loop learns of it."""
+        """Save the new order. The page shows it already."""
         order = list(self._rows)
         order.insert(event.new_index, order.pop(event.old_index))
         self._rows = {name: self._rows[name] for name in order}
@@ -87,9 +87,9 @@ class Tasks:
 
     async def _change(self, *changes: SubtaskChange) -> None:
         await attempt(self._t, self._backend.change_subtasks, self._loop_id, *changes)
-        sight = await attempt(self._t, self._backend.look, self._loop_id)
-        if sight is not None and not self._list.is_deleted:
-            await self.show(sight)
+        view = await attempt(self._t, self._backend.look, self._loop_id)
+        if view is not None and not self._list.is_deleted:
+            await self.show(view)
 
 
 def _ids(tasks: tuple[Subtask, ...]) -> set[str]:

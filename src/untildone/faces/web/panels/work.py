@@ -1,4 +1,4 @@
-"""The rounds of a loop as a timeline, and what the agent printed in the chosen one, live."""
+"""The rounds of a loop as a timeline, and the live output of the selected round."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from untildone.faces.web.timeline import LIMIT, Round
 from untildone.faces.web.values import LoopView
 
 SHOWN = 40
-"""So many rounds at once; the others are a button away."""
+"""How many rounds are shown at once; a button shows more."""
 
 
 class Work:
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t
-        self._sight: LoopView | None = None
+        self._view: LoopView | None = None
         self._chosen: int | None = None
-        """None: whichever is the last."""
+        """The selected round; None selects the last one."""
         self._until: int | None = None
-        """The last round shown; None: the last there is."""
+        """The last round on the page; None for the last of the loop."""
         self._shown: list[tuple[Round, Element]] = []
         self._titles: tuple[object, ...] = ()
         with box("work"):
@@ -34,26 +34,26 @@ class Work:
                 self._timeline = box("timeline")
             self._output = OutputView(backend, t)
 
-    async def show(self, sight: LoopView) -> None:
-        self._sight = sight
-        self._show_timeline(sight)
-        chosen = self._round(sight)
+    async def show(self, view: LoopView) -> None:
+        self._view = view
+        self._show_timeline(view)
+        chosen = self._round(view)
         number = chosen.number if chosen else None
-        await self._output.choose(sight.loop, number, is_going=_is_going(sight, chosen))
+        await self._output.choose(view.loop, number, is_going=_is_going(view, chosen))
 
     async def tick(self) -> None:
         await self._output.tick()
 
-    def _round(self, sight: LoopView) -> Round | None:
-        rounds = sight.timeline
+    def _round(self, view: LoopView) -> Round | None:
+        rounds = view.timeline
         return rounds.last if self._chosen is None else rounds.round(self._chosen)
 
-    def _show_timeline(self, sight: LoopView) -> None:
-        rounds = sight.timeline.rounds
+    def _show_timeline(self, view: LoopView) -> None:
+        rounds = view.timeline.rounds
         end = len(rounds) if self._until is None else max(1, min(self._until, len(rounds)))
         start = max(0, end - SHOWN)
-        chosen = self._round(sight)
-        state = (rounds[start:end], start, end == len(rounds), chosen.number if chosen else None, sight.gate)
+        chosen = self._round(view)
+        state = (rounds[start:end], start, end == len(rounds), chosen.number if chosen else None, view.gate)
         if state == self._titles:
             return
         self._titles = state
@@ -64,7 +64,7 @@ class Work:
             if end < len(rounds):
                 self._button(self._t("Later rounds"), min(len(rounds), end + SHOWN))
             for each in reversed(rounds[start:end]):
-                is_judged = sight.gate is not None and each is sight.timeline.last
+                is_judged = view.gate is not None and each is view.timeline.last
                 self._entry(each, chosen=chosen is not None and each.number == chosen.number, is_judged=is_judged)
             if start:
                 self._button(self._t("Earlier rounds"), start)
@@ -73,9 +73,9 @@ class Work:
         ui.button(name, on_click=lambda: self._page(until)).props("flat dense no-caps")
 
     def _page(self, until: int) -> None:
-        if self._sight is not None:
-            self._until = None if until >= len(self._sight.timeline.rounds) else until
-            self._show_timeline(self._sight)
+        if self._view is not None:
+            self._until = None if until >= len(self._view.timeline.rounds) else until
+            self._show_timeline(self._view)
 
     def _entry(self, each: Round, *, chosen: bool, is_judged: bool) -> None:
         icon, colour = _sign(each)
@@ -94,16 +94,16 @@ class Work:
                 text(words[:300], "said-by-person")
 
     async def _choose(self, number: int) -> None:
-        if self._sight is None:
+        if self._view is None:
             return
-        last = self._sight.timeline.last
+        last = self._view.timeline.last
         self._chosen = None if last is not None and number == last.number else number
-        await self.show(self._sight)
+        await self.show(self._view)
 
 
-def _is_going(sight: LoopView, chosen: Round | None) -> bool:
-    """Whether somebody may still print something: its worker, or another role about it."""
-    return chosen is not None and chosen is sight.timeline.last and sight.loop.turn is not None
+def _is_going(view: LoopView, chosen: Round | None) -> bool:
+    """Whether the output may still grow: the worker is at work, or another role about this round."""
+    return chosen is not None and chosen is view.timeline.last and view.loop.turn is not None
 
 
 def _sign(each: Round) -> tuple[str, str]:
@@ -137,7 +137,7 @@ def _about(t: Texts, each: Round) -> list[str]:
 
 
 def _trouble(t: Texts, trouble: str) -> str:
-    """What kind it is can be translated; what the agent said about it stays as it is."""
+    """The kind of the trouble is translated; the agent's own message is not."""
     kind, colon, words = trouble.partition(": ")
     return t(kind) + colon + words
 

@@ -7,7 +7,7 @@ from collections import Counter
 from untildone.core.errors import UntilDoneError
 from untildone.core.kinds import Host
 from untildone.core.model import Status
-from untildone.faces.web.values import Listing, Wanted
+from untildone.faces.web.values import Listing, ListQuery
 from untildone.operations import presence
 from untildone.operations.loop_table import LoopTable, Row
 
@@ -15,16 +15,19 @@ DAMAGED = "damaged"
 
 
 class TablePages:
+    """Pages of the loop table."""
+
     def __init__(self, table: LoopTable) -> None:
         self.table = table
 
-    def listing(self, wanted: Wanted) -> Listing:
-        found = [row for row in self.table.rows() if _fits(row, wanted)]
-        counts = Counter(map(status_word, found))
-        chosen = [row for row in found if wanted.status in ("", status_word(row))]
-        pages = max(1, -(-len(chosen) // wanted.size))
-        page = min(max(1, wanted.page), pages)
-        shown = tuple(chosen[(page - 1) * wanted.size : page * wanted.size])
+    def listing(self, query: ListQuery) -> Listing:
+        """The page that the query asks for; the last page, if it asks for a later one."""
+        matching = [row for row in self.table.rows() if _fits(row, query)]
+        counts = Counter(map(status_word, matching))
+        chosen = [row for row in matching if query.status in ("", status_word(row))]
+        pages = max(1, -(-len(chosen) // query.size))
+        page = min(max(1, query.page), pages)
+        shown = tuple(chosen[(page - 1) * query.size : page * query.size])
         undriven = frozenset(row.loop_id for row in shown if row.status is Status.RUNNING and not self._driven(row))
         return Listing(shown, len(chosen), page, pages, counts, undriven)
 
@@ -37,13 +40,14 @@ class TablePages:
 
 
 def status_word(row: Row) -> str:
+    """The status of a loop; `damaged` if it cannot be read."""
     return row.status.value if row.status else DAMAGED
 
 
-def _fits(row: Row, wanted: Wanted) -> bool:
-    if wanted.ended_only and not (row.status and row.status.ended):
+def _fits(row: Row, query: ListQuery) -> bool:
+    if query.ended_only and not (row.status and row.status.ended):
         return False
-    words = wanted.search.casefold().split()
+    words = query.search.casefold().split()
     if not words:
         return True
     outcome = row.outcome.word if row.outcome else ""

@@ -1,4 +1,4 @@
-"""What an agent printed, a window at a time: however large the file is, only the part that is looked at is read."""
+"""The output of an agent, read in windows: of a large file, only the part that is shown is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A use of a tool; `ok` is None until it came back."""
+    """A tool call; `ok` is None until its result is there."""
 
     tool: str
     summary: str
@@ -38,18 +38,18 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What is shown as one piece: a text, a thought, a notice, or tool calls that followed each other."""
+    """One block on the page: a text, a thought, a notice, or consecutive tool calls."""
 
     kind: Kind
     at: int
-    """Where in the file it begins."""
+    """The offset in the file at which it begins."""
     text: str = ""
     calls: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the output: what lies between two places of the file."""
+    """A part of the output, between two offsets of the file."""
 
     start: int = 0
     end: int = 0
@@ -71,26 +71,29 @@ class Output:
     def __init__(self, spool: Spool, choice: AgentChoice) -> None:
         self._spool = spool
         self.is_complete = False
-        """Nothing more will be printed: a last line without a line end is a line too."""
+        """Whether the turn is over: then a last line without line end counts as a line."""
         self._choice = choice
         self._reader: Reader | None = None
         self._lock = threading.Lock()
 
     def tail(self) -> Window:
+        """The last window."""
         with self._lock:
             return self._tail()
 
     def before(self, window: Window) -> Window:
+        """The window that ends where this one starts."""
         with self._lock:
             return self._read(max(0, window.start - WINDOW), window.start, self._size())
 
     def after(self, window: Window) -> Window:
+        """The window that starts where this one ends."""
         with self._lock:
             size = self._size()
             return self._read(window.end, min(size, window.end + WINDOW), size, keep_first=True)
 
     def followed(self, window: Window) -> Window:
-        """The window with what was printed since; a flood moves it to the end."""
+        """The window with the output since then. If that is too much, the last window instead."""
         with self._lock:
             return self._followed(window, self._size())
 
@@ -99,7 +102,7 @@ class Output:
         window = self._read(max(0, size - WINDOW), size, size)
         if window.blocks or window.is_first:
             return window
-        # The end is one long line that is not whole yet, or nothing that people read.
+        # The end is one long incomplete line, or has nothing to show.
         return self._read(max(0, window.start - WINDOW), size, size)
 
     def _followed(self, window: Window, size: int) -> Window:
@@ -114,11 +117,11 @@ class Output:
         _take(blocks, self._reader, lines)
         kept = tuple(blocks[-MOST_BLOCKS:])
         start = window.start if len(blocks) <= MOST_BLOCKS else kept[0].at
-        # The last line may not be whole yet: it is read when it is.
+        # An incomplete last line is read once it is complete.
         return Window(start, end, end, kept)
 
     def _read(self, start: int, end: int, size: int, *, keep_first: bool = False) -> Window:
-        """What lies between two places. Of too many blocks, those at one end: the window must border on the one before."""
+        """The window between two offsets. If it has too many blocks, only those at the end that borders on the previous window."""
         self._reader = reader(self._choice)
         start = self._line_start(start)
         lines, reached = self._lines(start, end)
@@ -136,18 +139,18 @@ class Output:
         return self._spool.size() or 0
 
     def _line_start(self, at: int) -> int:
-        """The beginning of the line that a place lies in; of a very long one, some place in it."""
+        """The start of the line at an offset; for a very long line, an offset inside it."""
         furthest = max(0, at - LONGEST_LINE)
         while at > furthest:
             start = max(furthest, at - WINDOW)
-            found = self._spool.read(start, at - start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
+            line_end = self._spool.read(start, at - start).rfind(b"\n")
+            if line_end >= 0:
+                return start + line_end + 1
             at = start
         return furthest
 
     def _lines(self, start: int, end: int) -> tuple[list[tuple[int, bytes]], int]:
-        """The whole lines between two places, each with its own, and where the last one ends."""
+        """The complete lines between two offsets, each with its offset, and the end of the last one."""
         if end <= start:
             return [], start
         content = self._spool.read(start, end - start + 1)
