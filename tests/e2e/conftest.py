@@ -23,7 +23,7 @@ def cli(tmp_path: Path) -> CommandLine:
 def cluster(
     tmp_path: Path, temporal: Temporal, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[TestCluster]:
-    """A cluster without workers; the verbs of this process know of it."""
+    """A cluster without machines; the operations of this process know of it."""
     with TestCluster(Parts(temporal.address, database, tmp_path)) as made:
         told = {"temporal": temporal.address, "queue": made.parts.queue}
         monkeypatch.setenv("UNTILDONE_CLUSTER", json.dumps(told))

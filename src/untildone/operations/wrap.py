@@ -52,7 +52,7 @@ def begin(run_folder: str, session: str, task: str) -> Begun:
     from untildone.operations import hook, stores
 
     request = json.loads((Path(run_folder) / runs.SETTINGS).read_text(encoding="utf-8"))
-    folder, flags = Path(request["folder"]), {**request["wishes"], "interactive": True}
+    folder, flags = Path(request["folder"]), {**request["flags"], "interactive": True}
     reviewed = flags.pop("review", None)
     store = stores.open_files(folder, create=True)
     loop_id = hook.create(store, task, folder, session, flags, reviewed=reviewed).loop_id
@@ -107,7 +107,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
     profile = settings.profile(chosen, chosen.agent)
     status = "untildone: the checks run" if flags.get("review") is False else "untildone: the supervisor looks"
     injected = injecting.inject(profile.agent, (*profile.args, *arguments), own, status, os.environ)
-    request = {"folder": str(folder), "wishes": {**flags, "agent": chosen.agent}}
+    request = {"folder": str(folder), "flags": {**flags, "agent": chosen.agent}}
     (own / runs.SETTINGS).write_text(json.dumps(request), encoding="utf-8")
     (own / runs.HOLDER).write_text(presence.of_process(os.getpid()), encoding="utf-8")
     name, value = orphans.mark(own.name)

@@ -111,7 +111,7 @@ def read_output(
     service: Serving,
     iteration: Annotated[int, Path(ge=0, le=1_000_000)],
     role: Annotated[Role, Query(description="Whose output")] = Role.WORKER,
-    offset: Annotated[int, Query(ge=0, le=10**15, description="The first byte wanted")] = 0,
+    offset: Annotated[int, Query(ge=0, le=10**15, description="The first byte to return")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="So many bytes at most")] = 65_536,
 ) -> Response:
     """What the agent printed in an iteration, as it was, secrets removed. `X-Next-Offset` and `X-Size` say where you are."""
