@@ -154,7 +154,7 @@ def hint(kind: FailureKind, program: str) -> str:
         case FailureKind.REFUSED:
             return "say the task in other words, or choose another model with --model"
         case FailureKind.CRASHED:
-            return f"look at the end of the iteration's output (untildone log), or run {program} by hand"
+            return f"look at the end of the round's output (untildone log), or run {program} by hand"
         case FailureKind.TIMEOUT:
             return "give it more time with --iteration-timeout, or make the task smaller"
         case FailureKind.MALFORMED:

@@ -73,7 +73,7 @@ _WORDS = {
     Control.STOP: "be stopped",
     Control.SAY: "take a message",
     Control.BUDGET: "take another budget",
-    Control.SUBTASKS: "take other tasks",
+    Control.SUBTASKS: "take other subtasks",
     Control.RENAME: "take another title",
     Control.DELETE: "be deleted",
 }

@@ -251,14 +251,14 @@ class Settings:
     max_cost: float | None = _limit(
         Limit.COST,
         "Max cost",
-        "Dollars, as far as the agent tells them",
+        "Dollars, as far as the agent reports them",
         *RUN_AND_WRAP,
-        other_help={WRAP: "Dollars of the supervisor: no agent tells its own here."},
+        other_help={WRAP: "Dollars of the supervisor: no agent reports its own here."},
     )
     max_tokens: int | None = _limit(
         Limit.TOKENS,
         "Max tokens",
-        "Tokens, as far as the agent tells them",
+        "Tokens, as far as the agent reports them",
         *RUN_AND_WRAP,
         other_help={WRAP: "Tokens of the supervisor: those of the session are not counted."},
     )
