@@ -1,1 +1,1 @@
-"""What people and programs touch: the command line, the API, the dashboard."""
+"""The interfaces for people and programs: command line, API, dashboard, Python functions."""

@@ -164,7 +164,7 @@ async def verify(loop: Loop | str, *, folder: Folder = ".") -> tuple[Verificatio
 
 
 async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
-    """What the loop changed in its workspace."""
+    """The diff of the loop in its workspace."""
     return await asyncio.to_thread(lambda: look.diff(*_resolve(loop, folder)))
 
 

@@ -1,4 +1,4 @@
-"""Reading loops: all of them, the journal as it grows, receipt, checks run again, and changes in the workspace."""
+"""Reads loops: journal, receipt, changes in the workspace; waits for them, and runs their checks again."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _place(loop: Loop) -> Iterator[str]:
 def _run_again(
     gate: Gate, step: GateStep, loop: Loop, place: str, environment: Mapping[str, str], watched: Watched
 ) -> GateResult:
-    """Run a gate's command as the loop did; what it starts ends with it."""
+    """Run a gate's command as the loop did. Processes that it leaves behind are killed."""
     from untildone.engine import gating, turns
 
     env = {**turns.inherited(environment, loop.loop_id), **watched.mark}

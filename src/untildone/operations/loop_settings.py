@@ -1,4 +1,4 @@
-"""Settings as a loop keeps them: agents of each role, gates, limits. Flags overrule an agent's profile, which overrules the files."""
+"""Turns settings into the settings of a loop: agents, gates, limits. Flags overrule the agent's profile, which overrules the files."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def open_store(folder: Path, environment: Mapping[str, str] = os.environ, *, create: bool = False) -> Store:
-    """The database that the environment or the settings name; else the files of the folder, or of the nearest parent that has loops."""
+    """The database in the environment or the settings; else the files of the folder, or of the nearest parent that has loops."""
     return places.open_store(folder, environment, create=create)
 
 
@@ -42,7 +42,7 @@ def database_of(folder: Path, environment: Mapping[str, str] = os.environ) -> st
 
 
 def without_password(address: str) -> str:
-    """The address of a database as it may be shown."""
+    """The address of a database without its password, to show it."""
     from untildone.store.postgres import addresses
 
     return addresses.without_password(address)

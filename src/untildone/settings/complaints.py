@@ -1,4 +1,4 @@
-"""Sentences about values that cannot be a setting. What is expected comes from the declaration of the setting."""
+"""Error messages about invalid values of settings, made from the declarations."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def supervisor_text(workspace: Path, environment: Mapping[str, str]) -> str:
 
 
 def from_files(mode: Mode, workspace: Path) -> FromFiles:
-    """What the files of the workspace that the mode asks for say about a new loop. Reads each file once."""
+    """What the mode reads from its files in the workspace for a new loop. Reads each file once."""
     paths = (path for pattern in mode.files for path in sorted(workspace.glob(pattern)))
     texts = {str(path): _read(path) for path in paths}
     return mode.from_files({path: text for path, text in texts.items() if text is not None})

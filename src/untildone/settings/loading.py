@@ -70,7 +70,7 @@ def _checked(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The settings among the variables. Other variables with our prefix mean something else."""
+    """The settings in the environment. Variables with our prefix that name no setting are ignored."""
     known = by_any_name()
     values = {
         name: _from_variable(known[name], value)

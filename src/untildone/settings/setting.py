@@ -1,4 +1,4 @@
-"""What the declaration of a setting says: its value, its flags, its form field.
+"""The declaration of a setting: its value, its flags, its form field.
 
 Standard library only: the command line reads declarations before it loads anything else, and the stop hook has nothing else.
 """

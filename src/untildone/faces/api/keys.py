@@ -21,11 +21,13 @@ SHORTEST_TOKEN = 16
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
+    """The folder for the state of untildone in the user's home."""
     home = Path(environment.get("HOME") or Path.home())
     return Path(environment.get("XDG_STATE_HOME") or home / ".local" / "state") / "untildone"
 
 
 def token_file(environment: Mapping[str, str]) -> Path:
+    """The file that holds the saved token."""
     return state_folder(environment) / "token"
 
 

@@ -12,11 +12,13 @@ from untildone.operations.stores import Store
 
 
 def line(service: Service, loop: Loop) -> LoopLine:
+    """A loop as the API lists it."""
     workspace, store = service.table.find(loop.loop_id)
     return _line(service, row_of(loop, workspace), store)
 
 
 def lines(service: Service, rows: Sequence[Row]) -> list[LoopLine]:
+    """Rows of the loop table as the API lists them."""
     return [_line(service, row, service.stores[row.workspace]) for row in rows]
 
 

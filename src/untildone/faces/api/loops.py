@@ -35,7 +35,7 @@ router = APIRouter(prefix="/api/loops", tags=["loops"])
 
 @router.post("", status_code=201, response_model=LoopLine, responses=may_answer(409, 422, 503))
 def create_loop(new: NewLoop, service: Serving, response: Response) -> LoopLine:
-    """A new loop in one of the served folders; with `start`, it begins at once."""
+    """Create a loop in one of the served folders; with `start`, start it at once."""
     loop = service.create(new.task, new.settings.model_dump(exclude_unset=True), new.workspace)
     if new.start:
         loop = service.start(loop.loop_id)

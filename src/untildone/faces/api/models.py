@@ -51,6 +51,8 @@ class Problem(BaseModel):
 
 
 class NewLoop(Body):
+    """The body that creates a loop."""
+
     task: Text = Field(description="What is to be done, in your words; [r=5] at the start sets the rounds")
     settings: SettingsModel = Field(
         default_factory=lambda: SettingsModel.model_validate({}),
@@ -79,11 +81,11 @@ def _fields_of(kind: type[Spend | Budget]) -> dict[str, Any]:
 
 
 class Used(create_model("Used", **_fields_of(Spend))):  # type: ignore[misc]
-    pass
+    """What a loop has used so far."""
 
 
 class Limits(create_model("Limits", **_fields_of(Budget))):  # type: ignore[misc]
-    """None: no limit."""
+    """The limits of a loop; null means no limit."""
 
 
 class LoopLine(BaseModel):
@@ -112,6 +114,8 @@ class LoopLine(BaseModel):
 
 
 class LoopList(BaseModel):
+    """A page of the list of loops."""
+
     loops: list[LoopLine]
     next_cursor: str | None = Field(description="`cursor` for the next page; null: this is the last")
 
@@ -134,22 +138,30 @@ class LoopState(BaseModel):
 
 
 class Now(Body):
+    """The body of pause and stop."""
+
     now: Flag = Field(default=False, description="End the running iteration at once, instead of after it")
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"now": True}]})
 
 
 class Resumption(Body):
+    """The body of resume."""
+
     now: Flag = Field(default=False, description="Do not wait for a usage limit or a retry")
 
 
 class Message(Body):
+    """The body of a message to a loop."""
+
     text: Text = Field(description="Part of the next prompt; [r+5] at the very start adds five rounds")
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "[r+5] mind the tests"}]})
 
 
 class Heard(BaseModel):
+    """The result of a message."""
+
     notices: list[str] = Field(description="Sentences about round controls in the text")
     goes_on: bool = Field(description="The loop was out of rounds and goes on now")
     loop: LoopLine
@@ -167,6 +179,8 @@ class BudgetChange(create_model("BudgetChange", __base__=Body, **{limit.value: _
 
 
 class LoopChange(Body):
+    """The body that changes a loop. A field that is left out or null stays as it is."""
+
     title: Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=200)] | None = None
     budget: BudgetChange | None = None
 
@@ -176,6 +190,8 @@ class LoopChange(Body):
 
 
 class TaskLine(BaseModel):
+    """A subtask of a loop."""
+
     task_id: str
     text: str
     status: SubtaskStatus
@@ -183,10 +199,14 @@ class TaskLine(BaseModel):
 
 
 class TaskList(BaseModel):
+    """The subtasks of a loop, in their order."""
+
     tasks: list[TaskLine]
 
 
 class NewTask(Body):
+    """The body that adds a subtask."""
+
     text: Text
     task_id: TaskId | None = Field(None, description="Made up if not set")
     depends_on: list[TaskId] = Field(default_factory=list, max_length=1000)
@@ -196,7 +216,7 @@ class NewTask(Body):
 
 
 class TaskPatch(Body):
-    """What is left out or null stays as it is."""
+    """The body that changes a subtask. A field that is left out or null stays as it is."""
 
     text: Text | None = None
     status: SubtaskStatus | None = None
@@ -207,6 +227,8 @@ class TaskPatch(Body):
 
 
 class TaskOrder(Body):
+    """The body that reorders the subtasks."""
+
     order: list[TaskId] = Field(
         max_length=10_000, description="Ids, the first first; those not named follow as they were"
     )
@@ -223,11 +245,14 @@ class Receipt(BaseModel):
 
 
 class Health(BaseModel):
+    """The response of the health check."""
+
     status: Literal["ok"]
     version: str
 
 
 def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> LoopLine:
+    """A row of the loop table as the API lists it."""
     return LoopLine(
         loop_id=row.loop_id,
         title=row.title,
@@ -253,4 +278,5 @@ def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> Loo
 
 
 def task_line(task: Subtask) -> TaskLine:
+    """A subtask as the API lists it."""
     return TaskLine(task_id=task.task_id, text=task.text, status=task.status, depends_on=list(task.depends_on))

@@ -72,7 +72,7 @@ async def stream_events(
     ] = None,
     follow: Annotated[bool, Query(description="Stay for what is still to come; else the stream ends here")] = True,
 ) -> Response:
-    """Every entry of the journal, then each new one until the loop ends. It goes on where `Last-Event-ID` says."""
+    """Every entry of the journal, then each new one until the loop ends. Continues after `Last-Event-ID`."""
     after = int(last_event_id or 0)
     store = await run_in_threadpool(service.store_of, loop_id)
     loop = await run_in_threadpool(store.load, loop_id)
@@ -114,7 +114,10 @@ def read_output(
     offset: Annotated[int, Query(ge=0, le=10**15, description="The first byte to return")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="So many bytes at most")] = 65_536,
 ) -> Response:
-    """What the agent printed in an iteration, as it was, secrets removed. `X-Next-Offset` and `X-Size` say where you are."""
+    """The output of the agent in an iteration, without secrets.
+
+    `X-Next-Offset` is the offset of the next part, `X-Size` the size of the whole output.
+    """
     printed = service.store_of(loop_id).spool(loop_id, output_name(role, iteration))
     size = printed.size()
     if size is None:
@@ -128,7 +131,7 @@ def read_output(
 def read_diff(
     loop_id: LoopId, service: Serving, stat: Annotated[bool, Query(description="Only how much changed where")] = False
 ) -> Response:
-    """What the loop changed in its workspace, as far as git tells."""
+    """The diff of the loop in its workspace."""
     try:
         diff = look.diff(service.store_of(loop_id), loop_id, stat=stat)
     except UsageError as problem:

@@ -21,7 +21,7 @@ HEADERS_WITHIN = 10.0
 MOST_CONNECTIONS = 1000
 LARGEST_HEAD = 32_768
 END_WITHIN = 5
-WANTED_FILES = 8192
+MOST_FILES = 8192
 
 
 class BoundedProtocol(H11Protocol):
@@ -116,6 +116,6 @@ def _allow_many_files() -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -16,12 +16,16 @@ router = APIRouter(prefix="/api/settings", tags=["settings"])
 
 
 class Scope(StrEnum):
+    """Which settings to read."""
+
     EFFECTIVE = "effective"
     PROJECT = "project"
     PERSON = "person"
 
 
 class FileScope(StrEnum):
+    """Which settings file to write."""
+
     PROJECT = "project"
     PERSON = "person"
 

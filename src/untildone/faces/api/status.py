@@ -75,6 +75,7 @@ def log_in(keys: WithKeys, code: Annotated[str | None, Query(max_length=200)] = 
 
 @router.post("/login", include_in_schema=False)
 async def log_in_by_token(keys: WithKeys, request: Request) -> Response:
+    """Exchange the token for a cookie."""
     words = parse_qs((await request.body()).decode("utf-8", "replace"))
     if not keys.is_token((words.get("token") or [""])[0].strip()):
         return HTMLResponse(_FORM.format(message=f"That is not the token. {_ASK}"), 403, headers=_POLICY)

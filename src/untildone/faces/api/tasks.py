@@ -25,6 +25,7 @@ MOST_TASKS = 10_000
 
 @router.get("", response_model=TaskList, responses=may_answer(404, 422, 503))
 def list_tasks(loop_id: LoopId, service: Serving) -> TaskList:
+    """The subtasks of a loop, in their order."""
     return _list(service.store_of(loop_id).load(loop_id))
 
 
@@ -43,7 +44,7 @@ def add_task(loop_id: LoopId, new: NewTask, service: Serving) -> TaskLine:
 
 @router.put("/order", response_model=TaskList, responses=may_answer(404, 409, 422, 503))
 def order_tasks(loop_id: LoopId, body: TaskOrder, service: Serving) -> TaskList:
-    """The named tasks first, in this order."""
+    """Put the named tasks first, in this order."""
     store = service.store_of(loop_id)
     loop = store.load(loop_id)
     moves.check(loop, Control.SUBTASKS)
@@ -59,6 +60,7 @@ def order_tasks(loop_id: LoopId, body: TaskOrder, service: Serving) -> TaskList:
 
 @router.patch("/{task_id}", response_model=TaskLine, responses=may_answer(404, 409, 422, 503))
 def change_task(loop_id: LoopId, task_id: TaskName, patch: TaskPatch, service: Serving) -> TaskLine:
+    """Change the text, status, dependencies or position of a task."""
     loop = service.store_of(loop_id).load(loop_id)
     _task_of(loop, task_id)
     needs = None if patch.depends_on is None else tuple(patch.depends_on)

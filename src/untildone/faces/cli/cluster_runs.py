@@ -20,6 +20,7 @@ from untildone.operations.stores import Store
 
 
 def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
+    """Create a loop and give it to the cluster."""
     chosen = settings.load(place, flags, parameters.environment())
     target = cluster.cluster(place, parameters.environment())
     store = parameters.open_store(place)
@@ -31,6 +32,7 @@ def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain:
 
 
 def detached(loop_id: str, *, as_json: bool) -> int:
+    """Print the id of the loop, without waiting for it."""
     if as_json:
         streams.data().record({"event": "loop_detached", "ts": timestamp(time.time()), "loop_id": loop_id})
     else:

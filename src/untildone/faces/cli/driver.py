@@ -1,4 +1,4 @@
-"""Driving a loop from this process until it rests: what `run`, `resume` and the background runner share."""
+"""Drives a loop in this process until it rests, for `run`, `resume` and the background runner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from untildone.core.secrets import Redactor
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.signals import interrupted_by_signals
 from untildone.faces.cli.views import handback, loop_end
-from untildone.faces.cli.views.json_view import JsonLines, RecordingView
+from untildone.faces.cli.views.json_view import JsonLines, JsonView
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text import loop_lines
 from untildone.operations import runner
@@ -45,7 +45,7 @@ class Show:
 
 
 class Driver:
-    """Drives loops of one store. Made by `driver`, so that signals are caught before anything is created."""
+    """Drives loops of one store. Create it with `driver`, which catches signals before a loop is created."""
 
     def __init__(self, store: Store, around: Surroundings, show: Show) -> None:
         self._store = store
@@ -75,7 +75,7 @@ class Driver:
         """With --json, write the entries of the loop from here on, or from its first entry."""
         if self._show.as_json:
             self._lines = JsonLines(self._store, loop_id, self._data, from_start=from_start)
-            self._engine.observer = RecordingView(self.view, self._lines)
+            self._engine.observer = JsonView(self.view, self._lines)
 
     def introduce(self, loop: Loop) -> None:
         """Show the title and settings of a loop."""

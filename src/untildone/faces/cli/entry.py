@@ -35,7 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = program.main(list(arguments), prog_name="untildone", standalone_mode=False)
     except UntilDoneError as error:
-        streams.tell_error(error.sentence, error.hint)
+        streams.report_error(error.sentence, error.hint)
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         streams.talk().line(error.format_message())
@@ -57,7 +57,7 @@ def _usage(error: click.ClickException) -> int:
     """Report an error of click in the form of all other errors."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "untildone"
-    streams.tell_error(" ".join(error.format_message().split()), f"`{where} --help` says what there is")
+    streams.report_error(" ".join(error.format_message().split()), f"`{where} --help` says what there is")
     return USAGE
 
 
@@ -65,9 +65,9 @@ def _defect(error: Exception) -> int:
     details = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     sentence = f"This is a defect of untildone, not of what you asked for: {details}"
     try:
-        streams.tell_error(sentence, f"please report it with the details in {_saved_traceback(error)}")
+        streams.report_error(sentence, f"please report it with the details in {_saved_traceback(error)}")
     except OSError:
-        streams.tell_error(sentence, "the details could not be saved: no folder can be written")
+        streams.report_error(sentence, "the details could not be saved: no folder can be written")
     return DEFECT
 
 

@@ -46,18 +46,18 @@ def loop_to_resume(store: Store) -> str | None:
 
 def _act_on(store: Store, loop: Loop) -> str | None:
     title, choices = f"Found an unfinished loop: {loop.loop_id}", (CONTINUE, START_OVER, SHOW, GIVE_UP)
-    while (choice_made := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
+    while (answer := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
         for line in page.lines(store, loop, driven=False, now=time.time()):
             streams.talk().line(line)
-    if choice_made == START_OVER:
+    if answer == START_OVER:
         return _started_over(store, loop)
-    if choice_made == GIVE_UP:
+    if answer == GIVE_UP:
         summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
-    return loop.loop_id if choice_made == CONTINUE else None
+    return loop.loop_id if answer == CONTINUE else None
 
 
 def _started_over(store: Store, loop: Loop) -> str:
-    """The same task, settings and budget from the beginning; the old loop is given up."""
+    """Abandon the loop, and create a new one with the same task, settings and budget. Returns the new id."""
     control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED)
     return creation.start_over(store, loop).loop_id
 
@@ -83,12 +83,12 @@ def _wants_more(store: Store, loop: Loop) -> bool:
     title = f"{' and '.join(gauge.limit.row.title for gauge in used_up)} limit reached"
     more = ", ".join(f"+{_more(gauge):,.10g} {gauge.limit.row.step_unit or gauge.limit.row.unit}" for gauge in used_up)
     lines = {more if choice is LimitChoice.MORE else choice.value: choice for choice in choices}
-    choice_made = lines.get(menus.pick(title, menus.facts_at_limit(loop), tuple(lines)) or "")
-    if choice_made is LimitChoice.GIVE_UP:
+    answer = lines.get(menus.pick(title, menus.facts_at_limit(loop), tuple(lines)) or "")
+    if answer is LimitChoice.GIVE_UP:
         summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
-    if choice_made is LimitChoice.SIMPLIFY and (words := menus.ask("What may it leave out? ")):
+    if answer is LimitChoice.SIMPLIFY and (words := menus.ask("What may it leave out? ")):
         control.say(store, loop.loop_id, f"The task is simpler now: {words}")
-    elif choice_made is not LimitChoice.MORE:
+    elif answer is not LimitChoice.MORE:
         return False
     control.budget(store, loop.loop_id, *map(_raise, used_up))
     control.resume(store, loop.loop_id)

@@ -18,8 +18,8 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """The arguments with which click makes an option."""
+class _OptionArguments:
+    """The arguments of `click.option`."""
 
     names: tuple[str, ...]
     arguments: Mapping[str, Any]
@@ -68,7 +68,7 @@ def given(flags: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _options(declared: Setting, command: Command, instead: Mapping[str, Any]) -> tuple[_Words, ...]:
+def _options(declared: Setting, command: Command, instead: Mapping[str, Any]) -> tuple[_OptionArguments, ...]:
     """The options of click for one setting: its flag, then its shortcuts."""
     flag = declared.flag
     if flag is None or command not in flag.commands:
@@ -76,12 +76,12 @@ def _options(declared: Setting, command: Command, instead: Mapping[str, Any]) ->
         return _shortcuts(declared) if flag is None and command is Command.RUN else ()
     wording = (flag.other_help or {}).get(command, flag.help)
     arguments = {"help": wording, "metavar": flag.metavar or None, **_type(declared), **instead}
-    return _Words((*declared.flag_names, declared.name), arguments), *_shortcuts(declared)
+    return _OptionArguments((*declared.flag_names, declared.name), arguments), *_shortcuts(declared)
 
 
-def _shortcuts(declared: Setting) -> tuple[_Words, ...]:
+def _shortcuts(declared: Setting) -> tuple[_OptionArguments, ...]:
     return tuple(
-        _Words(
+        _OptionArguments(
             (each.name, declared.name),
             {"flag_value": each.value, "type": type(each.value), "default": None, "help": each.help},
         )

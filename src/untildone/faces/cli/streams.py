@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 
 class Output:
-    """One of the two streams. Nothing it does raises."""
+    """Standard output or standard error. Its methods raise no exception."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -60,7 +60,7 @@ def talk() -> Output:
     return Output(sys.stderr)
 
 
-def tell_error(sentence: str, hint: str) -> None:
+def report_error(sentence: str, hint: str) -> None:
     """Write an error and its hint to standard error."""
     out = talk()
     out.line(f"untildone: {sentence}")

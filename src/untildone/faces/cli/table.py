@@ -1,4 +1,4 @@
-"""The table of commands. A command's module is imported only when the command is run: a new one is one more line here."""
+"""The table of commands. The module of a command is imported only when it runs. A new command is one more line here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOM = "untildone.faces.cli.commands"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a command is written (`module:attribute`), and its line in the list."""
+    """Where the code of a command is (`module:attribute`), and its line in the list of commands."""
 
     where: str
     line: str

@@ -1,4 +1,4 @@
-"""The settings as a form: fields made from their declarations, so that a new setting shows up by itself."""
+"""The settings as a form: fields made from their declarations, so that a new setting appears without more code."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Field:
 
 
 def fields(declared: Mapping[str, Setting], choices: Mapping[str, tuple[str, ...]]) -> tuple[Field, ...]:
-    """A field for each setting. `choices` has the values that no declaration knows, such as the agents there are."""
+    """A field for each setting. `choices` holds values that are not declared, such as the names of agents."""
     return tuple(_field(each, choices.get(name, each.choices)) for name, each in declared.items())
 
 

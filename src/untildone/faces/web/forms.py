@@ -1,4 +1,4 @@
-"""Forms made from the declarations of the settings: a widget for each field, and the values that a person changed."""
+"""Forms made from the declarations of the settings: a widget for each field, and the changed values."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ KEYS = (
 
 
 def serve_assets() -> None:
+    """Serve the style sheet and the scripts of the dashboard."""
     app.add_static_files(ASSETS_AT, ASSETS)
 
 
@@ -46,6 +47,7 @@ def _version() -> str:
 
 
 def texts_of(request: Request) -> Texts:
+    """The texts in the language of the browser."""
     return texts_for(request.headers.get("accept-language", ""))
 
 

@@ -20,6 +20,8 @@ LONGEST_TEXT = 20_000
 
 
 class Kind(StrEnum):
+    """The kind of a block."""
+
     SAID = "said"
     THOUGHT = "thought"
     TOOLS = "tools"

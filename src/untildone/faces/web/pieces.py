@@ -50,16 +50,19 @@ def set_text(element: TextElement, words: str) -> None:
 
 
 def set_classes(element: Element, classes: str) -> None:
+    """Change the classes; nothing is sent to the browser if they are the same."""
     if list(element.classes) != classes.split():
         element.classes(replace=classes)
 
 
 def set_property(element: Element, name: str, value: object) -> None:
+    """Change a property; nothing is sent to the browser if it is the same."""
     if element.props.get(name) != value:
         element.props[name] = value
 
 
 def loading(t: Texts) -> Element:
+    """A spinner."""
     with box("state") as shown:
         ui.spinner(size="2rem")
         text(t("Loading…"), "quiet")
@@ -77,6 +80,7 @@ def empty(icon: str, title: str, hint: str = "") -> Element:
 
 
 def failed(t: Texts, problem: Exception) -> Element:
+    """An error in place of the content."""
     sentence, hint = error_texts(t, problem)
     with box("state state-bad").props("role=alert") as shown:
         ui.icon("error_outline").classes("state-icon")
@@ -116,6 +120,7 @@ async def attempt(
 
 
 def age(t: Texts, at: float, now: float | None = None) -> str:
+    """The time since `at`, in words."""
     seconds = max(0.0, (time.time() if now is None else now) - at)
     if seconds < 60:
         return t("just now")
@@ -125,10 +130,12 @@ def age(t: Texts, at: float, now: float | None = None) -> str:
 
 
 def files(t: Texts, number: int) -> str:
+    """A number of files, in words."""
     return t("1 file") if number == 1 else t("{n} files", n=f"{number:,}")
 
 
 def clock(at: float) -> str:
+    """The local date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
@@ -144,4 +151,5 @@ def amount_of(limit: Limit, amount: float) -> str:
 
 
 def money(amount: float) -> str:
+    """An amount of dollars."""
     return f"${amount:.2f}" if amount >= 1 else f"${amount:.4f}".rstrip("0").rstrip(".") if amount else "$0"

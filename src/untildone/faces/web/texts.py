@@ -11,6 +11,8 @@ from untildone.faces.web.chinese import CHINESE
 
 
 class Language(StrEnum):
+    """The languages of the dashboard."""
+
     ENGLISH = "en"
     SIMPLIFIED = "zh-Hans"
     TRADITIONAL = "zh-Hant"

@@ -67,7 +67,7 @@ def check(name: str, program: str | None, model: str | None, timeout: float, fol
         streams.data().line(_success(name, trial))
     if failure is None:
         return 0
-    streams.tell_error(
+    streams.report_error(
         f"{name} does not work ({failure.kind.value.replace('_', ' ')}): {one_line(failure.message, 600)}",
         failures.hint(failure.kind, name),
     )

@@ -1,1 +1,1 @@
-"""What people see and answer at the terminal: the live view, plain lines, menus, the end of a loop."""
+"""The output and input at the terminal: live view, plain lines, JSON lines, menus, the end of a loop."""

@@ -12,7 +12,7 @@ from untildone.operations import output
 
 
 def command_of(loop: Loop) -> tuple[str, ...] | None:
-    """The command that opens the worker's last session; None: the loop is not done, or its mode does not hand back."""
+    """The command that opens the worker's last session; None if the loop is not done, or its mode does not hand back."""
     if not output.mode(loop.settings.mode).hands_back or loop.outcome is None or loop.outcome.exit_code != 0:
         return None
     return output.session_command(loop)
@@ -29,4 +29,4 @@ def hand_back(loop: Loop) -> None:
         os.chdir(loop.settings.workspace)
         os.execvp(argv[0], argv)
     except OSError as problem:
-        streams.tell_error(f"The session could not be opened: {problem.strerror}.", f"`{shlex.join(argv)}` opens it")
+        streams.report_error(f"The session could not be opened: {problem.strerror}.", f"`{shlex.join(argv)}` opens it")

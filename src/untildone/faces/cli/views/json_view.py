@@ -35,7 +35,7 @@ class JsonLines:
             self._data.json(look.entry_json(entry, self._loop_id))
 
 
-class RecordingView:
+class JsonView:
     """An observer that passes everything to a view, and writes new journal entries as JSON."""
 
     def __init__(self, view: PlainView, lines: JsonLines) -> None:

@@ -57,6 +57,7 @@ def ask(question: str) -> str | None:
 
 
 def facts_at_limit(loop: Loop) -> tuple[str, ...]:
+    """The lines about a loop that has reached a limit."""
     done = [task.text for task in loop.tasks if task.status is SubtaskStatus.COMPLETED]
     left = [task.text for task in loop.tasks if task.status is not SubtaskStatus.COMPLETED]
     used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
@@ -69,6 +70,7 @@ def facts_at_limit(loop: Loop) -> tuple[str, ...]:
 
 
 def facts_of_unfinished(loop: Loop) -> tuple[str, ...]:
+    """The lines about a loop that can be resumed."""
     variant = output.mode(loop.settings.mode).variant(loop)
     return (
         f"Task: {one_line(loop.title)}",
@@ -85,6 +87,7 @@ def where_it_stands(loop: Loop) -> str:
 
 
 def box(title: str, facts: Sequence[str], choices: Sequence[str]) -> Iterator[str]:
+    """The lines of a menu, drawn as a box."""
     rule = "═" * WIDTH
     yield f"╔{rule}╗"
     yield _row(title)

@@ -1,4 +1,4 @@
-"""One loop in full, for a person: where it stands, what it used, what its gates say."""
+"""All facts about one loop, for a person: status, spend, gates, sessions, files."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ LAST_WORDS = 600
 
 
 def lines(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[str]:
+    """The page of a loop, line by line."""
     yield f"{loop.loop_id}: {one_line(loop.title)}"
     yield ""
     for name, value in _facts(store, loop, driven=driven, now=now):

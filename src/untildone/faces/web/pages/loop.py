@@ -20,7 +20,7 @@ from untildone.faces.web.values import LoopView
 
 
 class Panel(Protocol):
-    """A part of the page, built where it is created."""
+    """A part of the page. It builds its elements when it is created."""
 
     async def show(self, view: LoopView) -> None:
         """Show the loop. Called first and after each change."""
@@ -43,6 +43,7 @@ _TABS: dict[str, tuple[str, str, Callable[[Backend, Texts], Panel]]] = {
 
 
 def build(backend: Backend, request: Request, loop_id: str) -> None:
+    """Build the page."""
     t = texts_of(request)
     page = LoopPage(backend, t, loop_id, request.query_params.get("tab", "work"))
     with frame(request, t, loop_id, page.pressed):
@@ -50,6 +51,8 @@ def build(backend: Backend, request: Request, loop_id: str) -> None:
 
 
 class LoopPage:
+    """The page of one loop: polls the loop and updates the panels."""
+
     def __init__(self, backend: Backend, t: Texts, loop_id: str, tab: str) -> None:
         self._backend = backend
         self._t = t

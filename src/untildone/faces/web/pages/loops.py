@@ -22,6 +22,7 @@ _ENDED = ("", "completed", "failed")
 
 
 def build(backend: Backend, request: Request, *, ended_only: bool) -> None:
+    """Build the page."""
     t = texts_of(request)
     page = LoopList(backend, t, ended_only=ended_only)
     with frame(request, t, t("History") if ended_only else t("Loops"), page.pressed):
@@ -29,6 +30,8 @@ def build(backend: Backend, request: Request, *, ended_only: bool) -> None:
 
 
 class LoopList:
+    """The list of loops: polls the table and updates the rows."""
+
     def __init__(self, backend: Backend, t: Texts, *, ended_only: bool) -> None:
         self._backend = backend
         self._t = t

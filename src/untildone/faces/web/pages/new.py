@@ -21,12 +21,15 @@ from untildone.faces.web.texts import Texts
 
 
 def build(backend: Backend, request: Request) -> None:
+    """Build the page."""
     t = texts_of(request)
     with frame(request, t, t("New loop")):
         NewLoop(backend, t).build(t("New loop"))
 
 
 class NewLoop(FormPage):
+    """The form for a new loop."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         super().__init__(backend, t)
         self._task = ""
@@ -61,7 +64,7 @@ class NewLoop(FormPage):
         return self._t("In {folder}", folder=self._workspace)
 
     async def _move(self, workspace: str) -> None:
-        """The task stays when the workspace changes."""
+        """Keep the task when the workspace changes."""
         self._task = self._words.value or ""
         await super()._move(workspace)
 

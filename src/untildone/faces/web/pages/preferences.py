@@ -22,12 +22,15 @@ from untildone.faces.web.texts import Texts
 
 
 def build(backend: Backend, request: Request) -> None:
+    """Build the page."""
     t = texts_of(request)
     with frame(request, t, t("Settings")):
         Preferences(backend, t).build(t("Settings"))
 
 
 class Preferences(FormPage):
+    """The form for the settings of a workspace."""
+
     def _lay_out(self, values: Mapping[str, Any], named: Mapping[str, tuple[str, ...]]) -> None:
         t = self._t
         self._choose_workspace()

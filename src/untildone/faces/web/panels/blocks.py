@@ -14,6 +14,8 @@ _SIGNS = {None: "▸", True: "✓", False: "✗"}
 
 
 class BlockView:
+    """The elements of one block."""
+
     def __init__(self, t: Texts, block: Block) -> None:
         self._t = t
         self.block = block
@@ -43,7 +45,7 @@ class BlockView:
                 set_text(self._summary, self._t("Thinking: {words}", words=_first_line(block.text)))
                 set_text(self._words, block.text)
             case Kind.TOOLS:
-                set_text(self._summary, self._told(block.calls))
+                set_text(self._summary, self._calls_line(block.calls))
                 self._show_calls(block.calls)
 
     def delete(self) -> None:
@@ -56,7 +58,7 @@ class BlockView:
             set_text(element, _line(call))
             set_classes(element, "call bad" if call.ok is False else "call")
 
-    def _told(self, calls: tuple[Call, ...]) -> str:
+    def _calls_line(self, calls: tuple[Call, ...]) -> str:
         """All calls in one line."""
         last = calls[-1]
         words = _first_line(f"{last.tool} {last.summary or last.result}")

@@ -16,6 +16,8 @@ from untildone.faces.web.values import LoopView
 
 
 class BudgetBars:
+    """A bar for each limit."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t

@@ -20,6 +20,8 @@ MOST_ROUNDS = 200
 
 
 class ChangesMade:
+    """The panel with the diff."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t

@@ -20,6 +20,8 @@ SHOWN = 20
 
 
 class Gates:
+    """The panel with the gates."""
+
     def __init__(self, _backend: Backend, t: Texts) -> None:
         self._t = t
         self._shown: tuple[object, ...] = ()
@@ -83,7 +85,7 @@ class Gates:
 
 
 def why_failed(result: GateResult) -> str:
-    """The reason of a failed gate. The journal holds it in English; with a number in it, it is made again from the result's
-    own value, so that it can be translated."""
+    """The reason of a failed gate. The journal holds it in English. A reason with a number is computed again from
+    the result, so that it can be translated."""
     made = Sentence("exit code {n}", n=result.exit_code)
     return made if made == result.reason else result.reason

@@ -19,6 +19,8 @@ from untildone.operations import output
 
 
 class Head:
+    """The title, the status and the buttons."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t
@@ -177,8 +179,8 @@ def _reason(t: Texts, view: LoopView) -> tuple[str, str]:
 
 
 def reason_of(loop: Loop) -> str:
-    """Why the loop rests. The journal holds an English sentence; if the loop's own numbers make the same sentence, that one
-    can be translated."""
+    """Why the loop rests. The journal holds an English sentence. If the limits of the loop give the same
+    sentence, that one is returned: it can be translated."""
     made = (gauge.used_up_sentence() for gauge in budgets.gauges(loop.budget, loop.spend))
     return next((sentence for sentence in made if sentence == loop.reason), loop.reason)
 

@@ -14,6 +14,8 @@ SHOWN = 100
 
 
 class Log:
+    """The panel with the log."""
+
     def __init__(self, _backend: Backend, t: Texts) -> None:
         self._t = t
         self._lines: tuple[LogLine, ...] = ()

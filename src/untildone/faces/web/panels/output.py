@@ -15,6 +15,8 @@ from untildone.faces.web.texts import Texts
 
 
 class OutputView:
+    """The output of one turn."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t
@@ -118,7 +120,7 @@ class OutputView:
     def _draw(self, window: Window, nothing: str = "") -> None:
         self._window = window
         blocks = window.blocks
-        self._drop_what_left(blocks)
+        self._drop_old_views(blocks)
         if not blocks or not self._drawn:
             self._place.clear()
             self._drawn = []
@@ -133,7 +135,7 @@ class OutputView:
         if self._follows:
             self._scroll_down()
 
-    def _drop_what_left(self, blocks: tuple[Block, ...]) -> None:
+    def _drop_old_views(self, blocks: tuple[Block, ...]) -> None:
         """Keep the views of blocks that have only grown; remove the others."""
         while self._drawn and blocks and self._drawn[0].block.at < blocks[0].at:
             self._drawn.pop(0).delete()

@@ -21,6 +21,8 @@ MOST_FILES = 200
 
 
 class Receipt:
+    """The panel with the receipt."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t

@@ -20,6 +20,8 @@ _GREY = "#8a94a6"
 
 
 class SpendPlots:
+    """The panel with the plots."""
+
     def __init__(self, _backend: Backend, t: Texts) -> None:
         self._t = t
         self._shown: tuple[Round, ...] | None = None
@@ -66,7 +68,7 @@ class SpendPlots:
 
 
 def _plot(place: ui.element, chart: ui.echart, amounts: Mapping[int, float | None]) -> None:
-    """One bar a round, by its number; the plot is hidden while there is none."""
+    """Draw one bar for each round. Without amounts, the plot is hidden."""
     place.set_visibility(any(amounts.values()))
     chart.options["xAxis"]["data"] = [str(number) for number in amounts]
     chart.options["series"][0]["data"] = [None if amount is None else round(amount, 6) for amount in amounts.values()]

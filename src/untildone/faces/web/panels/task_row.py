@@ -12,6 +12,8 @@ from untildone.faces.web.texts import Texts
 
 
 class TaskRow:
+    """The elements of one subtask."""
+
     def __init__(
         self,
         t: Texts,

@@ -18,6 +18,8 @@ from untildone.faces.web.values import LoopView
 
 
 class Tasks:
+    """The panel with the subtasks."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t

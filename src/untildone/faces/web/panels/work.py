@@ -19,6 +19,8 @@ SHOWN = 40
 
 
 class Work:
+    """The panel with the rounds."""
+
     def __init__(self, backend: Backend, t: Texts) -> None:
         self._backend = backend
         self._t = t
