@@ -183,7 +183,7 @@ def test_a_message_with_rounds_makes_a_loop_that_was_out_of_them_go_on(store: Fi
     loop_id = started(store, {"say": "more"}, {"say": "done", "claim": True}, max_iterations=1)
     assert rested(store, loop_id)[0].outcome is Outcome.BUDGET
     heard = control.say(store, loop_id, "[r+1] go on")
-    assert (heard.goes_on, heard.cared_for) == (True, True)
+    assert (heard.goes_on, heard.has_driver) == (True, True)
     assert rested(store, loop_id)[0].outcome is Outcome.CLAIMED
 
 

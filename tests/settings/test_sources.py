@@ -80,7 +80,7 @@ class TestOneSettingWithTwoNames:
     def test_in_the_environment(self, name: str, tmp_path: Path) -> None:
         (tmp_path / places.PROJECT_FILE).write_text('completion_promise = "of the file"\n')
         found = load(tmp_path, variables={f"UNTILDONE_{name.upper()}": "DONE"})
-        assert (found.promise, found.insists_on("promise")) == ("DONE", True)
+        assert (found.promise, found.overrides_profile("promise")) == ("DONE", True)
 
     def test_given_by_a_program(self, name: str, tmp_path: Path) -> None:
         (tmp_path / places.PROJECT_FILE).write_text('promise = "of the file"\n')

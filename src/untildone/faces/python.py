@@ -104,7 +104,7 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
     def speak() -> Heard:
         store, loop_id = _resolve(loop, folder)
         heard = control.say(store, loop_id, text)
-        if heard.goes_on and not heard.cared_for:
+        if heard.goes_on and not heard.has_driver:
             background.start_runner(store, loop_id)
         return heard
 

@@ -19,7 +19,7 @@ from untildone.settings import Settings
 
 __all__ = ["TRIAL_SECONDS", "AgentInfo", "Trial", "look", "look_at_all", "try_agent"]
 TRIAL_SECONDS = trial.PATIENCE
-"""How long a trial waits for an answer if nothing else is said."""
+"""How long a trial waits for an answer if no timeout is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,9 @@ class Heard:
     loop: Loop
     notices: tuple[str, ...]
     goes_on: bool
-    """The loop was out of rounds and has some again: it needs a runner."""
-    cared_for: bool = False
-    """The loop has a runner, or a server that will drive it."""
+    """Whether the loop was out of rounds and has some again, so that it goes on."""
+    has_driver: bool = False
+    """Whether a runner, session, server or cluster drives the loop; else the caller must start a runner."""
 
 
 def say(
@@ -105,7 +105,7 @@ def say(
         return Heard(loop, notices, goes_on=False)
     resumed = ResumeRequested(host=_host_after(before, host))
     loop = _request(store, loop_id, Control.RESUME, resumed, environment=environment)
-    return Heard(loop, notices, goes_on=True, cared_for=goes_on_by_itself(store, loop))
+    return Heard(loop, notices, goes_on=True, has_driver=goes_on_by_itself(store, loop))
 
 
 def budget(store: Store, loop_id: str, *changes: BudgetChanged) -> Loop:

@@ -62,20 +62,20 @@ def _options(chosen: Settings, mode: Mode, files: FromFiles) -> dict[str, Any]:
 
 def _value(chosen: Settings, name: str, own: Any) -> Any:
     """The value for this run, else that of the agent's profile (`own`), else that of the settings files."""
-    return getattr(chosen, name) if own is None or chosen.insists_on(name) else own
+    return getattr(chosen, name) if own is None or chosen.overrides_profile(name) else own
 
 
 def _loops(chosen: Settings) -> bool:
     own = settings.profile(chosen, chosen.agent).loop_enabled
-    return chosen.loop_enabled and (own is not False or chosen.insists_on("loop_enabled"))
+    return chosen.loop_enabled and (own is not False or chosen.overrides_profile("loop_enabled"))
 
 
 def loop_budget(chosen: Settings, files: FromFiles) -> Budget:
     """The limits of the settings; else those of the mode's files in the workspace; else those of the mode."""
     usual = files.iteration_timeout or modes.find(chosen.mode).default_iteration_timeout
-    said = Budget(**{limit.row.field: getattr(chosen, limit.row.setting) for limit in Limit})
+    given = Budget(**{limit.row.field: getattr(chosen, limit.row.setting) for limit in Limit})
     iterations = _iterations(chosen, files)
-    return replace(said, iterations=iterations, iteration_timeout=said.iteration_timeout or usual)
+    return replace(given, iterations=iterations, iteration_timeout=given.iteration_timeout or usual)
 
 
 def _iterations(chosen: Settings, files: FromFiles) -> int | None:
@@ -94,7 +94,7 @@ def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *
 def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own: bool, checked: bool) -> AgentChoice:
     """The agent behind a name. Model, arguments and command of the settings are the worker's."""
     profile = settings.profile(chosen, name)
-    said = profile.permissions if "permissions" in profile.said else None
+    permissions = profile.permissions if "permissions" in profile.explicit else None
     agent = agents.find(profile.agent)
     choice = AgentChoice(
         profile=name,
@@ -102,7 +102,7 @@ def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own:
         model=_value(chosen, "model", profile.model) if own else profile.model,
         args=(*profile.args, *(chosen.args if own else ())),
         command=_value(chosen, "command", profile.command) if own else profile.command,
-        permissions=(_value(chosen, "permissions", said) if own else said) or Permissions.WORK,
+        permissions=(_value(chosen, "permissions", permissions) if own else permissions) or Permissions.WORK,
         abilities=tuple(name for name in ("resume", "fork", "system_prompt") if getattr(agent.capabilities, name)),
     )
     if checked:

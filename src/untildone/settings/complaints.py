@@ -10,7 +10,7 @@ from untildone.core.errors import UsageError
 from untildone.settings.declared import PROFILE_SETTINGS, by_any_name, every
 from untildone.settings.setting import Setting
 
-SAID_TWICE = "said_twice"
+GIVEN_TWICE = "given_twice"
 REFUSED = "refused"
 _LIST_OF_NAMES = "`untildone config --schema` lists what is allowed"
 _LONGEST = 60
@@ -25,7 +25,7 @@ def about(
     name = ".".join(map(str, (*place[: len(place) - len(rest)], *inside)))[:200]
     if kind == "extra_forbidden":
         return UsageError(f"Setting '{name}'{where}: there is no setting of this name.", _similar(place))
-    if kind == SAID_TWICE:
+    if kind == GIVEN_TWICE:
         several = context["names"]
         return UsageError(
             f"Settings {several}{where}: they are one setting, and the values differ.", "keep one of them"

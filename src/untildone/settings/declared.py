@@ -120,7 +120,7 @@ class AgentProfile:
         aliases=("promise",),
         form=PROMISE_FORM,
     )
-    said: frozenset[str] = frozenset()
+    explicit: frozenset[str] = frozenset()
     """The names of the settings that the profile sets."""
 
 
@@ -399,13 +399,14 @@ class Settings:
     profiles: Mapping[str, AgentProfile] = setting(EMPTY, "Profiles", "Your own names for agents", group=PROFILES)
     options: Mapping[str, Any] = EMPTY
     """The options of all modes, by name."""
-    said: frozenset[str] = frozenset()
+    explicit: frozenset[str] = frozenset()
     """The names of the settings that a file, the environment or a flag sets."""
-    insisted: frozenset[str] = frozenset()
+    overriding: frozenset[str] = frozenset()
     """The names of those that a flag or the environment sets: they overrule the profile of the agent."""
 
-    def insists_on(self, name: str) -> bool:
-        return name in self.insisted
+    def overrides_profile(self, name: str) -> bool:
+        """Whether a flag or the environment sets this setting, so that it wins over the agent's profile."""
+        return name in self.overriding
 
 
 class Chosen(TypedDict, total=False):

@@ -22,7 +22,7 @@ def load(workspace: Path, flags: Mapping[str, Any], environment: Mapping[str, st
         merged = _merged(merged, read(path))
     given = {name: value for name, value in flags.items() if value is not None}
     for_this_run = _merged(_from_environment(environment), _checked(given, ""))
-    return replace(validated(_merged(merged, for_this_run), ""), insisted=frozenset(for_this_run))
+    return replace(validated(_merged(merged, for_this_run), ""), overriding=frozenset(for_this_run))
 
 
 def files(workspace: Path, environment: Mapping[str, str] = os.environ) -> tuple[Path, Path]:

@@ -36,12 +36,12 @@ class _Strict(BaseModel):
 def _by_one_name(values: Mapping[str, Any], declared: Iterable[Setting]) -> dict[str, Any]:
     by_name = dict(values)
     for each in (each for each in declared if each.aliases):
-        said = {name: by_name.pop(name) for name in (each.name, *each.aliases) if name in by_name}
-        if len(set(map(repr, said.values()))) > 1:
-            names_said = " and ".join(said)
-            raise PydanticCustomError(complaints.SAID_TWICE, "{names}", {"names": names_said})
-        if said:
-            by_name[each.name] = next(iter(said.values()))
+        given = {name: by_name.pop(name) for name in (each.name, *each.aliases) if name in by_name}
+        if len(set(map(repr, given.values()))) > 1:
+            names_given = " and ".join(given)
+            raise PydanticCustomError(complaints.GIVEN_TWICE, "{names}", {"names": names_given})
+        if given:
+            by_name[each.name] = next(iter(given.values()))
     return by_name
 
 
@@ -153,9 +153,9 @@ def _value(model: BaseModel) -> Settings:
     values = {name: getattr(model, name) for name in SETTINGS}
     profiles = {name: _profile(profile) for name, profile in values["profiles"].items()}
     options = {name: getattr(model, name) for name in every() if name not in SETTINGS}
-    return Settings(**{**values, "profiles": profiles}, options=options, said=frozenset(model.model_fields_set))
+    return Settings(**{**values, "profiles": profiles}, options=options, explicit=frozenset(model.model_fields_set))
 
 
 def _profile(model: BaseModel) -> AgentProfile:
     values = {name: getattr(model, name) for name in PROFILE_SETTINGS}
-    return AgentProfile(**values, said=frozenset(model.model_fields_set))
+    return AgentProfile(**values, explicit=frozenset(model.model_fields_set))

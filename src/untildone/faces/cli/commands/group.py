@@ -50,9 +50,9 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
     return 0
 
 
-def _after(before: Any, said: Any) -> Any:
+def _after(before: Any, given: Any) -> Any:
     """The new value of a limit: None leaves it as it is, the word `none` removes it."""
-    return before if said is None else None if said == "none" else said
+    return before if given is None else None if given == "none" else given
 
 
 def _show(groups: tuple[Group, ...], *, as_json: bool) -> None:

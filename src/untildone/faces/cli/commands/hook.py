@@ -71,7 +71,7 @@ def install(agent: str, user: bool, folder: str) -> int:
 @for_user
 @parameters.folder
 def uninstall(agent: str, user: bool, folder: str) -> int:
-    """Take exactly that out again."""
+    """Remove the hook from the agent's settings. Everything else in them stays as it is."""
     _show(hook.uninstall(agent, parameters.existing_folder(folder), for_user=user))
     return 0
 

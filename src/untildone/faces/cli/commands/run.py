@@ -140,4 +140,4 @@ def for_terminal(chosen: Settings, *, asking: bool) -> Settings:
     from untildone.core.value import replace
 
     usual: dict[str, Any] = {"max_iterations": "none", "interactive": True}
-    return replace(chosen, **{name: value for name, value in usual.items() if name not in chosen.said})
+    return replace(chosen, **{name: value for name, value in usual.items() if name not in chosen.explicit})

@@ -30,7 +30,7 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     heard = control.say(store, loop_id, text, environment=parameters.environment())
     pid = (
         background.start_runner(store, loop_id, parameters.environment())
-        if heard.goes_on and not heard.cared_for
+        if heard.goes_on and not heard.has_driver
         else None
     )
     if as_json:
