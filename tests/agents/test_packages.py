@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,22 @@ def test_where_the_hook_is_installed_and_how(name: str) -> None:
         assert setup.location(Path("/w"), Path("/h"), {}, for_person=for_person).file.name.endswith(".json")
     assert "program" in str(setup.entry(STOP, "program", 60))
     assert all(setting.path and setting.warning for setting in setup.settings)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "untildone":
+            yield from (f"untildone.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("name", agents.own_names())
+def test_an_agent_imports_core_and_what_agents_share_and_nothing_else(name: str) -> None:
+    allowed = ("untildone.core", f"untildone.agents.{name}", "untildone.agents._")
+    imported = {module for path in (SOURCE / "agents" / name).rglob("*.py") for module in imports_of(path)}
+    ours = {module for module in imported if module.startswith("untildone")}
+    assert {module for module in ours if not module.startswith(allowed)} == set()
+    assert {module for module in imported - ours if module.split(".")[0] not in sys.stdlib_module_names} == set()

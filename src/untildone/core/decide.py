@@ -197,7 +197,7 @@ def _ask(loop: Loop, now: float, ask: Ask) -> Action:
     worker = ask.role is Role.WORKER
     retry = loop.retry if loop.retry is not None and loop.retry.role is ask.role else None
     held_back = _budget(loop, before_worker_turn=worker and retry is None)
-    held_back = held_back or (_stalled(loop) if worker else _talks_in_circles(loop))
+    held_back = held_back or (_stalled(loop) if worker else _stalled_without_worker(loop))
     if held_back is not None:
         return held_back
     # A time beyond the longest delay means that the clock was set back since.
@@ -219,7 +219,7 @@ def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
     return None
 
 
-def _talks_in_circles(loop: Loop) -> Record | None:
+def _stalled_without_worker(loop: Loop) -> Record | None:
     """A stall of the other roles. Only turns of the worker count against the rounds, so others need a limit of their own."""
     if loop.consultations < MOST_CONSULTATIONS:
         return None

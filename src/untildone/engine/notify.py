@@ -136,14 +136,14 @@ def _posted(address: str, body: bytes, signed: Mapping[str, str]) -> tuple[str, 
     import urllib.error
     import urllib.request
 
-    class Stays(urllib.request.HTTPRedirectHandler):
+    class NoRedirects(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_arguments: Any) -> None:
             return None
 
     headers = {"Content-Type": "application/json", "User-Agent": "untildone", **signed}
     try:
         request = urllib.request.Request(address, body, headers)
-        with urllib.request.build_opener(Stays).open(request, timeout=WEBHOOK_SECONDS):
+        with urllib.request.build_opener(NoRedirects).open(request, timeout=WEBHOOK_SECONDS):
             return "", False
     except urllib.error.HTTPError as problem:
         return f"it answered {problem.code}", problem.code >= 500 or problem.code == 429

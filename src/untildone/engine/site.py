@@ -24,7 +24,7 @@ class Site(Protocol):
         """Keep the work after an interrupted turn or a gate."""
 
 
-class Here:
+class LocalSite:
     """The workspace of the settings, on this machine. Commits after each turn if the settings ask for that."""
 
     def enter(self, loop: Loop) -> str:

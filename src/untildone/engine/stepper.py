@@ -8,9 +8,12 @@ What happens between `pause --now` and the end of the agent:
 1. `operations` appends `PauseRequested(NOW)` to the journal, from another process.
 2. The agent runs in `turns.Turn`. `system.process` calls `ProcessHands.must_stop` every 20 ms; it reads the journal
    (`Stepper.catch_up`), and the loop now says `interrupts_now`.
-3. `system.process` ends the agent's process tree; the turn writes `TurnInterrupted`.
+3. `system.process` ends the agent's process tree (SIGTERM, after 1.5 s SIGKILL); the turn writes `TurnInterrupted`.
 4. `Stepper.run` decides again: the order to pause becomes `Rested`, and there is nothing left to do.
-5. `leased` archives the loop if it has ended (`stop --now`), and releases the lease.
+5. The engine ends what the agent left running; `leased` archives the loop if it has ended (`stop --now`), and releases the
+   lease; notifications are sent.
+
+Without a runner, `operations.control` settles the loop itself: it writes `Rested` with hands that do nothing.
 
 The stop hook imports this module: it loads git, receipts and usage limits only when a loop needs them.
 """

@@ -15,7 +15,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Urgency
 from untildone.core.secrets import Redactor
-from untildone.engine.site import Here, Site
+from untildone.engine.site import LocalSite, Site
 from untildone.engine.usage_limits import SharedLimits
 from untildone.system.guard import Guard
 
@@ -100,7 +100,7 @@ class Surroundings:
     """Variables for agents of one profile."""
     clock: Callable[[], float] = time.time
     host: Host = Host.TERMINAL
-    site: Site = Here()
+    site: Site = LocalSite()
     token: str | None = None
     """The token with which an attempt in a cluster takes the lease; None outside a cluster."""
     on_rest: Callable[[Loop], None] = lambda _loop: None

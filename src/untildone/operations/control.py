@@ -113,7 +113,7 @@ def budget(store: Store, loop_id: str, *changes: BudgetChanged) -> Loop:
     for change in changes:
         if change.amount is not None and not budgets.is_possible(change.amount):
             raise UsageError(
-                f"A budget of {change.amount} makes no sense.", "give a smaller number, or none for no limit"
+                f"{change.amount} is too large for a budget.", "give a smaller number, or none for no limit"
             )
     return _request(store, loop_id, Control.BUDGET, *changes)
 

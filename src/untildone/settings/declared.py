@@ -54,7 +54,7 @@ ROUNDS_FORM = FormField(help="Safety limit to prevent infinite loops", only_with
 
 
 def _runs_something(check: str) -> str:
-    """An empty command passes in every shell, so as a check it would prove nothing."""
+    """The check; ValueError if it runs no command: an empty command passes in every shell and would prove nothing."""
     if all(line.strip().strip("\\")[:1] in ("", "#") for line in check.split("\n")):
         raise ValueError(f"the check {check[:60]!r} runs nothing, so it would prove nothing")
     return check

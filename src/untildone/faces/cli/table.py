@@ -9,7 +9,7 @@ import click
 
 from untildone.core.value import dataclass
 
-ROOM = "untildone.faces.cli.commands"
+COMMANDS_PACKAGE = "untildone.faces.cli.commands"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
         if place is None:
             return None
         module, _, attribute = place.where.partition(":")
-        command: click.Command = getattr(importlib.import_module(f"{ROOM}.{module}"), attribute)
+        command: click.Command = getattr(importlib.import_module(f"{COMMANDS_PACKAGE}.{module}"), attribute)
         return command
 
     def resolve_command(

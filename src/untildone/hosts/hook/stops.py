@@ -180,9 +180,9 @@ class Stop:
         """The workspace after the turn, with a commit if the loop makes commits; None if the next decision does not need it."""
         if not self._workspace_matters(ended):
             return None
-        from untildone.engine.site import Here
+        from untildone.engine.site import LocalSite
 
-        commit = Here().keep(self.loop, f"Round {ended.iteration}: {self.loop.title}", lambda: False)
+        commit = LocalSite().keep(self.loop, f"Round {ended.iteration}: {self.loop.title}", lambda: False)
         return self.stepper.workspace.look(self.loop.changes, commit)
 
     def _workspace_matters(self, ended: TurnEnded) -> bool:
