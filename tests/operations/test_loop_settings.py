@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from untildone import settings
+from untildone.core.errors import UsageError
 from untildone.core.mode import FromFiles
 from untildone.operations import loop_settings
 from untildone.store import places
@@ -92,3 +93,10 @@ def test_whether_it_loops(tmp_path: Path, flags: dict[str, Any], once: bool) -> 
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     chosen = settings.load(tmp_path, {"agent": "mine", **flags}, environment)
     assert loop_settings.loop_settings(chosen, str(tmp_path), environment).once is once
+
+
+def test_a_gate_that_is_not_installed_is_refused_when_the_loop_is_created(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    chosen = settings.load(tmp_path, {"agent": "scripted", "gates": {"missing": "1"}}, environment)
+    with pytest.raises(UsageError, match="There is no gate named 'missing'"):
+        loop_settings.loop_settings(chosen, str(tmp_path), environment)

@@ -51,7 +51,11 @@ def loop_settings(
         "supervisor_prompt": guidance.supervisor_text(Path(folder), environment) if reviewed else "",
         "options": _options(chosen, mode, files),
     }
-    return LoopSettings(**{**kept, **made})
+    chosen_for_loop = LoopSettings(**{**kept, **made})
+    gates.gates_of(
+        chosen_for_loop
+    )  # a gate that cannot be loaded is an error now, not when the agent claims to be done
+    return chosen_for_loop
 
 
 def _options(chosen: Settings, mode: Mode, files: FromFiles) -> dict[str, Any]:
