@@ -71,7 +71,7 @@ def come_to_rest(case: Case, patience_until: float) -> None:
     # A corrupted live state file can ask for something that no script does.
     stuck = tries > MOST_TRIES and not any(name.endswith(".md") for name in case.corrupted)
     problems = [f"resumed {MOST_TRIES} times and then stopped"] if stuck else []
-    case.tally.invariant(case.story.number, "a loop that nothing faults comes to its end", problems)
+    case.tally.invariant(case.story.number, "a loop ends once faults stop", problems)
     outcome = loop.outcome.word if loop is not None and loop.outcome is not None else "none"
     case.tally.rest(case.story.mode, case.story.host.value, outcome)
 
