@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
 
 from untildone.core import budget as budgets
 from untildone.core import gate_output, rounds, subtasks
+from untildone.core.digest import sha256
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,

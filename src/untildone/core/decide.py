@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone.core import budget as budgets
-from untildone.core import gate, rounds
+from untildone.core import rounds
 from untildone.core.actions import Action, Ask, AskAgent, AskSupervisor, AwaitPerson, Record, Rest, RunGates, Wait
 from untildone.core.events import (
     AnswerRead,
@@ -16,7 +16,6 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
 )
-from untildone.core.gate import GatesOf
 from untildone.core.kinds import Interruption
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop, Turn
@@ -24,6 +23,10 @@ from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Outcome, Role, SessionUse, Status
 from untildone.core.retries import SESSION_IS_UNUSABLE, needs_new_session
 from untildone.core.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.core.gate import GatesOf
 
 SAME_AGAIN = 3
 """How many equal answers or equal gate failures in a row, with an unchanged workspace, are a stall."""
@@ -148,6 +151,9 @@ def _failure_sentence(turn: Turn, failure: Failure) -> str:
 
 def _verdict(loop: Loop, answer: Answer, gates_of: GatesOf) -> GatesRan | None:
     """The verdict of the gate whose question the supervisor answered: the first such gate without a result."""
+    # Only a claim needs it, and the stop hook imports this module for every stop.
+    from untildone.core import gate
+
     for asking, step in gate.pending(loop, gates_of(loop.settings)):
         if isinstance(step.need, AskSupervisor):
             return GatesRan((asking.judge(loop, step, answer),))
@@ -156,6 +162,8 @@ def _verdict(loop: Loop, answer: Answer, gates_of: GatesOf) -> GatesRan | None:
 
 def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
     """The agent claims to be done: run what gates still need. Without a pending gate the loop rests, or asks the person."""
+    from untildone.core import gate
+
     pending = gate.pending(loop, gates_of(loop.settings))
     steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor))
     if steps:

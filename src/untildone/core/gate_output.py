@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
+from untildone.core.digest import sha256
 from untildone.core.model import GateResult
 
 _ANSI = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
@@ -50,7 +50,7 @@ def signature(results: tuple[GateResult, ...]) -> str:
     failed = [result for result in results if not result.passed]
     if not failed:
         return ""
-    digest = hashlib.sha256()
+    digest = sha256()
     for result in failed:
         lines = sorted({_normalised(line) for line in result.tail.split("\n")})
         digest.update("\0".join((result.gate, result.command, result.reason, *lines, "\n")).encode("utf-8", "replace"))

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
+from untildone.core.digest import sha256
 from untildone.core.errors import StoreError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
