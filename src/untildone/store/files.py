@@ -177,7 +177,8 @@ class FileStore:
                 raise
         # The loop was archived meanwhile, or its journal was deleted: then a new journal continues from the checkpoint.
         places = layout.places(self.root, loop_id)
-        layout.begin_journal(places.progress)
+        # Without a checkpoint the loop is being deleted: a new folder would bring it back as a damaged one.
+        layout.begin_journal(places.progress, create_folder=any(self.root.glob(f"{loop_id}.json*")))
         return self._open(loop_id, places)
 
     def _open(self, loop_id: str, places: Places) -> FileJournal:

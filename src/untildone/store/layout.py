@@ -155,11 +155,12 @@ def is_taken(root: Path, loop_id: str, day: str) -> bool:
     return archive_of(root, loop_id) is not None
 
 
-def begin_journal(progress: Path) -> None:
-    """Create an empty journal if there is none."""
+def begin_journal(progress: Path, *, create_folder: bool = True) -> None:
+    """Create an empty journal if there is none. Without `create_folder`, StoreError if its folder does not exist."""
     path = progress / JOURNAL
     with disk.as_store_error(path):
-        progress.mkdir(exist_ok=True)
+        if create_folder:
+            progress.mkdir(exist_ok=True)
         path.touch()
 
 
