@@ -1,6 +1,6 @@
 """Finds an agent, a mode or a gate by its name.
 
-Three sources, in this order: the packages in the room's own folder, the entry points of installed packages, and `module:NAME`.
+Three sources, in this order: the packages in the folder of their kind, the entry points of installed packages, and `module:NAME`.
 A plugin can add a name, it cannot replace one of the folder.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from untildone.core.errors import UsageError
 from untildone.core.registry import Registry
 
 TYPE_CHECKING = False
@@ -18,8 +19,17 @@ own_names = _REGISTRY.own_names
 
 
 def gates_of(settings: LoopSettings) -> tuple[Gate, ...]:
-    """The gates of this folder and the plugins that the loop names. UsageError if a plugin cannot be loaded."""
-    return tuple(find(name) for name in (*own_names(), *settings.gates))
+    """The gates of this folder and the plugins that the loop names. UsageError if a plugin cannot be loaded.
+
+    Results are matched by the gate's name, so a plugin that takes the name of another gate would answer for it: refused.
+    """
+    found = tuple(find(name) for name in (*own_names(), *settings.gates))
+    known: set[str] = set()
+    for gate in found:
+        if gate.name in known:
+            raise UsageError(f"Two gates are named '{gate.name}'.", "leave one of them out of --gate, or rename it")
+        known.add(gate.name)
+    return found
 
 
 def options() -> tuple[Option, ...]:

@@ -39,11 +39,11 @@ def _section(result: GateResult, gate: Gate | None) -> str:
     output = "\n".join(plain_line(line) for line in result.tail.split("\n")).strip("\n")
     if not output:
         return headline
-    room = GATE_CHARACTERS - len(headline) - len(_LAST_LINES) - 3 * LONGEST_FENCE
+    most = GATE_CHARACTERS - len(headline) - len(_LAST_LINES) - 3 * LONGEST_FENCE
     if not result.command:
-        return f"{headline}\n{_beginning(output, room)}"
+        return f"{headline}\n{_beginning(output, most)}"
     fence = _fence_around(output)
-    return f"{headline} {_LAST_LINES}\n{fence}\n{_end(output, room)}\n{fence}"
+    return f"{headline} {_LAST_LINES}\n{fence}\n{_end(output, most)}\n{fence}"
 
 
 def _fence_around(output: str) -> str:
@@ -59,13 +59,13 @@ def _headline(result: GateResult, gate: Gate | None) -> str:
     return gate.headline(reason, _beginning(result.command, COMMAND_CHARACTERS))
 
 
-def _beginning(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1].rstrip() + "…"
+def _beginning(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
-def _end(text: str, room: int) -> str:
-    if len(text) <= room:
+def _end(text: str, most: int) -> str:
+    if len(text) <= most:
         return text
-    kept = text[-room:]
+    kept = text[-most:]
     first_line, line_end, whole_lines = kept.partition("\n")
-    return "…\n" + (whole_lines if line_end and len(first_line) < room // 2 else kept)
+    return "…\n" + (whole_lines if line_end and len(first_line) < most // 2 else kept)

@@ -1,1 +1,1 @@
-"""The workspace of a loop: snapshots, diffs, commits, worktrees. Every call of git is in this room."""
+"""The workspace of a loop: snapshots, diffs, commits, worktrees. Every call of git is in this package."""

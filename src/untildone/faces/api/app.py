@@ -36,8 +36,8 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.following = EventStreams()
     app.state.stats = RequestStats()
     explain_errors(app)
-    for room in (records, tasks, loops, groups, settings_routes, status):
-        app.include_router(room.router)
+    for module in (records, tasks, loops, groups, settings_routes, status):
+        app.include_router(module.router)
     app.add_middleware(SecurityMiddleware, keys=keys, names=tuple(names), stats=app.state.stats, remote=remote)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
