@@ -2,12 +2,15 @@
 # Everything lives in .venv, pinned by constraints.txt; a target sets up what it needs, and nothing that is there already.
 
 PYTHON := .venv/bin/python
-# How many processes run the tests.
-WORKERS ?= auto
+# How many processes run the tests. Most tests wait for a part of their time: one more than there are cores. Real agents do not.
+WORKERS ?=
+ONE_MORE = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# CI sets proof.again, which runs a few failed tests once more, alone.
+RUNNER ?= pytest
 # Bytecode is kept, whatever the environment says: else each of these processes compiles every test anew.
-PYTEST = env PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal --durations=25
+PYTEST = env PYTHONDONTWRITEBYTECODE= $(PYTHON) -m $(RUNNER) -n $(or $(WORKERS),$(ONE_MORE)) --dist worksteal --durations=25
 
-.PHONY: help setup demo test test-most test-agents test-fast test-newest check lint fix types imports packages bench compare chaos fuzz newcomer \
+.PHONY: help setup demo test test-most test-agents test-agents-older agents-newest test-fast test-newest check lint fix types imports packages bench compare chaos cheats escapes honest fuzz newcomer \
     agents clean
 .DEFAULT_GOAL := help
 
@@ -56,8 +59,21 @@ test-most: setup
 # The real agents see no network but loopback: in CI always, elsewhere where the machine allows it.
 ALONE = $$(if [ -n "$$CI" ] || scripts/in-netns true 2>/dev/null; then echo scripts/in-netns; fi)
 
+PYTEST_AGENTS = $(ALONE) $(PYTEST) -n $(or $(WORKERS),auto) -m real_agent
+
+# AGENT=claude: only the tests of that one.
 test-agents: setup ## the real agent programs in whole loops, without a network
-	$(ALONE) $(PYTEST) -m real_agent
+	$(PYTEST_AGENTS) $(if $(AGENT),-k "$(AGENT)")
+
+# What people have: Claude Code as Node 20 gets it without a version, and an opencode that lacks an option.
+OLDER ?= claude=2.1.197 opencode=1.17.11
+OLDER_TESTS = tests/e2e/test_real_modes.py tests/e2e/test_real_agents.py
+test-agents-older: setup ## the same with older releases of some of them
+	@UNTILDONE_AGENT_VERSIONS="$(OLDER)" scripts/install-agents
+	UNTILDONE_AGENT_VERSIONS="$(OLDER)" $(PYTEST_AGENTS) $(OLDER_TESTS) -k "(claude or opencode or real_modes) and not copy_of_the_session"
+
+agents-newest: setup ## does a newer release of an agent program break something?
+	@scripts/test-newest-agents
 
 test-fast: setup ## the suite without its long tail
 	$(PYTEST) -m "not slow and not real_agent"
@@ -93,6 +109,19 @@ SEED ?= 1
 MINUTES ?= 10
 chaos: setup ## everything that can go wrong, all at once: make chaos SEED=1 MINUTES=10
 	$(PYTHON) -m proof.chaos --seed $(SEED) --minutes $(MINUTES)
+
+# CHEATS="--family tests", or "--room plain", or "--case NAME --keep" to look at the scratch folder.
+cheats: setup ## agents that cheat: how many are believed, family by family
+	$(PYTHON) -m proof.cheats $(CHEATS)
+
+# ESCAPES="--family network", or "--case NAME --alone"; root plays all again as an ordinary user.
+escapes: setup ## harmless tries to get out of the box of an agent: none may
+	$(PYTHON) -m proof.escapes $(ESCAPES)
+
+# HONEST="--group work", or "--case NAME --keep".
+honest: setup ## agents that do their work in projects of many shapes: all must be verified
+	@$(PYTHON) -m proof.honest --install
+	$(PYTHON) -m proof.honest $(HONEST)
 
 compare: setup ## untildone beside other loop tools, with the same agents: make compare REPORT=compare.md
 	@$(PYTHON) -m proof.compare --install

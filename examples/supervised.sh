@@ -6,7 +6,7 @@ cp "$here/SUPERVISOR.md" .
 cat > script.json <<'END'
 [
   {"match_system": "You are the supervisor", "say": "report.md has no summary. Add one at the top."},
-  {"match_system": "You are the supervisor", "say": "Everything is there.\n\n[TASK_COMPLETED]"},
+  {"match_system": "You are the supervisor", "say": "Everything is there.\n\n[TASK_COMPLETED {word}]"},
   {"write": {"report.md": "# Report\n\nDetails.\n"}, "say": "I wrote the report."},
   {"write": {"report.md": "# Report\n\nSummary.\n\nDetails.\n"}, "say": "I added a summary."}
 ]

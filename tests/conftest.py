@@ -28,6 +28,7 @@ MISSING = {
     "tmux is not installed": "apt-get install tmux",
     "Temporal is not installed": "make setup",
     "openssl is not installed": "apt-get install openssl",
+    "bubblewrap is not installed": "apt-get install bubblewrap",
 }
 """The commands that install what a skipped test needs, by a part of the reason for which it was skipped."""
 
@@ -44,6 +45,12 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("untildone")
+
+
+@pytest.fixture(autouse=True)
+def own_state_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept outside of a workspace (keys, running loops) belongs to the test, and not to the person who runs it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{os.urandom(6).hex()}"))
 
 
 @cache

@@ -8,7 +8,11 @@ from random import Random
 from typing import Any
 
 Turn = dict[str, Any]
-MARKER = "[TASK_COMPLETED]"
+MARKER, AGREED = "[TASK_COMPLETED]", "[TASK_COMPLETED {word}]"
+"""What an instructor ends with, and a reviewer: the agent fills in the word that its prompt names."""
+FUGITIVE = "fugitive-"
+"""Begins a word, followed by the workspace, on the command lines of processes that leave parents, session and environment at once."""
+FORKS_OUT = f'(setsid env -i sh -c \'trap "" TERM HUP; while :; do sleep 1; done\' "{FUGITIVE}$PWD" >/dev/null 2>&1 </dev/null &)'
 GARBAGE = ("Segmentation fault?", '{"event": "answer", "text": ', "\x00\x1b[31m", "[]", "null", '{"event": 7}')
 
 
@@ -59,6 +63,7 @@ def _kinds(story: int, dice: Random) -> list[tuple[int, Turn]]:
         (3, {**work(story), "crash": dice.choice([True, 11, 6])}),
         (2, {"say": "I shall think about it.", "ignore_term": dice.random() < 0.5, "hang": True}),
         (4, {"child": child, **work(story)}),
+        (3, {**work(story), "run": ["sh", "-c", FORKS_OUT]}),
         (2, {"fail": {"kind": "limit", "message": "usage limit reached", "reset_in": 1}}),
         (1, {"fail": {"kind": "limit", "message": "usage limit reached"}}),
         (2, {"fail": dice.choice(["overloaded", "timeout", "malformed", "context_full"])}),
@@ -82,7 +87,7 @@ def lane(story: int, dice: Random, condition: Mapping[str, str], *good: Turn, mo
 
 def _reviewer(story: int, dice: Random, most: int = 2) -> list[Turn]:
     feedback: list[Turn] = [{"say": f"Where is part {number}?"} for number in range(dice.randint(0, most))]
-    agreed = {"say": f"Good.\n\n{MARKER}"}
+    agreed = {"say": f"Good.\n\n{AGREED}"}
     meddling = dice.choice([[], [], *([each] for each in _meddling(story))])
     return lane(story, dice, {"match_system": "You are the supervisor"}, *feedback, *meddling, agreed)
 
@@ -93,8 +98,8 @@ def _meddling(story: int) -> list[Turn]:
     return [
         {"echo": True},
         {"append": {names["work"]: "a reviewer's own step\n"}, "say": "I did it myself; do more."},
-        {"delete": [names["proof"]], "say": f"Tidied up.\n\n{MARKER}"},
-        {"write": {names["proof"]: "not yet\n"}, "say": f"Good.\n\n{MARKER}"},
+        {"delete": [names["proof"]], "say": f"Tidied up.\n\n{AGREED}"},
+        {"write": {names["proof"]: "not yet\n"}, "say": f"Good.\n\n{AGREED}"},
     ]
 
 

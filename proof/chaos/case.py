@@ -60,6 +60,8 @@ class Case:
         """Whether the harness changed the journal."""
         self.corrupted: list[str] = []
         """Names of the other files that the harness changed."""
+        self.forged: set[bytes] = set()
+        """Lines that the harness wrote into the journal as an agent would, without the key. No reading of the journal has them."""
         self.unreported_damage: list[tuple[str, int]] = []
         """Damage that the next runner must report: file name, and the last entry before the damage."""
         self.rounds_lost = 0

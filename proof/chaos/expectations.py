@@ -6,7 +6,7 @@ import subprocess
 from typing import Any
 
 from proof.chaos import call_log
-from proof.chaos.agent_scripts import MARKER
+from proof.chaos.agent_scripts import AGREED, MARKER
 from proof.chaos.call_log import Call
 from proof.chaos.case import Case
 
@@ -84,4 +84,4 @@ def turn_of(case: Case, call: Call) -> dict[str, Any]:
 
 def agrees(turn: dict[str, Any]) -> bool:
     """Whether the script makes the agent claim or agree. An `echo` turn repeats the prompt and does neither."""
-    return "claim" in turn or MARKER in str(turn.get("say", "")).splitlines()
+    return "claim" in turn or not {MARKER, AGREED}.isdisjoint(str(turn.get("say", "")).splitlines())

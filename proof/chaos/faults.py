@@ -357,6 +357,14 @@ def cut_journal(case: Case, draw: float) -> bool:
     return damage.corrupt_journal(case, lambda path: damage.cut_tail(path, draw), alone=False)
 
 
+def forge_entries(case: Case, draw: float) -> bool:
+    return damage.forge_entries(case, draw)
+
+
+def forge_checkpoint(case: Case, draw: float) -> bool:
+    return damage.forge_checkpoint(case, draw)
+
+
 KINDS: dict[str, Callable[[Case, float], bool]] = {
     fault.__name__: fault
     for fault in (
@@ -380,6 +388,6 @@ KINDS: dict[str, Callable[[Case, float], bool]] = {
             restore_old_checkpoint,
             corrupt_live_file,
         ),
-        *(flip_journal, cut_journal),
+        *(flip_journal, cut_journal, forge_entries, forge_checkpoint),
     )
 }

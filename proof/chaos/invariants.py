@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from proof.chaos import controls, expectations, journal_audit, processes
-from proof.chaos.agent_scripts import files
+from proof.chaos.agent_scripts import FUGITIVE, files
 from proof.chaos.case import LONGEST, Case
 from proof.chaos.journal_audit import JournalAudit
 from proof.chaos.stories import Place
@@ -23,9 +23,10 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry, Event, SessionOpened, StateRepaired, StopRequested, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
+from untildone.engine.turns import UNKNOWN_WORD
 from untildone.store import layout
-from untildone.store.lines import DamagedLine, entry_of, unsealed
-from untildone.system import locks, orphans
+from untildone.store.lines import DamagedLine, entry_of, fields_of, without_checksum
+from untildone.system import locks, orphans, sandbox
 from untildone.testing.journal_laws import Laws
 
 GONE_WITHIN = 20.0
@@ -53,7 +54,7 @@ def entries(lines: list[bytes]) -> Iterator[Entry]:
     last = 0
     for line in lines:
         try:
-            entry = entry_of(unsealed(line))
+            entry = entry_of(fields_of(without_checksum(line)))
         except DamagedLine:
             continue
         if entry.seq > last:
@@ -65,11 +66,16 @@ def journal(case: Case) -> list[bytes]:
     """The complete journal lines of the case."""
     for _ in range(20):
         try:
-            return whole_lines(layout.places(case.sandbox.store.root, case.loop_id).journal)
+            return lines_of(case, layout.places(case.sandbox.store.root, case.loop_id).journal)
         except FileNotFoundError:
             # The loop is being archived: the journal moves.
             time.sleep(0.02)
     return []
+
+
+def lines_of(case: Case, path: Path) -> list[bytes]:
+    """The complete lines of a journal without those that were forged: nothing of them may be believed."""
+    return [line for line in whole_lines(path) if line not in case.forged]
 
 
 def excuse(case: Case, before: list[bytes], after: list[bytes], covered: int) -> None:
@@ -178,6 +184,7 @@ def after_fault(case: Case) -> None:
     if not case.is_damaged:
         case.tally.invariant(number, "the sequence numbers have no gap", _gaps(lines))
         case.tally.invariant(number, "the shown state matches the journal", _state_mismatch(case, len(lines)))
+    case.tally.invariant(number, "every entry has a valid seal", _seal_problems(case, lines))
     case.known_lines = lines
     _check_unreported_damage(case, journal_audit.readable(lines))
     case.tally.invariant(case.story.number, "the loop can always be read", _unreadable(case))
@@ -187,12 +194,32 @@ def after_fault(case: Case) -> None:
 def _gaps(lines: list[bytes]) -> list[str]:
     for number, line in enumerate(lines, 1):
         try:
-            seq = entry_of(unsealed(line)).seq
+            seq = entry_of(fields_of(without_checksum(line))).seq
         except DamagedLine as problem:
             return [f"line {number}: {problem}"]
         if seq != number:
             return [f"line {number} has the number {seq}"]
     return []
+
+
+def _seal_problems(case: Case, lines: list[bytes]) -> list[str]:
+    key = case.sandbox.store.seals.path.read_bytes()
+    whole = [line for line in lines if journal_audit.line_of(line) is not None]
+    problems = [problem for line in whole if (problem := journal_audit.seal_problem(line, key, case.loop_id))]
+    return problems or ([] if case.is_damaged else journal_audit.chain_problems(whole))
+
+
+def _forgery_problems(case: Case, own: list[journal_audit.Line]) -> list[str]:
+    """A runner that writes after a forged line has reported it, once."""
+    lines = whole_lines(layout.places(case.sandbox.store.root, case.loop_id).journal)
+    forged = [number for number, line in enumerate(lines) if line in case.forged]
+    later = journal_audit.readable(line for line in lines[forged[0] :] if line not in case.forged) if forged else []
+    reports = [line.fields["detail"] for line in own if line.event == "state_repaired"]
+    reports = [each for each in reports if each.startswith(layout.JOURNAL) and "untildone did not write" in each]
+    problems = [f"reported {reports.count(each)} times: {each}" for each in set(reports) if reports.count(each) > 1]
+    if not reports and any(line.event not in journal_audit.CONTROLS for line in later):
+        problems.append(f"{len(forged)} forged lines, and no report")
+    return problems
 
 
 def _state_mismatch(case: Case, least: int) -> list[str]:
@@ -266,6 +293,7 @@ def at_rest(case: Case) -> None:
     tally.invariant(number, "no other file is touched", case.sandbox.touched())
     tally.invariant(number, "no unexpected exception is logged", _defects(case))
     _check_unreported_damage(case, own)
+    tally.invariant(number, "what the agent wrote into the state is never believed", _forgery_problems(case, own))
     tally.invariant(number, "damage is reported once and only if there is any", _damage_reports(case, own))
     tally.invariant(number, "read commands print JSON", _json_problems(case, loop))
     tally.note("state_repaired entries", sum(isinstance(event, StateRepaired) for event in events))
@@ -340,7 +368,9 @@ def _after_stop(case: Case) -> list[str]:
 def _damage_reports(case: Case, own: list[journal_audit.Line]) -> list[str]:
     repairs = [line.fields["detail"] for line in own if line.event == "state_repaired"]
     problems = (
-        [] if repairs == [] or case.corrupted or case.is_damaged else [f"nothing was damaged, but reported: {repairs}"]
+        []
+        if repairs == [] or case.corrupted or case.is_damaged or case.forged
+        else [f"nothing was damaged, but reported: {repairs}"]
     )
     name = layout.JOURNAL
     twice = {each for each in repairs if each.startswith(name) and repairs.count(each) > 1}
@@ -363,7 +393,24 @@ def _orphans(case: Case) -> list[str]:
     children = case.workspace / files(case.story.number)["children"]
     pids = [int(pid) for pid in re.findall(r"^\d+$", children.read_text(), re.M)] if children.exists() else []
     alive = processes.gone(pids, case.run, 0.0)
-    return [f"{each.kind} {each.pid} {each.argv[:4]}" for each in left] + [f"child {pid}" for pid in alive]
+    fugitives = [f"process {pid}, which forked out of everything" for pid in _fugitives(case)]
+    return [
+        *fugitives,
+        *(f"{each.kind} {each.pid} {each.argv[:4]}" for each in left),
+        *(f"child {pid}" for pid in alive),
+    ]
+
+
+def _fugitives(case: Case) -> list[int]:
+    """Processes of this case's agents that carry no mark any more. The kernel ends them with their box; without one, they may stay."""
+    if sandbox.problem():
+        return []
+    word, deadline = f"{FUGITIVE}{case.workspace}\0".encode(), time.monotonic() + GONE_WITHIN
+    while (
+        found := [pid for pid in processes.every() if word in processes.command_line(pid)]
+    ) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
 
 
 def _defects(case: Case) -> list[str]:
@@ -422,10 +469,16 @@ def _calls(case: Case, read: list[Entry]) -> list[str]:
     """Every call in the agents' log is a started turn of the journal, in the same order, and no turn ended without a call."""
     asked, answered = _turns(read)
     calls = case.calls()
-    prompts = [str(call.request["prompt"]) for call in calls if call.request is not None]
+    prompts = [_without_word(str(call.request["prompt"])) for call in calls if call.request is not None]
     if _fits(asked, answered, prompts) and len(calls) <= len(asked):
         return []
     return [f"{len(calls)} agent calls, {len(asked)} started turns, {sum(answered)} of them answered"]
+
+
+def _without_word(prompt: str) -> str:
+    """A prompt as the journal keeps it: without the word that was drawn for a reviewer."""
+    drawn = re.search(r"The word of this question is ([A-Z0-9]{10})\.", prompt)
+    return prompt if drawn is None else prompt.replace(drawn[1], UNKNOWN_WORD)
 
 
 def _turns(read: list[Entry]) -> tuple[list[str], list[bool]]:

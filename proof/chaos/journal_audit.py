@@ -6,6 +6,7 @@ with the state that untildone reports.
 
 from __future__ import annotations
 
+import hmac
 import json
 import re
 import zlib
@@ -41,6 +42,24 @@ def line_of(content: bytes) -> Line | None:
         return None
     fields = json.loads(body + b"}")
     return Line(fields["seq"], fields["event"], fields)
+
+
+def seal_problem(content: bytes, key: bytes, loop_id: str) -> str:
+    """What is wrong with the seal of an undamaged line; empty if it is valid."""
+    body, separator, rest = content.rpartition(b',"seal":"')
+    derived = hmac.digest(key, f"journal {loop_id}".encode(), "sha256")
+    valid = separator and rest[:33] == hmac.digest(derived, body, "sha256").hex()[:32].encode() + b'"'
+    return "" if valid else f"no valid seal: {content[:120]!r}"
+
+
+def chain_problems(lines: Iterable[bytes]) -> list[str]:
+    """The lines that do not name the seal of the line before them."""
+    before, problems = "0" * 32, []
+    for fields in map(json.loads, lines):
+        if fields["prev"] != before:
+            problems.append(f"entry {fields['seq']} was not written after the entry before it")
+        before = fields["seal"]
+    return problems
 
 
 def readable(lines: Iterable[bytes]) -> list[Line]:

@@ -41,6 +41,20 @@ def of_run(run: str) -> list[Process]:
     return [process for pid in pids if pid != os.getpid() and (process := look(pid, run)) is not None]
 
 
+def every() -> Iterator[int]:
+    """Every process but this one."""
+    return (int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid())
+
+
+def command_line(pid: int) -> bytes:
+    """The words of a process, each with a NUL at its end; empty if it has ended."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def of_loop(run: str, loop_id: str) -> list[Process]:
     """The agents and checks of a loop and their descendants."""
     mark, _ = orphans.mark(loop_id)

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from tests.support.command_line import CommandLine
 
-from untildone.store.files import FileStore
-
 CLOCK = Path(__file__).parent / "clock"
 RUN = "CHAOS_RUN"
 """Environment variable that marks all processes of a run."""
@@ -39,7 +37,7 @@ class Sandbox:
         environment[RUN] = run
         environment["CHAOS_CLOCK"] = str(self.clock)
         environment["PYTHONPATH"] = f"{CLOCK}{os.pathsep}{environment['PYTHONPATH']}"
-        self.store = FileStore(self.cli.workspace / ".loop")
+        self.store = self.cli.store()
         self.untouched = self._write_files()
         if has_git:
             self._make_repository()

@@ -77,6 +77,8 @@ FAULTS = {
     "corrupt_checksum": 2,
     "restore_old_checkpoint": 2,
     "corrupt_live_file": 2,
+    "forge_entries": 8,
+    "forge_checkpoint": 3,
 }
 DAMAGE = {"flip_journal": 6, "cut_journal": 4}
 """Journal faults, in a quarter of the stories: all other journals must stay intact."""

@@ -134,7 +134,7 @@ def orphans(tool: Tool, cap: int, method: EndMethod) -> int:
         sandbox.require_calls(tool.name)
         family = sandbox.family
         send(process, method)
-        time.sleep(GRACE)
+        until(lambda: not any(map(lives, family)), GRACE)
         return sum(map(lives, family))
 
 

@@ -12,25 +12,29 @@ VENV = Path(".venvs") / "untildone"
 """The virtual environment into which the documents install untildone, relative to the home folder."""
 PROGRAMS = Path(".local") / "bin"
 
-_DONE_IN_EVERY_MODE = (
-    json.dumps(
-        {
-            "skillStateUpdates": {
-                "develop": {"tasks": [{"id": "t1", "text": "Do it", "status": "completed"}]},
-                "validate": {"passed": True},
-            },
-            "message": "Done.",
-            "phase_done": True,
-            "review_score": 95,
-        }
-    )
-    + "\n\n<promise>COMPLETE</promise>\n[TASK_COMPLETED]"
+_DONE = json.dumps(
+    {
+        "skillStateUpdates": {
+            "develop": {"tasks": [{"id": "t1", "text": "Do it", "status": "completed"}]},
+            "validate": {"passed": True},
+        },
+        "message": "Done.",
+        "phase_done": True,
+        "review_score": 95,
+    }
 )
+_LAST_LINES = {
+    "supervisor": "[TASK_COMPLETED {word}]",
+    "instructor": "[TASK_COMPLETED]",
+    "worker": "<promise>COMPLETE</promise>",
+}
+_CHOOSE = """date >> what-claude-did.txt
+case "$*" in *"You are the supervisor"*) role=supervisor;; *"You are the instructor"*) role=instructor;; *) role=worker;; esac"""
 _CODEX = """#!/bin/sh
 case "$*" in *--version*) echo "codex-cli 0.166.0"; exit;; esac
 cat > /dev/null
 echo '{"type":"thread.started","thread_id":"0b5c7e0e-3d43-4c1a-9d0e-111111111111"}'
-echo '{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"I did it. <promise>COMPLETE</promise>"}}'
+echo '{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"I did it.\\\\n<promise>COMPLETE</promise>"}}'
 echo '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 """
 
@@ -39,8 +43,9 @@ def install_fake_agents(folder: Path) -> None:
     """Write the fake agents into a folder. Needs untildone installed."""
     from tests.support.fake_agents import AlwaysClaims, write_fake_agent
 
-    answers = write_fake_agent(folder / "answers", AlwaysClaims(_DONE_IN_EVERY_MODE))
-    write_program(folder / "claude", f'"{answers}"', before="date >> what-claude-did.txt")
+    for role, line in _LAST_LINES.items():
+        write_fake_agent(folder / "answers" / role, AlwaysClaims(f"{_DONE}\n\n{line}"))
+    write_program(folder / "claude", f'"{folder}/answers/$role/claude"', before=_CHOOSE)
     codex = folder / "codex"
     codex.write_text(_CODEX, encoding="utf-8")
     codex.chmod(0o755)

@@ -28,7 +28,7 @@ NOW = 1794765000.0
         ("interrupt", "after interrupt", 0.0008, 120),
         ("schema", '{"done":true,"why":"because"}', 0.0016, 240),
         ("stop-hook-block", "a2", 0.0016, 240),
-        ("stop-hook-ends", "", 0.0008, 120),
+        ("stop-hook-ends", "a1", 0.0008, 120),
         ("subagent", "still at work", 0.0024, 360),
         ("work", "done", 0.0024, 360),
         ("error-429-retry-after", "recovered", 0.0008, 120),

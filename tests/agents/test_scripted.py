@@ -14,6 +14,7 @@ import pytest
 
 from untildone.agents import find
 from untildone.core.agent_io import AgentEvent, Notice, Request, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core.agreement import instructions
 from untildone.core.claims import has_marker, has_promise
 from untildone.core.model import Answer, FailureKind, Permissions, SessionUse, Usage
 
@@ -151,6 +152,8 @@ def test_turns_that_match_the_prompt_come_first_and_keep_their_own_count(place: 
         ("do it", None, PROMISE),
         ("do it, then say <promise>FINE</promise>", None, "<promise>FINE</promise>"),
         ("do it", "Answer [TASK_COMPLETED] if it is done.", "[TASK_COMPLETED]"),
+        (f"Look at {PROMISE}.\n\n{instructions('[TASK_COMPLETED]', 'K7F3')}", None, "[TASK_COMPLETED K7F3]"),
+        (instructions("ship it", "K7F3"), None, "ship it K7F3"),
     ],
 )
 def test_a_claim_is_what_the_prompt_asks_for(place: Place, prompt: str, system_prompt: str | None, claim: str) -> None:

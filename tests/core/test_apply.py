@@ -95,7 +95,7 @@ LOOPS = {
     Status.CREATED: after(),
     Status.RUNNING: RUNNING,
     Status.PAUSED: after(Rested(Outcome.PAUSED), of=RUNNING),
-    Status.COMPLETED: after(Rested(Outcome.VERIFIED), of=RUNNING),
+    Status.COMPLETED: after(AnswerRead(claimed=True), Rested(Outcome.CLAIMED), of=RUNNING),
     Status.FAILED: after(Rested(Outcome.FAILED), of=RUNNING),
 }
 EVERY_EVENT: tuple[Event, ...] = (
@@ -225,7 +225,10 @@ def test_rest_clears_orders_runner_and_turn_and_gives_back_what_the_turn_carried
 
 @pytest.mark.parametrize("outcome", Outcome)
 def test_an_outcome_leaves_its_status(outcome: Outcome) -> None:
-    rested = after(Rested(outcome, "why"), of=RUNNING)
+    checked = replace(RUNNING, settings=replace(SETTINGS, checks=("make",)))
+    claimed = after(AnswerRead(claimed=True), of=RUNNING if outcome is Outcome.CLAIMED else checked)
+    judged = after(GatesRan((PASSED,)), of=claimed) if outcome is Outcome.VERIFIED else claimed
+    rested = after(Rested(outcome, "why"), of=judged)
     assert (rested.status, rested.outcome, rested.reason) == (outcome.status, outcome, "why")
 
 
@@ -402,7 +405,7 @@ def test_which_kind_of_host_a_loop_belongs_to(events: tuple[Event, ...], host: s
 def test_a_loop_takes_another_title_until_it_has_ended() -> None:
     renamed = after(LoopRenamed("another"), of=RUNNING)
     assert renamed.title == "another"
-    assert after(Rested(Outcome.VERIFIED), LoopRenamed("third"), of=renamed).title == "another"
+    assert after(Rested(Outcome.STOPPED), LoopRenamed("third"), of=renamed).title == "another"
 
 
 def test_text_that_is_no_valid_unicode_does_no_harm() -> None:
@@ -549,3 +552,10 @@ def test_what_was_asked_in_the_session_stands_before_what_is_asked_since() -> No
     assert began.everything_asked == began.asked
     assert read.everything_asked == ("before", "the task", "two", "three")
     assert read.asked[-2:] == ("two", "three")
+
+
+def test_what_is_written_after_the_end_does_not_move_the_end() -> None:
+    loop = apply(None, Entry(1, 100.0, CREATED))
+    ended = apply(loop, Entry(2, 200.0, Rested(Outcome.STOPPED, "")))
+    later = apply(apply(ended, Entry(3, 300.0, StateRepaired("damage"))), Entry(4, 400.0, RunnerLeased("t", 1, "m")))
+    assert (ended.updated_at, later.updated_at, later.seq) == (200.0, 200.0, 4)

@@ -1,90 +1,85 @@
-"""Claims, by tables: what counts as the agent's own word, and what is only talk about it."""
+"""Claims, by tables: the last thing said counts, and talk about it does not. `test_final_messages.py` measures it on a corpus."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from untildone.core.claims import MarkerFound, has_marker, has_promise
+from untildone.core.last_line import normal, unix_lines
 
 PROMISE = "<promise>COMPLETE</promise>"
 
 CLAIMS = {
     "alone": PROMISE,
     "at the end of a sentence": f"All tests pass. {PROMISE}",
-    "in the middle of a line": f"so: {PROMISE}!",
+    "after a sentence without a blank": f"全部通过。{PROMISE}",
+    "after a sentence in brackets": f"All tests pass (12 of 12). {PROMISE}",
+    "after a check mark": f"All tests pass ✅ {PROMISE}",
     "in bold": f"**{PROMISE}**",
-    "in a list": f"- tests pass\n- {PROMISE}",
     "in a heading": f"# {PROMISE}",
-    "indented": f"    {PROMISE}",
+    "indented by three": f"   {PROMISE}",
     "windows lines": f"done\r\n\r\n{PROMISE}\r\n",
     "after a closed code block": f"```\nx = 1\n```\n{PROMISE}",
     "after a code block closed by a longer fence": f"```\nx\n`````\n{PROMISE}",
     "after a tilde block that holds a backtick fence": f"~~~\n```\n~~~\n{PROMISE}",
+    "after a code block that ends in a colon": f"```\nkey:\n```\n{PROMISE}",
     "after an inline code": f"I ran `pytest -q`. {PROMISE}",
-    "between two inline codes": f"`a` {PROMISE} `b`",
-    "after backticks that never close": f"a ` stray one {PROMISE}",
-    "between runs of different lengths": f"a `` b {PROMISE} c ` d",
-    "backticks in another paragraph": f"a ` stray one\n\n{PROMISE}\n\nanother ` stray one",
-    "backticks in other list items": f"- a ` stray one\n- {PROMISE}\n- another ` stray one",
-    "backticks in other table rows": f"| a ` |\n| {PROMISE} |\n| ` b |",
-    "a heading with a stray backtick above": f"# a ` b\n{PROMISE} and `",
-    "escaped backtick": f"a \\` b {PROMISE} c `d`",
-    "fence characters within a line": f"use ``` to fence {PROMISE}",
+    "backticks that never close above it": f"a ` stray one\n\n{PROMISE}",
     "below a quotation": f"> you asked for it\n{PROMISE}",
-    "an arrow is no quotation": f"-> {PROMISE}",
     "talked about, then made": f"I shall say `{PROMISE}` now.\n\n{PROMISE}",
     "announced, then made": f"When it is done I will say {PROMISE}. It is done.\n\n{PROMISE}",
-    "announced on the line above, for now": f"All checks pass. I'll output the promise:\n\n{PROMISE}",
-    "announced on the line above, as asked": f"The tests do not fail any more, so I will print:\n{PROMISE}",
-    "denied, then made": f"At first it was not yet {PROMISE}.\nNow it is:\n{PROMISE}",
-    "said just now": f"All is done, so I will now say it: {PROMISE}",
+    "denied, then made": f"At first it was not yet {PROMISE}.\nNow it is.\n{PROMISE}",
     "after a sentence that denies something else": f"The build does not fail any more. {PROMISE}",
-    "after words that deny something else": f"The build does not fail any more, so: {PROMISE}",
-    "after words of what was written": f"After the fix I wrote tests, and they pass: {PROMISE}",
-    "with something denied after it": f"{PROMISE} - not a single test fails.",
     "alone below a sentence about the future": f"I will not touch it again.\n{PROMISE}",
-    "introduced": f"You asked for a promise, here it is:\n{PROMISE}",
-    "alone in quotation marks": f'"{PROMISE}"',
+    "below a line of a program": f"step 3 of 3 done\n{PROMISE}",
+    "below dots": f"Working on task...\n{PROMISE}",
 }
 
 TALK = {
     "nothing": "",
     "another promise": "<promise>DONE</promise>",
     "other case": PROMISE.lower(),
+    "in the middle of a line": f"so: {PROMISE}!",
+    "in a list": f"- tests pass\n- {PROMISE}",
+    "in a list with stars": f"* tests pass\n* {PROMISE}",
+    "after a sentence in a list": f"1. Run the tests.\n2. All pass. {PROMISE}",
+    "after a sentence in a quotation": f"> All pass. {PROMISE}",
+    "after an abbreviation": f"At the end comes the promise, e.g. {PROMISE}",
+    "after dots": f"I wait for the tests... {PROMISE}",
+    "as code, by indentation": f"    {PROMISE}",
+    "as code, by a tab": f" \t{PROMISE}",
+    "in a table": f"| {PROMISE} |",
+    "before another line": f"Working on task...\n{PROMISE}\nDone.",
+    "between two inline codes": f"`a` {PROMISE} `b`",
     "in backticks": f"I will print `{PROMISE}` when it is done.",
     "in double backticks": f"I will print ``{PROMISE}`` later.",
     "in backticks over two lines": f"I will print `the text\n{PROMISE}` later.",
     "in backticks with blanks": f"` {PROMISE} `",
-    "in a list item's backticks": f"1. say `{PROMISE}`\n2. stop",
     "in a code block": f"```\n{PROMISE}\n```",
     "in a code block with a language": f"```python\nprint('{PROMISE}')\n```\nNot yet.",
     "in a tilde block": f"~~~ text\n{PROMISE}\n~~~",
     "in a block that never closes": f"```\nfoo\n\n{PROMISE}",
     "in an indented block": f"1. like this\n\n   ```\n   {PROMISE}\n   ```\n",
     "in a block that starts in a list item": f"- ```\n  {PROMISE}\n  ```",
-    "in a block whose fence is too short to close": f"````\n```\n{PROMISE}\n````",
-    "in a block that tildes do not close": f"```\n~~~\n{PROMISE}\n```",
+    "in a block whose fence is too short to close": f"````\n```\n{PROMISE}",
+    "in a block that tildes do not close": f"```\n~~~\n{PROMISE}",
     "in a windows code block": f"```\r\n{PROMISE}\r\n```\r\n",
     "in a quotation": f"> {PROMISE}",
     "in a nested quotation": f"> > {PROMISE}",
     "in an indented quotation": f"  >{PROMISE}",
     "in a quotation in a list": f"- > {PROMISE}",
     "announced": f"When it is done I will say {PROMISE}",
-    "announced in short": f"I'll print {PROMISE} at the end",
-    "announced with a condition after it": f"Say {PROMISE} when the tests pass.",
     "announced on the line above": f"Once all tests pass, I will print:\n\n{PROMISE}",
+    "announced above a horizontal rule": f"Once all tests pass, I will print:\n\n---\n\n{PROMISE}",
+    "announced with a dash": f"And then, at last —\n{PROMISE}",
     "a condition": f"Once the tests pass: {PROMISE}",
-    "an order": f"I was told to end my message with {PROMISE}.",
-    "in quotation marks": f'The task wants "{PROMISE}" as the last word.',
-    "in round quotation marks": f"The last word must be “{PROMISE}”, then.",
+    "alone in quotation marks": f'"{PROMISE}"',
     "denied": f"not yet {PROMISE}",
-    "denied politely": f"I cannot say {PROMISE} before the tests pass.",
-    "denied in short": f"I can't claim {PROMISE} so far.",
-    "denied after it": f"{PROMISE} is not true, two tests fail.",
-    "put off": f"{PROMISE} comes later.",
     "asked": f"{PROMISE}? No, two tests fail.",
-    "denied on the line above": f"Two tests fail, so I do not write:\n{PROMISE}",
-    "in a quoted code block": f"> ```\n> {PROMISE}\n> ```\nstill at it",
+    "with a question mark": f"{PROMISE}?",
+    "with a cross": f"❌ {PROMISE}",
+    "struck through": f"~~{PROMISE}~~",
+    "in a line too long to be read": f"{'All is well. ' * 1000}{PROMISE}",
 }
 
 
@@ -102,25 +97,23 @@ def test_talk_about_the_promise_is_none(message: str) -> None:
     ("message", "promise", "claimed"),
     [
         ("DONE", "DONE", True),
-        ("It is DONE.", "DONE", True),
+        ("It is DONE.", "DONE", False),
+        ("It works. DONE.", "DONE", True),
         ("**DONE**", "DONE", True),
         ("UNDONE", "DONE", False),
         ("DONE_LATER", "DONE", False),
-        ("UNDONE, but now DONE", "DONE", True),
         ("`DONE` is not yet true", "DONE", False),
-        ("ÜBERDONE", "DONE", False),
-        ("任务完成了", "完成", True),
-        ("任务尚未完成", "完成", False),
-        ("还没有完成", "完成", False),
-        ("It is not DONE.", "DONE", False),
-        ("Nearly DONE", "DONE", True),
-        ("任务DONE了", "DONE", True),
+        ("任务完成了", "完成", False),
+        ("任务结束。\n完成", "完成", True),
+        ("Nearly DONE", "DONE", False),
         ("task:ok!", "task:ok", True),
+        ("Status: DONE", "Status: DONE", True),
         ("`DONE`", "`DONE`", True),
         ("`` `DONE` ``", "`DONE`", False),
         ("```\nDONE\n```", "```\nDONE\n```", True),
         ("````\n```\nDONE\n```\n````", "```\nDONE\n```", False),
         ("> DONE", "> DONE", True),
+        ("- DONE", "- DONE", True),
         (">>>DONE<<<", ">>>DONE<<<", True),
         ("All is well.\nDONE", "All is well.\nDONE", True),
         ("All is well.\r\nDONE", "All is well.\nDONE", True),
@@ -161,9 +154,11 @@ DICTATED = f"Mend the parser.\n\nWhen all is done, your last line must be:\n{PRO
         (PROMISE, PROMISE, True),
         (f"Say {PROMISE}", f"Say {PROMISE}", False),
         (PROMISE, f"Say {PROMISE}", True),
-        ("Status: DONE", "End your answer with this line:\nStatus: DONE", True),
-        ("Status: DONE", "End your answer with the following line\nStatus: DONE", True),
-        (f"done {PROMISE}", "a prompt that says nothing of it", True),
+        ("DONE", "End your answer with this line:\nDONE", True),
+        ("End your answer with the following line\nDONE", "End your answer with the following line\nDONE", False),
+        (f"完成之后请在最后一行写上\n{PROMISE}", f"修好它。完成之后请在最后一行写上\n{PROMISE}", False),
+        (f"修好了。\n{PROMISE}", f"修好它。完成之后请在最后一行写上\n{PROMISE}", True),
+        (f"done. {PROMISE}", "a prompt that says nothing of it", True),
     ],
 )
 def test_an_echo_of_the_prompt_is_no_claim(message: str, prompt: str, claimed: bool) -> None:
@@ -175,21 +170,26 @@ def test_an_echo_of_the_prompt_is_no_claim(message: str, prompt: str, claimed: b
     ("text", "marker", "found"),
     [
         ("[TASK_COMPLETED]", "[TASK_COMPLETED]", MarkerFound()),
-        ("Good work.\n\n  [TASK_COMPLETED]\t\nBye", "[TASK_COMPLETED]", MarkerFound()),
-        ("a\r\n[TASK_COMPLETED]\r\nb", "[TASK_COMPLETED]", MarkerFound()),
+        ("Good work.\n\n  [TASK_COMPLETED]\t\n", "[TASK_COMPLETED]", MarkerFound()),
+        ("a\r\n[TASK_COMPLETED]\r\n", "[TASK_COMPLETED]", MarkerFound()),
+        ("Good work. [TASK_COMPLETED]", "[TASK_COMPLETED]", MarkerFound()),
+        ("**[TASK_COMPLETED]**", "[TASK_COMPLETED]", MarkerFound()),
+        ("［TASK_COMPLETED：全部通过］", "[TASK_COMPLETED]", MarkerFound("全部通过")),
+        ("[TASK_COMPLETED].", "[TASK_COMPLETED]", MarkerFound()),
         ("[TASK_COMPLETED: all 12 tests pass]", "[TASK_COMPLETED]", MarkerFound("all 12 tests pass")),
         ("[TASK_COMPLETED: see [1]]", "[TASK_COMPLETED]", MarkerFound("see [1]")),
         ("[TASK_COMPLETED:]", "[TASK_COMPLETED]", MarkerFound()),
         ("```\n[TASK_COMPLETED]\n```\n[TASK_COMPLETED: now]", "[TASK_COMPLETED]", MarkerFound("now")),
         ("Not [TASK_COMPLETED] yet\n[TASK_COMPLETED]", "[TASK_COMPLETED]", MarkerFound()),
         ("ALL GOOD", "ALL GOOD", MarkerFound()),
-        ("x\n ALL GOOD \ny", "ALL GOOD", MarkerFound()),
+        ("x\n ALL GOOD \n", "ALL GOOD", MarkerFound()),
+        ("x\n ALL GOOD \ny", "ALL GOOD", None),
+        ("[TASK_COMPLETED]\nBye", "[TASK_COMPLETED]", None),
         ("[OK: yes]", "[OK]", MarkerFound("yes")),
         ("", "[TASK_COMPLETED]", None),
         ("say [TASK_COMPLETED] when done", "[TASK_COMPLETED]", None),
         ("`[TASK_COMPLETED]`", "[TASK_COMPLETED]", None),
         ("> [TASK_COMPLETED]", "[TASK_COMPLETED]", None),
-        ("[TASK_COMPLETED].", "[TASK_COMPLETED]", None),
         ("[TASK_COMPLETED", "[TASK_COMPLETED]", None),
         ("[TASK_COMPLETED: a\nb]", "[TASK_COMPLETED]", None),
         ("[TASK_COMPLETED_NOT]", "[TASK_COMPLETED]", None),
@@ -201,7 +201,7 @@ def test_an_echo_of_the_prompt_is_no_claim(message: str, prompt: str, claimed: b
         ("[]", "[]", MarkerFound()),
     ],
 )
-def test_the_marker_counts_alone_on_a_line(text: str, marker: str, found: MarkerFound | None) -> None:
+def test_the_marker_counts_as_the_promise_does(text: str, marker: str, found: MarkerFound | None) -> None:
     assert has_marker(text, marker) == found
 
 
@@ -226,7 +226,7 @@ If not, leave that line out. Whatever you write instead is sent to the agent."""
         ("[TASK_COMPLETED: your message]\nIf not, leave that line out.", None),
         ("[TASK_COMPLETED]", MarkerFound()),
         ("Everything is done and done well.\n[TASK_COMPLETED]", MarkerFound()),
-        ("[TASK_COMPLETED]\nThe tests pass, and the docs are there.", MarkerFound()),
+        ("The tests pass, and the docs are there.\n[TASK_COMPLETED]", MarkerFound()),
         (f"{ORDERS}\n\nI looked, and it is all there.\n\n[TASK_COMPLETED: well done]", MarkerFound("well done")),
     ],
 )
@@ -259,13 +259,14 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_message_of_a_million_characters_is_read_in_one_pass(piece: str) -> None:
     flood = piece * (1_000_000 // len(piece))
-    assert has_promise(f"{flood}`\n\n~~~\n{PROMISE}", PROMISE, DICTATED) == (piece.startswith("<"))
+    assert not has_promise(f"{flood}`\n\n~~~\n{PROMISE}", PROMISE, DICTATED)
+    assert not has_promise(f"{PROMISE}\n{flood}x", PROMISE, DICTATED)
     assert has_marker(f"{flood}\n\n~~~\n[TASK_COMPLETED]", prompt=ORDERS) is None
 
 
 def test_many_mentions_in_one_line_or_under_many_blank_lines_are_read_in_one_pass() -> None:
     assert not has_promise("`" + PROMISE * 40_000 + "`", PROMISE, DICTATED)
-    assert has_promise("\n" * 500_000 + PROMISE * 20_000, PROMISE, DICTATED)
+    assert has_promise("\n" * 500_000 + PROMISE + " " * 500_000, PROMISE, DICTATED)
     assert not has_promise(f"I will not say {PROMISE} " * 20_000, PROMISE, DICTATED)
     assert not has_promise("```\n" + "✅\n" * 300_000, "✅", "Write this when done:\n✅\n")
 
@@ -274,9 +275,9 @@ TEXT = st.text("`~> \n\\-#|ab1.", max_size=40)
 
 
 @given(TEXT)
-def test_after_a_blank_line_the_promise_counts_unless_a_fence_is_open(before: str) -> None:
+def test_after_a_blank_line_the_promise_counts_unless_a_fence_is_open_or_a_line_introduces_it(before: str) -> None:
     open_fence = any(line.lstrip(" -1.").startswith(("```", "~~~")) for line in before.split("\n"))
-    assert open_fence or has_promise(f"{before}\n\n{PROMISE}", PROMISE)
+    assert open_fence or "-" in before or has_promise(f"{before}\n\n{PROMISE}", PROMISE)
 
 
 @given(TEXT, TEXT)
@@ -290,5 +291,5 @@ def test_a_fenced_promise_never_counts(before: str, after: str) -> None:
 @given(st.text(), st.text(max_size=5), st.text())
 def test_no_text_breaks_it_and_a_claim_always_holds_the_promise(message: str, promise: str, prompt: str) -> None:
     if has_promise(message, promise, prompt):
-        assert promise.replace("\r\n", "\n").replace("\r", "\n") in message.replace("\r\n", "\n").replace("\r", "\n")
+        assert normal(unix_lines(promise).strip()) in normal(unix_lines(message))
     has_marker(message, promise)

@@ -42,7 +42,7 @@ from untildone.testing.driver import Driver, Reply, fails, looping, passes
 from untildone.testing.journal_laws import check_laws
 
 DONE = "All of it.\n<promise>COMPLETE</promise>"
-AGREED = "[TASK_COMPLETED]"
+AGREED = "[TASK_COMPLETED {word}]"
 
 
 def busy(action: AskAgent, _loop: Loop) -> Reply:
@@ -190,7 +190,7 @@ def test_a_supervisor_who_says_nothing_has_not_agreed() -> None:
 
 def test_a_review_that_fails_never_means_done() -> None:
     loop = looping(by_role(DONE, failing(FailureKind.AUTH)), review=True).run()
-    assert (loop.status, loop.outcome) == (Status.FAILED, Outcome.FAILED)
+    assert (loop.status, loop.outcome) == (Status.PAUSED, Outcome.BLOCKED)
 
 
 @pytest.mark.parametrize(("second", "outcome"), [(True, Outcome.VERIFIED), (False, Outcome.BUDGET)])
@@ -238,7 +238,9 @@ def test_require_change_does_not_believe_a_claim_without_one() -> None:
     idle = looping([DONE], Budget(iterations=2), require_change=True)
     assert idle.run().outcome is Outcome.BUDGET
     assert "nothing changed in the workspace" in idle.calls()[1].ask.prompt
-    assert looping([Reply(Answer(DONE), changes=Changes("new"))], require_change=True).run().outcome is Outcome.VERIFIED
+    changed = Reply(Answer(DONE), changes=Changes("new"))
+    assert looping([changed], require_change=True).run().outcome is Outcome.CLAIMED  # a condition proves nothing
+    assert looping([changed], require_change=True, checks=("true",)).run().outcome is Outcome.VERIFIED
 
 
 def test_once_is_one_run_whatever_it_says() -> None:

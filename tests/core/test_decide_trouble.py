@@ -35,7 +35,7 @@ from untildone.core.model import (
 from untildone.testing.driver import NOON, WORKER, Reply, fails, looping
 
 DONE = "All of it.\n<promise>COMPLETE</promise>"
-AGREED = "[TASK_COMPLETED]"
+AGREED = "[TASK_COMPLETED {word}]"
 BARE = AgentChoice("bare", "command")
 SPARE = AgentChoice("spare", "scripted", abilities=("resume", "fork"))
 LIMIT = Answer(failure=Failure(FailureKind.LIMIT, "usage limit"))
@@ -133,8 +133,8 @@ def test_a_reviewer_who_stands_in_is_shown_the_work() -> None:
     driver = looping(answers, review=True, fallback=SPARE)
     assert driver.run().outcome is Outcome.VERIFIED
     forked, fresh = driver.calls(Role.SUPERVISOR)
-    assert (forked.session, forked.ask.show_diff) == (SessionUse.FORK, False)
-    assert (fresh.session, fresh.ask.show_diff) == (SessionUse.NEW, True)
+    assert (forked.session, fresh.session) == (SessionUse.FORK, SessionUse.NEW)
+    assert all(call.ask.shows_work for call in (forked, fresh))
     assert "All of it." in fresh.ask.prompt
 
 
@@ -142,22 +142,25 @@ def test_a_reviewer_who_stands_in_is_shown_the_work() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "calls"),
+    ("kind", "calls", "outcome"),
     [
-        (FailureKind.AUTH, 1),
-        (FailureKind.REFUSED, 1),
-        (FailureKind.CONTEXT_FULL, 1),
-        (FailureKind.UNAVAILABLE, 1),
-        (FailureKind.CRASHED, 4),
-        (FailureKind.TIMEOUT, 4),
-        (FailureKind.MALFORMED, 4),
-        (FailureKind.OVERLOADED, 8),
+        (FailureKind.AUTH, 1, Outcome.BLOCKED),
+        (FailureKind.REFUSED, 1, Outcome.BLOCKED),
+        (FailureKind.CONTEXT_FULL, 1, Outcome.FAILED),
+        (FailureKind.UNAVAILABLE, 1, Outcome.BLOCKED),
+        (FailureKind.CRASHED, 4, Outcome.FAILED),
+        (FailureKind.TIMEOUT, 4, Outcome.FAILED),
+        (FailureKind.MALFORMED, 4, Outcome.FAILED),
+        (FailureKind.RESOURCES, 4, Outcome.BLOCKED),
+        (FailureKind.OVERLOADED, 8, Outcome.FAILED),
     ],
 )
-def test_a_failure_that_stays_ends_the_loop_with_its_reason_and_a_hint(kind: FailureKind, calls: int) -> None:
+def test_a_failure_that_stays_makes_the_loop_rest_with_its_reason_and_a_hint(
+    kind: FailureKind, calls: int, outcome: Outcome
+) -> None:
     driver = looping([failing(kind)])
     loop = driver.run()
-    assert (loop.status, loop.outcome, loop.spend.iterations) == (Status.FAILED, Outcome.FAILED, 1)
+    assert (loop.status, loop.outcome, loop.spend.iterations) == (outcome.status, outcome, 1)
     assert len(driver.calls()) == calls
     assert loop.reason.startswith(f"Worker worker: it was {kind.value}")
     assert "hint: " in loop.reason
@@ -203,9 +206,7 @@ def test_a_fork_of_no_use_is_left_for_a_fresh_reviewer_who_is_shown_the_work(kin
 
     driver = looping(answers, review=True)
     assert driver.run(most_steps=60).outcome is Outcome.VERIFIED
-    assert [(call.session, call.ask.show_diff) for call in driver.calls(Role.SUPERVISOR)] == [
-        *((SessionUse.FORK, False), (SessionUse.NEW, True))
-    ]
+    assert [call.session for call in driver.calls(Role.SUPERVISOR)] == [SessionUse.FORK, SessionUse.NEW]
 
 
 @pytest.mark.parametrize(("set_back", "waits"), [(0.0, True), (30.0, True), (120.0, False), (86_400.0, False)])
@@ -272,7 +273,7 @@ def test_the_reviewer_is_a_fork_of_the_worker_or_is_shown_everything(
     (call,) = driver.calls(Role.SUPERVISOR)
     assert (call.session, call.session_id) == (use, session_id)
     assert (call.ask.system_prompt or "").startswith("Be strict.")
-    assert ("All of it." in call.ask.prompt) == call.ask.show_diff == (use is SessionUse.NEW)
+    assert ("All of it." in call.ask.prompt) == (use is SessionUse.NEW)
 
 
 def test_the_reviewer_hears_the_person_and_no_earlier_feedback() -> None:

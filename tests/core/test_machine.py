@@ -54,9 +54,10 @@ TEXTS = (
     "I am still at it.",
     "Still at it, differently.",
     "",
-    *[f"All of it.\n{PROMISE}\n[TASK_COMPLETED]"] * 6,
+    *[f"All of it.\n{PROMISE}\n[TASK_COMPLETED {{word}}]"] * 6,
     f"I will say `{PROMISE}` when it is done.",
     "[TASK_COMPLETED]",
+    "[TASK_COMPLETED {word}]",
     "The docs are missing.",
 )
 CONTROL = (StartRequested, PauseRequested, ResumeRequested, StopRequested, MessageSent, BudgetChanged)
@@ -242,7 +243,7 @@ class LoopMachine(RuleBasedStateMachine):
         driver = self.driver
         if not driver.journal.entries:
             return
-        self.reply = Reply(Answer(f"[TASK_COMPLETED]\n{PROMISE}"), changes=Changes("good"))
+        self.reply = Reply(Answer(f"{PROMISE}\n[TASK_COMPLETED {{word}}]"), changes=Changes("good"))
         driver.gates = passes
         if not driver.loop.status.ended:
             driver.journal.append(ResumeRequested(skip_wait=True))

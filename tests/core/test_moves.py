@@ -12,7 +12,7 @@ from untildone.core.moves import Control
 from untildone.core.value import replace
 from untildone.testing.driver import looping
 
-CONTROLS = tuple(each for each in Control if each not in (Control.RENAME, Control.DELETE))
+CONTROLS = tuple(each for each in Control if each not in (Control.RENAME, Control.APPROVE, Control.DELETE))
 ALLOWED = {
     Status.CREATED: {Control.START, Control.RESUME, Control.STOP, Control.SAY, Control.BUDGET, Control.SUBTASKS},
     Status.RUNNING: {

@@ -49,6 +49,11 @@ def test_a_receipt_names_each_gate_with_its_command_exit_code_and_hash() -> None
         "reason": "",
         "seconds": 1.5,
         "output_sha256": "abc",
+        "room": None,
+        "tree": "",
+        "tests": "",
+        "tampered": [],
+        "notes": [],
     }
 
 

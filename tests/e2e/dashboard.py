@@ -29,7 +29,7 @@ FLAGS = (
     "--disable-sync",
 )
 PICTURES = Path(__file__).parent.parent.parent / "artefacts"
-PATIENCE = 30_000
+PATIENCE = 60_000
 """Milliseconds that a page may take for anything."""
 
 

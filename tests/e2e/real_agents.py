@@ -172,7 +172,8 @@ def open_desk(agent: str, folder: Path) -> Iterator[Desk]:
             retries=0,
             package_cache=bins.parents[3] / "copilot-packages",
         )
-        ours = {"PYTHONPATH": str(ROOT / "src"), "UNTILDONE_RETRY_DELAY": "0.1"}
+        # Checks of these tests leave traces in the workspace and beside it.
+        ours = {"PYTHONPATH": str(ROOT / "src"), "UNTILDONE_RETRY_DELAY": "0.1", "UNTILDONE_ROOM": "plain"}
         yield Desk(agent, api, folder, {**program, **ours})
 
 

@@ -27,7 +27,7 @@ from untildone.store import checkpoint
 from untildone.store.files import FileStore
 
 CLIENTS, LOOPS, KILLS = 20, 20, 10
-CALLS = 10_000
+CALLS = 3_000
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
 
@@ -51,14 +51,14 @@ def agents_of(loop_id: str) -> list[psutil.Process]:
 def test_after_a_crash_every_loop_goes_on_and_none_twice(cli: CommandLine) -> None:
     agent = cli.home / "agent.sh"
     agent.write_text(
-        'seen="$HOME/$UNTILDONE_LOOP_ID"; test -e "$seen" && echo "<promise>COMPLETE</promise>" && exit\n'
-        'touch "$seen"; sleep 60\n'
+        'seen="seen-$UNTILDONE_LOOP_ID"; test -e "$seen" && echo "<promise>COMPLETE</promise>" && exit\n'
+        'touch "$seen"; sleep 600\n'
     )
     with Server(cli, "--slots", "2") as server:
         running = [server.create(agent="command", command=f"sh {agent}") for _ in range(4)]
         created, done = server.create(start=False), server.create(start=False)
         server.client.post(f"/api/loops/{done}/stop")
-        until(lambda: all((cli.home / loop_id).exists() for loop_id in running[:2]))
+        until(lambda: all((cli.workspace / f"seen-{loop_id}").exists() for loop_id in running[:2]))
         server.kill()
         until(lambda: not any(agents_of(loop_id) for loop_id in running))
         server.start()
@@ -66,7 +66,7 @@ def test_after_a_crash_every_loop_goes_on_and_none_twice(cli: CommandLine) -> No
             assert server.until_status(loop_id, "completed")["outcome"] == "claimed"
         for loop_id in running[2:]:
             server.until(loop_id, lambda shown: bool(shown["turn"]))
-            until((cli.home / loop_id).exists)
+            until((cli.workspace / f"seen-{loop_id}").exists)
             assert len([agent for agent in agents_of(loop_id) if agent.name() == "sh"]) == 1
             assert server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True}).status_code == 200
             server.until_status(loop_id, "failed")
@@ -198,7 +198,7 @@ def test_no_control_is_lost_or_reordered_while_the_server_is_killed_again_and_ag
         assert [wrong for client in clients for wrong in client.wrong] == []
         assert sum(len(words) for client in clients for words in client.said.values()) > CALLS / 3
         server.kill()
-    store = FileStore(cli.workspace / ".loop")
+    store = cli.store()
     for loop_id in loop_ids:
         check_journal(store, loop_id, [client.said[loop_id] for client in clients])
 

@@ -163,8 +163,8 @@ def test_a_variable_that_is_wrong_is_named(cli: CommandLine, variable: str) -> N
         (["shwo"], "shwo"),
         (["show", "nothing"], "nothing"),
         (["show", "../../etc"], "../../etc"),
-        (["log", "last"], "last"),
-        (["pause", "last"], "last"),
+        (["log", "last"], "no loops"),
+        (["pause", "last"], "no loops"),
         (["wait", "last", "--timeout", "-1"], "seconds"),
         (["say", "last"], "message"),
         (["list", "--status", "sleeping"], "sleeping"),
@@ -278,6 +278,8 @@ def test_a_loop_whose_state_is_gone_does_not_hide_the_others(cli: CommandLine, p
         path.write_bytes(b"\0" * 100)
     for name in ("execution.log.jsonl", "created.json"):
         (cli.workspace / ".loop" / f"{lost}.progress" / name).write_bytes(b"nothing\n")
+    store = cli.store()
+    store.seals.head(store.root, lost).spare.unlink()
     listed = {record["loop_id"]: record["status"] for record in cli.loops}
     assert listed == {lost: "damaged", paused: "paused"}
     ended = cli.run("show", lost)

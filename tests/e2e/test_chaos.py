@@ -10,13 +10,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 LONGEST = 540
-"""Seconds for half a minute of faults and the end of all loops, on a busy machine."""
+"""Seconds for 24 seconds of faults and the end of all loops, on a busy machine."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the harness finds processes in /proc")
-def test_half_a_minute_of_chaos_violates_no_invariant(tmp_path: Path) -> None:
+def test_some_seconds_of_chaos_violates_no_invariant(tmp_path: Path) -> None:
     report_file = tmp_path / "report.md"
     chaos = [
         sys.executable,
@@ -25,7 +25,7 @@ def test_half_a_minute_of_chaos_violates_no_invariant(tmp_path: Path) -> None:
         "--seed",
         "1",
         "--minutes",
-        "0.6",
+        "0.4",
         "--together",
         "4",
         "--report",
@@ -46,5 +46,7 @@ def test_half_a_minute_of_chaos_violates_no_invariant(tmp_path: Path) -> None:
         "the shown state matches the journal",
         "a loop ends once faults stop",
         "damage is reported once and only if there is any",
+        "what the agent wrote into the state is never believed",
+        "every entry has a valid seal",
     ):
         assert f"| {invariant} |" in report

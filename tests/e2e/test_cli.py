@@ -34,7 +34,7 @@ def test_json_is_the_journal_as_it_happens_and_ends_in_loop_end(cli: CommandLine
     assert events.count("iteration_start") == events.count("iteration_complete") == 2
     assert events[-2:] == ["task_complete", "loop_end"]
     last = records[-1]
-    assert set(last) == {"event", "ts", "loop_id", "status", "outcome", "iterations", "spend", "exit_code"}
+    assert set(last) == {"event", "ts", "loop_id", "status", "outcome", "proof", "iterations", "spend", "exit_code"}
     assert (last["status"], last["outcome"], last["iterations"], last["exit_code"]) == ("completed", "claimed", 2, 0)
     assert set(last["spend"]) == {"cost_usd", "tokens", "seconds"}
     logged = cli.run("log", loop_id, "--json").records
@@ -95,7 +95,7 @@ def test_standard_output_is_one_line_of_data_and_the_rest_is_talk(cli: CommandLi
         "╭─ Round 2 (5 left) ─╮",
         "  Hm.",
         "gate: test -e wanted: passed",
-        "verified: Done, and every gate agrees.",
+        "verified: Done, and every gate agrees. Proved in place.",
     ):
         assert line in ended.errors.splitlines()
     assert "\x1b" not in ended.errors
@@ -153,6 +153,7 @@ def test_what_follows_two_dashes_goes_to_the_agent_as_it_is(cli: CommandLine) ->
     programs = cli.home / "programs"
     fake_agents.write_fake_agent(programs, fake_agents.AlwaysClaims())
     cli.environment["PATH"] = f"{programs}{os.pathsep}{cli.environment['PATH']}"
+    cli.environment["UNTILDONE_SANDBOX"] = "off"  # this agent writes down how it was called, beside its program
     extra = ["--add-dir", "a b", "--", "-r", "3"]
     ended = cli.run("run", "x", "--model", "opus", "--", *extra)
     assert ended.code == 0, ended.errors
@@ -322,6 +323,68 @@ def test_diff_shows_what_the_loop_changed_and_nothing_else(cli: CommandLine) -> 
     assert "made.txt" in cli.run("diff", "--stat").output
 
 
+def test_a_secret_that_the_agent_writes_is_neither_committed_nor_shown(cli: CommandLine) -> None:
+    def git(*arguments: str) -> str:
+        named = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(named, cwd=cli.workspace, check=True, capture_output=True, text=True).stdout
+
+    secret = "s3cret-0123456789"
+    cli.environment["API_KEY"] = secret
+    git("init", "-q")
+    leak = {"leak.txt": f"{secret}\n# \x1b[1A\x1b[2K\n"}
+    ended = cli.run("run", "x", "--commit", "-r", "2", *cli.script({"write": {"fine.txt": "fine\n"}}, {"write": leak}))
+    assert "are not committed: leak.txt holds the value of API_KEY, a secret." in ended.errors
+    assert git("log", "--format=%s").splitlines() == ["Round 1: x"]
+    for shown in (cli.run("diff").output, cli.run("diff", "--json").output):
+        assert "[redacted API_KEY]" in shown
+        assert secret not in shown
+        assert "^[[1A^[[2K" in shown
+        assert "\x1b" not in shown
+
+
+def test_commits_of_rounds_leave_the_work_of_the_person_alone(cli: CommandLine) -> None:
+    def git(*arguments: str) -> str:
+        named = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(named, cwd=cli.workspace, check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    for name in ("changed.txt", "staged.txt"):
+        (cli.workspace / name).write_text("committed\n")
+    git("add", "--all")
+    git("commit", "-qm", "start")
+    for name in ("changed.txt", "staged.txt", "notes.txt"):
+        (cli.workspace / name).write_text("the person's\n")
+    git("add", "staged.txt")
+    before = git("status", "--porcelain")
+    script = cli.script({"write": {"made.txt": "1\n"}}, {"write": {"made.txt": "2\n"}}, {"write": {"notes.txt": "x\n"}})
+    ended = cli.run("run", "x", "--commit", "-r", "3", *script)
+    assert git("log", "--format=%s", "--name-only").split() == [
+        "Round",
+        "2:",
+        "x",
+        "made.txt",
+        "Round",
+        "1:",
+        "x",
+        "made.txt",
+        "start",
+        "changed.txt",
+        "staged.txt",
+    ]
+    assert git("status", "--porcelain") == before
+    assert "not committed: notes.txt was there before the loop began and is not in your last commit" in ended.errors
+    assert "notes.txt was there before the loop began" in cli.run("log").output
+
+
+def test_a_check_that_contains_a_secret_is_refused(cli: CommandLine) -> None:
+    cli.environment["API_KEY"] = "s3cret-0123456789"
+    ended = cli.run("run", "x", *CLAIMS, "--check", "! grep -q s3cret-0123456789 out.log")
+    assert (ended.code, ended.output) == (2, "")
+    assert "The check contains the value of API_KEY, a secret" in ended.errors
+    assert "hint: write '$API_KEY' in single quotes" in ended.errors
+    assert cli.run("list", "--json").output == ""
+
+
 def test_config_tells_each_setting_and_where_it_comes_from(cli: CommandLine) -> None:
     (cli.workspace / "untildone.toml").write_text(
         "max_iterations = 4\n[profiles.mine]\nagent = 'claude'\nenv = {KEY = 'hidden-value'}\n"
@@ -411,3 +474,12 @@ def test_wait_gives_up_in_time(cli: CommandLine) -> None:
     assert time.monotonic() - started < 20
     assert cli.run("stop", "last", "--now").code == 0
     assert cli.run("wait", "last", "--timeout", "20").code == 5
+
+
+def test_a_session_that_another_program_has_open_goes_on_in_a_fork(cli: CommandLine) -> None:
+    ended = cli.run(
+        "run", "x", "--json", *cli.script({"say": "one"}, {"fail": "session_busy"}, {"say": "two", "claim": True})
+    )
+    assert ended.code == 0, ended.errors
+    starts = [record["session"] for record in ended.records if record["event"] == "iteration_start"]
+    assert starts == ["new", "resume", "fork"]

@@ -39,7 +39,7 @@ def page(server: DashboardServer) -> Iterator[Page]:
 def test_machines_are_shown_and_controls_reach_them(cluster: TestCluster, server: DashboardServer, page: Page) -> None:
     for name in ("one", "two"):
         cluster.machine(name, "--slots", "1")
-    command = cluster.stepping_agent(9, 60)["command"]
+    command = cluster.stepping_agent(9, 600)["command"]  # a round that outlasts the test
     tasks = ("Mend the roof", "Paint the door")
     loop_ids = [server.create(task, agent="command", command=command, max_iterations=3) for task in tasks]
     for loop_id in loop_ids:

@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium, visit, waits_for
 from tests.support.command_line import CommandLine, until
 
+from untildone.system import state_folder
+
 expect.set_options(timeout=PATIENCE)
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
 
@@ -141,6 +143,23 @@ def test_stop_asks_first(page: Page, server: DashboardServer) -> None:
     assert server.client.get(f"/api/loops/{loop_id}").status_code == 404
 
 
+def test_a_delete_that_takes_a_while_leads_to_the_list(page: Page, server: DashboardServer) -> None:
+    for loop_id in (server.create("Another one, whose snapshots stay"), server.create()):
+        server.until_status(loop_id, "completed")
+    page.goto(f"/loops/{loop_id}")
+    status(page, "claimed")
+    snapshots = Path(state_folder.folder(server.cli.environment), "snapshots")
+    (repository,) = (each for each in snapshots.glob("*/repository") if (each / "refs/loops" / loop_id).exists())
+    lock = repository / "packed-refs.lock"
+    lock.touch()  # git waits a second for it, and meanwhile the page sees that the loop is gone
+    try:
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        page.wait_for_url(re.compile(r"/$"))
+    finally:
+        lock.unlink()
+
+
 def test_keys_pause_and_resume(page: Page, server: DashboardServer) -> None:
     loop_id = server.create("Keys", args=["--scenario=hang"])
     page.goto("/")
@@ -179,6 +198,33 @@ def test_the_budget_can_be_changed(page: Page, server: DashboardServer) -> None:
     expect(page.get_by_text("0 of 12 rounds")).to_be_visible()
     expect(page.get_by_text("0 of 2.5 dollars")).to_be_visible()
     assert server.show(loop_id)["budget"]["cost_usd"] == 2.5
+
+
+def test_refused_changes_are_approved_one_by_one_or_all_at_once(page: Page, server: DashboardServer) -> None:
+    names = [f"tests/test_{number}.sh" for number in range(3)]
+    for name in names:
+        path = server.cli.workspace / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("exit 1\n")
+    work: list[dict[str, Any]] = [{"write": dict.fromkeys(names, "exit 0\n")}, {"claim": True}]
+    checks = [f"sh {name}" for name in names]
+    chosen = {"args": [server.script(work)], "checks": checks, "max_iterations": 1, "room": "restored"}
+    loop_id = server.create("Weaken tests", start=True, **chosen)
+    server.until_status(loop_id, "paused")
+    page.goto(f"/loops/{loop_id}?tab=gates")
+    card = page.locator(".card", has_text="Changes that the gates refused")
+    for name in names:
+        expect(card).to_contain_text(name)
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / "approve-desk.png", full_page=True)
+    card.get_by_role("button", name=f"Approve: {names[0]}").click()
+    expect(card).not_to_contain_text(names[0])
+    assert server.show(loop_id)["approved"] == names[:1]
+    card.get_by_role("button", name="Approve all").click()
+    expect(card).to_be_hidden()
+    page.get_by_role("button", name="Resume").click()
+    status(page, "verified")
+    assert server.show(loop_id)["approved"] == names
 
 
 def test_tasks_are_added_dragged_changed_and_deleted(page: Page, server: DashboardServer) -> None:

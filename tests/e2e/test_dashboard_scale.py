@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,6 @@ from tests.support.command_line import CommandLine
 
 from untildone.core.events import LoopCreated
 from untildone.core.model import AgentChoice, Budget, LoopSettings
-from untildone.store.files import FileStore
-from untildone.store.layout import JOURNAL
-from untildone.store.lines import compact, sealed, unsealed
 
 expect.set_options(timeout=PATIENCE)
 LOOPS = 1000
@@ -35,22 +31,13 @@ def server(cli: CommandLine) -> DashboardServer:
     return DashboardServer(cli)
 
 
-def add_loops(workspace: Path, number: int) -> None:
-    """Many loops at once: one that is really made, and copies of it under other names."""
-    store = FileStore(workspace / ".loop")
+def add_loops(cli: CommandLine, number: int) -> None:
+    """Many loops at once."""
+    store, workspace = cli.store(), cli.workspace
     settings = LoopSettings("ralph", AgentChoice("scripted", "scripted"), str(workspace))
     store.create(LoopCreated("loop-0000", "Job number 0", "A job", settings, Budget(iterations=5)))
-    journal, checkpoint = store.progress("loop-0000") / JOURNAL, store.root / "loop-0000.json"
     for each in range(1, number):
-        named = {"loop_id": f"loop-{each:04d}", "title": f"Job number {each}"}
-        line, state = (
-            sealed(compact({**unsealed(path.read_bytes().strip()), **named})) for path in (journal, checkpoint)
-        )
-        folder = store.root / f"{named['loop_id']}.progress"
-        (folder / "output").mkdir(parents=True)
-        (folder / JOURNAL).write_bytes(line + b"\n")
-        (copy := store.root / f"{named['loop_id']}.json").write_bytes(state)
-        copy.with_name(f"{copy.name}.sha256").write_text(f"{sha256(state).hexdigest()}  {copy.name}\n")
+        store.create(LoopCreated(f"loop-{each:04d}", f"Job number {each}", "A job", settings, Budget(iterations=5)))
 
 
 def rows(page: Page) -> list[str]:
@@ -59,7 +46,7 @@ def rows(page: Page) -> list[str]:
 
 @pytest.mark.slow
 def test_of_a_thousand_loops_one_page_is_sent(server: DashboardServer, browser: Browser) -> None:
-    add_loops(server.cli.workspace, LOOPS)
+    add_loops(server.cli, LOOPS)
     with server, visit(browser, server) as page:
         page.goto("/")
         expect(page.locator(".row-title").first).to_have_text(f"Job number {LOOPS - 1}")
@@ -80,7 +67,7 @@ def test_of_a_thousand_loops_one_page_is_sent(server: DashboardServer, browser: 
 
 
 def test_the_selection_goes_on_over_the_edge_of_a_page(server: DashboardServer, browser: Browser) -> None:
-    add_loops(server.cli.workspace, PAGE + 2)
+    add_loops(server.cli, PAGE + 2)
     with server, visit(browser, server) as page:
         page.goto("/")
         selected = page.locator(".row-link.selected .row-title")

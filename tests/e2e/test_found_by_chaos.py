@@ -69,10 +69,10 @@ def test_a_loop_whose_runner_died_at_the_very_end_can_be_verified(cli: CommandLi
 def test_the_receipt_of_a_loop_that_is_just_being_put_away_is_waited_for(cli: CommandLine) -> None:
     """Under load, the API said of a loop that it had ended, and that it had no receipt yet."""
     loop_id, folder = not_put_away(cli)
-    store = FileStore(cli.workspace / ".loop")
+    store = cli.store()
     with ThreadPoolExecutor(1) as hands:
         with store.lease(loop_id):
-            asked = hands.submit(look.receipt, FileStore(cli.workspace / ".loop"), loop_id)
+            asked = hands.submit(look.receipt, cli.store(), loop_id)
             assert wait([asked], timeout=0.3).not_done
         told = asked.result(timeout=30)
     assert told == (folder / "receipt.json").read_text()
@@ -118,7 +118,8 @@ def test_what_a_check_leaves_behind_ends_with_the_command(cli: CommandLine, comm
         ("verify", "last") if command == "verify" else ("run", "again", "--check", "sh check.sh", *cli.script(CLAIM))
     )
     ended = cli.run(*again)
-    assert ended.code == 0, ended.errors
+    # The check has changed the workspace since, so that a receipt is about another one.
+    assert ended.code == (6 if command == "verify" else 0), ended.errors
     pids = noted(cli, 3)
     assert len(pids) == 3
     assert [pid for pid in pids if lives(pid)] == []
@@ -138,13 +139,13 @@ def test_a_loop_whose_files_vanish_ends_with_a_sentence(cli: CommandLine, remove
         # Moved away first: the runner may be writing there at this moment.
         shutil.rmtree(path.rename(cli.home / f"removed-{number}"), ignore_errors=True)
     ended = finish(runner, patience=60)
-    assert (ended.code, "was deleted while the loop ran" in ended.errors) == (6, True), ended.errors
+    assert (ended.code, "while the loop ran" in ended.errors) == (6, True), ended.errors
     assert "defect" not in ended.errors
     assert [pid for pid in pids if lives(pid)] == []
 
 
 @pytest.mark.parametrize("gone", ["rm -rf .git", "rm -rf .git/objects && mkdir .git/objects", "true"])
-def test_a_receipt_does_not_say_that_nothing_changed_where_that_is_not_known(cli: CommandLine, gone: str) -> None:
+def test_a_receipt_says_what_changed_also_where_git_cannot(cli: CommandLine, gone: str) -> None:
     (cli.workspace / "old.txt").write_text("old\n")
     if gone != "true":
         subprocess.run(["git", "init", "-q"], cwd=cli.workspace, check=True)
@@ -153,13 +154,14 @@ def test_a_receipt_does_not_say_that_nothing_changed_where_that_is_not_known(cli
     ended = cli.run("run", "a job", "--command", f"sh {agent}")
     assert ended.code == 0, ended.errors
     (folder,) = (cli.workspace / ".loop" / "history").iterdir()
-    assert json.loads((folder / "receipt.json").read_text())["files_changed"] is None
-    assert "- Files changed: not known\n" in (folder / "report.md").read_text()
+    changed = json.loads((folder / "receipt.json").read_text())["files_changed"]
+    assert changed == [{"path": "new.txt", "insertions": 1, "deletions": 0}]
+    assert "- Files changed: 1\n" in (folder / "report.md").read_text()
 
 
 Turn = Mapping[str, object]
 REVIEWER: Turn = {"match_system": "You are the supervisor"}
-AGREED = "Good.\n\n[TASK_COMPLETED]"
+AGREED = "Good.\n\n[TASK_COMPLETED {word}]"
 
 
 def played(cli: CommandLine, turns: Sequence[Turn], *flags: str) -> dict[str, object]:
@@ -197,14 +199,13 @@ def test_an_instructor_who_repeats_what_it_was_told_has_not_said_that_all_is_don
     assert played(cli, turns, "--mode=instruct", "-r5")["iterations"] == 1
 
 
-def test_what_a_reviewer_changed_is_checked_again(cli: CommandLine) -> None:
+def test_a_reviewer_changes_nothing_that_was_checked(cli: CommandLine) -> None:
     """Seed 2, story 7: it deleted what the check had found, and agreed; the loop was verified, and was not."""
     works: Turn = {"append": {"proof.txt": "done\n"}, "say": "Done.", "claim": True}
     check = "--check=grep -qx done proof.txt"
     meddles: Turn = {**REVIEWER, "delete": ["proof.txt"], "say": AGREED}
-    assert played(cli, [meddles, works], "--review", check, "-r1")["outcome"] == "budget"
-    ended = played(cli, [meddles, {**REVIEWER, "say": AGREED}, works], "--review", check, "-r2")
-    assert (ended["outcome"], ended["iterations"]) == ("verified", 2)
+    ended = played(cli, [meddles, works], "--review", check, "-r1")
+    assert (ended["outcome"], ended["iterations"]) == ("verified", 1)
     assert (cli.workspace / "proof.txt").exists()
 
 
@@ -278,15 +279,35 @@ def test_a_signal_after_the_end_of_a_loop_does_not_change_how_it_ended(
     assert (ended.code, ended.records[-1]["exit_code"]) == (0, 0), ended.errors
 
 
+_HOLDS_LEASE = """
+import sys
+from pathlib import Path
+from untildone.store.files import FileStore
+from untildone.store.seals import Seals
+from untildone.system import state_folder
+with FileStore(Path(sys.argv[1]), seals=Seals(state_folder.folder())).lease(sys.argv[2]):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
 def test_a_resume_in_the_moment_in_which_the_runner_leaves_is_gone_on_with(cli: CommandLine) -> None:
     """Seed 4, story 16: in the background it was said to be running already, and then nobody drove it."""
     words = ("run", "a job", "--agent=scripted", "-r1", "--", "--scenario", "never")
     assert cli.run(*words).code == Outcome.BUDGET.exit_code
-    store = FileStore(cli.workspace / ".loop")
+    store = cli.store()
     (loop_id,) = store.ids()
-    with store.lease(loop_id):
-        resumed = cli.start("resume", loop_id, "-r", "+1", "--detach")
-        until(lambda: store.load(loop_id).status is Status.RUNNING)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLDS_LEASE, str(cli.workspace / ".loop"), loop_id],
+        env=cli.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    resumed = cli.start("resume", loop_id, "-r", "+1", "--detach")
+    until(lambda: store.load(loop_id).status is Status.RUNNING)
+    holder.communicate(b"\n", timeout=60)
     assert resumed.wait(60) == 0
     assert cli.run("wait", loop_id).code == Outcome.BUDGET.exit_code
     assert store.load(loop_id).spend.iterations == 2

@@ -157,7 +157,7 @@ def test_a_supervisor_looks_from_a_copy_of_the_session(claude: Desk) -> None:
     claude.api.load(
         [
             Step(text="Add a test, please.", match=asked),
-            Step(text="[TASK_COMPLETED]", match=asked),
+            Step(text="[TASK_COMPLETED {word}]", match=asked),
             Step(text="I think that is all."),
             Step(text="A test was added."),
         ]
@@ -212,7 +212,7 @@ def test_other_agents_are_held_until_the_check_passes(agent: str, tmp_path: Path
 
 def test_uninstalling_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     with open_desk("claude", tmp_path) as desk:
-        settings = desk.workspace / ".claude" / "settings.json"
+        settings = desk.workspace / ".claude" / "settings.local.json"
         settings.parent.mkdir()
         settings.write_bytes(b'{"permissions":\n   {"allow": ["Bash(ls:*)"]} }\r\n')
         before = settings.read_bytes()
@@ -222,4 +222,4 @@ def test_uninstalling_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
         assert loops(desk)[0]["outcome"] == "claimed"
         assert desk.command("hook", "uninstall").code == 0
         assert settings.read_bytes() == before
-        assert sorted(path.name for path in settings.parent.iterdir()) == ["settings.json"]
+        assert sorted(path.name for path in settings.parent.iterdir()) == ["settings.local.json"]

@@ -17,6 +17,12 @@ LATER = 600
 SOON = 2
 
 
+@pytest.fixture(autouse=True)
+def without_box(cli: CommandLine) -> None:
+    """These agents write down their calls beside the workspace."""
+    cli.environment["UNTILDONE_SANDBOX"] = "off"
+
+
 def limited(seconds: float, **more: Any) -> dict[str, Any]:
     return {"fail": {"kind": "limit", "message": "usage limit reached", "reset_in": seconds}, **more}
 

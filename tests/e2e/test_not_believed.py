@@ -17,7 +17,7 @@ from untildone import modes
 
 PATIENCE = 120.0
 JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
-AGREED = "[TASK_COMPLETED]"
+AGREED = "[TASK_COMPLETED {word}]"
 WORK = {"write": {"parser.py": "pass\n"}, "say": "I built it."}
 SUPERVISED = ("run", "Build it", "--mode", "supervise", "--check", "test -f parser.py", "-r", "1")
 
@@ -57,18 +57,38 @@ def test_an_agent_that_only_repeats_what_it_is_told_is_never_done(cli: CommandLi
 def test_what_the_supervisor_breaks_is_checked_again(guided: CommandLine, in_git: bool) -> None:
     if in_git:
         subprocess.run(["git", "init", "--quiet", guided.workspace], check=True, timeout=60)
-    script = played(guided, {**JUDGES, "delete": "parser.py", "say": AGREED}, WORK)
-    ended = guided.run(*SUPERVISED, *script, patience=PATIENCE)
+    guided.environment["PATH"] = f"{meddling_reviewer(guided)}:{guided.environment['PATH']}"
+    guided.environment["UNTILDONE_SANDBOX"] = "off"  # in a box it could not
+    ended = guided.run(*SUPERVISED, "--supervisor", "meddler", *played(guided, WORK), patience=PATIENCE)
     assert ended.code == 3, ended.errors
     assert gates_run(guided) == 2
 
 
+def meddling_reviewer(cli: CommandLine) -> Path:
+    """The folder of a program that deletes the work and agrees: untildone cannot tell a program of yours to read only."""
+    program = cli.home / "bin" / "meddler"
+    program.parent.mkdir()
+    word = r"sed -n 's/.*The word of this question is \([A-Z0-9]*\)\..*/\1/p'"
+    program.write_text(f'#!/bin/sh\nword=$({word})\nrm -f {cli.workspace}/parser.py\necho "[TASK_COMPLETED $word]"\n')
+    program.chmod(0o755)
+    (cli.workspace / "untildone.toml").write_text('[profiles.meddler]\nagent = "command"\ncommand = "meddler"\n')
+    return program.parent
+
+
+def test_a_supervisor_cannot_change_what_it_judges(guided: CommandLine) -> None:
+    script = played(guided, {**JUDGES, "delete": "parser.py", "write": {"x": ""}, "say": AGREED}, WORK)
+    ended = guided.run(*SUPERVISED, *script, patience=PATIENCE)
+    assert ended.code == 0, ended.errors
+    assert (guided.workspace / "parser.py").exists()
+    assert not (guided.workspace / "x").exists()
+
+
 def hanging(cli: CommandLine) -> tuple[subprocess.Popen[str], Path]:
     """A loop whose checks have passed, and whose supervisor is at it."""
-    begun = cli.home / "begun"
-    looks = {**JUDGES, "run": ["touch", str(begun)], "hang": True}
-    runner = cli.start(*SUPERVISED, *played(cli, looks, {**JUDGES, "say": AGREED}, WORK))
-    until(begun.exists, PATIENCE)
+    log = cli.home / "calls"
+    script = played(cli, {**JUDGES, "hang": True}, {**JUDGES, "say": AGREED}, WORK)
+    runner = cli.start(*SUPERVISED, *script, "--log", str(log))
+    until(lambda: log.exists() and "You are the supervisor" in log.read_text(), PATIENCE)
     return runner, cli.workspace / "parser.py"
 
 

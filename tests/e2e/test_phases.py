@@ -17,7 +17,6 @@ from tests.support.command_line import CommandLine, Ended, finish, until
 from tests.support.terminal import Terminal
 
 from untildone.faces.cli.views import menus
-from untildone.operations import stores
 
 LIVE = ".claude/ralph-delta.local.md"
 TASK = "Build the login"
@@ -182,7 +181,30 @@ def test_an_agent_cannot_raise_its_own_budget(cli: CommandLine) -> None:
     ended = run(cli, [{"run": raising, "say": "Working {call}.", "repeat": "forever"}], "--route", "ralph", "-r", "2")
     assert (ended.code, ended.records[-1]["iterations"]) == (3, 2)
     notes = [entry["note"] for entry in journal(cli) if entry["event"] == "answer_read"]
-    assert all("while the agent was at work" in note for note in notes)
+    assert all("while the loop ran" in note for note in notes)
+
+
+RAISE = f"sed -i 's/Max Allowed: .*/Max Allowed: 777/' {LIVE}"
+
+
+@pytest.mark.parametrize("when", ["while a gate runs", "from a check", "when the loop comes to rest"])
+def test_what_an_agent_left_running_cannot_raise_the_budget(cli: CommandLine, when: str) -> None:
+    """A daemon that left its ancestors and its mark edits the file all the time; so does the check itself."""
+    daemon = cli.home / "daemon.sh"
+    daemon.write_text(f"cd {cli.workspace}; while test -e {cli.home}/on; do {RAISE}; sleep 0.02; done\n")
+    (cli.home / "on").touch()
+    leave = ["sh", "-c", f"setsid env -i sh {daemon} > /dev/null 2>&1 < /dev/null &"]
+    turn = {"say": '{"phase_done": true}', "repeat": "forever", **({} if when == "from a check" else {"run": leave})}
+    check = f"{RAISE}; false" if when == "from a check" else "sleep 0.3; false"
+    script = [turn] if when != "when the loop comes to rest" else [{**turn, "say": "Working {call}."}]
+    try:
+        ended = run(cli, script, "--route", "direct", "-r", "2", "--check", check)
+        assert ended.code == 3, ended.errors
+        again = cli.run("resume", "last", "--json", "--max-iterations", "+1")
+    finally:
+        (cli.home / "on").unlink()
+    assert (again.code, again.records[-1]["iterations"]) == (3, 3), again.errors
+    assert not [entry for entry in journal(cli) if entry["event"] == "budget_changed" and entry["amount"] == 777]
 
 
 def paused(cli: CommandLine, *script: dict[str, Any]) -> str:
@@ -237,7 +259,7 @@ def test_two_loops_of_one_folder_have_a_file_each(cli: CommandLine) -> None:
     assert f"Task ID: {first}" in live(cli).read_text()
     for loop_id in (first, second):
         assert cli.run("stop", loop_id, "--abandon").code == 0
-    assert list((cli.workspace / ".claude").iterdir()) == []
+    assert not (cli.workspace / ".claude").exists(), "no empty folder is left"
     states = (cli.workspace / ".loop" / "history").glob("*/ralph-delta.state.md")
     assert all("- Status: USER_ABORT" in state.read_text() for state in states)
 
@@ -331,22 +353,64 @@ def test_nonsense_is_asked_for_again_and_then_nothing_is_chosen(menu: Terminal) 
     menu.shows("chosen: None")
 
 
-@pytest.mark.parametrize("key", ["\x04", "\x03"], ids=["end of input", "ctrl-c"])
-def test_leaving_chooses_nothing(menu: Terminal, key: str) -> None:
+def test_leaving_chooses_nothing(menu: Terminal) -> None:
     menu.shows("Choose (1-3): ")
-    menu.type(key)
+    menu.type("\x04")
     menu.shows("chosen: None")
     menu.shows("leave out? ")
-    menu.type(key)
+    menu.type("\x04")
     menu.shows("said: None")
     assert menu.ends() == 0
 
 
 def test_facts_say_where_a_loop_stands(cli: CommandLine) -> None:
     loop_id = paused(cli, ANALYSIS, PLAN)
-    loop = stores.open_store(cli.workspace).load(loop_id)
-    assert menus.facts_at_limit(loop) == ("Iteration: 2/2", "Done: no subtask yet", "Not done: User model; Sign-in")
+    loop = cli.store().load(loop_id)
+    assert menus.facts_at_limit(loop) == ("Round: 2/2", "Done: no subtask yet", "Not done: User model; Sign-in")
     task, mode, progress, last = menus.facts_of_unfinished(loop)
     assert (task, mode) == (f"Task: {TASK}", "Mode: phases, route ralph")
-    assert progress == "Progress: Phase 3: Carry out 2 subtasks, iteration 2/2"
+    assert progress == "Progress: Phase 3 of 4: Carry out 2 subtasks, round 2/2"
     assert last.endswith(" UTC")
+
+
+@pytest.mark.parametrize(("keys", "code"), [("\x03", 130), ("3\n", 0)], ids=["ctrl-c", "none of these"])
+def test_the_resume_menu_can_be_left(cli: CommandLine, keys: str, code: int) -> None:
+    older, newer = paused(cli), paused(cli)
+    with Terminal([sys.executable, "-m", "untildone", "resume"], cli.workspace, cli.environment) as terminal:
+        terminal.shows("Unfinished loops (2)")
+        terminal.shows(newer)
+        terminal.shows(older)
+        terminal.shows("[3] none of these")
+        terminal.shows("Choose (1-3): ")
+        terminal.type(keys)
+        assert terminal.ends() == code
+    assert {cli.store().load(name).spend.iterations for name in (older, newer)} == {2}, "nothing went on"
+
+
+def test_subtasks_are_listed_and_changed_from_the_command_line(cli: CommandLine) -> None:
+    paused(cli, ANALYSIS, PLAN)
+    assert cli.run("tasks").output == "○ a: User model\n○ b: Sign-in (after a)\n"
+    assert cli.run("tasks", "last", "--done", "a", "--add", "Write the docs").code == 0
+    *_, added = (task.task_id for task in cli.store().load(cli.shown()["loop_id"]).tasks)
+    changed = cli.run(
+        "tasks", "--reword", added, "Write all docs", "--needs", "b", "", "--order", f"{added},b", "--json"
+    )
+    assert [(record["text"], record["status"], record["depends_on"]) for record in changed.records] == [
+        ("Write all docs", "pending", []),
+        ("Sign-in", "pending", []),
+        ("User model", "completed", []),
+    ]
+    assert cli.run("tasks", "--delete", added).output == "○ b: Sign-in\n✓ a: User model\n"
+    refused = cli.run("tasks", "--done", "zzz")
+    assert (refused.code, "has no subtask 'zzz'" in refused.errors) == (2, True)
+    circle = cli.run("tasks", "--needs", "b", "b")
+    assert (circle.code, "would wait for ever" in circle.errors) == (2, True)
+
+
+def test_ended_loops_can_be_deleted_and_others_cannot(cli: CommandLine) -> None:
+    ended, resting = paused(cli), paused(cli)
+    assert cli.run("stop", ended).code == 0
+    assert cli.run("delete", ended).output == f"{ended} deleted\n"
+    refused = cli.run("delete", resting)
+    assert (refused.code, refused.errors.startswith("untildone: ")) == (2, True)
+    assert [record["loop_id"] for record in cli.run("list", "--json").records] == [resting]

@@ -107,9 +107,14 @@ def test_a_settings_file_names_the_store(cli: CommandLine, database: str) -> Non
 
 
 def test_the_password_is_shown_nowhere(cli: CommandLine, database: str) -> None:
-    agent = ("--agent", "command", "--command", f"sh -c 'env; echo {PASSWORD}; echo the end'", "-r", "1")
+    # In scripts: a command that contains a secret is refused.
+    scripts = cli.home.parent / "scripts"
+    scripts.mkdir()
+    for name, last in (("agent.sh", "echo the end"), ("check.sh", "false")):
+        (scripts / name).write_text(f"env; echo {PASSWORD}; {last}\n")
+    agent = ("--agent", "command", "--command", f"sh {scripts / 'agent.sh'}", "-r", "1")
     store = ("--store", database)
-    told = [run(cli, "run", f"The password is {PASSWORD}", "--check", f"echo {PASSWORD}; false", *agent, *store)]
+    told = [run(cli, "run", f"The password is {PASSWORD}", "--check", f"sh {scripts / 'check.sh'}", *agent, *store)]
     told += [run(cli, word, *store) for word in ("list", "show", "log", "verify", "diff", "wait")]
     told += [
         run(cli, "log", "--output", "1", *store),

@@ -16,7 +16,7 @@ from untildone.testing.modelapi import Request, Step, environment
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(180)]
 GUIDANCE = "Be strict about the spelling of names."
-AGREED = "[TASK_COMPLETED]"
+AGREED, DONE = "[TASK_COMPLETED {word}]", "[TASK_COMPLETED]"
 REVIEWS = "What the person asked"
 
 
@@ -82,13 +82,15 @@ def test_a_copy_of_the_session_supervises_and_leaves_the_original_as_it_was(desk
     oldest = f"ls -t {desk.home}/.claude/projects/*/*.jsonl | tail -n 1"
     keep = f'test -e {kept}/name || {oldest} > {kept}/name; cp "$(cat {kept}/name)" {kept}/$(ls {kept} | wc -l)'
 
-    ran = desk.run("Write an ode to Anna", "--mode", "supervise", "--check", keep)
+    # The check looks at the agent's own files, which a box hides.
+    ran = desk.run("Write an ode to Anna", "--mode", "supervise", "--check", keep, "--sandbox", "off")
 
     assert came_to(ran) == (0, "verified", 3), ran.errors
     reviews = [turn for turn in desk.api.turns if REVIEWS in turn.user_text]
     work = [turn for turn in desk.api.turns if REVIEWS not in turn.user_text]
-    assert [turn.user_text for turn in reviews] == [f"{REVIEWS}:\nWrite an ode to Anna"] * 3, "only the person's words"
-    assert all(GUIDANCE in system_prompt(turn) and AGREED in system_prompt(turn) for turn in reviews)
+    words = [turn.user_text.partition("\n\n")[0] for turn in reviews]
+    assert words == [f"{REVIEWS}:\nWrite an ode to Anna"] * 3, "only the person's words"
+    assert all(GUIDANCE in system_prompt(turn) for turn in reviews)
     assert not any(GUIDANCE in json.dumps(turn.body) for turn in work)
     assert [turn.user_text for turn in work[2:]] == feedback, "feedback is the next message, word for word"
     assert "an ode to Ana" in json.dumps(reviews[0].body), "the copy knows what was done"
@@ -130,7 +132,7 @@ def test_another_program_supervises_and_is_shown_the_work(desk: Desk) -> None:
     assert len(looks) == 2
     assert all(GUIDANCE in json.dumps(turn.body) for turn in looks)
     first, second = (turn.user_text for turn in looks)
-    assert "Write an ode to Anna\n\nThe agent's last message:\nI wrote it." in first
+    assert "Write an ode to Anna\n\nThe agent's last message:\n> I wrote it." in first
     assert "+an ode to Anna" in first
     assert "I added the title." in second
     assert "The title is missing." not in second, "earlier feedback is not shown"
@@ -152,7 +154,7 @@ def test_an_instructor_and_a_worker_each_keep_their_session(desk: Desk) -> None:
         [
             Step(text=told, match="The person's instruction"),
             Step(text=then, match="The worker's answer:\nThere is one name."),
-            Step(text=f"{AGREED}", match="The worker's answer:\nThere are two names."),
+            Step(text=DONE, match="The worker's answer:\nThere are two names."),
             Step(tools=(writes("claude", desk.workspace / "names.txt", "Anna"),)),
             Step(text="There is one name."),
             Step(tools=(shell("claude", "echo Berta >> names.txt"),)),

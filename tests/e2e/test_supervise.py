@@ -13,8 +13,10 @@ from tests.support import fake_agents
 from tests.support.command_line import CommandLine, Ended
 from tests.support.terminal import Terminal
 
+from untildone.core.agreement import word_in
+
 JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
-AGREED = "[TASK_COMPLETED]"
+AGREED = "[TASK_COMPLETED {word}]"
 TASK = "Build the parser"
 NOTE = "Look at the edges."
 
@@ -56,10 +58,12 @@ def test_work_and_feedback_until_the_supervisor_agrees(guided: CommandLine) -> N
     assert [call["prompt"] for call in work] == [TASK, "Where are the tests?", "And the docs?"]
     assert len({call["session_id"] for call in work}) == 1, "feedback is the next message of the same session"
     for call in looks:
-        assert call["prompt"] == f"What the person asked:\n{TASK}", "only the person's words"
+        asked_for, _, shown = call["prompt"].partition("\n\n")
+        assert asked_for == f"What the person asked:\n{TASK}", "only the person's words"
+        assert shown.startswith("What changed in the workspace since the loop began: ")
         assert (call["fork"], call["resume"]) == (True, work[0]["session_id"])
         assert call["system_prompt"].startswith(NOTE)
-        assert AGREED in call["system_prompt"]
+    assert len({word_in(call["prompt"]) for call in looks} - {""}) == 3, "each question has a word of its own"
     assert {call["session_id"] for call in looks}.isdisjoint({work[0]["session_id"]}), "the original is not touched"
 
 
@@ -75,7 +79,7 @@ def test_another_agent_as_supervisor_is_shown_the_work(guided: CommandLine) -> N
     assert ended.code == 0, ended.errors
     _, look = asked(guided)
     assert (look["fork"], look["resume"]) == (False, "")
-    assert look["prompt"].startswith(f"What the person asked:\n{TASK}\n\nThe agent's last message:\nI built it.")
+    assert look["prompt"].startswith(f"What the person asked:\n{TASK}\n\nThe agent's last message:\n> I built it.\n\n")
     assert "+def parse(): pass" in look["prompt"]
 
 
@@ -95,14 +99,20 @@ def test_checks_come_before_the_review(guided: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("turn", "told"),
-    [({"fail": "auth"}, "Supervisor"), ({"say": " "}, "said nothing"), ({"crash": True}, "Supervisor")],
+    ("turn", "told", "code", "outcome"),
+    [
+        ({"fail": "auth"}, "Supervisor", 8, "blocked"),
+        ({"say": " "}, "said nothing", 6, "failed"),
+        ({"crash": True}, "Supervisor", 6, "failed"),
+    ],
 )
-def test_a_supervisor_that_cannot_be_asked_is_never_done(guided: CommandLine, turn: dict[str, Any], told: str) -> None:
+def test_a_supervisor_that_cannot_be_asked_is_never_done(
+    guided: CommandLine, turn: dict[str, Any], told: str, code: int, outcome: str
+) -> None:
     ended = supervised(guided, {**JUDGES, **turn, "repeat": "forever"}, {"say": "I built it."})
-    assert ended.code == 6
+    assert ended.code == code
     assert told in ended.errors
-    assert guided.shown()["outcome"] == "failed"
+    assert guided.shown()["outcome"] == outcome
 
 
 def test_a_supervisor_that_hangs_is_not_asked_for_ever(guided: CommandLine) -> None:
@@ -181,7 +191,8 @@ def test_at_a_terminal_the_person_goes_on_in_the_session(guided: CommandLine) ->
         assert terminal.ends() == 0
     work, look, mine = fake_agents.calls(programs)
     session = next(word.partition("=")[2] for word in work if word.startswith("--session-id="))
-    assert "--fork-session" in look
+    assert "--tools=Read,Grep,Glob" in look
+    assert "--fork-session" not in look, "this program keeps no transcript that could be vouched for"
     assert mine == ["--resume", session], "the program itself, for a person"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -113,7 +114,7 @@ def leave(desk: Desk, terminal: Tmux) -> None:
 def looks(desk: Desk) -> list[str]:
     """What the supervisor was told that the person asked."""
     told = [turn.user_text.rpartition(ASKED)[2] for turn in desk.api.turns if ASKED in turn.user_text]
-    return [text.partition("The agent's last message")[0] for text in told]
+    return [re.split("The agent's last message|Nothing changed in|What changed in", text)[0] for text in told]
 
 
 @agents
@@ -122,7 +123,7 @@ def test_it_is_sent_back_then_let_go(agent: str, tmp_path: Path) -> None:
         desk.api.load(
             [
                 Step(text="Add a test, please.", match=ASKED),
-                Step(text="[TASK_COMPLETED]", match=ASKED, repeat="forever"),
+                Step(text="[TASK_COMPLETED {word}]", match=ASKED, repeat="forever"),
                 Step(text="I think that is all."),
                 Step(text="A test was added.", repeat="forever"),
             ]
@@ -150,7 +151,7 @@ def test_what_was_asked_before_it_was_wrapped_is_looked_at_too(agent: str, tmp_p
     with desk_for(agent, tmp_path) as desk:
         desk.api.load(
             [
-                Step(text="[TASK_COMPLETED]", match=ASKED, repeat="forever"),
+                Step(text="[TASK_COMPLETED {word}]", match=ASKED, repeat="forever"),
                 Step(text="The work goes on.", repeat="forever"),
             ]
         )
@@ -167,4 +168,6 @@ def test_what_was_asked_before_it_was_wrapped_is_looked_at_too(agent: str, tmp_p
             leave(desk, terminal)
             terminal.shows("it ended with 0", PATIENCE)
         (told,) = looks(desk)
-        assert told.strip(": \n").split("\n\n") == ["make a parser", "go on then"]
+        heard, recorded, before = told.strip(": \n").split("\n\n")
+        assert (heard, before) == ("go on then", "make a parser")
+        assert recorded.startswith("In the agent's own record of its session")

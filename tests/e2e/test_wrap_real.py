@@ -53,7 +53,7 @@ def say(terminal: Tmux, words: str) -> None:
 
 
 def agrees(**more: object) -> Step:
-    return Step(text="[TASK_COMPLETED]", match=ASKED, repeat="forever")
+    return Step(text="[TASK_COMPLETED {word}]", match=ASKED, repeat="forever")
 
 
 def look(desk: Desk, pane: str) -> list[str]:

@@ -25,6 +25,7 @@ from untildone.core.events import (
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status
+from untildone.core.sandbox import Sandbox
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.engine.engine import Engine
@@ -34,10 +35,15 @@ from untildone.store.files import FileStore
 from untildone.system.guard import Guard
 from untildone.workspace.look import Workspace
 
+UNBOXED = Sandbox.OFF
+"""These agents write down their calls beside the workspace."""
+
 
 def agent(folder: Path, answer: str, works: str = "") -> AgentChoice:
     program = folder / "agent.sh"
-    program.write_text(f'#!/bin/sh\ncat > /dev/null\necho call >> "{folder}/calls"\n{works}\necho "$$ {answer}"\n')
+    program.write_text(
+        f'#!/bin/sh\ncat > /dev/null\necho call >> "{folder}/calls"\n{works}\necho "Process $$ worked. {answer}"\n'
+    )
     program.chmod(0o755)
     return AgentChoice("worker", "command", command=str(program))
 
@@ -89,7 +95,13 @@ def test_who_leaves_does_not_end_what_another_just_asked_for(tmp_path: Path) -> 
     workspace.mkdir()
     store = FileStore(tmp_path / ".loop")
     settings = LoopSettings(
-        "supervise", agent(tmp_path, "Built."), str(workspace), checks=("true",), interactive=True, review=False
+        "supervise",
+        agent(tmp_path, "Built."),
+        str(workspace),
+        checks=("true",),
+        interactive=True,
+        review=False,
+        sandbox=UNBOXED,
     )
     store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=5)))
     journal = store.open("loop-1")
@@ -114,7 +126,7 @@ def drive(
 
 
 def driven(tmp_path: Path, store: FileStore, choice: AgentChoice, observer: IgnoringObserver, budget: Budget) -> Loop:
-    settings = LoopSettings("ralph", choice, str(tmp_path / "workspace"))
+    settings = LoopSettings("ralph", choice, str(tmp_path / "workspace"), sandbox=UNBOXED)
     store.create(LoopCreated("loop-1", "t", "do it", settings, budget))
     journal = store.open("loop-1")
     journal.append(StartRequested())
@@ -164,7 +176,7 @@ def test_nothing_is_written_behind_the_end(tmp_path: Path, begun: bool) -> None:
     """Seed 1 of chaos, stories 49 and 175: who came to a loop in the moment of its end looked at the workspace, and wrote that down."""
     (tmp_path / "workspace").mkdir()
     place, store = Workspace(str(tmp_path / "workspace")), FileStore(tmp_path / ".loop")
-    settings = LoopSettings("ralph", agent(tmp_path, "Built."), place.path, checks=("true",))
+    settings = LoopSettings("ralph", agent(tmp_path, "Built."), place.path, checks=("true",), sandbox=UNBOXED)
     store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=5)))
     judged = (
         WorkspaceSeen(place.look(None)),

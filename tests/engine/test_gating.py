@@ -12,7 +12,7 @@ import pytest
 from untildone.core.actions import GateStep, RunCommand
 from untildone.core.model import GateResult
 from untildone.core.secrets import Redactor
-from untildone.engine.gating import TAIL_BYTES, Room, run_step
+from untildone.engine.gating import TAIL_BYTES, Room, run_command, run_step
 from untildone.gates.check import GATE
 from untildone.testing.driver import looping
 
@@ -27,7 +27,8 @@ def check(command: str, folder: Path, *, timeout: float = 30.0, redactor: Redact
 
 
 def checked(command: str, room: Room, timeout: float = 30.0) -> GateResult:
-    return run_step(GATE, GateStep(GATE.name, RunCommand(command, timeout)), LOOP, room)
+    need = RunCommand(command, timeout)
+    return run_step(GATE, GateStep(GATE.name, need), LOOP, {command: run_command(need, room)})
 
 
 def test_a_command_that_succeeds_passes(tmp_path: Path) -> None:
@@ -115,7 +116,14 @@ TESTS = {
     "unit.py": "import unittest\nclass T(unittest.TestCase):\n  def test_it(self): pass\n",
     "unit_skipped.py": "import unittest\nclass T(unittest.TestCase):\n  @unittest.skip('no')\n  def test_it(self): pass\n",
     "empty.py": "",
+    "failing.py": "def test_it(): assert False\ndef test_fine(): print('1 failed in 0.01s')\n",
+    "xfailed.py": "import pytest\n@pytest.mark.xfail\ndef test_it(): assert False\n",
+    "leaves.py": "import os\ndef test_it(): os._exit(0)\n",
+    "prints.py": "def test_it(): print('===== 1 failed in 0.01s =====')\n",
+    "unit_failing.py": "import unittest\nclass T(unittest.TestCase):\n  def test_it(self): self.fail()\n",
 }
+FAILED_BUT_0 = "the exit code is 0, but pytest reports 1 failed, 1 passed"
+SILENT = "pytest printed no summary: no sign that tests ran"
 
 
 @pytest.mark.parametrize(
@@ -126,11 +134,32 @@ TESTS = {
         (f"{PYTEST} one.py skipped.py", ""),
         (f"{PYTEST} empty.py", "ran no test"),
         (f"{PYTEST} -q --color=yes empty.py || true", "ran no test"),
-        (f"{PYTEST} skipped.py", "ran no test"),
-        (f"{PYTEST} -k nothing one.py || true", "ran no test"),
+        (f"{PYTEST} skipped.py", "ran no test: 1 skipped"),
+        (f"{PYTEST} -k nothing one.py || true", "ran no test: 1 skipped"),
+        (f"{PYTEST} xfailed.py", "ran no test: 1 expected to fail"),
+        (f"{PYTEST} failing.py", "exit code 1"),
+        (f"{PYTEST} -q failing.py | tail -1", FAILED_BUT_0),
+        (f"{PYTEST} -q failing.py | tee log", FAILED_BUT_0),
+        (f"{PYTEST} -q failing.py; echo done", FAILED_BUT_0),
+        (f"sh -c '{PYTEST} -q failing.py || true'", FAILED_BUT_0),
+        (f"{PYTEST} -qq failing.py || true", FAILED_BUT_0),
+        (f"{PYTEST} -qq one.py", ""),
+        (f"{PYTEST} -s prints.py", ""),
+        (f"{PYTEST} -s -q prints.py", ""),
+        (f"{PYTEST} -rP prints.py", ""),
+        (f"{PYTEST} leaves.py", SILENT),
+        (f"{PYTEST} one.py leaves.py", SILENT),
+        (f"{PYTEST} --help", SILENT),
+        (f"{PYTEST} one.py > log; cat log", ""),
         (f"{PYTEST} --collect-only one.py", "ran no test"),
         (f"{PYTHON} -m unittest unit.py", ""),
-        (f"{PYTHON} -m unittest unit_skipped.py", "ran no test"),
+        (f"{PYTHON} -m unittest unit_skipped.py", "ran no test: 1 skipped"),
+        (f"{PYTHON} -m unittest unit_failing.py; echo done", "the exit code is 0, but unittest reports 1 failed"),
+        (
+            f"{PYTHON} -m unittest unit.py unit_failing.py || true",
+            "the exit code is 0, but unittest reports 1 failed, 1 passed",
+        ),
+        (f"{PYTHON} -m unittest leaves.py", "ran no test"),
         (f"{PYTHON} -m unittest empty.py || true", "ran no test"),
     ],
     ids=lambda value: value.rpartition(" -m ")[2],

@@ -47,7 +47,7 @@ from untildone.core.model import (
     Status,
 )
 from untildone.engine import archiving
-from untildone.engine.stepper import Idle, Next, Stepper, leased
+from untildone.engine.stepper import Idle, Next, Seen, Stepper, leased
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.testing.driver import NOON
@@ -203,13 +203,15 @@ def test_the_end_of_a_turn_is_looked_at_with_the_entry_at_hand(store: FileStore)
     with leased(store, started(store, STARTED), Host.TERMINAL) as stepper:
         seen: list[TurnEnded] = []
 
-        def look(ended: TurnEnded) -> Changes:
+        def look(ended: TurnEnded) -> Seen:
             seen.append(ended)
-            return Changes("after")
+            return Seen(Changes("after"), "Not committed.")
 
         stepper.end_turn(Role.WORKER, 1, Answer("Done."), 2.0, look)
     assert seen == [TurnEnded(Role.WORKER, 1, Answer("Done."), 2.0)]
-    assert written(store)[-1] == TurnEnded(Role.WORKER, 1, Answer("Done."), 2.0, Changes("after"))
+    assert written(store)[-1] == TurnEnded(
+        Role.WORKER, 1, Answer("Done."), 2.0, Changes("after"), note="Not committed."
+    )
 
 
 @pytest.mark.parametrize("changes", [False, True])

@@ -18,6 +18,7 @@ from untildone.settings.declared import SETTINGS, Chosen, every
 
 ROOT = Path(__file__).parent.parent
 NAMES = {
+    "approve",
     "budget",
     "create",
     "diff",

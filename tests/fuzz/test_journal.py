@@ -1,13 +1,12 @@
 """Journals and checkpoints that somebody damaged: never a traceback, never an entry that nobody wrote, nothing lost before the damage.
 
-The reference reads a journal slowly and plainly: each whole line whose checksum fits, whose fields make an entry, whose number is
-above the last one.
+The reference reads a journal slowly and plainly: each whole line whose checksum and seal fit, whose fields make an entry, whose
+number is above the last one.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import check_error, damaged_bytes, deeply_nested, shuffled_lines, sound_json, tried
+from tests.support.seals import copied, is_sealed
 from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.errors import StoreError, UntilDoneError
@@ -29,6 +29,8 @@ from untildone.store import checkpoint
 from untildone.store.files import FileStore
 from untildone.store.journal import entries_after
 from untildone.store.lines import DamagedLine, entry_of
+from untildone.store.reading import LineReader
+from untildone.store.seals import Seals
 
 NAME, OTHER = "loop-1", "loop-2"
 
@@ -37,7 +39,7 @@ NAME, OTHER = "loop-1", "loop-2"
 class Kept:
     """A loop on disk that nobody touched, and what it truly says."""
 
-    root: Path
+    store: FileStore
     journal: bytes
     entries: tuple[Entry, ...]
     loops: tuple[Loop, ...]
@@ -60,7 +62,7 @@ def drive(store: FileStore, name: str, *numbers: int) -> Loop:
 @pytest.fixture(scope="module")
 def kept() -> Iterator[Kept]:
     with tempfile.TemporaryDirectory() as folder:
-        store = FileStore(Path(folder) / ".loop")
+        store = FileStore(Path(folder) / ".loop", seals=Seals(f"{folder}/state"))
         for name in (NAME, OTHER):
             store.create(loop_created(name))
         loops = tuple(drive(store, NAME, number, number + 1) for number in (1, 3, 5))
@@ -69,26 +71,26 @@ def kept() -> Iterator[Kept]:
             journal.append(MessageSent("the last word"))
             entries = tuple(journal.entries())
         foreign = tuple(journal_of(store.root, OTHER).read_bytes().splitlines())
-        yield Kept(store.root, journal_of(store.root).read_bytes(), entries, loops, foreign)
+        yield Kept(store, journal_of(store.root).read_bytes(), entries, loops, foreign)
 
 
-def slow_entries(content: bytes, loop_id: str) -> Iterator[Entry]:
+def slow_entries(content: bytes, kept: Kept) -> Iterator[Entry]:
     last = 0
     for line in content.split(b"\n")[:-1]:
-        found = slow_entry(line, loop_id)
+        found = slow_entry(line, kept)
         if found is not None and found.seq > last:
             last = found.seq
             yield found
 
 
-def slow_entry(line: bytes, loop_id: str) -> Entry | None:
+def slow_entry(line: bytes, kept: Kept) -> Entry | None:
     ending = b',"sum":"%08x"}'
     body = line[: -len(ending % 0)]
-    if line[len(body) :] != ending % zlib.crc32(body):
+    if line[len(body) :] != ending % zlib.crc32(body) or not is_sealed(body, kept.store.seals.path.read_bytes(), NAME):
         return None
     try:
         fields = json.loads(body + b"}")
-        return entry_of(fields) if fields["loop_id"] == loop_id else None
+        return entry_of(fields) if fields["loop_id"] == NAME else None
     except (DamagedLine, ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -114,19 +116,19 @@ def checked(kept: Kept, content: bytes, *, with_checkpoint: bool) -> None:
     """The loop with this in its journal: readable or told in a sentence, never more than was written, and it goes on."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / ".loop"
-        shutil.copytree(kept.root, root)
+        store = copied(kept.store, root)
         journal_of(root).write_bytes(content)
         if not with_checkpoint:
             for file in root.glob(f"{NAME}.json*"):
                 file.unlink()
-        expected = list(slow_entries(content, NAME))
-        assert list(entries_after(journal_of(root), 0, NAME, most=1 << 30)[0]) == in_file(content)
-        store = FileStore(root)
+        expected = list(slow_entries(content, kept))
+        reader = LineReader(NAME, store.seals.of(NAME), last_seal=None)
+        assert list(entries_after(journal_of(root), 0, reader, most=1 << 30)[0]) == in_file(content, kept)
         try:
             with closing(store.open(NAME)) as journal:
                 assert list(journal.entries()) == expected
                 told = [repair for repair in journal.repairs if repair.startswith(journal_of(root).name)]
-                assert with_checkpoint or bool(told) == is_damaged(content), "damage is told, and nothing else"
+                assert with_checkpoint or bool(told) == is_damaged(content, kept), "damage is told, and nothing else"
                 journal.append(MessageSent("and on"), sync=False)
                 after = list(journal.entries())
                 assert after[: len(expected)] == expected
@@ -138,25 +140,25 @@ def checked(kept: Kept, content: bytes, *, with_checkpoint: bool) -> None:
             check_error(problem)
 
 
-def is_damaged(content: bytes) -> bool:
-    """Whether a line cannot be read, a number is left out, or nothing is left; without a checkpoint, all of it is read from the start."""
-    lines, last = [slow_entry(line, NAME) for line in content.split(b"\n")[:-1]], 0
+def is_damaged(content: bytes, kept: Kept) -> bool:
+    """Whether a line cannot be read or is not ours, or a number is left out; without a checkpoint, all of it is read from the start."""
+    lines, last = [slow_entry(line, kept) for line in content.split(b"\n")[:-1]], 0
     for found in lines:
         if found is None or found.seq > last + 1:
             return True
         last = max(last, found.seq)
-    return not lines
+    return last < kept.entries[-1].seq
 
 
-def in_file(content: bytes) -> list[Entry]:
-    return [found for line in content.split(b"\n")[:-1] if (found := slow_entry(line, NAME)) is not None]
+def in_file(content: bytes, kept: Kept) -> list[Entry]:
+    return [found for line in content.split(b"\n")[:-1] if (found := slow_entry(line, kept)) is not None]
 
 
 @tried(0.3)
 @given(draws=st.data(), with_checkpoint=st.booleans())
 def test_any_damage_to_the_bytes(kept: Kept, draws: st.DataObject, with_checkpoint: bool) -> None:
     content = draws.draw(damaged_bytes(kept.journal))
-    found = list(slow_entries(content, NAME))
+    found = list(slow_entries(content, kept))
     assert set(map(repr, found)) <= set(map(repr, kept.entries)), "nothing is invented"
     whole = next(
         (n for n, pair in enumerate(zip(content, kept.journal, strict=False)) if pair[0] != pair[1]), len(content)
@@ -182,7 +184,7 @@ def test_nesting_of_any_depth(kept: Kept, depth: int, with_checkpoint: bool) -> 
 
 def test_the_journal_of_another_loop_is_no_journal_of_this_one(kept: Kept) -> None:
     content = b"".join(line + b"\n" for line in kept.foreign)
-    assert list(slow_entries(content, NAME)) == []
+    assert list(slow_entries(content, kept)) == []
     checked(kept, content, with_checkpoint=True)
 
 
@@ -211,10 +213,11 @@ def test_a_checkpoint_is_one_that_was_written_or_none(kept: Kept, draws: st.Data
 
 def test_a_loop_whose_every_file_is_rubbish_is_one_sentence(kept: Kept, tmp_path: Path) -> None:
     root = tmp_path / ".loop"
-    shutil.copytree(kept.root, root)
-    for file in (*journal_of(root).parent.glob("*.json*"), *root.glob(f"{NAME}.json*")):
+    store = copied(kept.store, root)
+    spare = store.seals.head(root, NAME).spare
+    for file in (*journal_of(root).parent.glob("*.json*"), *root.glob(f"{NAME}.json*"), spare):
         file.write_bytes(b"\xff\x00rubbish\n" * 10)
     with pytest.raises(UntilDoneError) as told:
-        FileStore(root).load(NAME)
+        store.load(NAME)
     check_error(told.value)
-    assert FileStore(root).load(OTHER).loop_id == OTHER
+    assert store.load(OTHER).loop_id == OTHER

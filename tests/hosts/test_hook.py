@@ -215,7 +215,15 @@ def test_wrong_flags_go_no_further_than_to_the_person(session: Session) -> None:
     assert "'many' is not a number of rounds" in answer["reason"]
 
 
-def test_control_from_a_terminal_works_as_on_any_loop(session: Session) -> None:
+def test_control_from_a_terminal_works_as_on_any_loop(cli: CommandLine) -> None:
+    with subprocess.Popen(["sleep", "60"]) as agent:
+        try:
+            control_from_a_terminal(Session(cli, variables={"CLAUDE_PID": str(agent.pid)}))
+        finally:
+            agent.kill()
+
+
+def control_from_a_terminal(session: Session) -> None:
     session.say("/until-done x --max-iterations 9")
     cli = session.cli
     assert cli.run("say", "last", "mind the gap").code == 0
@@ -383,10 +391,9 @@ def test_secrets_do_not_reach_the_journal(cli: CommandLine) -> None:
 
 
 def test_a_loop_that_somebody_drives_lets_go_and_says_so(session: Session) -> None:
-    from untildone.store.files import FileStore
 
     session.say("/until-done x")
-    store = FileStore(session.cli.workspace / ".loop")
+    store = session.cli.store()
     with store.lease(store.find("last")):
         answer = session.stop()
     assert "already being driven" in answer["systemMessage"]

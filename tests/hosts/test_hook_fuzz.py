@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.support.command_line import CommandLine
+from tests.support.seals import copied
 
 from untildone.hosts.hook import program
 
@@ -28,10 +29,16 @@ bounded = settings(
 )
 
 
+BARE: dict[str, str] = {}
+"""The environment of a hook: nothing but the home folder, once there is one."""
+
+
 def run(content: bytes, *arguments: str, cwd: Path, environment: dict[str, str] | None = None) -> dict[str, Any]:
     command = [sys.executable, "-I", "-S", program.__file__, *(arguments or ("claude", "stop", "20"))]
     began = time.monotonic()
-    ended = subprocess.run(command, input=content, cwd=cwd, env=environment or {}, capture_output=True, timeout=WITHIN)
+    ended = subprocess.run(
+        command, input=content, cwd=cwd, env=environment or BARE, capture_output=True, timeout=WITHIN
+    )
     assert time.monotonic() - began < WITHIN
     assert (ended.returncode, ended.stderr) == (0, b"")
     answer = json.loads(ended.stdout)
@@ -41,13 +48,21 @@ def run(content: bytes, *arguments: str, cwd: Path, environment: dict[str, str] 
 
 
 @pytest.fixture(scope="module")
-def begun() -> Iterator[Path]:
+def begun() -> Iterator[CommandLine]:
     """A workspace with a loop in a session, to be copied and spoilt."""
     with tempfile.TemporaryDirectory() as folder:
         cli = CommandLine(Path(folder))
+        BARE["HOME"] = str(cli.home)
         ended = cli.run("hook", "start", "--session", SESSION, "--max-iterations", "1000", "--deep", "do it")
         assert ended.code == 0, ended.errors
-        yield cli.workspace
+        yield cli
+
+
+def copy_of(begun: CommandLine, workspace: Path) -> Path:
+    """A copy of the workspace, as if its loop had begun there."""
+    shutil.copytree(begun.workspace, workspace, ignore=shutil.ignore_patterns(".loop"))
+    copied(begun.store(), workspace / ".loop")
+    return workspace
 
 
 def stop(workspace: Path, **fields: Any) -> bytes:
@@ -90,10 +105,10 @@ FIELDS = (
 @example(
     fields={"session_id": SESSION, "prompt": "/until-done \x00 x", "hook_event_name": "UserPromptSubmit"}, kind="prompt"
 )
-def test_any_fields(fields: dict[str, Any], kind: str, begun: Path, tmp_path: Path) -> None:
+def test_any_fields(fields: dict[str, Any], kind: str, begun: CommandLine, tmp_path: Path) -> None:
     workspace = tmp_path / "copy"
     if not workspace.exists():
-        shutil.copytree(begun, workspace)
+        copy_of(begun, workspace)
     payload = {"hook_event_name": "Stop", "session_id": "nobody", "cwd": str(workspace), **fields}
     run(json.dumps(payload).encode(), "claude", kind, "20", cwd=workspace)
 
@@ -138,9 +153,8 @@ def spoil(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize("file", FILES)
-def test_any_damage(file: str, how: str, begun: Path, tmp_path: Path) -> None:
-    workspace = tmp_path / "copy"
-    shutil.copytree(begun, workspace)
+def test_any_damage(file: str, how: str, begun: CommandLine, tmp_path: Path) -> None:
+    workspace = copy_of(begun, tmp_path / "copy")
     spoil(place_of(workspace, file), how)
     answer = run(stop(workspace), cwd=workspace)
     if file in ("checkpoint", "checksum") and how != "folder":
@@ -148,9 +162,8 @@ def test_any_damage(file: str, how: str, begun: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", ["everything", "loop"])
-def test_a_loop_that_is_gone(gone: str, begun: Path, tmp_path: Path) -> None:
-    workspace = tmp_path / "copy"
-    shutil.copytree(begun, workspace)
+def test_a_loop_that_is_gone(gone: str, begun: CommandLine, tmp_path: Path) -> None:
+    workspace = copy_of(begun, tmp_path / "copy")
     note = place_of(workspace, "note")
     kept = note.read_bytes()
     shutil.rmtree(workspace / ".loop")
@@ -161,9 +174,8 @@ def test_a_loop_that_is_gone(gone: str, begun: Path, tmp_path: Path) -> None:
     assert ("systemMessage" in answer) == (gone == "loop")
 
 
-def test_a_lock_that_cannot_be_taken(begun: Path, tmp_path: Path) -> None:
-    workspace = tmp_path / "copy"
-    shutil.copytree(begun, workspace)
+def test_a_lock_that_cannot_be_taken(begun: CommandLine, tmp_path: Path) -> None:
+    workspace = copy_of(begun, tmp_path / "copy")
     lock = place_of(workspace, "journal").with_name("runner.lock")
     lock.unlink()
     lock.mkdir()
@@ -171,9 +183,8 @@ def test_a_lock_that_cannot_be_taken(begun: Path, tmp_path: Path) -> None:
     assert "may stop" in answer["systemMessage"]
 
 
-def test_huge_and_strange_transcripts(begun: Path, tmp_path: Path) -> None:
-    huge, pipe, workspace = tmp_path / "huge.jsonl", tmp_path / "pipe", tmp_path / "copy"
-    shutil.copytree(begun, workspace)
+def test_huge_and_strange_transcripts(begun: CommandLine, tmp_path: Path) -> None:
+    huge, pipe, workspace = tmp_path / "huge.jsonl", tmp_path / "pipe", copy_of(begun, tmp_path / "copy")
     with huge.open("wb") as file:
         file.truncate(5 << 30)
     os.mkfifo(pipe)
@@ -181,19 +192,17 @@ def test_huge_and_strange_transcripts(begun: Path, tmp_path: Path) -> None:
         run(stop(workspace, last_assistant_message=None, transcript_path=str(transcript)), cwd=workspace)
 
 
-def test_a_message_as_long_as_a_book(begun: Path, tmp_path: Path) -> None:
-    workspace = tmp_path / "copy"
-    shutil.copytree(begun, workspace)
+def test_a_message_as_long_as_a_book(begun: CommandLine, tmp_path: Path) -> None:
+    workspace = copy_of(begun, tmp_path / "copy")
     answer = run(stop(workspace, last_assistant_message="so " * 3_000_000), cwd=workspace)
     assert answer["decision"] == "block"
 
 
-def test_time_that_is_used_up_lets_the_agent_go(begun: Path, tmp_path: Path) -> None:
+def test_time_that_is_used_up_lets_the_agent_go(begun: CommandLine, tmp_path: Path) -> None:
     """Somebody holds the journal's lock for ever: the hook gives up in its own time."""
     import fcntl
 
-    workspace = tmp_path / "copy"
-    shutil.copytree(begun, workspace)
+    workspace = copy_of(begun, tmp_path / "copy")
     with place_of(workspace, "journal").open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         answer = run(stop(workspace), "claude", "stop", "2", cwd=workspace)
@@ -201,7 +210,7 @@ def test_time_that_is_used_up_lets_the_agent_go(begun: Path, tmp_path: Path) -> 
     assert "decision" not in answer
 
 
-def test_nobody_reads_the_answer(begun: Path, tmp_path: Path) -> None:
+def test_nobody_reads_the_answer(begun: CommandLine, tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", program.__file__, "claude", "stop", "20"]
     reader, writer = os.pipe()
     os.close(reader)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.command_line import CommandLine
+from tests.support.repositories import git
 
 from untildone.core.errors import UsageError
 from untildone.hosts.hook import agent_settings
@@ -48,8 +49,9 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("case", FILES)
+@pytest.mark.parametrize(
+    ("agent", "case"), [(agent, case) for agent in AGENTS for case in FILES if (agent, case) != ("claude", "comments")]
+)
 def test_uninstalling_leaves_everything_as_it_was(agent: str, case: str, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     where = place(agent, tmp_path)
@@ -65,7 +67,7 @@ def test_uninstalling_leaves_everything_as_it_was(agent: str, case: str, tmp_pat
     assert not agent_settings.is_installed(where)
 
 
-@pytest.mark.parametrize("case", FILES)
+@pytest.mark.parametrize("case", [case for case in FILES if case != "comments"])
 def test_what_was_there_still_says_the_same(case: str, tmp_path: Path) -> None:
     where = place("claude", tmp_path)
     write(where.file, FILES[case])
@@ -84,7 +86,7 @@ def test_what_was_there_still_says_the_same(case: str, tmp_path: Path) -> None:
     assert ours["command"].endswith("claude stop 1800")
 
 
-@pytest.mark.parametrize("case", ["two blanks", "other hooks", "comments", "one line"])
+@pytest.mark.parametrize("case", ["two blanks", "other hooks", "one line"])
 def test_edits_made_since_are_kept(case: str, tmp_path: Path) -> None:
     where = place("claude", tmp_path)
     write(where.file, FILES[case])
@@ -104,6 +106,36 @@ def test_a_cap_of_the_persons_own_stays(tmp_path: Path) -> None:
     sentences = agent_settings.install(where)
     assert any("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP is set" in sentence for sentence in sentences)
     assert json.loads(where.file.read_text())["env"] == {"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "20"}
+
+
+def test_comments_are_refused_where_the_agent_would_ignore_the_whole_file(tmp_path: Path) -> None:
+    where = place("claude", tmp_path)
+    write(where.file, FILES["comments"])
+    before = tree(tmp_path)
+    with pytest.raises(UsageError, match="has comments, and claude ignores such a file as a whole"):
+        agent_settings.install(where)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_nothing_of_this_machine_comes_into_files_that_a_team_shares(agent: str, tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path)
+    git(cli.workspace, "init", "--quiet")
+    exclude = cli.workspace / ".git" / "info" / "exclude"
+    before = exclude.read_bytes()
+    assert cli.run("hook", "install", "--agent", agent).code == 0
+    git(cli.workspace, "add", "--all")
+    staged = git(cli.workspace, "diff", "--cached", "--no-color")
+    assert "program.py" not in staged
+    assert "before-untildone" not in staged
+    assert cli.run("hook", "uninstall", "--agent", agent).code == 0
+    assert exclude.read_bytes() == before
+
+
+@pytest.mark.parametrize(("agent", "typed"), [("claude", "/"), ("codex", ""), ("gemini", "/"), ("copilot", "")])
+def test_the_installer_says_what_the_agents_terminal_accepts(agent: str, typed: str, tmp_path: Path) -> None:
+    said = CommandLine(tmp_path).run("hook", "install", "--agent", agent).errors
+    assert f'In {agent}: {typed}until-done "make the tests pass"' in said
 
 
 BROKEN = {
@@ -128,7 +160,7 @@ def test_a_broken_file_is_refused_and_left_alone(case: str, tmp_path: Path) -> N
         agent_settings.install(where)
     assert "cannot be understood" in refusal.value.sentence
     assert where.file.read_text() == BROKEN[case]
-    assert not where.file.with_name("settings.json.before-untildone").exists()
+    assert not where.file.with_name("settings.local.json.before-untildone").exists()
 
 
 def test_not_text_is_refused(tmp_path: Path) -> None:
@@ -188,13 +220,13 @@ def test_command_line(tmp_path: Path) -> None:
     cli = CommandLine(tmp_path)
     before = tree(cli.workspace)
     installed = cli.run("hook", "install")
-    assert (installed.code, installed.output.strip()) == (0, str(cli.workspace / ".claude" / "settings.json"))
+    assert (installed.code, installed.output.strip()) == (0, str(cli.workspace / ".claude" / "settings.local.json"))
     assert "claude: " in cli.run("hook", "status").output
     assert cli.run("hook", "uninstall").code == 0
     assert tree(cli.workspace) == before
     assert cli.run("hook", "status").output == ""
     (cli.workspace / ".claude").mkdir()
-    (cli.workspace / ".claude" / "settings.json").write_text("{")
+    (cli.workspace / ".claude" / "settings.local.json").write_text("{")
     refused = cli.run("hook", "install")
     assert (refused.code, "line 1" in refused.errors, "hint:" in refused.errors) == (2, True, True)
 

@@ -14,10 +14,13 @@ from tests.support.cluster import git, new_remote
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, Changes, LoopSettings
+from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.hosts.cluster.ownership import checked_branch, checked_remote
 from untildone.hosts.cluster.publishing import Published
 
+SECRET = "s3cret-0123456789"
+KNOWN = Redactor({"API_KEY": SECRET})
 FIRST, SECOND, THIRD = (f"2026-01-01T00:00:0{second}.000000Z" for second in (1, 2, 3))
 
 
@@ -43,7 +46,7 @@ class Machine:
 
     def works(self, name: str = "work.txt", text: str = "work\n", title: str = "Round 1: A job") -> None:
         (self.place / name).write_text(text)
-        self.site.keep(self.loop, title, lambda: False)
+        self.site.keep(self.loop, title, lambda: False, KNOWN)
 
 
 def titles(remote: Path, branch: str = "work") -> list[str]:
@@ -127,12 +130,12 @@ def test_a_remote_that_takes_no_marks_is_found_out_before_the_first_turn(tmp_pat
 def test_what_was_cut_short_is_secured_and_refused_in_the_same_way(tmp_path: Path, remote: Path) -> None:
     stale = Machine(tmp_path / "a", a_loop(remote), FIRST)
     (stale.place / "part.txt").write_text("part\n")
-    stale.site.secure(stale.loop, "Round 1: A job")
+    stale.site.secure(stale.loop, "Round 1: A job", KNOWN)
     new = Machine(tmp_path / "b", a_loop(remote), SECOND)
     assert (new.place / "part.txt").read_text() == "part\n"
     (stale.place / "late.txt").write_text("late\n")
     with pytest.raises(Superseded):
-        stale.site.secure(stale.loop, "Round 2: A job")
+        stale.site.secure(stale.loop, "Round 2: A job", KNOWN)
     assert titles(remote) == ["Start", "Round 1: A job"]
 
 
@@ -142,11 +145,39 @@ def test_an_older_token_cannot_take_the_loop_back(tmp_path: Path, remote: Path) 
         Machine(tmp_path / "a", a_loop(remote), FIRST)
 
 
+def test_a_secret_is_not_published(tmp_path: Path, remote: Path) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    machine.works()
+    (machine.place / "notes").mkdir()
+    with pytest.raises(
+        UsageError, match=r"not published: notes/key\.txt holds the value of API_KEY, a secret"
+    ) as refused:
+        machine.works("notes/key.txt", f"the key is {SECRET}\n", "Round 2: A job")
+    assert SECRET not in f"{refused.value.sentence}{refused.value.hint}"
+    assert titles(remote) == ["Start", "Round 1: A job"]
+    assert git(machine.place, "log", "-1", "--format=%s", "unpublished").strip() == "Round 2: A job"
+
+
+@pytest.mark.parametrize("how", ["deleted again", "message", "name"])
+def test_a_secret_in_a_commit_of_the_agent_is_not_published(tmp_path: Path, remote: Path, how: str) -> None:
+    machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
+    name = SECRET if how == "name" else "a.txt"
+    (machine.place / name).write_text(SECRET if how == "deleted again" else "a")
+    git(machine.place, "add", ".")
+    git(machine.place, "commit", "-qm", f"with {SECRET}" if how == "message" else "add")
+    if how == "deleted again":
+        git(machine.place, "rm", "-q", name)
+        git(machine.place, "commit", "-qm", "remove")
+    with pytest.raises(UsageError, match=r"not published: .* holds the value of API_KEY, a secret"):
+        machine.works()
+    assert "work" not in git(remote, "branch", "--list")
+
+
 def test_nothing_changed_is_not_published(tmp_path: Path, remote: Path) -> None:
     machine = Machine(tmp_path / "a", a_loop(remote), FIRST)
     before = git(remote, "for-each-ref")
-    machine.site.keep(machine.loop, "Round 1: A job", lambda: False)
-    machine.site.secure(machine.loop, "Round 1: A job")
+    machine.site.keep(machine.loop, "Round 1: A job", lambda: False, KNOWN)
+    machine.site.secure(machine.loop, "Round 1: A job", KNOWN)
     assert git(remote, "for-each-ref") == before
 
 
@@ -255,7 +286,7 @@ def test_a_remote_that_is_away_for_a_while_is_tried_again(tmp_path: Path, remote
         return False
 
     (machine.place / "work.txt").write_text("work\n")
-    machine.site.keep(machine.loop, "Round 1: A job", comes_back)
+    machine.site.keep(machine.loop, "Round 1: A job", comes_back, KNOWN)
     assert looks
     assert titles(remote) == ["Start", "Round 1: A job"]
 

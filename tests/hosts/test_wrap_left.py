@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ import psutil
 import pytest
 from tests.hosts.wrapping import PATIENCE, Person
 from tests.support.command_line import CommandLine, until
+from tests.support.fake_agents import AlwaysClaims, write_fake_agent
 from tests.support.terminal import Terminal
 
 from untildone.core.model import Outcome, Status
 from untildone.hosts.hook import presence, sessions
-from untildone.operations import control, stores
+from untildone.operations import control
 from untildone.operations.presence import is_at_work, without_closed_session
 
 pytestmark = pytest.mark.timeout(400)
-AGREES = "[TASK_COMPLETED]"
+AGREES = "[TASK_COMPLETED {word}]"
 NO_RUNNER = "running (no runner: resume goes on)"
 IN_SESSION = "running (in a session of the agent)"
 
@@ -45,7 +47,8 @@ def lose_power(terminal: Terminal) -> None:
     os.kill(terminal.pid, signal.SIGSTOP)
     started = psutil.Process(terminal.pid).children(recursive=True)
     for process in started:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # the kernel ends what is in a box, together with its first process
+            process.kill()
     os.kill(terminal.pid, signal.SIGKILL)
     assert terminal.ends(PATIENCE) == -9
     assert psutil.wait_procs(started, PATIENCE)[1] == []
@@ -113,7 +116,7 @@ def test_after_a_power_cut_nobody_need_go_back_to_the_session(person: Person) ->
         asked(terminal, "one")
         until(lambda: listed(person) == IN_SESSION, PATIENCE)
         lose_power(terminal)
-    store = stores.open_files(person.cli.workspace)
+    store = person.cli.store()
     (loop_id,) = store.live_ids()
     assert not is_at_work(store, loop_id)
     assert control.resume(store, loop_id).host == "terminal"
@@ -128,7 +131,7 @@ def test_a_session_of_the_plain_hook_whose_agent_is_gone(tmp_path: Path) -> None
         env = {**cli.environment, "CLAUDE_PID": str(agent.pid)}
         begun = cli.run("hook", "start", "--session", "s1", "make it", env=env, patience=PATIENCE)
         assert begun.code == 0, begun.errors
-        store = stores.open_files(cli.workspace)
+        store = cli.store()
         assert without_closed_session(store, store.load(store.find("last"))).works_in_session
     finally:
         agent.kill()
@@ -151,3 +154,24 @@ def test_who_has_a_session_is_known_by_more_than_a_number(tmp_path: Path) -> Non
     assert sessions.read(str(tmp_path), "s") == sessions.Note(
         str(tmp_path), "s", "loop-1", 3, rest_reported=True, holder=mine
     )
+
+
+def test_a_loop_of_a_session_whose_agent_is_gone_goes_on_at_a_terminal(tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    write_fake_agent(programs, AlwaysClaims())
+    env = {**cli.environment, "PATH": f"{programs}:{cli.environment['PATH']}"}
+    agent = psutil.Popen(["sleep", "600"])
+    try:
+        own = {**env, "CLAUDE_PID": str(agent.pid)}
+        begun = cli.run("hook", "start", "--session", "s1", "make it", env=own, patience=PATIENCE)
+        assert begun.code == 0, begun.errors
+        refused = cli.run("resume", "last", env=env)
+        assert (refused.code, "at work in the session" in refused.errors) == (2, True)
+    finally:
+        agent.kill()
+        agent.wait()
+    resumed = cli.run("resume", "last", env=env, patience=PATIENCE)
+    assert resumed.code == 0, resumed.errors
+    assert "claimed" in resumed.output

@@ -15,7 +15,7 @@ from tests.support.command_line import CommandLine, until
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.timeout(400)
-AGREES = "[TASK_COMPLETED]"
+AGREES = "[TASK_COMPLETED {word}]"
 MORE = "Add a test, please."
 
 
@@ -56,7 +56,7 @@ def control(person: Person, *words: str) -> None:
 
 
 def test_it_is_sent_back_until_the_supervisor_agrees_then_the_person_asks_on(person: Person) -> None:
-    person.has_supervisor(MORE, "[TASK_COMPLETED: Well done.]")
+    person.has_supervisor(MORE, "[TASK_COMPLETED {word}: Well done.]")
     with supervised(person) as terminal:
         terminal.enter("make a parser")
         terminal.shows("(untildone: the supervisor looks)", PATIENCE)
@@ -99,7 +99,7 @@ def test_a_check_and_a_supervisor_must_both_agree(person: Person) -> None:
         terminal.shows("test -f ok", PATIENCE)
         (person.cli.workspace / "ok").touch()
         terminal.shows("your turn", PATIENCE)
-    gates = {gate["gate"]: gate["passed"] for entry in journal(person)[-6:] for gate in entry.get("results", ())}
+    gates = {gate["gate"]: gate["passed"] for entry in journal(person)[-8:] for gate in entry.get("results", ())}
     assert gates == {"check": True, "review": True}
 
 
@@ -285,7 +285,8 @@ def test_what_was_asked_in_the_session_before_it_was_wrapped_is_looked_at_too(pe
         assert hook(person, "Stop", "other", **payload)["reason"] == MORE
         assert "systemMessage" in hook(person, "Stop", "other", **{**payload, "last_assistant_message": "Now it is."})
     for asked in person.supervisor_was_asked:
-        assert "What the person asked:\nmake a parser\n\ngo on\n\nThe agent's last message:" in asked
+        assert "What the person asked:\ngo on\n\nIn the agent's own record of its session" in asked
+        assert "takes nothing of it back:\n\nmake a parser\n\nThe agent's last message:" in asked
     assert names(person).count("session_read") == 1
     assert person.cli.shown()["asked"] == ["go on"]
 

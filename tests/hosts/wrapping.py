@@ -41,19 +41,24 @@ class Person:
         places = [self.cli.home / f"verdict-{number}" for number in range(len(answers))]
         for place, answer in zip(places, answers, strict=True):
             place.write_text(answer)
-        asked = self.cli.home / "asked"
-        asked.mkdir()
+        self._asked.mkdir(parents=True)
         write_program(
             self.programs,
-            f'count=$(ls "{asked}" | wc -l); cat > "{asked}/$count"; last={len(answers) - 1}\n'
-            f'[ $count -lt $last ] && last=$count; cat "{self.cli.home}/verdict-$last"',
+            f'count=$(ls "{self._asked}" | wc -l); cat > "{self._asked}/$count"; last={len(answers) - 1}\n'
+            f"word=$(sed -n 's/.*The word of this question is \\([A-Z0-9]*\\)\\..*/\\1/p' \"{self._asked}/$count\" | tail -n 1)\n"
+            f'[ $count -lt $last ] && last=$count; sed "s/{{word}}/$word/" "{self.cli.home}/verdict-$last"',
             "judge",
         )
         (self.cli.workspace / "untildone.toml").write_text('[profiles.judge]\nagent = "command"\ncommand = "judge"\n')
 
     @property
+    def _asked(self) -> Path:
+        """Where the supervisor keeps what it was asked: its box lets it write to caches."""
+        return self.cli.home / ".cache" / "asked"
+
+    @property
     def supervisor_was_asked(self) -> list[str]:
-        places = sorted((self.cli.home / "asked").iterdir(), key=lambda place: int(place.name))
+        places = sorted(self._asked.iterdir(), key=lambda place: int(place.name))
         return [place.read_text() for place in places]
 
     def wraps(self, *words: str) -> Terminal:

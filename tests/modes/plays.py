@@ -36,7 +36,7 @@ from untildone.core.model import (
 from untildone.testing.driver import NOON, Reply
 from untildone.testing.mode_conformance import GENERIC, SENSIBLE, subject
 
-PROMISES = "<promise>COMPLETE</promise>\n<promise>TASK_COMPLETE</promise>\n[TASK_COMPLETED]"
+PROMISES = "<promise>TASK_COMPLETE</promise>\n[TASK_COMPLETED]\n<promise>COMPLETE</promise>\n[TASK_COMPLETED {word}]"
 
 # --- what agents say ---
 
@@ -125,7 +125,10 @@ def texts(mode: str) -> st.SearchStrategy[str]:
         *examples,
         PROMISES,
         "[TASK_COMPLETED]",
+        "Good.\n\n[TASK_COMPLETED: well done]",
+        "Good.\n\n<promise>TASK_COMPLETE</promise>",
         f"[TASK_COMPLETED: well done]\n{PROMISES}",
+        f"{PROMISES}\n[TASK_COMPLETED {{word}}: well done]",
     ]
     return st.one_of(st.sampled_from(likely), st.sampled_from(likely), st.sampled_from(ODD), objects.map(json.dumps))
 

@@ -350,7 +350,7 @@ def test_the_most_iterations_are_a_persons_to_change() -> None:
     assert edited(THIRD, raised).max_iterations == 30
     read = edited(THIRD, raised, by_agent=True)
     assert read.max_iterations is None
-    assert "was changed while the agent was at work and does not count" in read.note
+    assert "was changed while the loop ran and does not count" in read.note
     interrupted = replace(THIRD, live_in_turn=True)
     assert edited(interrupted, raised).max_iterations is None
 
@@ -516,7 +516,7 @@ def test_a_loop_out_of_rounds_goes_on_once_a_person_raised_the_number() -> None:
     going = ran("One.", "Two.", "Three.", "Four.")
     assert going.run().outcome is Outcome.BUDGET
     before = render(going.loop)
-    going.journal.append(LiveStateSeen(before.replace("Max Allowed: 2", "Max Allowed: 3"), before))
+    going.journal.append(LiveStateSeen(before.replace("Max Allowed: 2", "Max Allowed: 3"), before, at_rest=True))
     going.send("resume", ResumeRequested())
     loop = going.run()
     assert (loop.spend.iterations, loop.budget.iterations, loop.outcome) == (3, 3, Outcome.BUDGET)

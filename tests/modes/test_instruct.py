@@ -93,7 +93,7 @@ def test_each_has_a_session_of_its_own_and_the_instructor_knows_its_role() -> No
         assert (first.session, first.session_id) == (SessionUse.NEW, None)
         assert {(call.session, call.session_id) for call in others} == {(SessionUse.RESUME, f"{role}'s")}
     for call in ran.calls(Role.INSTRUCTOR):
-        assert f"\n{DONE}\n" in (call.ask.system_prompt or "")
+        assert f"end your answer with {DONE} alone on its last line" in (call.ask.system_prompt or "")
     assert {call.ask.system_prompt for call in ran.calls(Role.WORKER)} == {None}
 
 
@@ -108,6 +108,7 @@ def test_they_may_be_different_agents() -> None:
 def test_talk_about_the_marker_is_an_instruction(talk: str) -> None:
     ran = led([talk, DONE])
     assert ran.run().spend.iterations == 1
+    assert f"{DONE} in your last answer did not count" in prompts(ran, Role.INSTRUCTOR)[1]
     assert prompts(ran, Role.WORKER) == [talk]
 
 

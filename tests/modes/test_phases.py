@@ -382,6 +382,13 @@ def test_a_promise_too_early_is_said_back() -> None:
     assert "The promise is set, but phase 3 of 4 is not done, nor are the subtasks a." in notes(ran)
 
 
+def test_the_next_prompt_tells_the_agent_why_its_promise_was_refused() -> None:
+    ran = working("ralph", DONE, f"Done.\n\n{PROMISE}", DONE, budget=Budget(iterations=3))
+    ran.run()
+    section = prompt(ran, 2).partition("[NOT TAKEN FROM YOUR LAST ANSWER]")[2].partition("[WHAT TO DO NOW]")[0]
+    assert "The promise is set, but phase" in section
+
+
 def test_what_the_gates_find_is_mended_and_claimed_again() -> None:
     results = iter((driver.fails, driver.passes))
     ran = working(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untildone import modes
+from untildone.core.blocked import HOW_TO_SAY
 from untildone.core.events import MessageSent
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, Context, Outcome, Status
 from untildone.testing.driver import Driver, Reply, fails, looping, passes
@@ -45,7 +46,7 @@ def test_without_a_promise_the_iterations_alone_end_it() -> None:
     driver = looping([f"the same {PROMISE}"], Budget(iterations=4), promise=None, task=TASK)
     loop = driver.run()
     assert (loop.outcome, loop.spend.iterations) == (Outcome.BUDGET, 4)
-    assert prompts(driver)[0] == TASK
+    assert prompts(driver)[0] == f"{TASK}\n\n{HOW_TO_SAY}"
 
 
 def test_five_iterations_unless_set() -> None:
@@ -88,7 +89,7 @@ def test_a_task_that_says_how_to_claim_is_not_told_again() -> None:
     task = f"{TASK}\nWhen it is done, answer:\n{PROMISE}"
     driver = looping([PROMISE], task=task)
     assert driver.run().outcome is Outcome.CLAIMED
-    assert prompts(driver) == [task]
+    assert prompts(driver) == [f"{task}\n\n{HOW_TO_SAY}"]
 
 
 def test_the_check_that_failed_comes_last() -> None:
@@ -121,7 +122,8 @@ def test_a_fresh_context_begins_a_new_session_each_time() -> None:
 # --- what a claim is ---
 
 HOW_TO_CLAIM = (
-    f"When the task is completely done, and only then, end your final message with {PROMISE} on a line of its own."
+    f"When the task is completely done, and only then, end your final message with {PROMISE} alone on its last line, outside code "
+    "and quotation marks, without a colon above it."
 )
 
 
@@ -143,6 +145,20 @@ HOW_TO_CLAIM = (
 def test_the_promise_counts_only_in_the_agents_own_words(text: str, claimed: bool) -> None:
     loop = looping([text], Budget(iterations=1), task=TASK).run()
     assert (loop.outcome is Outcome.CLAIMED) == claimed
+
+
+def test_a_promise_that_did_not_count_is_said_back() -> None:
+    driver = looping([f"Here it is:\n{PROMISE}", "Half way.", PROMISE], task=TASK)
+    assert driver.run().outcome is Outcome.CLAIMED
+    refused = f"Your last message contains {PROMISE}, but it did not count: it must stand alone on the last line."
+    assert [refused in prompt for prompt in prompts(driver)] == [False, True, False]
+
+
+def test_a_claim_that_a_gate_refused_is_not_called_uncounted() -> None:
+    results = iter([fails("make"), passes("make")])
+    driver = looping([PROMISE], gates=lambda _command, _loop: next(results), checks=("make",))
+    driver.run()
+    assert "did not count" not in prompts(driver)[1]
 
 
 def test_repeating_what_the_person_said_about_the_promise_is_no_claim() -> None:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from untildone.core.actions import AskAgent
-from untildone.core.events import MessageSent, ResumeRequested, TurnInterrupted
+from untildone.core.agreement import digest, instructions
+from untildone.core.events import MessageSent, ResumeRequested, SessionRead, TurnInterrupted, TurnStarted
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
@@ -29,7 +30,7 @@ from untildone.testing import driver
 from untildone.testing.driver import WORKER, Driver, Reply, fails
 
 TASK = "Make the tests pass."
-AGREED = "[TASK_COMPLETED]"
+AGREED = driver.AGREED
 GUIDANCE = "Look at the edges."
 OTHER = AgentChoice("other", "scripted", abilities=("resume", "fork"))
 BARE = AgentChoice("bare", "command")
@@ -84,30 +85,62 @@ def test_the_supervisor_looks_from_a_fork_and_hears_only_the_person() -> None:
     calls = ran.calls(Role.SUPERVISOR)
     assert {(call.session, call.session_id) for call in calls} == {(SessionUse.FORK, "w")}
     assert {call.ask.prompt for call in calls} == {f"What the person asked:\n{TASK}\n\nMind the docs."}
-    assert not any(call.ask.show_diff for call in calls)
+    assert all(call.ask.shows_work for call in calls)
 
 
 @pytest.mark.parametrize(
-    ("marker", "taught", "spoken"),
+    ("marker", "spoken"),
     [
-        ("[TASK_COMPLETED]", "[TASK_COMPLETED: your message]", "[TASK_COMPLETED: well done]"),
-        ("[OK]", "[OK: your message]", "[OK]"),
-        ("ship it", "\nship it\n", "ship it"),
+        ("[TASK_COMPLETED]", "[TASK_COMPLETED {word}: well done]"),
+        ("[OK]", "[OK {word}]"),
+        ("ship it", "ship it {word}"),
     ],
 )
-def test_how_to_agree_is_in_the_system_prompt_and_not_among_the_words(marker: str, taught: str, spoken: str) -> None:
+def test_it_agrees_with_the_marker_and_the_word_of_the_question(marker: str, spoken: str) -> None:
     ran = supervised(["I did it."], [spoken], marker=marker)
     assert ran.run().outcome is Outcome.VERIFIED
     (call,) = ran.calls(Role.SUPERVISOR)
-    assert call.ask.system_prompt is not None
-    assert call.ask.system_prompt.startswith(GUIDANCE)
-    assert taught in call.ask.system_prompt
-    assert marker not in call.ask.prompt
+    assert call.ask.agrees_with == marker
+    assert (call.ask.system_prompt or "").startswith(GUIDANCE)
+    assert marker not in f"{call.ask.system_prompt} {call.ask.prompt}", "the host says how to agree, at the end"
+
+
+def test_each_question_has_a_word_of_its_own_and_an_old_one_is_no_agreement() -> None:
+    def answer(action: AskAgent, loop: Loop) -> str:
+        if action.ask.role is Role.WORKER:
+            return f"I did it, {loop.seq}."
+        return "No.\n\n[TASK_COMPLETED {word}X]" if len(ran.words) == 1 else f"[TASK_COMPLETED {ran.words[0]}]"
+
+    ran = driver.looping(
+        answer,
+        Budget(iterations=3),
+        mode="supervise",
+        review=True,
+    )
+    assert ran.run().outcome is Outcome.BUDGET
+    assert len(set(ran.words)) == len(ran.words) == 3
+    started = [event for event in ran.events(TurnStarted) if isinstance(event, TurnStarted)]
+    journaled = [event.word for event in started if event.role is Role.SUPERVISOR]
+    assert journaled == [digest(word) for word in ran.words], "the digest is journaled, the word is not"
+    assert not any(event.word for event in started if event.role is Role.WORKER)
+
+
+def test_the_marker_without_the_word_is_neither_agreement_nor_feedback() -> None:
+    """Files that say "output [TASK_COMPLETED]" are common: the supervisor is asked again, the worker hears nothing."""
+    ran = supervised(["I did it."], ["Good.\n\n[TASK_COMPLETED]", AGREED])
+    assert ran.run().outcome is Outcome.VERIFIED
+    assert (len(prompts(ran)), len(ran.calls(Role.SUPERVISOR))) == (1, 2)
+    never = supervised(["I did it."], ["[TASK_COMPLETED]"])
+    loop = never.run()
+    assert (loop.outcome, len(never.calls(Role.SUPERVISOR))) == (Outcome.FAILED, 4)
+    assert "without the word" in loop.reason
 
 
 def test_a_supervisor_that_repeats_its_orders_has_not_agreed() -> None:
     def echo(action: AskAgent, _loop: Loop) -> Reply:
-        return Reply(Answer(f"{action.ask.system_prompt}\n\n{action.ask.prompt}"), changes=Changes(str(len(ran.asked))))
+        ask = action.ask
+        told = f"{ask.system_prompt}\n\n{ask.prompt}\n\n{instructions(ask.agrees_with, '{word}')}"
+        return Reply(Answer(told), changes=Changes(str(len(ran.asked))))
 
     ran = driver.looping(
         echo,
@@ -115,7 +148,7 @@ def test_a_supervisor_that_repeats_its_orders_has_not_agreed() -> None:
         mode="supervise",
         review=True,
         worker=BARE,
-        task=f"Make the tests pass. Then say so on a line of its own:\n{AGREED}",
+        task="Make the tests pass. Then say so on a line of its own:\n[TASK_COMPLETED]",
     )
     assert ran.run().outcome is Outcome.BUDGET
     assert len(ran.calls(Role.SUPERVISOR)) == 3
@@ -127,17 +160,18 @@ def test_a_supervisor_that_repeats_its_orders_has_not_agreed() -> None:
         "I would write `[TASK_COMPLETED]` if it were done.",
         "Almost [TASK_COMPLETED]",
         "```\n[TASK_COMPLETED]\n```",
+        "You wrote:\n[TASK_COMPLETED]\nThat is not so: the tests are weaker than before.",
         "No.",
     ],
 )
-def test_anything_but_the_marker_alone_on_a_line_is_feedback(feedback: str) -> None:
+def test_anything_but_the_agreeing_line_is_feedback(feedback: str) -> None:
     ran = supervised(["I did it."], [feedback, AGREED])
     ran.run()
     assert prompts(ran) == [TASK, feedback]
 
 
 def test_the_supervisors_word_with_its_agreement_is_kept() -> None:
-    loop = supervised(["I did it."], ["[TASK_COMPLETED: well done]"]).run()
+    loop = supervised(["I did it."], ["[TASK_COMPLETED {word}: well done]"]).run()
     assert [(gate.gate, gate.passed, gate.tail) for gate in loop.gates] == [("review", True, "well done")]
 
 
@@ -182,8 +216,8 @@ def test_a_supervisor_that_cannot_fork_is_shown_everything(worker: AgentChoice, 
     ran = supervised(["I did it."], ["More.", AGREED], worker=worker, supervisor=supervisor)
     assert ran.run().outcome is Outcome.VERIFIED
     for call in ran.calls(Role.SUPERVISOR):
-        assert (call.agent, call.session, call.ask.show_diff) == (supervisor or worker, SessionUse.NEW, True)
-        assert call.ask.prompt == f"What the person asked:\n{TASK}\n\nThe agent's last message:\nI did it."
+        assert (call.agent, call.session, call.ask.shows_work) == (supervisor or worker, SessionUse.NEW, True)
+        assert call.ask.prompt == f"What the person asked:\n{TASK}\n\nThe agent's last message:\n> I did it."
 
 
 def test_a_fork_of_half_the_work_is_no_fork() -> None:
@@ -207,17 +241,19 @@ def test_a_fork_that_is_refused_becomes_a_fresh_reviewer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "attempts", "reason"),
+    ("answer", "attempts", "reason", "outcome"),
     [
-        (Answer(text=" \n "), 4, "said nothing"),
-        (Answer(failure=Failure(FailureKind.CRASHED, "it crashed")), 4, "it crashed"),
-        (Answer(failure=Failure(FailureKind.AUTH, "not logged in")), 1, "not logged in"),
+        (Answer(text=" \n "), 4, "said nothing", Outcome.FAILED),
+        (Answer(failure=Failure(FailureKind.CRASHED, "it crashed")), 4, "it crashed", Outcome.FAILED),
+        (Answer(failure=Failure(FailureKind.AUTH, "not logged in")), 1, "not logged in", Outcome.BLOCKED),
     ],
 )
-def test_a_supervisor_that_cannot_be_asked_never_means_done(answer: Answer, attempts: int, reason: str) -> None:
+def test_a_supervisor_that_cannot_be_asked_never_means_done(
+    answer: Answer, attempts: int, reason: str, outcome: Outcome
+) -> None:
     ran = supervised(["I did it."], [answer])
     loop = ran.run()
-    assert (loop.status, loop.outcome) == (Status.FAILED, Outcome.FAILED)
+    assert (loop.status, loop.outcome) == (outcome.status, outcome)
     assert len(ran.calls(Role.SUPERVISOR)) == attempts
     assert "Supervisor" in loop.reason
     assert reason in loop.reason
@@ -271,7 +307,7 @@ def test_after_the_budget_the_feedback_is_not_lost() -> None:
 @pytest.mark.parametrize("mode", ["ralph", "instruct"])
 def test_in_other_modes_the_feedback_is_in_the_next_prompt(mode: str) -> None:
     """`--review`: the supervisor as one gate among others."""
-    done = {"ralph": "<promise>COMPLETE</promise>", "instruct": AGREED}[mode]
+    done = {"ralph": "<promise>COMPLETE</promise>", "instruct": "[TASK_COMPLETED]"}[mode]
 
     def answers(action: AskAgent, loop: Loop) -> str:
         if action.ask.role is Role.SUPERVISOR:
@@ -284,3 +320,15 @@ def test_in_other_modes_the_feedback_is_in_the_next_prompt(mode: str) -> None:
     first, second = prompts(ran, speaker)
     assert "The docs are missing." in second
     assert "The docs are missing." not in first
+
+
+def test_words_that_only_the_agents_record_knows_are_shown_apart() -> None:
+    """The transcript of a person's own session may say what was asked before the loop; the agent can write it, too."""
+    ran = supervised(["I did it."], [AGREED])
+    ran.lease()
+    ran.journal.append(SessionRead(("Use tabs.", TASK)))
+    ran.run()
+    (prompt,) = prompts(ran, Role.SUPERVISOR)
+    heard, _, recorded = prompt.partition("\n\nIn the agent's own record of its session")
+    assert heard == f"What the person asked:\n{TASK}"
+    assert recorded.endswith("\n\nUse tabs.")

@@ -97,11 +97,15 @@ def test_it_is_not_complete_while_a_task_is_open(status: str) -> None:
 
 
 def test_a_person_who_wants_it_complete_is_told_what_is_open() -> None:
-    person = iter(["complete", None])
-    ran = working(tasks("pending"), said(), interactive=True, person=lambda _question, _loop: next(person))
-    loop = ran.run()
-    assert (actions(ran), loop.outcome) == (["init", "complete"], Outcome.PAUSED)
-    assert "tasks are open: t1" in ran.calls()[-1].ask.prompt
+    words, asked = iter(["complete", None]), list[str]()
+
+    def person(question: AwaitPerson, _loop: Loop) -> str | None:
+        asked.append(question.question)
+        return next(words)
+
+    loop = (ran := working(tasks("pending"), interactive=True, person=person)).run()
+    assert (actions(ran), loop.outcome) == (["init"], Outcome.PAUSED), "no round is paid for that"
+    assert "complete comes after a passed validation, with no task open" in asked[-1]
 
 
 def test_a_failed_validation_becomes_tasks() -> None:

@@ -8,11 +8,20 @@ from typing import Any
 
 import pytest
 
-from untildone.core.errors import WrongMove
-from untildone.core.events import BudgetChanged, Event, LoopCreated, Rested, StartRequested, StopRequested
+from untildone.core.errors import UsageError, WrongMove
+from untildone.core.events import (
+    AnswerRead,
+    BudgetChanged,
+    Event,
+    GatesRan,
+    LoopCreated,
+    Rested,
+    StartRequested,
+    StopRequested,
+)
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Status, Urgency
+from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status, Urgency
 from untildone.operations import control
 from untildone.store.files import FileStore
 
@@ -59,7 +68,7 @@ CONTROLS: dict[str, Callable[[JustBefore], object]] = {
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_what_comes_too_late_is_refused_and_not_swallowed(store: JustBefore, control: str) -> None:
-    store.happens = (Rested(Outcome.VERIFIED),)
+    store.happens = (AnswerRead(claimed=True), Rested(Outcome.CLAIMED))
     with pytest.raises(WrongMove, match="loop-1 is completed"):
         CONTROLS[control](store)
     assert store.load("loop-1").asked == ("do it",)
@@ -89,3 +98,28 @@ def test_a_message_without_rounds_waits_where_they_ran_out(store: JustBefore) ->
 def test_a_loop_that_obeyed_may_be_told_to_stop_again(store: JustBefore, first: Outcome, second: Outcome) -> None:
     assert control.stop(store, "loop-1", outcome=first).outcome is first
     assert control.stop(store, "loop-1", Urgency.NOW, second).outcome is first
+
+
+def test_a_stop_that_a_dead_runner_left_is_carried_out_by_the_next_control(store: JustBefore) -> None:
+    journal = store.open("loop-1")
+    journal.append(StopRequested())
+    journal.close()
+    with pytest.raises(WrongMove):
+        control.resume(store, "loop-1")
+    assert store.load("loop-1").outcome is Outcome.STOPPED
+
+
+def test_an_approval_of_all_refused_files_lets_the_claim_be_judged_again(store: JustBefore) -> None:
+    refused = GateResult("check", "pytest", passed=False, reason="tampered", tampered=("tests/a.py", "tests/b.py"))
+    journal = store.open("loop-1")
+    journal.append(AnswerRead(claimed=True), GatesRan((refused,)), Rested(Outcome.PAUSED))
+    journal.close()
+    part = control.approve(store, "loop-1", "tests/a.py")
+    assert (part.approved, part.claimed) == (("tests/a.py",), False)
+    whole = control.approve(store, "loop-1", "tests/b.py", "tests/a.py")
+    assert (whole.approved, whole.claimed, whole.gates) == (("tests/a.py", "tests/b.py"), True, ())
+
+
+def test_an_approval_names_something(store: JustBefore) -> None:
+    with pytest.raises(UsageError, match="Nothing to approve"):
+        control.approve(store, "loop-1")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.store_conformance import loop_created
+from tests.support.store_conformance import COMPLETES, loop_created
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.events import Event, LoopRenamed, Rested, StartRequested
@@ -48,10 +48,10 @@ def test_what_changes_shows(stores: dict[str, FileStore]) -> None:
     with closing(store.open("loop-1")) as journal:
         journal.append(StartRequested())
         assert table.page(Status.RUNNING).rows[0].loop_id == "loop-1"
-        journal.append(Rested(Outcome.VERIFIED))
+        journal.append(*COMPLETES)
     store.archive("loop-1", "{}", "")
     (row,) = table.page(Status.COMPLETED).rows
-    assert row.outcome is Outcome.VERIFIED
+    assert row.outcome is Outcome.CLAIMED
     store.delete("loop-1")
     assert table.rows() == ()
     with pytest.raises(LoopNotFound):
@@ -114,7 +114,7 @@ class TestWithoutALook:
         with store.lease("loop-1", Host.SERVER) as journal:
             journal.append(LoopRenamed("Another title"))
             assert table.rows()[0].title == "Another title"
-            journal.append(Rested(Outcome.VERIFIED))
+            journal.append(*COMPLETES)
         assert table.page(Status.RUNNING).rows == ()
         assert table.page(Status.COMPLETED).rows == table.rows()
         store.archive("loop-1", "{}", "")
@@ -253,7 +253,7 @@ def do(step: str, store: FileStore, loop_id: str) -> bool:
         case "rename":
             write(store, loop_id, LoopRenamed(f"Title {store.load(loop_id).seq}"))
         case "end":
-            write(store, loop_id, StartRequested(), Rested(Outcome.VERIFIED))
+            write(store, loop_id, StartRequested(), *COMPLETES)
             store.archive(loop_id, "{}", "")
     return True
 
@@ -274,7 +274,7 @@ def test_many_write_while_many_look(tmp_path: Path) -> None:
             store.create(loop_created(name))
             write(store, name, StartRequested())
             missed.extend([name] if shown(table).get(name, ("",))[0] != "running" else [])
-            write(store, name, Rested(Outcome.VERIFIED))
+            write(store, name, *COMPLETES)
             store.archive(name, "{}", "")
             if number % 2:
                 store.delete(name)

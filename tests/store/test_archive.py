@@ -9,13 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.support.store_conformance import iteration, loop_created
+from tests.support.store_conformance import COMPLETES, iteration, loop_created
 
 from untildone.core.codec import timestamp
 from untildone.core.errors import UsageError
-from untildone.core.events import MessageSent, Rested, StartRequested
+from untildone.core.events import MessageSent, StartRequested
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome
 from untildone.store import Signatures
 from untildone.store.files import FileStore
 
@@ -31,7 +30,7 @@ def store(tmp_path: Path) -> FileStore:
 def ended_loop(store: FileStore, name: str = NAME) -> Loop:
     store.create(loop_created(name))
     with store.lease(name) as journal:
-        journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
+        journal.append(StartRequested(), *iteration(1), *COMPLETES)
         return journal.loop
 
 

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
-from untildone.core.events import Entry, Event, LoopCreated, PauseRequested, TurnEnded
+from untildone.core.events import Entry, Event, LoopCreated, MessageSent, PauseRequested, TurnEnded
+from untildone.core.kinds import Source
 from untildone.core.loop import Loop
 from untildone.core.model import EMPTY, AgentChoice, LoopSettings, Outcome
-from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
+from untildone.store.lines import DamagedLine, as_fields, encoded, entry_of, fields_of, with_checksum, without_checksum
 
 # A lone surrogate is no text that a file can hold.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -56,6 +57,14 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     return st.builds(kind, **{field.name: values(hints[field.name]) for field in dataclasses.fields(kind)})
 
 
+def test_a_message_of_anybody_but_a_person_is_refused() -> None:
+    fields = {"seq": 2, "ts": timestamp(0), "event": "message", "loop_id": "loop-1", "text": "all is well"}
+    for source in ("agent", "worker", "", "persons"):
+        with pytest.raises(DamagedLine):
+            entry_of({**fields, "source": source}, "loop-1")
+    assert entry_of({**fields, "source": "api"}, "loop-1").event == MessageSent("all is well", Source.API)
+
+
 def through_text(value: Any) -> Any:
     return json.loads(json.dumps(to_json(value)))
 
@@ -73,9 +82,9 @@ def test_every_value_comes_back_as_it_was(kind: type, drawn: st.DataObject) -> N
 @given(drawn=st.data())
 def test_every_entry_comes_back_from_its_line(kind: type, drawn: st.DataObject) -> None:
     entry = Entry(drawn.draw(st.integers(1, 10**9)), epoch("2026-03-04T05:06:07.891011Z"), drawn.draw(values(kind)))
-    line = sealed(compact(as_fields(entry, "loop-1")))
+    line = with_checksum(encoded(as_fields(entry, "loop-1")))
     assert b"\n" not in line
-    assert entry_of(unsealed(line)) == entry
+    assert entry_of(fields_of(without_checksum(line))) == entry
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -147,7 +156,7 @@ def test_times_are_kept_to_the_microsecond(at: float) -> None:
 @given(st.binary(max_size=60))
 def test_an_invalid_line_is_a_damaged_line(line: bytes) -> None:
     with pytest.raises(DamagedLine):
-        entry_of(unsealed(line))
+        entry_of(fields_of(without_checksum(line)))
 
 
 @pytest.mark.parametrize(
@@ -162,9 +171,9 @@ def test_an_invalid_line_is_a_damaged_line(line: bytes) -> None:
         {"event": ["start_requested"], "seq": 1, "ts": "2026-01-01T00:00:00Z"},
     ],
 )
-def test_a_sealed_line_without_an_entry_is_a_damaged_line(fields: dict[str, Any]) -> None:
+def test_a_line_with_a_checksum_and_without_an_entry_is_a_damaged_line(fields: dict[str, Any]) -> None:
     with pytest.raises(DamagedLine):
-        entry_of(unsealed(sealed(compact(fields))))
+        entry_of(fields_of(without_checksum(with_checksum(encoded(fields)))))
 
 
 def test_the_supervisors_prompt_and_the_session_are_written_among_the_options() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from tests.support.seals import copied
 from tests.support.store_conformance import folded, iteration, loop_created
 
 from untildone.core.errors import DamagedState
@@ -104,12 +105,12 @@ def test_a_torn_tail_is_dropped_wherever_it_was_torn(kept: Kept, tmp_path: Path)
     content = kept.journal.read_bytes()
     *_, second, last, _ = content.split(b"\n")
     true = {count: kept.true_at(kept.loop.seq - count) for count in (1, 2)}
-    copy = tmp_path / "copy"
-    shutil.copytree(kept.root, copy)
-    torn = Kept(FileStore(copy), kept.loop)
+    torn = Kept(copied(kept.store, tmp_path / "copy"), kept.loop)
     for cut in range(1, len(second) + len(last) + 2):
         torn.journal.write_bytes(content[:-cut])
         lost = 1 if cut <= len(last) + 1 else 2
+        # The writer died before it wrote the head of the entries that it was writing.
+        torn.store.seals.head(torn.root, NAME).create(kept.loop.seq - lost, b"0" * 32)
         with closing(torn.store.open(NAME)) as journal:
             assert journal.loop == true[lost]
             journal.append(MessageSent("after the crash"), sync=False)
@@ -305,6 +306,7 @@ def test_without_its_first_line_and_any_checkpoint_the_loss_is_reported_in_one_s
     for path in kept.root.glob(f"{NAME}.json*"):
         path.unlink()
     (kept.journal.parent / "created.json").unlink()
+    kept.store.seals.head(kept.root, NAME).spare.unlink()
     content = kept.journal.read_bytes()
     kept.journal.write_bytes(flipped(content, 30, 0x02))
     with pytest.raises(DamagedState, match=f"The state of loop {NAME} cannot be read") as caught:

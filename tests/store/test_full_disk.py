@@ -16,6 +16,7 @@ from tests.support.store_conformance import folded, heard, iteration, loop_creat
 from untildone.core.errors import StoreError
 from untildone.core.events import MessageSent, StartRequested
 from untildone.store.files import FileStore
+from untildone.store.seals import Seals
 
 NAME = "loop-1"
 MAY_MOUNT_BIT = 21
@@ -169,7 +170,7 @@ def test_a_loop_that_does_not_fit_on_the_disk_is_not_created(tmp_path: Path, sho
 def use_without_permission(connection: Connection, place: Path) -> None:
     """Uses relative paths, because a user who is not the owner may not have access to the parent folders."""
     os.chdir(place)
-    store = FileStore(Path(".loop"))
+    store = FileStore(Path(".loop"), seals=Seals("state"))
     if os.geteuid() == 0:
         os.seteuid(65534)
     sentences = []
@@ -186,7 +187,7 @@ def use_without_permission(connection: Connection, place: Path) -> None:
 
 
 def test_a_folder_that_may_only_be_read_can_be_read(tmp_path: Path) -> None:
-    store = FileStore(tmp_path / ".loop")
+    store = FileStore(tmp_path / ".loop", seals=Seals(str(tmp_path / "state")))
     loop = store.create(loop_created(NAME))
     everything = [tmp_path, *tmp_path.rglob("*")]
     for path in everything:

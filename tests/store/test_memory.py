@@ -14,6 +14,7 @@ from untildone.core.events import Entry, MessageSent
 from untildone.store.files import FileStore
 from untildone.store.journal import entries_after
 from untildone.store.memory import Memory
+from untildone.store.reading import LineReader
 
 
 def remembering(root: Path) -> FileStore:
@@ -80,8 +81,21 @@ def test_entries_are_read_part_by_part(tmp_path: Path) -> None:
     path, offset = store.progress("loop-1") / "execution.log.jsonl", 0
     found: list[Entry] = []
     while True:
-        entries, end = entries_after(path, offset, "loop-1", most=1000)
+        entries, end = entries_after(
+            path, offset, LineReader("loop-1", store.seals.of("loop-1"), last_seal=None), most=1000
+        )
         if end == offset:
             break
         found, offset = [*found, *entries], end
     assert found == everything
+
+
+def test_a_runner_reports_what_was_read_before_and_does_not_count(tmp_path: Path) -> None:
+    store = remembering(tmp_path / ".loop")
+    store.create(loop_created("loop-1"))
+    path = store.progress("loop-1") / "execution.log.jsonl"
+    with path.open("ab") as file:
+        file.write(b"not an entry\n")
+    store.load("loop-1")
+    with store.lease("loop-1") as journal:
+        assert any("does not match" in repair for repair in journal.repairs)

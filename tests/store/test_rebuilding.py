@@ -8,6 +8,8 @@ import pytest
 from tests.support.store_conformance import iteration, loop_created
 
 from untildone.core.errors import DamagedState
+from untildone.core.events import BudgetChanged, StartRequested
+from untildone.core.limits import Limit
 from untildone.core.model import Outcome, Status
 from untildone.modes.workflow.mode import MODE
 from untildone.store.files import FileStore
@@ -20,9 +22,22 @@ def a_loop_that_worked(root: Path) -> FileStore:
         for number in (1, 2, 3):
             journal.append(*iteration(number))
             store.spool("loop-1", f"{number:04d}").write(b"{}\n")
-    for path in root.glob("loop-1.json*"):
+    for path in (*root.glob("loop-1.json*"), store.seals.head(root, "loop-1").spare):
         path.unlink()
     return store
+
+
+def test_a_copy_of_the_checkpoint_in_the_state_folder_is_enough(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    store.create(loop_created("loop-1", "write the docs"))
+    with store.lease("loop-1") as journal:
+        journal.append(StartRequested(), *iteration(1), BudgetChanged(Limit.ITERATIONS, 2), *iteration(2))
+        true = journal.loop
+    for path in (*tmp_path.glob("loop-1.json*"), *store.progress("loop-1").glob("*.json*")):
+        path.unlink()
+    assert store.load("loop-1") == true
+    with store.lease("loop-1") as journal:
+        assert any("are missing" in detail or "is missing" in detail for detail in journal.repairs)
 
 
 def test_the_whole_state_is_lost(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_secret_reaches_no_file(tmp_path: Path, secret: str) -> None:
         live = store.live_file(NAME, str(workspace))
         live.write(f"- Task ID: {NAME}\n{said}")
         assert live.edited() is None
-        journal.append(Rested(Outcome.VERIFIED, said))
+        journal.append(Rested(Outcome.STOPPED, said))
     store.archive(NAME, json.dumps({"task": said}), said)
     live.retire(partial(store.put_document, NAME, "ralph-delta.state.md"))
     files = {**written(store.root), **written(workspace)}

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-PATIENCE = 30.0
+from untildone.store.files import FileStore
+from untildone.store.seals import Seals
+from untildone.system import state_folder
+
+PATIENCE = 90.0
+REPOSITORY = Path(__file__).parents[2]
 Result = TypeVar("Result")
 
 
@@ -42,8 +47,14 @@ class CommandLine:
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
             "TMPDIR": str(self.home),
-            "PYTHONPATH": os.pathsep.join(sys.path),
+            # Without the repository: rooms compare what is on this path, and other tests write their pictures there.
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path) != REPOSITORY),
             "UNTILDONE_RETRY_DELAY": "0.05",
+            # Checks of most tests leave traces in the workspace; tests of rooms choose theirs.
+            "UNTILDONE_ROOM": "plain",
+            # Agents of most tests keep books beside the workspace, where a box hides them; tests of the sandbox set this to auto.
+            "UNTILDONE_SANDBOX": "off",
+            "UNTILDONE_ALLOW_WRITE": str(folder),
             "LANG": "C.UTF-8",
         }
 
@@ -77,6 +88,10 @@ class CommandLine:
         assert ended.code == 0, ended.errors
         (checkpoint,) = ended.records
         return checkpoint
+
+    def store(self) -> FileStore:
+        """The loops of the workspace, with the seals of the home folder in which the commands run."""
+        return FileStore(self.workspace / ".loop", seals=Seals(state_folder.folder(self.environment)))
 
     @property
     def loops(self) -> list[dict[str, Any]]:

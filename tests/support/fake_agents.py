@@ -1,7 +1,7 @@
 """Fake `claude` programs: small shell scripts that print its stream and behave in different ways.
 
 Put the folder first on PATH. Every call appends its arguments to a log, which `calls` reads. A resumed session reports
-cumulative totals, as the real program does.
+cumulative totals, as the real program does. `{word}` in a claim is the word that the prompt names for a reviewer's agreement.
 """
 
 from __future__ import annotations
@@ -203,6 +203,7 @@ def _quoted(line: Mapping[str, object]) -> str:
         ('"@IN@"', "tokens_in"),
         ('"@OUT@"', "tokens_out"),
         ("@SESSION@", "session"),
+        ("{word}", "word"),
     ):
         word = word.replace(value, f"'\"${variable}\"'")
     return word
@@ -243,7 +244,8 @@ if [ -z "$session" ]; then
   if [ -n "$resumed" ] && [ -z "$fork" ]; then session=$resumed
   else session=$(printf '%08x-0000-4000-8000-%012x' $$ "$(date +%s)"); fi
 fi
-[ -t 0 ] || cat > /dev/null
+word=
+[ -t 0 ] || word=$(sed -n 's/.*The word of this question is \\([A-Z0-9]*\\)\\..*/\\1/p' | tail -n 1)
 place=$folder/sessions/$session
 turns=0
 [ -f "$folder/sessions/${{resumed:-none}}" ] && read -r turns < "$folder/sessions/$resumed"

@@ -1,10 +1,10 @@
-"""Git repositories for tests, and a git that counts how often it is called."""
+"""Git repositories for tests, and how many processes a look at one starts."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from tests.support.command_line import until
 
 from untildone.core.model import Changes
 from untildone.workspace.look import Workspace
+from untildone.workspace.shadow import Shadow
 
 _IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "protocol.file.allow=always")
 
@@ -32,32 +33,28 @@ def without_configuration(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
 
 
-class CountedGit:
-    """The real git behind a program that logs each call."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        folder.mkdir()
-        self._log = folder / "calls"
-        program = folder / "git"
-        program.write_text(f'#!/bin/sh\necho "$@" >> {self._log}\nexec {shutil.which("git")} "$@"\n')
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-
-    @property
-    def calls(self) -> int:
-        return len(self._log.read_text().splitlines()) if self._log.exists() else 0
-
-    def is_spared_by(self, place: Workspace, since: Changes | None = None) -> bool:
-        """Whether a look calls no git."""
-        before = self.calls
-        place.look(since)
-        return self.calls == before
+_started: list[str] = []
 
 
-def settled(counted: CountedGit, folder: Path) -> Workspace:
+def _count(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "subprocess.Popen":
+        _started.append(str(arguments[0]))
+
+
+sys.addaudithook(_count)
+
+
+def starts_no_process(place: Workspace, since: Changes | None = None) -> bool:
+    """Whether a look at this moment starts no process."""
+    before = len(_started)
+    place.look(since)
+    return len(_started) == before
+
+
+def settled(folder: Path, loop_id: str = "loop-1") -> Workspace:
     """A workspace that was looked at until no file in it is so new that its time cannot be trusted."""
-    place = Workspace(str(folder))
-    until(lambda: counted.is_spared_by(place))
+    place = Workspace(str(folder), loop_id)
+    until(lambda: starts_no_process(place))
     return place
 
 
@@ -87,7 +84,8 @@ def strange_names(folder: Path) -> None:
 
 
 def files_of(folder: Path, tree: str | None) -> list[str]:
-    return git(folder, "ls-tree", "-r", "-z", "--name-only", str(tree)).split("\0")[:-1]
+    """The paths in a snapshot of the folder."""
+    return sorted(Shadow(str(folder)).files(str(tree)))
 
 
 def add_repository(folder: Path) -> None:

@@ -36,19 +36,22 @@ from untildone.core.events import (
     Rested,
     RunnerLeased,
     StartRequested,
+    StateRepaired,
     TurnEnded,
     TurnStarted,
 )
 from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Answer, Budget, Changes, LoopSettings, Outcome, Role, SessionUse
+from untildone.core.model import AgentChoice, Answer, Budget, Changes, LoopSettings, Outcome, Role, SessionUse, Status
 from untildone.store import Journal, Store
 
 StoreFactory = Callable[[], Store]
 
 PATIENCE = 60.0
 WRITERS, APPENDS = 4, 200
+COMPLETES: tuple[Event, ...] = (AnswerRead(claimed=True), Rested(Outcome.CLAIMED))
+"""A claim, and the end of a loop without gates."""
 BAD_IDS = ("../x", "a/b", "", "x" * 200, "löop", "-x", ".", "..", "a\0b", "a b", "x\n")
 
 
@@ -313,7 +316,7 @@ class StoreConformance:
         assert factory().running_ids(Host.SERVER) == ("loop-3",)
         with store.lease("loop-1", Host.CLUSTER, "2026") as journal:
             assert factory().running_ids(Host.CLUSTER) == ("loop-1", "loop-2")
-            journal.append(*iteration(1), Rested(Outcome.CLAIMED))
+            journal.append(*iteration(1), *COMPLETES)
         assert factory().running_ids(Host.CLUSTER) == ("loop-2",)
         store.archive("loop-1", "{}", "")
         assert factory().running_ids(Host.CLUSTER) == ("loop-2",)
@@ -323,7 +326,7 @@ class StoreConformance:
         for name in ("loop-1", "loop-2"):
             store.create(loop_created(name))
         with store.lease("loop-1") as journal:
-            journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
+            journal.append(StartRequested(), *iteration(1), *COMPLETES)
             ended = journal.loop
         for _ in range(2):
             store.archive("loop-1", '{"outcome": "claimed"}\n', "# Done\n")
@@ -339,11 +342,27 @@ class StoreConformance:
     def test_a_control_during_archiving_is_kept(self, store: Store) -> None:
         store.create(loop_created("loop-1"))
         with closing(store.open("loop-1")) as journal:
-            journal.append(StartRequested(), Rested(Outcome.CLAIMED))
+            journal.append(StartRequested(), *COMPLETES)
             store.archive("loop-1", "{}", "")
             journal.append(MessageSent("thank you"))
         with closing(store.open("loop-1")) as journal:
             assert [entry.event for entry in journal.entries()][-1] == MessageSent("thank you")
+
+    @pytest.mark.parametrize("outcome", [Outcome.VERIFIED, Outcome.CLAIMED])
+    def test_an_end_that_does_not_follow_is_not_believed(self, factory: StoreFactory, outcome: Outcome) -> None:
+        store = factory()
+        store.create(loop_created("loop-1"))
+        with closing(store.open("loop-1")) as journal:
+            journal.append(StartRequested(), Rested(outcome))
+            assert (journal.loop.status, journal.loop.outcome) == (Status.RUNNING, None)
+        assert factory().load("loop-1").outcome is None
+        with factory().lease("loop-1") as runner:
+            reported = [entry.event for entry in runner.entries() if isinstance(entry.event, StateRepaired)]
+            assert [outcome.word in event.detail for event in reported] == [True]
+            runner.append(*COMPLETES)
+        assert factory().load("loop-1").outcome is Outcome.CLAIMED
+        with factory().lease("loop-1") as runner:
+            assert sum(isinstance(entry.event, StateRepaired) for entry in runner.entries()) == 1
 
     def test_a_loop_is_found_by_id_part_of_id_and_last(self, store: Store) -> None:
         for name in ("loop-a1", "loop-a12", "loop-b3"):
@@ -360,7 +379,7 @@ class StoreConformance:
     def test_an_empty_store_has_no_loops(self, store: Store) -> None:
         assert store.ids() == ()
         for name in ("last", "", "x"):
-            with pytest.raises(UntilDoneError, match="There is no loop"):
+            with pytest.raises(UntilDoneError, match=r"There (are no loops|is no loop)"):
                 store.find(name)
 
 

@@ -14,12 +14,11 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.store_conformance import StoreFactory, folded, iteration, loop_created
+from tests.support.store_conformance import COMPLETES, StoreFactory, folded, iteration, loop_created
 
 from untildone.core.errors import LoopBusy, LoopNotFound
-from untildone.core.events import Entry, LoopRenamed, MessageSent, Rested, StartRequested
+from untildone.core.events import Entry, LoopRenamed, MessageSent, StartRequested
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
 from untildone.store import Signatures, Store
 
@@ -94,7 +93,7 @@ class RecordsConformance:
         for name in ("loop-1", "loop-2"):
             store.create(loop_created(name))
         with closing(store.open("loop-1")) as journal:
-            journal.append(StartRequested(), Rested(Outcome.CLAIMED))
+            journal.append(StartRequested(), *COMPLETES)
         store.archive("loop-1", "{}", "# Done\n")
         signatures = store.signatures()
         assert (signatures.live, signatures.ended) == (
@@ -174,7 +173,7 @@ class RecordsConformance:
         store.create(loop_created("loop-1"))
         store.create(loop_created("loop-2"))
         with store.lease("loop-1") as journal:
-            journal.append(StartRequested(), *iteration(1), Rested(Outcome.CLAIMED))
+            journal.append(StartRequested(), *iteration(1), *COMPLETES)
         store.spool("loop-1", "0001").write(b"printed\n")
         assert store.receipt("loop-1") is None
         store.archive("loop-1", f'{{"task": "{SECRET}"}}', "# Done\n")

@@ -10,9 +10,9 @@ from tests.support.repositories import counts, create, git, modify
 
 from untildone.core.errors import UsageError
 from untildone.workspace import commits
-from untildone.workspace.diff import patch
-from untildone.workspace.look import look
-from untildone.workspace.worktrees import create_worktree
+from untildone.workspace.diff import changed_files, patch
+from untildone.workspace.look import Workspace
+from untildone.workspace.worktrees import create_worktree, fill_submodules
 
 
 def test_worktree_has_its_own_branch_and_does_not_change_the_repository(repository: Path, tmp_path: Path) -> None:
@@ -21,9 +21,10 @@ def test_worktree_has_its_own_branch_and_does_not_change_the_repository(reposito
     assert tree == str(tmp_path / "tree")
     assert git(Path(tree), "branch", "--show-current") == "untildone/L7"
     assert (tmp_path / "tree" / "a.txt").read_text() == "one\ntwo\n"
-    before = look(tree)
+    looker = Workspace(tree)
+    before = looker.look()
     create(tmp_path / "tree")
-    assert counts(look(tree, before)) == (1, 1, 0)
+    assert counts(looker.look(before)) == (1, 1, 0)
     assert commits.commit(tree, "in the worktree") is not None
     assert git(repository, "branch", "--show-current") == "main"
     assert not (repository / "new").exists()
@@ -62,10 +63,56 @@ def test_worktree_needs_a_commit(empty: Path, tmp_path: Path) -> None:
 
 def test_outside_a_repository_every_function_reports_it(tmp_path: Path) -> None:
     attempts: tuple[Callable[[], object], ...] = (
-        lambda: patch(str(tmp_path), "HEAD"),
         lambda: commits.commit(str(tmp_path), "x"),
         lambda: create_worktree(str(tmp_path), "L1", tmp_path / "tree"),
     )
     for attempt in attempts:
         with pytest.raises(UsageError, match="is not in a git repository"):
             attempt()
+
+
+def with_submodule(repository: Path, folder: Path) -> None:
+    """A submodule `lib`, which has a submodule `deep` of its own."""
+    for name, inside in (("deep", None), ("library", "deep")):
+        (folder / name).mkdir()
+        git(folder / name, "init", "--quiet")
+        (folder / name / "x.txt").write_text(f"{name}\n")
+        if inside:
+            git(folder / name, "submodule", "--quiet", "add", str(folder / inside), inside)
+        git(folder / name, "add", "--all")
+        git(folder / name, "commit", "--quiet", "--message=x")
+    git(repository, "submodule", "--quiet", "add", str(folder / "library"), "lib")
+    git(repository, "submodule", "--quiet", "update", "--init", "--recursive")
+    git(repository, "commit", "--quiet", "--message=with a submodule")
+
+
+def test_a_worktree_has_its_submodules(repository: Path, tmp_path: Path) -> None:
+    with_submodule(repository, tmp_path)
+    place = Path(create_worktree(str(repository), "loop-1", tmp_path / "worktree"))
+    assert fill_submodules(str(repository), str(place)) == ()
+    assert (place / "lib" / "x.txt").read_text() == "library\n"
+    assert (place / "lib" / "deep" / "x.txt").read_text() == "deep\n"
+    assert git(place, "status", "--porcelain") == ""
+    assert git(place / "lib", "remote", "get-url", "origin") == str(tmp_path / "library")
+    assert fill_submodules(str(repository), str(place)) == (), "once is enough"
+
+
+def test_submodules_that_nobody_checked_out_are_named(repository: Path, tmp_path: Path) -> None:
+    with_submodule(repository, tmp_path)
+    git(repository, "submodule", "--quiet", "deinit", "--force", "lib")
+    place = create_worktree(str(repository), "loop-1", tmp_path / "worktree")
+    (sentence,) = fill_submodules(str(repository), place)
+    assert "empty in the worktree: lib." in sentence
+
+
+def test_a_change_inside_a_submodule_is_seen_and_shown(repository: Path, tmp_path: Path) -> None:
+    with_submodule(repository, tmp_path)
+    place = Workspace(str(repository), "loop-1")
+    before = place.look()
+    (repository / "lib" / "x.txt").write_text("changed\n")
+    after = place.look(before)
+    assert (after.files, after.insertions, after.deletions) == (1, 1, 1)
+    assert "lib/x.txt" in patch(str(repository), str(before.tree), loop_id="loop-1")
+    files = changed_files(str(repository), before.tree, after.tree)
+    assert files is not None
+    assert [file.path for file in files] == ["lib/x.txt"]

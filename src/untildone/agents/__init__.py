@@ -32,6 +32,17 @@ def hook_of(name: str) -> HookSide:
     return hook
 
 
+def steering_files() -> tuple[str, ...]:
+    """Files of a workspace that steer any of the agents: programs read each other's."""
+    return tuple(sorted({name for agent in own_names() for name in find(agent).steering_files}))
+
+
+def steers(path: str, names: tuple[str, ...]) -> bool:
+    """Whether a path is one of these files, or lies in one of these folders, at any depth."""
+    inside = f"/{path}/".casefold()
+    return any(inside.find(f"/{name.rstrip('/')}/".casefold()) >= 0 for name in names)
+
+
 def hooked_names() -> tuple[str, ...]:
     """The agents of this folder that have a stop hook, sorted."""
     return tuple(name for name in own_names() if find(name).hook is not None)

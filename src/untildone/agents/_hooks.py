@@ -19,10 +19,14 @@ class CommonHook:
     session_variables: tuple[str, ...] = ()
     session_variable = ""
     pid_variable = ""
+    typed = "/until-done"
     project_variable = ""
     """Holds the project's folder."""
     block_decision = "block"
     prompt_event = "UserPromptSubmit"
+
+    def own_words(self, message: str) -> str:
+        return message
 
     def read(self, fields: Mapping[str, Any], call: HookCall) -> HookEvent:
         name = text_of(fields, "hook_event_name")

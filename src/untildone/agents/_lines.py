@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -151,6 +151,21 @@ def resumable_session(request: Request, program: str) -> tuple[SessionUse, str]:
     return session_to_use(request)
 
 
+def without_flags(
+    arguments: Sequence[str], flags: Collection[str], with_value: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The arguments without some flags: those of `with_value` go with the value that follows them, or that they contain."""
+    kept: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, is_whole, _ = word.partition("=")
+        if name in with_value and not is_whole:
+            next(words, None)
+        elif name not in with_value and name not in flags:
+            kept.append(word)
+    return tuple(kept)
+
+
 class ObjectLines:
     """Parses lines as JSON objects. The first few lines that are none give a Notice; further ones are only counted."""
 
@@ -196,6 +211,9 @@ def _last_words(stderr_tail: str) -> str:
 
 def _end_sentence(program: str, exit_code: int, message: str) -> str:
     signal = -exit_code if exit_code < 0 else exit_code - _SIGNALLED
+    if exit_code < 0 and signal in _ENDING_SIGNALS:
+        # Standard error says why a program ends by itself; here it is only what was said before.
+        return f"{program} was ended by signal {signal}"
     how = f"was ended by signal {signal}" if signal in _ENDING_SIGNALS else f"ended with exit code {exit_code}"
     return f"{program} {how}" + (f": {message}" if message else " and printed no result")
 

@@ -19,8 +19,12 @@ class Ask:
     """The complete prompt, for an agent without a session to resume or fork; empty: `prompt` is complete."""
     label: str = ""
     """The purpose of the turn in one word: an action, a phase."""
-    show_diff: bool = False
-    """Whether the host appends the diff of the workspace since the loop began."""
+    shows_work: bool = False
+    """Whether the host appends what changed in the workspace since the loop began."""
+    agrees_with: str = ""
+    """The marker with which a reviewer agrees. The host draws a word for it and appends how to answer (`core.agreement`)."""
+    agrees_if: str = ""
+    """What the reviewer agrees to, as a clause; empty: that everything the person asked for is done."""
     carries_messages: bool | None = None
     """Whether the prompt contains the messages in the inbox. None: only a prompt for the worker does."""
 
@@ -57,6 +61,10 @@ class AskAgent:
     """How many messages of the inbox the prompt contains."""
     max_cost_usd: float | None
     """What is left of the budget; None: no limit."""
+
+    @property
+    def prompt(self) -> str:
+        return self.ask.prompt
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,13 @@ class Request:
     args: tuple[str, ...] = ()
     system_prompt: str | None = None
     permissions: Permissions = Permissions.WORK
+    reviews: bool = False
+    """The run judges the work of another agent: it can only read, whatever `permissions` and `args` say, and no setting, hook or
+    instruction of the workspace reaches it, as far as the program can be told so. It leaves no session behind where it need not."""
     max_cost_usd: float | None = None
     command: str | None = None
+    version: str = ""
+    """The version of the program, where an option depends on it; empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 
 from untildone.core import budget as budgets
 from untildone.core import gate_output, rounds, subtasks
@@ -11,11 +12,13 @@ from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
     BudgetWarned,
+    ChangesApproved,
     Entry,
     Event,
     GatesRan,
     GateStarted,
     HookTriggered,
+    HostsAsked,
     LimitReached,
     LiveStateSeen,
     LoopCreated,
@@ -26,12 +29,16 @@ from untildone.core.events import (
     Rested,
     ResumeRequested,
     RunnerLeased,
+    SandboxSeen,
+    SessionDistrusted,
     SessionOpened,
     SessionRead,
+    SettingsChanged,
     StartRequested,
     StateRepaired,
     StopRequested,
     SubtasksChanged,
+    SupervisorSeen,
     TurnEnded,
     TurnInterrupted,
     TurnRetried,
@@ -42,6 +49,7 @@ from untildone.core.hints import assert_never
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
 from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
+from untildone.core.sandbox import together
 from untildone.core.value import replace
 
 KEPT_ANSWER = 20_000
@@ -56,7 +64,19 @@ def apply(loop: Loop | None, entry: Entry) -> Loop:
         raise ValueError("the first entry of a journal must be loop_created")
     if entry.seq <= loop.seq:
         return loop
-    return replace(_changed(loop, entry.event, entry.at), seq=entry.seq, updated_at=entry.at)
+    changed = _changed(loop, entry.event, entry.at)
+    # What is written after the end, such as a report of damage, does not move the end: receipts name it.
+    return replace(changed, seq=entry.seq, updated_at=loop.updated_at if loop.status.ended else entry.at)
+
+
+def refusal(before: Loop | None, entry: Entry) -> str:
+    """Why an entry that completes the loop changes nothing: its gates have not passed. Empty: it is applied."""
+    event = entry.event
+    if before is None or before.status.ended or entry.seq <= before.seq or not isinstance(event, Rested):
+        return ""
+    if event.outcome.status is not Status.COMPLETED or before.not_ours or _may_complete(before, event.outcome):
+        return ""
+    return f"entry {entry.seq} says {event.outcome.word}, which does not follow from the entries before; it was ignored"
 
 
 def _created(event: LoopCreated, entry: Entry) -> Loop:
@@ -79,11 +99,21 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
             return _controlled(loop, event)
-        case MessageSent() | BudgetChanged() | BudgetWarned() | SubtasksChanged() | LoopRenamed():
+        case MessageSent() | BudgetChanged() | BudgetWarned() | SubtasksChanged() | LoopRenamed() | ChangesApproved():
             return _instructed(loop, event)
-        case LiveStateSeen() | SessionRead() | WorkspaceSeen():
+        case (
+            LiveStateSeen()
+            | SessionRead()
+            | WorkspaceSeen()
+            | SettingsChanged()
+            | SessionOpened()
+            | SessionDistrusted()
+            | SupervisorSeen()
+            | SandboxSeen()
+            | HostsAsked()
+        ):
             return _observed(loop, event)
-        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | SessionOpened() | LimitReached():
+        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
             return _turned(loop, event, at)
         case AnswerRead():
             return _read(loop, event)
@@ -91,23 +121,36 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             return replace(loop, gate=RunningGate(command, at))
         case GatesRan():
             return _judged(loop, event)
-        case Rested(outcome=outcome, reason=reason):
-            return replace(
-                _given_up(loop),
-                status=outcome.status,
-                outcome=outcome,
-                reason=reason,
-                pause=None,
-                stop=None,
-                gate=None,
-                runner=None,
-            )
+        case Rested():
+            return _rested(loop, event)
         case RunnerLeased(token=token, pid=pid, machine=machine, host=host):
-            return replace(loop, runner=Runner(token, pid, machine), gate=None, host=host or loop.host)
+            # The runner before did not bring the loop to rest: what it left running may have edited the live state file.
+            unrested = loop.live_in_turn or loop.runner is not None
+            loop = replace(loop, runner=Runner(token, pid, machine), gate=None, host=host or loop.host)
+            return replace(loop, live_in_turn=unrested)
         case StateRepaired() | LoopCreated() | HookTriggered() | PromptReinjected():
             return loop
         case _:
             assert_never(event)
+
+
+def _rested(loop: Loop, event: Rested) -> Loop:
+    """The loop at rest. An entry that completes a loop whose gates have not passed is forged or defective: it changes nothing."""
+    outcome, reason = event.outcome, event.reason
+    if outcome.status is Status.COMPLETED and loop.not_ours:
+        outcome, reason = Outcome.FAILED, f"Its end is not believed: {loop.not_ours}."
+    elif outcome.status is Status.COMPLETED and not _may_complete(loop, outcome):
+        return loop
+    loop = replace(_given_up(loop), status=outcome.status, outcome=outcome, reason=reason)
+    in_turn = loop.live_in_turn and loop.live_state is not None
+    return replace(loop, pause=None, stop=None, gate=None, runner=None, live_in_turn=in_turn, blocked="")
+
+
+def _may_complete(loop: Loop, outcome: Outcome) -> bool:
+    # Imported late: the stop hook imports this module for every stop, and few stops end a loop.
+    from untildone.core.completion import may_complete
+
+    return may_complete(loop, outcome)
 
 
 def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeRequested | StopRequested) -> Loop:
@@ -115,13 +158,15 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
         case StartRequested(host=host):
             return replace(loop, status=Status.RUNNING, host=host) if loop.status is Status.CREATED else loop
         case PauseRequested(urgency=urgency, outcome=outcome):
-            order = _order(loop.pause, urgency, outcome)
+            order = _order(loop.pause, urgency, outcome if outcome.status is Status.PAUSED else Outcome.PAUSED)
             return replace(loop, pause=order) if loop.status is Status.RUNNING else loop
         case StopRequested(urgency=urgency, outcome=outcome):
+            outcome = outcome if outcome.status is Status.FAILED else Outcome.STOPPED
             return replace(loop, stop=_order(loop.stop, urgency, outcome))
         case ResumeRequested(skip_wait=skip_wait, host=host):
             resumed = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall())
             resumed = replace(resumed, asks_person=False, consultations=0, host=host or loop.host)
+            resumed = replace(resumed, refuted=False)
             return _without_waits(resumed) if skip_wait else resumed
 
 
@@ -140,7 +185,9 @@ def _without_waits(loop: Loop) -> Loop:
     return replace(loop, limits={}, retry=retry, tries_limits=True)
 
 
-def _instructed(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | SubtasksChanged | LoopRenamed) -> Loop:
+def _instructed(
+    loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | SubtasksChanged | LoopRenamed | ChangesApproved
+) -> Loop:
     match event:
         case MessageSent(text=text):
             return _with_message(loop, text)
@@ -152,16 +199,55 @@ def _instructed(loop: Loop, event: MessageSent | BudgetChanged | BudgetWarned | 
             return replace(loop, tasks=subtasks.changed(loop.tasks, changes))
         case LoopRenamed(title=title):
             return replace(loop, title=title)
+        case ChangesApproved():
+            return _approved(loop, event)
 
 
-def _observed(loop: Loop, event: LiveStateSeen | SessionRead | WorkspaceSeen) -> Loop:
+def _approved(loop: Loop, event: ChangesApproved) -> Loop:
+    """The loop with the paths approved. If a gate refused a claim only for such paths, the claim stands again and is judged anew."""
+    before = zip_longest(loop.approved, loop.approved_contents, fillvalue="")
+    approved = dict((*before, *zip_longest(event.paths, event.contents[: len(event.paths)], fillvalue="")))
+    refused = {path for result in loop.failed_gates for path in result.tampered}
+    claimed = loop.claimed or bool(refused and refused <= set(approved))
+    fresh = claimed and (bool(refused) or loop.claimed)
+    contents = tuple(approved.values())
+    loop = replace(loop, approved=tuple(approved), approved_contents=contents, claimed=claimed, stall=Stall())
+    return replace(loop, gates=(), checked="") if fresh else loop
+
+
+def _observed(
+    loop: Loop,
+    event: LiveStateSeen
+    | SessionRead
+    | WorkspaceSeen
+    | SettingsChanged
+    | SessionOpened
+    | SessionDistrusted
+    | SupervisorSeen
+    | SandboxSeen
+    | HostsAsked,
+) -> Loop:
     match event:
+        case SessionOpened() | SessionDistrusted():
+            return replace(loop, sessions=_sessions(loop, event))
+        case SupervisorSeen(files=files):
+            return replace(loop, supervisor_files=files)
+        case SandboxSeen(held=held):
+            others = tuple(each for each in loop.containments if each != held)
+            return replace(loop, containments=(*others, held))
+        case HostsAsked(hosts=hosts):
+            refused = tuple(each for each in hosts if not each.allowed)
+            loop = replace(loop, hosts=together((*loop.hosts, *hosts)))
+            return replace(loop, hosts_refused=refused) if event.role is Role.WORKER else loop
         case WorkspaceSeen(changes=changes) if loop.start.fingerprint:
             return replace(loop, changes=changes, gates=(), checked="")
-        case WorkspaceSeen(changes=changes):
-            return replace(loop, start=changes, changes=changes)
+        case WorkspaceSeen(changes=changes, record=record, programs=programs):
+            loop = replace(loop, start=changes, start_record=record, start_programs=programs, changes=changes)
+            return replace(loop, uncommitted=event.uncommitted, refused=event.refused)
         case LiveStateSeen():
             return _edited(loop, event)
+        case SettingsChanged(paths=paths):
+            return replace(loop, settings_changed=tuple(dict.fromkeys((*loop.settings_changed, *paths))))
         case SessionRead(asked=asked):
             return replace(loop, asked_in_session=asked, asked_by_then=len(loop.asked))
 
@@ -169,7 +255,7 @@ def _observed(loop: Loop, event: LiveStateSeen | SessionRead | WorkspaceSeen) ->
 def _edited(loop: Loop, event: LiveStateSeen) -> Loop:
     """A second edit before the mode read the first counts as one edit: `live_before` stays the text before the first."""
     before = event.before if loop.live_state is None else loop.live_before
-    in_turn = loop.live_in_turn or loop.turn is not None
+    in_turn = loop.live_in_turn or loop.turn is not None or not event.at_rest
     return replace(loop, live_state=event.text, live_before=before, live_in_turn=in_turn)
 
 
@@ -180,7 +266,7 @@ def _with_message(loop: Loop, text: str) -> Loop:
         loop = _with_budget(loop, replace(loop.budget, iterations=iterations))
     if not parsed.rest.strip():
         return loop
-    loop = replace(loop, asks_person=False, consultations=0, stall=Stall())
+    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False)
     return replace(loop, inbox=(*loop.inbox, parsed.rest), asked=(*loop.asked, parsed.rest))
 
 
@@ -192,13 +278,11 @@ def _with_budget(loop: Loop, budget: Budget) -> Loop:
 
 
 def _turned(
-    loop: Loop, event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | SessionOpened | LimitReached, at: float
+    loop: Loop, event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float
 ) -> Loop:
     match event:
         case TurnStarted():
             return _started(loop, event, at)
-        case SessionOpened(role=role, profile=profile, session_id=session_id):
-            return replace(loop, sessions=_with_session(loop, role, profile, session_id))
         case TurnEnded():
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
@@ -213,7 +297,18 @@ def _turned(
 
 def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
     carried, waiting = loop.inbox[: event.messages], loop.inbox[event.messages :]
-    turn = Turn(event.role, event.iteration, event.attempt, event.profile, event.session, at, carried, event.label)
+    turn = Turn(
+        event.role,
+        event.iteration,
+        event.attempt,
+        event.profile,
+        event.session,
+        at,
+        messages=carried,
+        label=event.label,
+        word=event.word,
+        notes=event.notes,
+    )
     worker = event.role is Role.WORKER
     spend = replace(loop.spend, iterations=event.iteration) if worker else loop.spend
     sessions = loop.sessions
@@ -221,7 +316,8 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
         sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
     claimed = loop.claimed and event.role is Role.SUPERVISOR
     loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed, gate=None)
-    loop = replace(loop, tries_limits=False)
+    loop = replace(loop, tries_limits=False, blocked="" if worker else loop.blocked)
+    loop = replace(loop, hosts_refused=() if worker else loop.hosts_refused)
     return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)
 
 
@@ -232,7 +328,8 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
-        loop = replace(loop, sessions=_with_session(loop, event.role, turn.profile, session_id, answer.session_total))
+        sessions = _with_session(loop, event.role, turn.profile, session_id, answer.session_total)
+        loop = replace(loop, sessions=sessions if answer.failure else _vouched(sessions, turn, event.transcript))
     if event.role is not Role.WORKER and answer.failure is None:
         loop = replace(loop, consultations=loop.consultations + 1)
     if event.role is Role.WORKER and answer.failure is None:
@@ -283,7 +380,22 @@ def _with_session(
     resumed = turn is not None and turn.role is role and turn.session is SessionUse.RESUME
     kept = known.total if known is not None and (resumed or known.session_id == session_id) else Usage()
     machine = loop.runner.machine if loop.runner else ""
-    return {**loop.sessions, key: Session(session_id, total or kept, machine)}
+    transcript = known.transcript if known is not None and known.session_id == session_id else ""
+    return {**loop.sessions, key: Session(session_id, total or kept, machine, transcript)}
+
+
+def _vouched(sessions: Mapping[str, Session], turn: Turn, transcript: str) -> Mapping[str, Session]:
+    """The sessions with the digest of the transcript after a turn. A fork left the worker's session as it was."""
+    key = session_key(turn.role, turn.profile)
+    return {**sessions, key: replace(sessions[key], transcript=transcript)}
+
+
+def _sessions(loop: Loop, event: SessionOpened | SessionDistrusted) -> Mapping[str, Session]:
+    if isinstance(event, SessionOpened):
+        return _with_session(loop, event.role, event.profile, event.session_id)
+    key = session_key(Role.WORKER, event.profile)
+    known = loop.sessions.get(key)
+    return loop.sessions if known is None else {**loop.sessions, key: replace(known, transcript="")}
 
 
 def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
@@ -336,7 +448,9 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         live_before="",
         live_in_turn=False,
         claimed=event.claimed,
+        blocked=event.blocked,
         gates=() if event.claimed and not loop.claimed else loop.gates,
+        needed=event.needed if event.claimed and not loop.claimed else loop.needed,
         checked="" if event.claimed and not loop.claimed else loop.checked,
         stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
@@ -345,11 +459,13 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
 
 
 def _judged(loop: Loop, event: GatesRan) -> Loop:
+    loop = replace(loop, blocked="", refuted=True) if loop.blocked else loop
     results = (*loop.gates, *event.results)
     failed = tuple(result for result in results if not result.passed)
     spend = loop.spend.plus(event.seconds, Usage())
-    loop = replace(loop, turn=None, answer=None, gates=results, gate=None, claimed=not failed, spend=spend)
-    loop = replace(loop, checked=event.seen or loop.checked)
+    loop = replace(loop, turn=None, answer=None, gates=results, gate=None, spend=spend)
+    loop = replace(loop, claimed=loop.claimed and not failed, checked=event.seen or loop.checked)
+    loop = replace(loop, signs=event.signs or loop.signs)
     if not failed:
         return loop
     check = gate_output.signature(failed)

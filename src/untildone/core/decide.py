@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from untildone.core import blocked, rounds
 from untildone.core import budget as budgets
-from untildone.core import rounds
-from untildone.core.actions import Action, Ask, AskAgent, AskSupervisor, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.actions import (
+    Action,
+    Ask,
+    AskAgent,
+    AskSupervisor,
+    AwaitPerson,
+    GateStep,
+    Record,
+    Rest,
+    RunGates,
+    Wait,
+)
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -21,12 +32,12 @@ from untildone.core.limits import Limit
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Outcome, Role, SessionUse, Status
-from untildone.core.retries import SESSION_IS_UNUSABLE, needs_new_session
+from untildone.core.retries import SESSION_IS_UNUSABLE, needs_fork, needs_new_session
 from untildone.core.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.core.gate import GatesOf
+    from untildone.core.gate import Gate, GatesOf
 
 SAME_AGAIN = 3
 """How many equal answers or equal gate failures in a row, with an unchanged workspace, are a stall."""
@@ -34,6 +45,26 @@ ATTEMPTS = {FailureKind.OVERLOADED: 8}
 """How often a turn is tried, by kind of failure; other kinds: USUAL_ATTEMPTS."""
 USUAL_ATTEMPTS = 4
 LONGEST_RETRY_DELAY = 60.0
+RETRIED = frozenset(
+    (
+        FailureKind.OVERLOADED,
+        FailureKind.CRASHED,
+        FailureKind.TIMEOUT,
+        FailureKind.MALFORMED,
+        FailureKind.RESOURCES,
+        FailureKind.SESSION_BUSY,
+    )
+)
+NEEDS_PERSON = frozenset(
+    (
+        FailureKind.AUTH,
+        FailureKind.REFUSED,
+        FailureKind.UNAVAILABLE,
+        FailureKind.RESOURCES,
+        FailureKind.SESSION_BUSY,
+    )
+)
+"""Failures after which the loop is blocked: it goes on when a person has logged in, permitted, installed or freed something."""
 MOST_CONSULTATIONS = 10
 """How many answers of other roles in a row, without a turn of the worker, are a stall."""
 FIRST_LIMIT_WAIT, LONGEST_LIMIT_WAIT = 60.0, 1800.0
@@ -54,7 +85,9 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
     if loop.asks_person:
         return _question(loop, mode)
     if loop.live_state is not None:
-        return _take_in(loop, mode.absorb(loop, loop.live_state))
+        return _take_in(loop, mode.absorb(loop, loop.live_state), gates_of)
+    if loop.blocked and not loop.inbox:
+        return _ask(loop, now, blocked.ask(loop))
     if loop.claimed and not loop.inbox:
         return _judge(loop, now, mode, gates_of)
     return _go_on(loop, now, mode)
@@ -79,19 +112,43 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesO
     if answer.failure is not None:
         if answer.failure.kind is FailureKind.UNAVAILABLE and turn.session is SessionUse.NEW and mode.works_by_hand:
             return _by_hand(loop, turn, answer.failure)
-        return Record((_after_failure(loop, turn, answer.failure, now),))
+        return Record(_after_failure(loop, turn, answer.failure, now))
     if turn.role is not Role.WORKER and not answer.text.strip():
-        return Record((_empty_answer(loop, turn, now),))
-    verdict = _verdict(loop, answer, gates_of) if loop.claimed else None
-    if verdict is not None:
-        return Record((verdict,))
-    read = mode.read(loop, turn.role, answer)
+        return Record(_empty_answer(loop, turn, now))
+    if loop.blocked:
+        return Record((_refuted(loop, answer),))
+    asking = _asking(loop, gates_of) if loop.claimed else None
+    if asking is not None:
+        return Record(_verdict(loop, turn, answer, now, *asking))
     once = loop.settings.once and turn.role is Role.WORKER
-    return _take_in(loop, replace(read, claimed=True) if once else read)
+    needs = "" if once else blocked.question(answer.text)
+    if needs:
+        return _take_in(loop, _blocked(loop, needs), gates_of)
+    read = mode.read(loop, turn.role, answer)
+    return _take_in(loop, replace(read, claimed=True) if once else read, gates_of)
 
 
-def _take_in(loop: Loop, read: AnswerRead) -> Record:
-    """The mode's reading of an answer, with the change of the budget and the end that follow from it."""
+def _blocked(loop: Loop, needs: str) -> AnswerRead:
+    """The agent cannot go on without the person. A supervisor may refute that once; else the loop rests."""
+    if blocked.may_be_refuted(loop):
+        return AnswerRead(claimed=False, blocked=needs)
+    return AnswerRead(claimed=False, gives_up=needs, gives_up_as=Outcome.BLOCKED)
+
+
+def _refuted(loop: Loop, answer: Answer) -> Event:
+    """The supervisor's verdict on a block. A person who has spoken in the meantime has answered it."""
+    advice = blocked.refutation(loop, answer)
+    if advice is not None:
+        return GatesRan((advice,))
+    return AnswerRead(claimed=False) if loop.inbox else _rested(loop, Outcome.BLOCKED, loop.blocked)
+
+
+def _take_in(loop: Loop, read: AnswerRead, gates_of: GatesOf) -> Record:
+    """The mode's reading of an answer, with the gates that a claim needs, and the change of the budget and the end that follow from it."""
+    if read.claimed:
+        from untildone.core import gate
+
+        read = replace(read, needed=gate.needed(loop, read, gates_of(loop.settings)))
     budget = () if read.max_iterations is None else (BudgetChanged(Limit.ITERATIONS, read.max_iterations),)
     end = (_rested(loop, read.gives_up_as, read.gives_up),) if read.gives_up else ()
     return Record((*budget, read, *end))
@@ -106,28 +163,35 @@ def _rested(loop: Loop, outcome: Outcome, reason: str) -> Rested:
 def _by_hand(loop: Loop, turn: Turn, failure: Failure) -> Record:
     """The agent program cannot be started: the loop pauses, so that a person can do the work and resume."""
     interrupted = TurnInterrupted(
-        turn.role, turn.iteration, Interruption.PERSON if loop.settings.interactive else Interruption.CONTROL
+        turn.role, turn.iteration, Interruption.PERSON if loop.settings.interactive else Interruption.NO_PROGRAM
     )
-    rested = _rested(loop, Outcome.PAUSED, f"{failure.message} Work by hand, then `untildone resume` goes on.")
+    message = f"{failure.message.rstrip('. ')}."
+    rested = _rested(loop, Outcome.PAUSED, f"{message} Work by hand, then `untildone resume` goes on.")
     return Record((interrupted,) if loop.settings.interactive else (interrupted, rested))
 
 
-def _empty_answer(loop: Loop, turn: Turn, now: float) -> Event:
+def _empty_answer(loop: Loop, turn: Turn, now: float) -> tuple[Event, ...]:
     """An empty answer of a supervisor or instructor is a failure of the call, never agreement."""
     return _after_failure(loop, turn, Failure(FailureKind.MALFORMED, f"The {turn.role.value} said nothing."), now)
 
 
-def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> Event:
+def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> tuple[Event, ...]:
     kind = failure.kind
     if kind is FailureKind.LIMIT:
-        return _limit(loop, turn, failure, now)
+        return (_limit(loop, turn, failure, now),)
     if turn.session is not SessionUse.NEW and kind in SESSION_IS_UNUSABLE:
-        return TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True)
-    retried = kind in (FailureKind.OVERLOADED, FailureKind.CRASHED, FailureKind.TIMEOUT, FailureKind.MALFORMED)
-    if retried and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True),)
+    if turn.session is SessionUse.RESUME and kind is FailureKind.SESSION_BUSY and turn.attempt == 1:
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now),)
+    if kind in RETRIED and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
         delay = min(LONGEST_RETRY_DELAY, loop.settings.retry_delay * 2 ** (turn.attempt - 1))
-        return TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now + delay)
-    return Rested(Outcome.FAILED, _failure_sentence(turn, failure))
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now + delay),)
+    sentence = _failure_sentence(turn, failure)
+    if kind in NEEDS_PERSON:
+        # The turn is tried again when the person resumes the loop, inside the same iteration: the agent did no work in it.
+        again = TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now)
+        return (again, _rested(loop, Outcome.BLOCKED, sentence))
+    return (Rested(Outcome.FAILED, sentence),)
 
 
 def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached:
@@ -149,20 +213,26 @@ def _failure_sentence(turn: Turn, failure: Failure) -> str:
     return f"{turn.role.value.capitalize()} {turn.profile}: {message}{tries}. hint: {hint}"
 
 
-def _verdict(loop: Loop, answer: Answer, gates_of: GatesOf) -> GatesRan | None:
-    """The verdict of the gate whose question the supervisor answered: the first such gate without a result."""
+def _asking(loop: Loop, gates_of: GatesOf) -> tuple[Gate, GateStep] | None:
+    """The gate whose question the supervisor answered, with its step: the first such gate without a result."""
     # Only a claim needs it, and the stop hook imports this module for every stop.
     from untildone.core import gate
 
-    for asking, step in gate.pending(loop, gates_of(loop.settings)):
-        if isinstance(step.need, AskSupervisor):
-            return GatesRan((asking.judge(loop, step, answer),))
-    return None
+    pending = gate.pending(loop, gates_of(loop.settings))
+    return next(((asking, step) for asking, step in pending if isinstance(step.need, AskSupervisor)), None)
+
+
+def _verdict(loop: Loop, turn: Turn, answer: Answer, now: float, asking: Gate, step: GateStep) -> tuple[Event, ...]:
+    """The gate's verdict; a failure of the call if the gate cannot take the answer as one."""
+    problem = asking.problem_with(loop, answer)
+    if problem:
+        return _after_failure(loop, turn, Failure(FailureKind.MALFORMED, problem), now)
+    return (GatesRan((asking.judge(loop, step, answer),)),)
 
 
 def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
     """The agent claims to be done: run what gates still need. Without a pending gate the loop rests, or asks the person."""
-    from untildone.core import gate
+    from untildone.core import completion, gate
 
     pending = gate.pending(loop, gates_of(loop.settings))
     steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor))
@@ -172,7 +242,9 @@ def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         supervisor = _available(loop, Role.SUPERVISOR, now)
         asking, _ = pending[0]
         return _ask(loop, now, asking.ask(loop, None if isinstance(supervisor, Wait) else supervisor))
-    outcome = Outcome.VERIFIED if loop.gates else Outcome.CLAIMED
+    outcome = completion.outcome_of_claim(loop)
+    if outcome is None:
+        return _rest(Outcome.FAILED, "A gate that the claim needs gave no result. hint: fix the gate, or leave it out")
     if _person_stays(loop, mode):
         return AwaitPerson(f"{outcome.sentence} What next?", leave=outcome)
     return _rest(outcome)
@@ -286,4 +358,7 @@ def _session(loop: Loop, ask: Ask, agent: AgentChoice) -> tuple[SessionUse, str 
     if ask.session not in needs or ask.session.value not in agent.abilities or needs_new_session(loop, ask.role):
         return SessionUse.NEW, None
     session = loop.session_of(needs[ask.session], agent.profile)
-    return (ask.session, session.session_id) if session else (SessionUse.NEW, None)
+    if session is None:
+        return SessionUse.NEW, None
+    forks = needs_fork(loop, ask.role) and SessionUse.FORK.value in agent.abilities
+    return SessionUse.FORK if forks else ask.session, session.session_id

@@ -2,6 +2,7 @@
 
     UntilDoneError            a sentence (what, where), a hint (what to do), an exit code
     ├── UsageError            what the person typed or configured cannot work            exit 2
+    │   ├── FromInside        a process of a loop may not steer loops
     │   ├── LoopNotFound      no loop has that id, or an abbreviated id fits more than one
     │   ├── MissingPackage    a package of an extra is not installed
     │   ├── UnknownName       no agent, mode or gate has that name
@@ -10,8 +11,11 @@
     │   ├── GroupFull         its group has no place for one more loop at work
     │   └── Superseded        a newer runner holds the lease: this one must stop, and its work does not count
     ├── AgentMissing          the agent program cannot be found or started               exit 6
+    │   └── ResourcesShort    the machine is short of processes, memory or open files
     └── StoreError            the state cannot be read or written                        exit 6
-        └── DamagedState      it is damaged beyond what journal and backups can repair
+        ├── DamagedState      it is damaged beyond what journal and backups can repair
+        ├── JournalLocked     another process holds the lock of the journal for too long
+        └── NotOurs           the loop has no valid seal: it can be read and stopped, and cannot go on
 
 Expected ends of a loop are not errors: they are an `Outcome`.
 """
@@ -33,6 +37,10 @@ class UsageError(UntilDoneError):
     """What the person typed or configured cannot work."""
 
     exit_code = 2
+
+
+class FromInside(UsageError):
+    """A process of a loop may not steer loops."""
 
 
 class LoopNotFound(UsageError):
@@ -75,6 +83,10 @@ class AgentMissing(UntilDoneError):
     exit_code = 6
 
 
+class ResourcesShort(AgentMissing):
+    """The machine is short of processes, memory or open files, maybe only for a moment."""
+
+
 class StoreError(UntilDoneError):
     """The state cannot be read or written."""
 
@@ -83,3 +95,11 @@ class StoreError(UntilDoneError):
 
 class DamagedState(StoreError):
     """The state is damaged beyond what journal and backups can repair."""
+
+
+class JournalLocked(StoreError):
+    """Another process holds the lock of the journal for longer than anybody waits for it."""
+
+
+class NotOurs(StoreError):
+    """The loop has no valid seal of this home: it can be read and stopped, and cannot go on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.hints import Any
-from untildone.core.kinds import Host, Interruption
+from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
@@ -17,8 +17,11 @@ from untildone.core.model import (
     Changes,
     Failure,
     GateResult,
+    KnownFile,
     LoopSettings,
+    NeededGate,
     Outcome,
+    Refused,
     Role,
     SessionUse,
     Status,
@@ -26,6 +29,7 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
+from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
 
@@ -89,7 +93,7 @@ class MessageSent:
     """A person wrote to the loop. Round controls at the start of `text` change the budget, the rest goes to the agent."""
 
     text: str
-    source: str = "person"
+    source: Source = Source.PERSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,37 @@ class WorkspaceSeen:
     """The workspace before the first turn. Later: the workspace differs from the one that the gates judged."""
 
     changes: Changes
+    record: str = ""
+    """A hash of what lay beside the snapshot before the first turn, such as ignored files; empty: no room needs it."""
+    programs: str = ""
+    """A hash of the record of the programs on PATH before the first turn; empty: no check needs it."""
+    uncommitted: int = 0
+    """How many files differ from the last commit before the first turn."""
+    refused: tuple[Refused, ...] = ()
+    """Work of earlier loops that was refused and is still there before the first turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorSeen:
+    """The programs and the person's settings that supervisors of this loop run with, before the first turn."""
+
+    files: tuple[KnownFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSeen:
+    """What holds for the agents of the loop from now on: whether they run in a box, and what they reach."""
+
+    held: Containment
+
+
+@dataclass(frozen=True, slots=True)
+class HostsAsked:
+    """The hosts that an agent in a box asked for in one turn, allowed or refused."""
+
+    role: Role
+    iteration: int
+    hosts: tuple[HostAsked, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +157,10 @@ class TurnStarted:
     """How many messages of the inbox the prompt contains."""
     session_id: str | None = None
     label: str = ""
+    word: str = ""
+    """The digest of the word that was drawn for this question, which the reviewer must repeat to agree; empty: not a reviewer's turn."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the person about how a reviewer is asked, where that is less than the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +182,18 @@ class TurnEnded:
     seconds: float
     changes: Changes | None = None
     """The workspace after the turn; None: as it was."""
+    transcript: str = ""
+    """The digest of the transcript of the worker's session: see `Session.transcript`."""
+    note: str = ""
+    """A sentence for the person about the work of this turn: what is not committed, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDistrusted:
+    """The worker's session cannot be forked for a reviewer: its transcript, or what steers it, was changed. A fresh one is asked."""
+
+    profile: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +244,8 @@ class AnswerRead:
     note: str = ""
     """A line for the person."""
     tasks: tuple[SubtaskChange, ...] = ()
+    blocked: str = ""
+    """What the agent says that it needs from a person, for a supervisor to judge; empty: it says no such thing."""
     gives_up: str = ""
     """If set, the loop rests with this sentence: the mode has nothing more to ask."""
     gives_up_as: Outcome = Outcome.FAILED
@@ -200,10 +253,16 @@ class AnswerRead:
     """The most iterations that a person wrote into the live state file; `decide` changes the budget accordingly."""
     progressed: bool = False
     """Whether the work advanced: then the answer does not count for a stall, even if it equals the last one."""
+    needed: tuple[NeededGate, ...] = ()
+    """The gates that must pass before this claim is believed."""
     keep_checkpoint: bool = False
     """Whether the host keeps a full copy of the present state."""
     documents: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """Texts that the host appends to the loop's documents, by file name: `progress.md`, …"""
+    phase: int | None = None
+    """The number of the phase that follows, in a mode with phases; None: there is none, or all are done."""
+    subtasks_done: int | None = None
+    """How many subtasks are done after this answer, in a mode that counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +279,9 @@ class GatesRan:
     results: tuple[GateResult, ...]
     seconds: float = 0.0
     seen: str = ""
-    """The fingerprint of the workspace after the checks; empty: no check ran."""
+    """The fingerprint of the workspace before and after the checks; empty: no check ran."""
+    signs: tuple[str, ...] = ()
+    """The tampering report: what in the agent's work could deceive a check, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +309,15 @@ class SubtasksChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangesApproved:
+    """A person accepts the agent's changes of these judge files or programs. Results of gates are void: they run again."""
+
+    paths: tuple[str, ...]
+    contents: tuple[str, ...] = ()
+    """What is approved of each: a digest of what was there when the person said so. Empty: whatever is there."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoopRenamed:
     """A person changed the title."""
 
@@ -262,6 +332,8 @@ class LiveStateSeen:
     """Its new content."""
     before: str = ""
     """Its content before the edit."""
+    at_rest: bool = False
+    """Whether the edit was made while nothing drove the loop: then it is a person's. Else an agent may have made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +342,14 @@ class StateRepaired:
 
     detail: str
     """What was damaged and how it was repaired."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """Files that steer loops (settings, SUPERVISOR.md, action texts) are not as they were when the loop was taken up."""
+
+    paths: tuple[str, ...]
+    """Those that no earlier entry names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +388,10 @@ Event = (
     | TurnStarted
     | SessionOpened
     | TurnEnded
+    | SessionDistrusted
+    | SupervisorSeen
+    | SandboxSeen
+    | HostsAsked
     | TurnInterrupted
     | TurnRetried
     | LimitReached
@@ -317,9 +401,11 @@ Event = (
     | BudgetWarned
     | Rested
     | SubtasksChanged
+    | ChangesApproved
     | LoopRenamed
     | LiveStateSeen
     | StateRepaired
+    | SettingsChanged
     | HookTriggered
     | SessionRead
     | PromptReinjected
@@ -353,15 +439,21 @@ _NAMES: dict[type, str] = {
     BudgetChanged: "budget_changed",
     WorkspaceSeen: "workspace_seen",
     SessionOpened: "session_opened",
+    SessionDistrusted: "session_distrusted",
+    SupervisorSeen: "supervisor_seen",
+    SandboxSeen: "sandbox_seen",
+    HostsAsked: "hosts_asked",
     LimitReached: "limit_reached",
     AnswerRead: "answer_read",
     GateStarted: "gate_start",
     GatesRan: "gates_ran",
     BudgetWarned: "budget_warning",
     SubtasksChanged: "tasks_changed",
+    ChangesApproved: "changes_approved",
     LoopRenamed: "loop_renamed",
     LiveStateSeen: "live_state_seen",
     StateRepaired: "state_repaired",
+    SettingsChanged: "settings_changed",
     HookTriggered: "stop_hook_trigger",
     SessionRead: "session_read",
     PromptReinjected: "prompt_reinjected",
@@ -387,7 +479,9 @@ def name_of(event: Event) -> str:
 def level_of(event: Event) -> str:
     """The log level of an event: INFO, WARN or ERROR."""
     match event:
-        case TurnRetried() | TurnInterrupted() | LimitReached() | BudgetWarned() | StateRepaired():
+        case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned():
+            return "WARN"
+        case StateRepaired() | SettingsChanged():
             return "WARN"
         case Rested(outcome=outcome) if outcome.status is Status.FAILED:
             return "ERROR"

@@ -30,9 +30,10 @@ _BY_STATUS = {
     429: FailureKind.LIMIT,
 }
 
+_SESSION_BUSY = "already has an active writer"
 _CONTEXT_FULL = (
     "prompt is too long|prompt too long|input is too long|request too large|context[ _-]?(?:window|length)"
-    "|maximum context|too many (?:input )?tokens|input token count.{0,40}exceeds|out of room"
+    "|maximum context|too many (?:input )?tokens|token count.{0,40}exceeds|out of room|max_prompt_tokens_exceeded"
 )
 _LIMIT = (
     "rate[ _-]?limit|(?:usage|session|weekly|daily|hourly|monthly|spending|opus|sonnet) limit"
@@ -53,7 +54,7 @@ _UNAVAILABLE = (
     "|command not found|no such file or directory|cannot execute|not_found_error"
 )
 _REFUSED = (
-    "usage polic|content polic|policy violation|violates? .{0,40}polic|content[ _]filter|blocked by safety"
+    "usage polic|content polic|policy violation|violates? .{0,40}polic|content[ _]filter|blocked (?:by|due to) safety"
     "|prohibited_content|refused to (?:answer|respond)"
 )
 _TIMEOUT = r"timed? ?out\b|deadline exceeded|etimedout"
@@ -71,6 +72,7 @@ _OVERLOADED = (
 _WORDS = tuple(
     (kind, re.compile(words, re.IGNORECASE))
     for kind, words in (
+        (FailureKind.SESSION_BUSY, _SESSION_BUSY),
         (FailureKind.CONTEXT_FULL, _CONTEXT_FULL),
         (FailureKind.LIMIT, _LIMIT),
         (FailureKind.AUTH, _AUTH),
@@ -159,6 +161,10 @@ def hint(kind: FailureKind, program: str) -> str:
             return "give it more time with --iteration-timeout, or make the task smaller"
         case FailureKind.MALFORMED:
             return f"check that this version of {program} is supported (untildone agents), and for a proxy in between"
+        case FailureKind.RESOURCES:
+            return "free memory, processes or open files on this machine, then resume"
+        case FailureKind.SESSION_BUSY:
+            return f"close the session in {program}, then `untildone resume` goes on"
         case FailureKind.UNAVAILABLE:
             return f"check that {program}, the model and the session exist (untildone agents)"
         case _:

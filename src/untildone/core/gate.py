@@ -9,9 +9,11 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from untildone.core.actions import Ask, AskSupervisor, GateStep, InspectWorkspace, RunCommand
+from untildone.core.apply import apply
+from untildone.core.events import AnswerRead, Entry
 from untildone.core.hints import Protocol
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Answer, Changes, GateResult, LoopSettings
+from untildone.core.model import AgentChoice, Answer, Changes, GateResult, LoopSettings, NeededGate, RoomKind
 from untildone.core.option import Option
 from untildone.core.value import dataclass
 
@@ -23,6 +25,48 @@ class CommandEnd(StrEnum):
     TIMED_OUT = "timed_out"
     INTERRUPTED = "interrupted"
     NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerReport:
+    """What the test runners in the output of a command report, added up."""
+
+    runners: tuple[str, ...] = ()
+    """The known test runners that printed something."""
+    passed: int = 0
+    failed: int = 0
+    """Failures and errors."""
+    skipped: int = 0
+    """Skipped, pending, ignored or deselected."""
+    xfailed: int = 0
+    """Expected failures."""
+    xpassed: int = 0
+    """Unexpected passes."""
+    unfinished: int = 0
+    """Tests that a runner announced or listed and gave no result for."""
+    missing: str = ""
+    """A test runner that the command names and that printed no summary, as a clause for people; empty: none."""
+
+    @property
+    def run(self) -> int:
+        """How many tests ran. One that is expected to fail proves nothing."""
+        return self.passed + self.failed + self.xpassed
+
+    @property
+    def words(self) -> str:
+        """The numbers in words: `3 failed, 212 passed`."""
+        named = (
+            (self.failed, "failed"),
+            (self.passed, "passed"),
+            (self.skipped, "skipped"),
+            (self.xfailed, "expected to fail"),
+            (self.xpassed, "passed unexpectedly"),
+        )
+        return ", ".join(f"{number} {word}" for number, word in named if number)
+
+
+NOT_COMPARED = "There is no snapshot, so nothing says whether judge files changed."
+"""A note for people only: an agent that reads it knows that a changed test is not noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +82,25 @@ class CommandRan:
     tail: str = ""
     """The last lines of its output, standard error included."""
     output_sha256: str = ""
-    tests: int | None = None
-    """How many tests its output reports as run; None: the output is not that of a known test runner."""
+    report: RunnerReport | None = None
+    """What test runners report in its output; None: it names no known test runner, and none printed something."""
     problem: str = ""
     """Why it could not be started or had less time than its timeout, as a reason for people."""
+    room: RoomKind = RoomKind.PLAIN
+    tree: str = ""
+    """The snapshot in which it ran; empty: none was taken."""
+    judge_changed: tuple[str, ...] = ()
+    """Judge files that existed when the loop began and that the agent changed; without those that a person approved."""
+    judge_added: tuple[str, ...] = ()
+    """Judge files that the agent added."""
+    rewrote: tuple[str, ...] = ()
+    """Judge files that the command wrote to while it ran."""
+    skipping: tuple[str, ...] = ()
+    """Files of the product that skip the tests which call them, since the loop began and without a person's approval."""
+    as_changed: CommandRan | None = None
+    """The second run, with the judge files as the agent left them; None: one run was enough."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the person about how the command was run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +111,8 @@ class WorkspaceFacts:
     """The workspace when the loop began."""
     now: Changes
     """The workspace after the last turn."""
+    signs: tuple[str, ...] = ()
+    """The tampering report, one sentence a sign."""
 
 
 Finding = CommandRan | WorkspaceFacts | Answer
@@ -71,6 +132,9 @@ class Gate(Protocol):
 
     def ask(self, loop: Loop, supervisor: AgentChoice | None) -> Ask:
         """The question of an `AskSupervisor` step. `supervisor` is None if every candidate is at a usage limit."""
+
+    def problem_with(self, loop: Loop, answer: Answer) -> str:
+        """Why the supervisor's answer is neither agreement nor feedback, so that it is asked again; empty: it is judged."""
 
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
         """The verdict on the result of a step."""
@@ -92,6 +156,9 @@ class PlainGate:
     def ask(self, loop: Loop, supervisor: AgentChoice | None) -> Ask:
         raise NotImplementedError(f"the gate {self.name} asks no supervisor")
 
+    def problem_with(self, loop: Loop, answer: Answer) -> str:
+        return ""
+
     def headline(self, reason: str, command: str) -> str:
         return f"The gate `{self.name}` failed: {reason}."
 
@@ -102,6 +169,12 @@ def pending(loop: Loop, gates: tuple[Gate, ...]) -> tuple[tuple[Gate, GateStep],
     steps = [(gate, step) for gate in gates for step in gate.steps(loop)]
     left = [(gate, step) for gate, step in steps if (step.gate, step.command) not in known]
     return tuple(sorted(left, key=lambda pair: _ORDER.index(type(pair[1].need))))
+
+
+def needed(loop: Loop, claim: AnswerRead, gates: tuple[Gate, ...]) -> tuple[NeededGate, ...]:
+    """The steps that all gates need to judge a claim that the loop is about to take in."""
+    claimed = apply(loop, Entry(loop.seq + 1, loop.updated_at, claim))
+    return tuple(NeededGate(step.gate, step.command) for gate in gates for step in gate.steps(claimed))
 
 
 _ORDER = (InspectWorkspace, RunCommand, AskSupervisor)

@@ -91,9 +91,15 @@ class HookSide(Protocol):
     """The one that holds the session id; empty: there is none."""
     pid_variable: str
     """The one that holds the agent's process id; empty: there is none."""
+    typed: str
+    """What a person types to begin a loop: with a slash, unless the agent's terminal refuses commands that it does not know."""
 
     def read(self, fields: Mapping[str, Any], call: HookCall) -> HookEvent:
         """The event in the JSON object that the agent wrote to the hook's standard input."""
+        ...
+
+    def own_words(self, message: str) -> str:
+        """The agent's last message without what the program added to it."""
         ...
 
     def reply(self, reply: Reply) -> dict[str, Any]:

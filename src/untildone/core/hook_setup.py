@@ -63,6 +63,8 @@ class HookSetup(Protocol):
     settings: tuple[Setting, ...]
     hint: str
     """A note for the person after the installation; may be empty."""
+    reads_comments: bool
+    """Whether the agent reads settings with comments. One that does not would ignore the whole file, with the hook."""
 
     def location(self, folder: Path, home: Path, environment: Mapping[str, str], *, for_person: bool) -> Location:
         """The settings of the project in `folder`, or those of the person."""

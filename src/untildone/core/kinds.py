@@ -17,6 +17,20 @@ class Host(StrEnum):
     CLUSTER = "cluster"
 
 
+class Source(StrEnum):
+    """Where a person wrote a message. A journal entry with any other source is damaged: nobody but a person speaks to a loop."""
+
+    PERSON = "person"
+    """A command, outside of every loop."""
+    TERMINAL = "terminal"
+    """The terminal at which the loop runs."""
+    API = "api"
+    """A request with the token."""
+    DASHBOARD = "dashboard"
+    SESSION = "session"
+    """The person's own session of a wrapped agent."""
+
+
 class Interruption(StrEnum):
     """Why a turn ended before the agent answered."""
 
@@ -30,3 +44,5 @@ class Interruption(StrEnum):
     """The minutes of the whole loop are used up."""
     CRASH = "crash"
     """The runner died during the turn."""
+    NO_PROGRAM = "no program"
+    """The agent program could not be started, and a person does the work by hand."""

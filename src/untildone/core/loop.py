@@ -14,8 +14,11 @@ from untildone.core.model import (
     Changes,
     Failure,
     GateResult,
+    KnownFile,
     LoopSettings,
+    NeededGate,
     Outcome,
+    Refused,
     Role,
     Session,
     SessionUse,
@@ -24,6 +27,7 @@ from untildone.core.model import (
     Subtask,
     Urgency,
 )
+from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
 
@@ -41,6 +45,10 @@ class Turn:
     """The person's messages in this prompt. They return to the inbox if the turn fails or is interrupted."""
     label: str = ""
     """The purpose of the turn in one word: an action, a phase."""
+    word: str = ""
+    """The digest of the word that was drawn for the question to a reviewer."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the person about how the reviewer is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +142,41 @@ class Loop:
     """The end of the worker's last answer."""
     claimed: bool = False
     """Whether the agent claims to be done and no gate has failed for this claim."""
+    blocked: str = ""
+    """What the agent says that it needs from a person, while a supervisor is asked about it. Then it is the `reason` of the rest."""
+    refuted: bool = False
+    """Whether a supervisor has refuted a block since the person last spoke or resumed the loop."""
     gates: tuple[GateResult, ...] = ()
     """The results for the present claim so far, or for the last claim that failed."""
+    needed: tuple[NeededGate, ...] = ()
+    """The gates that must pass before the present claim is believed, as they were when it was made."""
     checked: str = ""
     """The fingerprint of the workspace after the checks among `gates`; empty: no check ran."""
+    signs: tuple[str, ...] = ()
+    """The tampering report about the last claim that gates judged."""
+    supervisor_files: tuple[KnownFile, ...] = ()
+    """The programs and settings of supervisors as they were when the loop began."""
+    containments: tuple[Containment, ...] = ()
+    """What held while agents of the loop ran; the last one holds now."""
+    hosts: tuple[HostAsked, ...] = ()
+    """The hosts that agents in boxes asked for."""
+    hosts_refused: tuple[HostAsked, ...] = ()
+    """Those that were refused in the worker's last turn, until its next one starts."""
+    approved: tuple[str, ...] = ()
+    """Judge files and programs whose change a person accepted."""
+    approved_contents: tuple[str, ...] = ()
+    """What was approved of each: a digest, or empty for whatever is there."""
     gate: RunningGate | None = None
     start: Changes = Changes()
     """The workspace before the first turn."""
+    start_record: str = ""
+    """A hash of what lay beside that snapshot; see `WorkspaceSeen.record`."""
+    start_programs: str = ""
+    """A hash of the record of the programs on PATH then."""
+    uncommitted: int = 0
+    """How many files differed from the last commit before the first turn."""
+    refused: tuple[Refused, ...] = ()
+    """Work of earlier loops that was refused and was still there before the first turn."""
     changes: Changes = Changes()
     """The workspace after the last turn."""
     stall: Stall = Stall()
@@ -161,7 +197,9 @@ class Loop:
     live_before: str = ""
     """Its content before the edit."""
     live_in_turn: bool = False
-    """Whether an agent was at work at the time of the edit, and so may have made it."""
+    """Whether an agent, or something that it left running, may have made the edit."""
+    settings_changed: tuple[str, ...] = ()
+    """Files that steer loops and changed while this one ran: they do not count before a person accepts them."""
     consultations: int = 0
     """How many answers other roles gave since the worker's last turn or the person's last message."""
     asks_person: bool = False
@@ -170,6 +208,8 @@ class Loop:
     runner: Runner | None = None
     host: Host = Host.NONE
     """The host that drives the loop, drove it last, or shall drive it."""
+    not_ours: str = ""
+    """Why the loop is not taken for one that untildone wrote here: it has no valid seal. Empty: it is one."""
     skill_state: Mapping[str, Any] | None = None
     """The state of the mode. Only the mode reads it."""
 

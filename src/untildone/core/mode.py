@@ -52,6 +52,8 @@ class Mode(Protocol):
     """The options that only this mode has."""
     files: tuple[str, ...]
     """Glob patterns of the workspace's files that `from_files` reads when a loop is created."""
+    documents: tuple[str, ...]
+    """Documents of a loop, by file name, that its agent may read in a box. The rest of the loop's files is hidden there."""
     reviewed: bool
     """Whether a supervisor reviews every claim by default."""
     claims_by_promise: bool
@@ -70,6 +72,8 @@ class Mode(Protocol):
     """Whether a loop can run inside a person's own agent session, driven by the stop hook."""
     choices_at_limit: tuple[LimitChoice, ...]
     """The menu for a person at the terminal when the budget is used up; empty: the loop rests without asking."""
+    reports_in_json: bool
+    """Whether the worker reports in JSON. Its words are shown once they are complete, as `spoken` gives them."""
 
     def options(self, loop: Loop) -> object:
         """The mode's own options of a loop, as a typed value."""
@@ -101,6 +105,15 @@ class Mode(Protocol):
     def pending(self, loop: Loop) -> str:
         """What comes next, in a few words; empty: unknown."""
 
+    def heading(self, loop: Loop, label: str) -> str:
+        """The name of a worker's turn beside the number of its round; empty: it has none."""
+
+    def spoken(self, text: str) -> str:
+        """The words of the worker that are for people, as Markdown."""
+
+    def standing(self, loop: Loop) -> tuple[str, ...]:
+        """Where the loop stands, a few words each. Rounds and subtasks are shown beside it."""
+
 
 class PlainMode:
     """The defaults that most modes share."""
@@ -108,6 +121,7 @@ class PlainMode:
     default_iteration_timeout: float | None = None
     declared_options: tuple[Option, ...] = ()
     files: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
     reviewed = False
     claims_by_promise = False
     leader = Role.WORKER
@@ -117,6 +131,7 @@ class PlainMode:
     hands_back = False
     runs_in_session = False
     choices_at_limit: tuple[LimitChoice, ...] = ()
+    reports_in_json = False
 
     def options(self, loop: Loop) -> object:
         return None
@@ -143,3 +158,12 @@ class PlainMode:
 
     def pending(self, loop: Loop) -> str:
         return ""
+
+    def heading(self, loop: Loop, label: str) -> str:
+        return label
+
+    def spoken(self, text: str) -> str:
+        return text
+
+    def standing(self, loop: Loop) -> tuple[str, ...]:
+        return ()

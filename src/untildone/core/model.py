@@ -7,6 +7,7 @@ from enum import Enum, StrEnum
 from types import MappingProxyType
 
 from untildone.core.hints import Any
+from untildone.core.sandbox import Sandbox, SandboxNet
 from untildone.core.value import dataclass, field, replace
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -41,6 +42,7 @@ class Outcome(Enum):
     CLAIMED = ("claimed", Status.COMPLETED, 0, "The agent says it is done; nothing verified it.")
     BUDGET = ("budget", Status.PAUSED, 3, "The budget is used up; the job is not done.")
     STALLED = ("stalled", Status.PAUSED, 4, "The agent repeats itself and changes nothing.")
+    BLOCKED = ("blocked", Status.PAUSED, 8, "It needs something from you before it can go on.")
     STOPPED = ("stopped", Status.FAILED, 5, "Stopped by a person.")
     FAILED = ("failed", Status.FAILED, 6, "The loop cannot go on.")
     ABANDONED = ("abandoned", Status.FAILED, 6, "Given up by a person.")
@@ -89,6 +91,31 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     MALFORMED = "malformed"
     UNAVAILABLE = "unavailable"
+    RESOURCES = "resources"
+    """The machine is short of processes, memory or open files."""
+    SESSION_BUSY = "session_busy"
+    """Another program has the session open; a fork of it can go on."""
+
+
+class TestsRule(StrEnum):
+    """What the agent may do to judge files: the tests, runner settings and scripts that decide what a check means.
+
+    `add`: existing ones count as they were when the loop began, new ones count too. `keep`: a changed one fails the gate.
+    `free`: they may change.
+    """
+
+    ADD = "add"
+    KEEP = "keep"
+    FREE = "free"
+
+
+class RoomKind(StrEnum):
+    """Where a check runs. `sealed`: in a copy, in namespaces of its own; `restored`: in place, with the original judge files;
+    `plain`: in place, as the agent left it."""
+
+    SEALED = "sealed"
+    RESTORED = "restored"
+    PLAIN = "plain"
 
 
 class SubtaskStatus(StrEnum):
@@ -193,6 +220,26 @@ class LoopSettings:
     check_timeout: float = 600.0
     review: bool = False
     require_change: bool = False
+    tests: TestsRule = TestsRule.ADD
+    protect: tuple[str, ...] = ()
+    """More judge files, as globs."""
+    room: RoomKind | None = None
+    """None: the best room that the machine allows."""
+    room_net: bool = False
+    """Whether a check in a sealed room has the network."""
+    keep_running: tuple[str, ...] = ()
+    """Programs that may outlive a turn, by name: they are not ended before the gates run."""
+    fail_on_tampering: bool = False
+    sandbox: Sandbox = Sandbox.OFF
+    sandbox_net: SandboxNet = SandboxNet.ALL
+    allow_write: tuple[str, ...] = ()
+    """Paths outside of the workspace that agents in a box may write to."""
+    allow_read: tuple[str, ...] = ()
+    """Paths that a box would hide and that agents in it may read."""
+    allow_host: tuple[str, ...] = ()
+    """Hosts that agents in a box reach, beside those of their own API."""
+    allow_ssh: bool = False
+    """Whether agents in a box may use the person's SSH agent."""
     gates: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """Gates of plugins, by entry point or `module:NAME`, each with the argument that the person gave it."""
     promise: str | None = "<promise>COMPLETE</promise>"
@@ -208,6 +255,8 @@ class LoopSettings:
     """The branch on the remote; None: a branch named after the loop."""
     group: str | None = None
     """The group whose loops share a cost limit."""
+    signing_key: str | None = None
+    """The SSH key that signs the receipt; None: it is only sealed."""
     retry_delay: float = 2.0
     """Seconds before the first retry of a failed turn. Each further retry waits twice as long."""
     warn_from: int | None = None
@@ -259,6 +308,20 @@ class Session:
     """The cumulative totals that the agent reported after the last turn."""
     machine: str = ""
     """The machine on which the agent keeps it; empty: unknown."""
+    transcript: str = ""
+    """The digest of its transcript after the last turn, if it contains only what this loop asked; empty: it cannot be vouched for."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file outside of the snapshots that a verdict depends on: a program, a script, settings."""
+
+    path: str
+    """Absolute; or the name of a program that was not found."""
+    digest: str
+    """Of its content; empty: there was no such file."""
+    what: str = ""
+    """What it is to the agent, in a few words: `program`, `settings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +332,7 @@ class Changes:
     head: str | None = None
     """The person's last commit."""
     tree: str | None = None
-    """The snapshot, as a git tree."""
+    """The snapshot, as a git tree of the shadow repository."""
     files: int = 0
     insertions: int = 0
     deletions: int = 0
@@ -294,6 +357,37 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """Work of an earlier loop that a gate refused, and that is still in the workspace when another loop starts."""
+
+    loop_id: str
+    paths: tuple[str, ...]
+    unknown: bool = False
+    """Whether the loop has no valid seal, so that nobody knows what was refused: these judge files differ from the last commit."""
+
+    @property
+    def sentence(self) -> str:
+        names = ", ".join(self.paths)
+        if self.unknown:
+            return (
+                f"untildone's state was deleted or replaced since loop {self.loop_id}, so nobody knows who changed these judge "
+                f"files since the last commit: {names}"
+            )
+        return (
+            f"the workspace differs from the last commit by changes of loop {self.loop_id} that were refused: {names}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NeededGate:
+    """A step of a gate that must pass before a claim is believed."""
+
+    gate: str
+    """The gate's name, such as `check`."""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class GateResult:
     """The verdict of one step of a gate on a claim."""
 
@@ -307,6 +401,18 @@ class GateResult:
     output_sha256: str = ""
     reason: str = ""
     """Why it failed, in a few words: `exit code 1`, `ran no test`, `timed out after 600 s`."""
+    room: RoomKind | None = None
+    """Where the command ran; None: it ran none."""
+    tree: str = ""
+    """The snapshot that was judged, with the judge files that counted; empty: there was none."""
+    tests: str = ""
+    """What the test runner reported, in a few words: `212 passed`; empty: no known runner spoke."""
+    tampered: tuple[str, ...] = ()
+    """Judge files that the agent changed and that no person approved."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the person about how it was judged."""
+    proves: bool = True
+    """Whether a pass says something about the task. A condition, such as "something changed", does not."""
 
     @property
     def said(self) -> str:

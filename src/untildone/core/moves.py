@@ -20,6 +20,7 @@ class Control(StrEnum):
     BUDGET = "budget"
     SUBTASKS = "tasks"
     RENAME = "rename"
+    APPROVE = "approve"
     DELETE = "delete"
 
 
@@ -32,6 +33,7 @@ _ALLOWED = {
     Control.BUDGET: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.SUBTASKS: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.RENAME: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.APPROVE: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.DELETE: {Status.COMPLETED, Status.FAILED},
 }
 _AGAIN = {Control.STOP: (Outcome.STOPPED, Outcome.ABANDONED)}
@@ -75,5 +77,6 @@ _WORDS = {
     Control.BUDGET: "take another budget",
     Control.SUBTASKS: "take other subtasks",
     Control.RENAME: "take another title",
+    Control.APPROVE: "take an approval",
     Control.DELETE: "be deleted",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from untildone.core import proof
 from untildone.core.codec import timestamp, to_json
 from untildone.core.limits import REPORTED, duration
 from untildone.core.loop import Loop
@@ -30,6 +31,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "agent": {"name": worker.agent, "profile": worker.profile, "model": worker.model, "version": agent_version},
         "status": loop.status.value,
         "outcome": loop.outcome.word if loop.outcome else None,
+        "proof": proof.level(loop).value,
         "reason": loop.reason,
         "iterations": loop.spend.iterations,
         "spend": to_json(loop.spend),
@@ -43,6 +45,14 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "tree_after": loop.changes.tree,
         "files_changed": None if files is None else [to_json(change) for change in files],
         "gates": [_gate(result) for result in loop.gates],
+        "sandbox": [to_json(held) for held in loop.containments],
+        "hosts": [to_json(asked) for asked in loop.hosts],
+        "tests": loop.settings.tests.value,
+        "approved": list(loop.approved),
+        "uncommitted_before": loop.uncommitted,
+        "refused_before": [to_json(each) for each in loop.refused],
+        "tampering": list(loop.signs),
+        "settings_changed": list(loop.settings_changed),
         **_review(loop),
     }
 
@@ -55,13 +65,17 @@ def _review(loop: Loop) -> dict[str, float]:
 
 def _gate(result: GateResult) -> dict[str, Any]:
     fields = to_json(result)
-    return {
-        name: fields[name] for name in ("gate", "command", "passed", "exit_code", "reason", "seconds", "output_sha256")
-    }
+    return {name: fields[name] for name in _GATE_FIELDS}
 
 
-def report(loop: Loop, fields: dict[str, Any]) -> str:
-    """The receipt for people, as Markdown. `fields` is the receipt."""
+_GATE_FIELDS = (
+    *("gate", "command", "passed", "exit_code", "reason", "seconds", "output_sha256"),
+    *("room", "tree", "tests", "tampered", "notes"),
+)
+
+
+def report(loop: Loop, fields: dict[str, Any], unsigned: str = "") -> str:
+    """The receipt for people, as Markdown. `fields` is the receipt, `unsigned` why the person's key did not sign it."""
     files = fields["files_changed"]
     lines = [
         f"# {loop.title}",
@@ -72,11 +86,15 @@ def report(loop: Loop, fields: dict[str, Any]) -> str:
         f"- Iterations: {loop.spend.iterations}",
         f"- Duration: {duration(loop.updated_at - loop.created_at)} ({duration(loop.spend.seconds)} at work)",
         f"- Spend: {', '.join(limit.row.show(getattr(loop.spend, limit.row.field)) for limit in REPORTED)}",
+        *(f"- {held.sentence.capitalize()}" for held in loop.containments),
+        *(f"  - {asked.line}" for asked in loop.hosts),
         f"- Commits: {fields['commit_before']} → {fields['commit_after']}",
         *(f"- Review score: {score:g}/100" for score in _review(loop).values()),
         f"- Files changed: {'not known' if files is None else len(files)}",
         *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in (files or ())[:200]),
+        *((f"- Not signed with your key: {unsigned}",) if unsigned else ()),
         "",
+        *(("## Signs of tampering", *(f"- {sign}" for sign in loop.signs), "") if loop.signs else ()),
         "## Gates",
         *([_gate_line(result) for result in loop.gates] or ["None: nothing verified the agent's word."]),
         "",

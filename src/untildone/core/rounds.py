@@ -16,11 +16,11 @@ NO_INSTRUCTION = Sentence("No instruction provided after parsing round controls"
 BELONGS_AT_START = Sentence(
     "Round controls such as [r+n] belong at the start of the message; this one was left as text"
 )
-ALMOST = "{control} was left as text: a round control has a whole number from 0 to {most}, as in [r+5]"
+ALMOST = "{control} was left as text: a round control adds or sets a whole number from 0 to {most}, without blanks, as in [r+5] or [r=5]"
 
 _LEADING = re.compile(r"\s*+\[r([+=])([0-9]++)\]\s*+", re.IGNORECASE)
 _ANYWHERE = re.compile(r"\[r[+=][0-9]++\]", re.IGNORECASE)
-_ALMOST = re.compile(r"\s*+(\[r[+=][^\]\n]{0,24}+\]?)", re.IGNORECASE)
+_ALMOST = re.compile(r"\s*+(\[\s*r\s*[-+=−][^\]\n]{0,24}+\]?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ def parse(text: str, remaining: int | None) -> Parsed:
     return Parsed(rest, left, tuple(changes), tuple(notices), changed=left != remaining)
 
 
-def header(round_number: int, left: int | None) -> str:
-    """The line above a round, with the rounds that are left if there is a limit."""
+def header(round_number: int, left: int | None, name: str = "") -> str:
+    """The line above a round, with what is done in it and the rounds that are left, if there is a limit."""
     suffix = "" if left is None else f" ({left} left)"
-    return f"╭─ Round {round_number}{suffix} ─╮"
+    return f"╭─ Round {round_number}{f' · {name}' if name else ''}{suffix} ─╮"
 
 
 def _leading_controls(text: str) -> tuple[list[Change], int]:

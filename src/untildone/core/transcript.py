@@ -36,6 +36,15 @@ class Origin:
     """Only its lines with a smaller ordinal belong to the fork."""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """Where an agent keeps the transcript of a session, and how it is read."""
+
+    files: str
+    """A glob pattern for its file."""
+    transcript: Transcript
+
+
 class Transcript(Protocol):
     """Reads one agent's transcript, line by line. Pure."""
 

@@ -6,12 +6,15 @@ import json
 from functools import partial
 
 from untildone import modes
-from untildone.core import live_file, receipt
+from untildone.core import attestation, live_file, receipt
 from untildone.core.loop import Loop
 from untildone.core.value import replace
-from untildone.engine import programs
+from untildone.engine import judging, programs, receipts
+from untildone.engine.place import forget
 from untildone.store import Store
+from untildone.workspace import exclude
 from untildone.workspace.diff import changed_files
+from untildone.workspace.shadow import Shadow, tidying
 
 
 def archive(store: Store, loop: Loop, place: str = "") -> None:
@@ -19,17 +22,26 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
 
     `stepper.leased` calls this, with the lease. If its process died before that, `recover` does.
 
-    `place` is the folder in which the agents worked, if it is not the workspace of the settings.
+    `place` is the folder in which the agents worked, if it is not the workspace of the settings. A loop that is not ours gets no receipt.
     """
+    if loop.not_ours:
+        return
     place = place or loop.settings.workspace
     files = changed_files(place, loop.start.tree, loop.changes.tree)
     fields = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
-    store.archive(loop.loop_id, json.dumps(fields, indent=2, ensure_ascii=False) + "\n", receipt.report(loop, fields))
+    fields = receipts.without_secrets(fields, store.redactor)
+    signer = receipts.Signer(store.seals, loop.settings.signing_key)
+    signed = json.dumps(attestation.attested(fields, signer), indent=2, ensure_ascii=False)
+    store.archive(loop.loop_id, f"{signed}\n", receipt.report(loop, fields, signer.problem))
     changes = replace(loop.changes, tree=None) if files is None else replace(loop.changes, files=len(files))
     live_state = modes.find(loop.settings.mode).live_state(replace(loop, changes=changes))
     if live_state is not None:
         keep = partial(store.put_document, loop.loop_id, live_file.KEPT_AS)
         store.live_file(loop.loop_id, place).retire(keep, live_state)
+        exclude.release(place)
+    forget(loop.loop_id)
+    judging.shrink(loop, place)
+    tidying.loop_ended(Shadow(place, loop_id=loop.loop_id))
 
 
 def recover(store: Store, *loop_ids: str) -> None:

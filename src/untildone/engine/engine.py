@@ -5,14 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from untildone.core.errors import LoopNotFound
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Urgency
+from untildone.engine import leftovers
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
+from untildone.settings.guidance import watched
 from untildone.store import Store
-from untildone.system import orphans
+from untildone.system import orphans, running, trust
 
 
 class Engine:
@@ -66,14 +71,50 @@ class Engine:
                 on_entry=self.observer.entry,
                 limits=around.limits,
             ) as stepper,
+            self._registered(stepper.loop),
             self._hands(stepper) as hands,
         ):
             stepper.take_up()
+            hands.note_supervisors()
             loop = stepper.run(hands)
         self.waits_until = hands.waits_until
         if loop.outcome is not None:
             around.on_rest(loop)
         return loop
+
+    @contextmanager
+    def _registered(self, loop: Loop) -> Iterator[None]:
+        """List the loop among those that run on this machine, so that controls reach it whatever happens to its workspace."""
+        root = self.store.root
+        running.put(
+            running.this_process(
+                loop.loop_id,
+                host=self.around.host.value,
+                workspace=loop.settings.workspace,
+                home=str(self.store.home),
+                root="" if root is None else str(root),
+                database="" if root is not None else self.store.name,
+                title=loop.title,
+                since=self.around.clock(),
+            )
+        )
+        if self.around.host is not Host.CLUSTER:
+            place = Path(loop.settings.workspace)
+            trust.begin(loop.loop_id, watched(place, self.around.environment, (loop.settings.mode,)))
+        try:
+            yield
+        except LoopNotFound:
+            # Its files are gone: this entry is the only trace of the loop that `list` still finds.
+            trust.end(loop.loop_id)
+            raise
+        except BaseException:
+            self._unregister(loop.loop_id)
+            raise
+        self._unregister(loop.loop_id)
+
+    def _unregister(self, loop_id: str) -> None:
+        trust.end(loop_id)
+        running.forget(loop_id)
 
     @contextmanager
     def _hands(self, stepper: Stepper) -> Iterator[ProcessHands]:
@@ -93,5 +134,5 @@ class Engine:
         try:
             yield hands
         finally:
-            orphans.end_all(mark, groups=frozenset(hands.groups))
+            leftovers.end(stepper.loop.loop_id, self.around, hands.groups)
             self.around.guard.forget(mark)

@@ -1,4 +1,4 @@
-"""Carries out the steps of gates: runs their commands and collects the results. The gates themselves judge."""
+"""Runs the commands of gates and collects the results. The gates themselves judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.gates.check.runners import Tally
 from untildone.system import process
 from untildone.system.process import Cause, Ended, Spawn
 
@@ -45,15 +44,19 @@ class Room:
     """Collects the process groups of processes that outlive their command."""
     time_left: Callable[[], float] | None = None
     """The seconds until the deadline of the host; None: it has none."""
+    argv: Callable[[str], tuple[str, ...]] = lambda command: ("/bin/sh", "-c", command)
+    """The command line that runs a shell command."""
 
 
-def run_step(gate: Gate, step: GateStep, loop: Loop, room: Room) -> GateResult:
-    """Carry out one step of a gate and return the gate's verdict on the result."""
+def run_step(
+    gate: Gate, step: GateStep, loop: Loop, findings: Mapping[str, CommandRan], signs: tuple[str, ...] = ()
+) -> GateResult:
+    """The gate's verdict on one of its steps. `findings` are the results of commands, `signs` the tampering report."""
     match step.need:
         case RunCommand():
-            return gate.judge(loop, step, run_command(step.need, room))
+            return gate.judge(loop, step, findings[step.command])
         case InspectWorkspace():
-            return gate.judge(loop, step, WorkspaceFacts(loop.start, loop.changes))
+            return gate.judge(loop, step, WorkspaceFacts(loop.start, loop.changes, signs))
         case AskSupervisor():
             raise ValueError("a question to the supervisor is a turn, not a step to run")
         case _:
@@ -67,14 +70,14 @@ def run_command(need: RunCommand, room: Room) -> CommandRan:
         return CommandRan(CommandEnd.NOT_STARTED, problem="there was no time left for it in the stop hook")
     timeout = need.timeout if left is None else min(need.timeout, left)
     spawn = Spawn(
-        ("/bin/sh", "-c", need.command),
+        room.argv(need.command),
         room.environment,
         room.folder,
         timeout=timeout,
         merge_stderr=True,
         redactor=room.redactor,
     )
-    output = _Output()
+    output = _Output(need.command)
     try:
         ended = process.run(spawn, output.take, room.interrupted)
     except UntilDoneError as error:
@@ -88,17 +91,19 @@ def run_command(need: RunCommand, room: Room) -> CommandRan:
 
 
 class _Output:
-    """Keeps a bounded part of a command's output: its tail, its hash, and the number of tests that it reports."""
+    """Keeps a bounded part of a command's output: its tail, its hash, and what test runners report in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: str) -> None:
+        from untildone.gates.check.runners import Reading  # only a claim needs its tables
+
         self._hash = hashlib.sha256()
         self._last: deque[bytes] = deque(maxlen=TAIL_LINES)
-        self._tally = Tally()
+        self._reading = Reading(command)
 
     def take(self, line: bytes) -> None:
         self._hash.update(line + b"\n")
         self._last.append(line[-TAIL_BYTES:])
-        self._tally.feed(line.decode(errors="replace"))
+        self._reading.feed(line.decode(errors="replace"))
 
     def ran(self, ended: Ended, problem: str) -> CommandRan:
         return CommandRan(
@@ -108,7 +113,7 @@ class _Output:
             seconds=ended.seconds,
             tail=b"\n".join(self._last)[-TAIL_BYTES:].decode(errors="replace"),
             output_sha256=self._hash.hexdigest(),
-            tests=self._tally.tests,
+            report=self._reading.report,
             problem=problem,
         )
 

@@ -6,13 +6,13 @@ Terminal, server and cluster use them; the stop hook uses them for gates and sup
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from untildone import gates
 from untildone.core import budget as budgets
 from untildone.core import rounds
-from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunGates, Wait
+from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, Wait
 from untildone.core.errors import UsageError
 from untildone.core.events import (
     GatesRan,
@@ -21,16 +21,19 @@ from untildone.core.events import (
     MessageSent,
     PauseRequested,
     Rested,
+    SandboxSeen,
     TurnInterrupted,
+    WorkspaceSeen,
 )
 from untildone.core.gate import Gate
-from untildone.core.kinds import Interruption
+from untildone.core.kinds import Interruption, Source
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult, Outcome, Role, Urgency
+from untildone.core.model import AgentChoice, GateResult, Outcome, Role, Urgency
 from untildone.core.value import replace
-from untildone.engine import gating, turns, usage_limits
+from untildone.engine import boxes, gating, judging, known_files, leftovers, turns, usage_limits
 from untildone.engine.stepper import CHANGED_SINCE, Next, Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
+from untildone.workspace.shadow import Reading
 
 if TYPE_CHECKING:
     from untildone.store import Store
@@ -39,6 +42,9 @@ LONG_WAIT = 5.0
 """Seconds. A loop that waits longer for a usage limit leaves its slot of a server or machine to another loop meanwhile."""
 LOOK_EVERY = 0.02
 """Seconds between two looks at the journal while the loop waits."""
+
+MOST_RESTLESS = 4
+"""So many times in a row a workspace that changes by itself is looked at again before the claim is refused."""
 
 
 class ProcessHands:
@@ -67,11 +73,17 @@ class ProcessHands:
         self.signals = signals or Signals()
         self.groups: set[int] = set()
         """Process groups in which a process outlived its turn or gate; the host ends them at the end of the drive."""
+        self.refused: dict[Role, tuple[str, ...]] = {}
+        """What boxes refused in the last turn of a role; the agent is told with its next prompt."""
         self.waits_until: float | None = None
         self.time_left = time_left
         self._person = person
         self._longest_wait = longest_wait
         self._pause_written = False
+        self._signs: tuple[str, ...] = ()
+        """The tampering report about the claim that was judged last."""
+        self._restless = 0
+        """How often in a row the workspace was not as the last turn, or the last look, had left it."""
 
     @property
     def loop(self) -> Loop:
@@ -91,14 +103,22 @@ class ProcessHands:
 
     def must_stop(self) -> bool:
         """Read signals and new entries of the journal. True: the running agent or gate must end at once."""
+        if self.stepper.orders is not None and self.stepper.orders.interrupts_now:
+            # Before the journal: an order is there because the journal could not be written.
+            return True
         self.stepper.catch_up()
         if self.signals.interrupt.is_set() and not self._pause_written:
             self._pause_written = True
             self.stepper.write(PauseRequested(Urgency.NOW, Outcome.INTERRUPTED))
         return self.loop.interrupts_now or self.signals.speak.is_set() or self.signals.leave.is_set()
 
+    def _has_news(self) -> bool:
+        """Whether a wait is over: the runner must stop, or an order is waiting."""
+        return self.must_stop() or (self.stepper.orders is not None and self.stepper.orders.is_waiting)
+
     def _instead_of(self, action: Action) -> Next | None:
         """GO_ON if the action is obsolete, LEAVE if the host leaves before it, None if it is to be carried out."""
+        self.stepper.obey()
         self.must_stop()
         if self.signals.speak.is_set() and self.loop.turn is None:
             self.signals.speak.clear()
@@ -108,7 +128,13 @@ class ProcessHands:
         return Next.LEAVE if self.signals.leaves_before(action) else None
 
     def _ask(self, action: AskAgent) -> Next:
-        if not (self._limit_known(action) or self._group_used_up() or self.stepper.note_edit()):
+        held_back = (
+            self._limit_known(action)
+            or self._group_used_up()
+            or self._is_another_supervisor(action)
+            or self._is_contained_otherwise()
+        )
+        if not (held_back or self.stepper.note_edit()):
             turns.Turn(self).take(action)
         return Next.GO_ON
 
@@ -133,44 +159,98 @@ class ProcessHands:
         self.stepper.write(Rested(Outcome.BUDGET, reason))
         return True
 
+    def note_supervisors(self) -> None:
+        """Write which programs and settings supervisors run with, before the first turn."""
+        known_files.note(self.stepper, self._environment)
+
+    def _environment(self, choice: AgentChoice) -> Mapping[str, str]:
+        return {**self.around.environment, **self.around.profile_environment(choice.profile)}
+
+    def _is_another_supervisor(self, action: AskAgent) -> bool:
+        """Whether the loop rests now because the supervisor's program or settings are not those of the loop's start."""
+        if action.ask.role is not Role.SUPERVISOR:
+            return False
+        files = known_files.changed(self.loop, action.agent, self._environment(action.agent), self.stepper.place)
+        if files:
+            self.stepper.write(Rested(Outcome.PAUSED, known_files.sentence(self.loop, files)))
+        return bool(files)
+
+    def _is_contained_otherwise(self) -> bool:
+        """Whether this machine contains agents in another way than so far; that is written. Without the box that the person wants, the
+        loop rests."""
+        try:
+            held = boxes.containment(self.loop.settings)
+        except UsageError as problem:
+            self.stepper.write(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
+            return True
+        if self.loop.containments[-1:] == (held,):
+            return False
+        self.stepper.write(SandboxSeen(held), sync=False)
+        return True
+
     def _run_gates(self, action: RunGates) -> Next:
+        """Run the gates on a workspace that nobody changes meanwhile. One that changed is judged again."""
         self.stepper.write()
+        leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
+        if self.stepper.note_edit():
+            return Next.GO_ON
+        if self._has_changed_since(self.loop.last_seen) and self._restless < MOST_RESTLESS:
+            return Next.GO_ON
         loop, started = self.loop, time.monotonic()
-        results = self._results(action)
+        results = self._results(action) if self._restless < MOST_RESTLESS else _unjudged(action)
+        self.stepper.drop_edit()
         if results is None:
             return self._instead_of(action) or Next.GO_ON
-        self.around.site.secure(loop, f"Checks after round {loop.spend.iterations}: {loop.title}")
+        self._restless = 0
+        title = f"Checks after round {loop.spend.iterations}: {loop.title}"
+        self.around.site.secure(loop, title, self.around.redactor)
         fingerprint = self.stepper.workspace.look(loop.changes).fingerprint
-        self.stepper.write(GatesRan(results, time.monotonic() - started, fingerprint), sync=False)
+        self.stepper.write(GatesRan(results, time.monotonic() - started, fingerprint, self._signs), sync=False)
         return Next.GO_ON
+
+    def _has_changed_since(self, judged: str) -> bool:
+        """Whether the workspace is not the one with this fingerprint any more. Then that is written, and earlier results are void."""
+        changes = self.stepper.workspace.look(self.loop.changes, reading=Reading.ALL)
+        if changes.fingerprint == judged:
+            return False
+        self._restless += 1
+        self.stepper.write(WorkspaceSeen(changes))
+        return True
 
     def _results(self, action: RunGates) -> tuple[GateResult, ...] | None:
         """The result of every step; None: the runner must stop."""
+        judge = self._judge()
+        needs = [step.need for step in action.steps if isinstance(step.need, RunCommand)]
+        findings = judge.findings(needs, self._begin_command, self.must_stop) if needs else {}
+        if findings is None or self.must_stop():
+            return None
+        self._signs = judge.signs()
+        results = tuple(
+            gating.run_step(self._gate(step), step, self.loop, findings, self._signs) for step in action.steps
+        )
+        for result in results:
+            if result.command:
+                self.observer.gate(result.command, result)
+        return results
+
+    def _judge(self) -> judging.Judge:
+        """Runs the commands of gates in their rooms, and looks for signs of tampering."""
         environment = turns.environment(self.around, self.loop.loop_id)
-        room = gating.Room(
+        base = gating.Room(
             self.stepper.place, environment, self.must_stop, self.around.redactor, self.groups, self.time_left
         )
-        results: list[GateResult] = []
-        for step in action.steps:
-            results.append(self._run_step(step, room))
-            if self.must_stop():
-                return None
-        return tuple(results)
+        hidden = () if self.store.root is None else (str(self.store.root),)
+        return judging.Judge(self.loop, self.stepper.workspace, hidden, base)
+
+    def _begin_command(self, command: str) -> None:
+        self.stepper.write(GateStarted(command), sync=False)
+        self.observer.gate(command, None)
 
     def _gate(self, step: GateStep) -> Gate:
         gate = gates.gate_of(self.loop.settings, step.gate)
         if gate is None:
             raise UsageError(f"The gate '{step.gate}' is not installed here.", "install the package that defines it")
         return gate
-
-    def _run_step(self, step: GateStep, room: gating.Room) -> GateResult:
-        if step.command:
-            self.stepper.write(GateStarted(step.command), sync=False)
-            self.observer.gate(step.command, None)
-        result = gating.run_step(self._gate(step), step, self.loop, room)
-        if step.command:
-            self.observer.gate(step.command, result)
-        return result
 
     def _wait(self, action: Wait) -> Next:
         self.stepper.write()
@@ -184,7 +264,7 @@ class ProcessHands:
 
     def _sleep(self, until: float, long_enough: float) -> None:
         """Sleep until a time, or until another process appends to the journal. `long_enough` bounds it if the clock is set back."""
-        while self.around.clock() < until and not self.must_stop() and self.stepper.is_current:
+        while self.around.clock() < until and not self._has_news() and self.stepper.is_current:
             if time.monotonic() > long_enough:
                 return
             time.sleep(max(0.0, min(LOOK_EVERY, until - self.around.clock())))
@@ -203,7 +283,7 @@ class ProcessHands:
 
     def _answer(self, question: AwaitPerson, action: Action) -> str | None:
         def moved_on() -> bool:
-            return self.must_stop() or self.stepper.decide() != action
+            return self._has_news() or self.stepper.decide() != action
 
         return None if self._person is None else self._person.ask(question, self.loop, moved_on)
 
@@ -211,7 +291,7 @@ class ProcessHands:
         """Write the person's message and show the notices about round controls. True: it was more than round controls."""
         loop = self.loop
         parsed = rounds.parse(answer, budgets.rounds_left(loop.budget, loop.spend))
-        self.stepper.write(MessageSent(answer, "terminal"))
+        self.stepper.write(MessageSent(answer, Source.TERMINAL))
         for notice in parsed.notices:
             if self._person is not None:
                 self._person.tell(notice)
@@ -224,3 +304,9 @@ class ProcessHands:
         else:
             # A control that another process has just written takes precedence.
             self.stepper.write_if_current(Rested(question.leave, question.reason))
+
+
+def _unjudged(action: RunGates) -> tuple[GateResult, ...]:
+    """Failures of all steps, for a workspace that does not keep still: a verdict would be about files that are gone."""
+    reason = "the workspace keeps changing by itself while it is judged: end the program that writes there"
+    return tuple(GateResult(step.gate, step.command, passed=False, reason=reason) for step in action.steps)

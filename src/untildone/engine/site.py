@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from untildone.core.loop import Loop
-from untildone.workspace import commits
+from untildone.core.secrets import Redactor
+from untildone.workspace.commits import Kept
+from untildone.workspace.shadow import NoSnapshot, Shadow
+from untildone.workspace.turn_commits import TurnCommits
 
 
 class Site(Protocol):
@@ -15,23 +19,38 @@ class Site(Protocol):
     def enter(self, loop: Loop) -> str:
         """The folder to work in, with the work of the loop so far."""
 
-    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> str | None:
+    def begin(self, loop: Loop) -> None:
+        """Note that the worker starts a turn: what changes from now on is its work."""
+
+    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool], known: Redactor) -> Kept:
         """Keep the work of a turn that has ended. Gives up its attempts once `wants_out` returns True.
 
-        Returns the commit that contains all of the work; None: there is no such commit."""
+        A secret that `known` knows is neither committed nor published."""
 
-    def secure(self, loop: Loop, title: str) -> None:
+    def secure(self, loop: Loop, title: str, known: Redactor) -> None:
         """Keep the work after an interrupted turn or a gate."""
 
 
 class LocalSite:
-    """The workspace of the settings, on this machine. Commits after each turn if the settings ask for that."""
+    """The workspace of the settings, on this machine. Commits the agent's work after each turn if the settings ask for that."""
 
     def enter(self, loop: Loop) -> str:
         return loop.settings.workspace
 
-    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> str | None:
-        return commits.keep(loop.settings.workspace, title).all_in if loop.settings.commit else None
+    def begin(self, loop: Loop) -> None:
+        if loop.settings.commit:
+            with suppress(NoSnapshot, OSError):
+                self._commits(loop).begin()
 
-    def secure(self, loop: Loop, title: str) -> None:
-        return
+    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool], known: Redactor) -> Kept:
+        if not loop.settings.commit:
+            return Kept(None)
+        return self._commits(loop).keep(title, wants_out, known)
+
+    def secure(self, loop: Loop, title: str, known: Redactor) -> None:
+        if loop.settings.commit:
+            with suppress(NoSnapshot, OSError):
+                self._commits(loop).end()
+
+    def _commits(self, loop: Loop) -> TurnCommits:
+        return TurnCommits(Shadow(loop.settings.workspace, loop_id=loop.loop_id), loop.start.tree)

@@ -34,6 +34,10 @@ from untildone.core.events import (
     Event,
     LimitReached,
     LiveStateSeen,
+    PauseRequested,
+    SettingsChanged,
+    StateRepaired,
+    StopRequested,
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
@@ -42,8 +46,8 @@ from untildone.core.events import (
 from untildone.core.hints import Protocol, assert_never
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop
-from untildone.core.model import Answer, Changes, Role, SessionUse
-from untildone.core.value import replace
+from untildone.core.model import Answer, Changes, Outcome, Refused, Role, SessionUse, Status, Urgency
+from untildone.core.value import dataclass, replace
 from untildone.gates import gates_of
 
 TYPE_CHECKING = False
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from untildone.engine.ports import Journal, LiveState, Records
     from untildone.engine.usage_limits import SharedLimits
     from untildone.store import Store
+    from untildone.system.running import Orders
     from untildone.workspace.look import Workspace
 
 CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildone resume` checks it again"
@@ -65,6 +70,16 @@ class Next(Enum):
     """Decide again."""
     LEAVE = "leave"
     """Return to the host, with the loop as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The workspace after a turn."""
+
+    changes: Changes | None = None
+    """None: as it was, or nobody needs it."""
+    note: str = ""
+    """A sentence for the person: what is not committed, and why."""
 
 
 class Hands(Protocol):
@@ -107,6 +122,16 @@ def _ignore(_entry: Entry, _loop: Loop) -> None:
     return
 
 
+def _inherits_nothing(_stepper: Stepper, _start: Changes) -> tuple[int, tuple[Refused, ...]]:
+    return 0, ()
+
+
+def _inherits_of(store: Store, stepper: Stepper, start: Changes) -> tuple[int, tuple[Refused, ...]]:
+    from untildone.engine import inherited
+
+    return inherited.look(store, stepper.loop, stepper.workspace.shadow, start)
+
+
 class Stepper:
     """Steps one loop. Writing requires the loop's lease: see `leased`."""
 
@@ -119,8 +144,11 @@ class Stepper:
         clock: Callable[[], float] = time.time,
         on_entry: Callable[[Entry, Loop], None] = _ignore,
         limits: SharedLimits | None = None,
+        orders: Orders | None = None,
+        inherits: Callable[[Stepper, Changes], tuple[int, tuple[Refused, ...]]] = _inherits_nothing,
     ) -> None:
-        """`enter` returns the folder to work in; `on_entry` is called for every new entry; `limits` are the shared usage limits."""
+        """`enter` returns the folder to work in; `on_entry` is called for every new entry; `limits` are the shared usage limits;
+        `orders` are controls that could not be written to the journal; `inherits` returns what else a loop starts from."""
         self.journal = journal
         self.mode = modes.find(journal.loop.settings.mode)
         self._records = records
@@ -128,6 +156,8 @@ class Stepper:
         self._clock = clock
         self._on_entry = on_entry
         self._limits = limits
+        self.orders = orders
+        self._inherits = inherits
         self._decided_at = 0
         self._place = ""
         self._workspace: Workspace | None = None
@@ -148,7 +178,7 @@ class Stepper:
         if self._workspace is None:
             from untildone.workspace.look import Workspace
 
-            self._workspace = Workspace(self.place)
+            self._workspace = Workspace(self.place, self.loop.loop_id, start=self.loop.start)
         return self._workspace
 
     def run(self, hands: Hands) -> Loop:
@@ -156,6 +186,8 @@ class Stepper:
         while self.carry_out(self.decide(), hands) is Next.GO_ON:
             continue
         self.journal.append()
+        if not self.loop.status.ended and self.loop.status is not Status.RUNNING:
+            self.drop_edit()
         self.show_live_state()
         return self.loop
 
@@ -248,10 +280,23 @@ class Stepper:
         limits = self._limits or usage_limits.SharedLimits(usage_limits.default_folder())
         limits.share(event, self.loop.settings, self.place)
 
+    def obey(self) -> None:
+        """Write an order that reached the runner by the registry of running loops to the journal."""
+        order = None if self.orders is None else self.orders.take()
+        if order is None or self.orders is None:
+            return
+        urgency, outcome = Urgency(order.urgency), next(each for each in Outcome if each.word == order.outcome)
+        self.write(StopRequested(urgency, outcome) if order.control == "stop" else PauseRequested(urgency, outcome))
+        self.orders.done()
+
     # Turns
 
-    def begin_turn(self, action: AskAgent, prompt: str, *also: Event) -> bool:
-        """Write that a turn starts; on disk before anything is spent. False: decide again."""
+    def begin_turn(
+        self, action: AskAgent, prompt: str, *also: Event, word: str = "", notes: tuple[str, ...] = ()
+    ) -> bool:
+        """Write that a turn starts; on disk before anything is spent. False: decide again.
+
+        `word` and `notes` are those of a reviewer's turn: see `TurnStarted`."""
         started = TurnStarted(
             role=action.ask.role,
             iteration=action.iteration,
@@ -262,6 +307,8 @@ class Stepper:
             messages=action.messages,
             session_id=action.session_id,
             label=action.ask.label,
+            word=word,
+            notes=notes,
         )
         return self.write_if_current(started, *also)
 
@@ -281,11 +328,20 @@ class Stepper:
         self.write(*before, started)
 
     def end_turn(
-        self, role: Role, iteration: int, answer: Answer, seconds: float, look: Callable[[TurnEnded], Changes | None]
+        self,
+        role: Role,
+        iteration: int,
+        answer: Answer,
+        seconds: float,
+        look: Callable[[TurnEnded], Seen],
+        transcript: str = "",
     ) -> None:
-        """Write the result of a turn. `look` gets the event and returns the workspace, or None if it is not needed."""
-        ended = TurnEnded(role, iteration, answer, seconds)
-        self.write(replace(ended, changes=look(ended)), sync=False)
+        """Write the result of a turn. `look` gets the event and returns the workspace.
+
+        `transcript` is the digest of the worker's transcript, if it can be vouched for."""
+        ended = TurnEnded(role, iteration, answer, seconds, transcript=transcript)
+        seen = look(ended)
+        self.write(replace(ended, changes=seen.changes, note=seen.note), sync=False)
 
     def interrupt_turn(self, reason: Interruption) -> None:
         """Write that the running turn, if there is one, was interrupted."""
@@ -301,15 +357,34 @@ class Stepper:
         if self.loop.status.ended:
             return
         self._place = self._enter(self.loop)
+        self._recover_rooms()
         self.look_first()
         self.recheck()
         self._recover()
-        self.note_edit()
+        # In a session of the agent, the agent works on while the loop rests.
+        self.note_edit(at_rest=self.loop.host is not Host.HOOK)
+
+    def _recover_rooms(self) -> None:
+        """Undo what a runner left that died while a check ran with the original judge files in the workspace."""
+        if self.loop.settings.checks and self.loop.start.tree:
+            from untildone.engine import judging
+
+            for sentence in judging.recover(self.loop, self.workspace):
+                self.write(StateRepaired(sentence))
 
     def look_first(self) -> None:
         """Write the state of the workspace before the first turn."""
         if not self.loop.start.fingerprint:
-            self.write(WorkspaceSeen(self.workspace.look(None)))
+            start = self.workspace.look(None)
+            uncommitted, refused = self._inherits(self, start)
+            seen = WorkspaceSeen(start, uncommitted=uncommitted, refused=refused)
+            self.write(self._recorded(seen) if self.loop.settings.checks else seen)
+
+    def _recorded(self, seen: WorkspaceSeen) -> WorkspaceSeen:
+        """Keep what rooms need to know about the start of the loop."""
+        from untildone.engine import judging
+
+        return judging.recorded(seen, self.loop, self.workspace)
 
     def recheck(self) -> bool:
         """True: the workspace has changed since the gates ran, so their results are void; that is written."""
@@ -330,20 +405,44 @@ class Stepper:
             if recovered is not None:
                 self.write(recovered)
 
-    def note_edit(self) -> bool:
-        """Write an edit of the live state file to the journal. False: there was none."""
+    def note_edit(self, *, at_rest: bool = False) -> bool:
+        """Write an edit of the live state file to the journal. False: there was none. `at_rest`: see `LiveStateSeen`."""
         edit = None if self.mode.live_state(self.loop) is None else self._live_file().edited()
         if edit is None:
             return False
-        self.write(LiveStateSeen(edit.text, edit.before))
+        self.write(LiveStateSeen(edit.text, edit.before, at_rest))
         self._live_file().accept(edit.text)
         return True
+
+    def drop_edit(self) -> None:
+        """Undo an edit of the live state file that was made while gates ran or the loop came to rest: only leftovers work then."""
+        text = self.mode.live_state(self.loop)
+        if text is not None and self._live_file().edited() is not None:
+            self._write_live_file(text)
+            self.write(
+                StateRepaired("an edit of the live state file after the agent's turn does not count, and was undone")
+            )
+
+    def note_settings(self) -> None:
+        """Write which files that steer loops have changed since the loop was taken up."""
+        from untildone.system import trust
+
+        known = self.loop.settings_changed
+        fresh = tuple(path for path in trust.changed_during(self.loop.loop_id) if path not in known)
+        if fresh:
+            self.write(SettingsChanged(fresh), sync=False)
 
     def show_live_state(self) -> None:
         """Update the live state file, if the mode has one. An edit that is not in the journal yet is not overwritten."""
         text = self.mode.live_state(self.loop)
         if text is not None and (self.loop.status.ended or self._live_file().edited() is None):
-            self._live_file().write(text)
+            self._write_live_file(text)
+
+    def _write_live_file(self, text: str) -> None:
+        from untildone.workspace import exclude
+
+        exclude.hold(self.place)
+        self._live_file().write(text)
 
     def _live_file(self) -> LiveState:
         if self._live is None:
@@ -365,7 +464,20 @@ def leased(
 ) -> Iterator[Stepper]:
     """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease."""
     with store.lease(loop_id, host, token) as journal:
-        stepper = Stepper(store, journal, enter=enter, clock=clock, on_entry=on_entry, limits=limits)
+        from untildone.system.running import Orders
+
+        orders = Orders(loop_id)
+        stepper = Stepper(
+            store,
+            journal,
+            enter=enter,
+            clock=clock,
+            on_entry=on_entry,
+            limits=limits,
+            orders=orders,
+            inherits=lambda stepper, start: _inherits_of(store, stepper, start),
+        )
+        stepper.obey()
         yield stepper
         if stepper.loop.status.ended:
             from untildone.engine.archiving import archive

@@ -17,6 +17,7 @@ from untildone.core.model import GateResult, Urgency
 from untildone.core.secrets import Redactor
 from untildone.engine.site import LocalSite, Site
 from untildone.engine.usage_limits import SharedLimits
+from untildone.system.adoption import Adoption
 from untildone.system.guard import Guard
 
 
@@ -103,5 +104,7 @@ class Surroundings:
     site: Site = LocalSite()
     token: str | None = None
     """The token with which an attempt in a cluster takes the lease; None outside a cluster."""
+    adoption: Adoption | None = None
+    """Finds daemons that agents left, in a process that drives one loop; None: this process drives several."""
     on_rest: Callable[[Loop], None] = lambda _loop: None
     """Called when a loop has come to rest and its lease is released."""

@@ -12,6 +12,8 @@ from untildone import agents
 from untildone.core.agent_io import Notice, Request
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Permissions
 from untildone.core.secrets import Redactor
+from untildone.core.value import replace
+from untildone.engine import programs
 from untildone.system import process
 from untildone.system.guard import guarded
 from untildone.system.process import Cause, Spawn
@@ -40,6 +42,7 @@ def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: floa
         permissions=Permissions.READ,
         command=choice.command,
     )
+    request = programs.with_version(agent, request, environment)
     invocation, reader, notices = agent.invocation(request), agent.reader(request), list[str]()
 
     def take(line: bytes) -> None:
@@ -58,4 +61,6 @@ def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: floa
     answer = reader.finish(ended.exit_code, ended.stderr_tail, time.time())
     if ended.cause is Cause.TIMED_OUT:
         answer = Answer(failure=Failure(FailureKind.TIMEOUT, f"no answer within {timeout:g} s"))
+    elif answer.failure is not None:
+        answer = replace(answer, failure=programs.explained(agent, request, answer.failure, environment))
     return Trial(answer, ended.seconds, tuple(notices))

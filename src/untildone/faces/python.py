@@ -18,10 +18,10 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.operations import background, control, creation, look, stores
+from untildone.operations import background, control, creation, look, stores, verifying
 from untildone.operations.control import Heard
-from untildone.operations.look import Verification
 from untildone.operations.stores import Journal, Store
+from untildone.operations.verifying import Verification
 from untildone.settings.declared import Chosen
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Status",
     "UntilDoneError",
     "Verification",
+    "approve",
     "budget",
     "create",
     "diff",
@@ -111,6 +112,11 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
     return await asyncio.to_thread(speak)
 
 
+async def approve(loop: Loop | str, *paths: str, folder: Folder = ".") -> Loop:
+    """Accept the agent's changes of judge files or programs that a gate refused."""
+    return await asyncio.to_thread(lambda: control.approve(*_resolve(loop, folder), *paths))
+
+
 async def budget(loop: Loop | str, *, folder: Folder = ".", **limits: float | str) -> Loop:
     """Change limits, by the names of `core.limits.Limit`, such as `iterations` or `cost`: "+5" is more, 5 is in all, "none" no limit."""
     changes = [amounts.change(limit, amount) for limit, amount in limits.items()]
@@ -159,8 +165,8 @@ async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
 
 
 async def verify(loop: Loop | str, *, folder: Folder = ".") -> tuple[Verification, ...]:
-    """Run the checks of an ended loop again, and compare."""
-    return await asyncio.to_thread(lambda: look.verify(*_resolve(loop, folder), os.environ))
+    """Check the receipt of an ended loop, run its checks again, and compare. NotOurs if the receipt was altered."""
+    return await asyncio.to_thread(lambda: verifying.verify(*_resolve(loop, folder), os.environ))
 
 
 async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:

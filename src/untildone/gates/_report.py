@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from untildone.core.gate import Gate
+from untildone.core.gate import NOT_COMPARED, Gate
 from untildone.core.gate_output import plain_line
 from untildone.core.model import GateResult
 
 GATE_CHARACTERS = 4000
 REPORT_CHARACTERS = 12000
 COMMAND_CHARACTERS = 300
+NOTES_CHARACTERS = 800
 ROOM_FOR_THE_REST = 60
 LONGEST_FENCE = 20
 
@@ -36,6 +37,12 @@ _LAST_LINES = "The last lines of its output:"
 
 def _section(result: GateResult, gate: Gate | None) -> str:
     headline = _headline(result, gate)
+    if result.tampered:
+        from untildone.core.judging.wording import for_agent
+
+        headline = f"{headline} {for_agent(result.tampered)}"
+    if notes := [note for note in result.notes if note != NOT_COMPARED]:
+        headline = f"{headline} {_beginning(' '.join(notes), NOTES_CHARACTERS)}"
     output = "\n".join(plain_line(line) for line in result.tail.split("\n")).strip("\n")
     if not output:
         return headline

@@ -309,7 +309,7 @@ def _logged(name: str) -> Iterator[None]:
 
 def _is_ours(loop: Loop) -> bool:
     """Whether a server is to drive the loop. A loop without a host may be starting in another process, so it counts only after a while."""
-    if loop.status is not Status.RUNNING:
+    if loop.status is not Status.RUNNING or loop.not_ours:
         return False
     forgotten = not loop.host and loop.updated_at < time.time() - ABANDONED_AFTER
     return loop.host is Host.SERVER or forgotten

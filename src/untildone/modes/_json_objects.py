@@ -13,17 +13,34 @@ _BEGINNING = re.compile(r"\{\s{0,200}[\"}]")
 
 def objects(text: str) -> list[dict[str, Any]]:
     """The JSON objects of a text, the last one first; an object inside another one does not count on its own."""
+    return [value for _, _, value in _found(text)][::-1]
+
+
+def without_objects(text: str) -> str:
+    """The text without its JSON objects, and without the code fences around them."""
+    kept, position = [], 0
+    for start, end, _ in _found(text):
+        kept.append(text[position:start])
+        position = end
+    return _EMPTY_FENCE.sub("", "".join((*kept, text[position:]))).strip()
+
+
+_EMPTY_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})\w*\s*\1[ \t]*$\n?", re.MULTILINE)
+
+
+def _found(text: str) -> list[tuple[int, int, dict[str, Any]]]:
+    """Start, end and value of each object, in the order of the text."""
     decoder, end, spelt = json.JSONDecoder(), 0, "\\u" in text
-    parsed: list[dict[str, Any]] = []
+    parsed: list[tuple[int, int, dict[str, Any]]] = []
     for at in [beginning.start() for beginning in _BEGINNING.finditer(text)][-MOST_TRIED:]:
         if at < end:
             continue
         try:
             value, end = decoder.raw_decode(text, at)
-            parsed.append(_sound(value) if spelt else value)
+            parsed.append((at, end, _sound(value) if spelt else value))
         except (ValueError, RecursionError):
             continue
-    return parsed[::-1]
+    return parsed
 
 
 def _sound(value: Any) -> Any:

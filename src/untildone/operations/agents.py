@@ -17,7 +17,9 @@ from untildone.engine.trial import Trial
 from untildone.operations import loop_settings
 from untildone.settings import Settings
 
-__all__ = ["TRIAL_SECONDS", "AgentInfo", "Trial", "look", "look_at_all", "try_agent"]
+__all__ = ["DEFAULT", "TRIAL_SECONDS", "AgentInfo", "Trial", "look", "look_at_all", "try_agent"]
+DEFAULT = agents.DEFAULT
+"""The agent that works if none is named."""
 TRIAL_SECONDS = trial.PATIENCE
 """How long a trial waits for an answer if no timeout is given."""
 
@@ -37,6 +39,8 @@ class AgentInfo:
     capabilities: tuple[str, ...]
     install: str
     """How to install the program."""
+    problem: str = ""
+    """What is wrong with this version, as a sentence; empty: nothing."""
 
 
 def look_at_all(folder: Path) -> Iterator[AgentInfo]:
@@ -54,7 +58,15 @@ def look(chosen: Settings, name: str) -> AgentInfo:
     program = _program(agent, profile.command)
     path = programs.find(program, {**os.environ, **profile.env}) if program else None
     version = programs.version_of(path) if path and agent.program else ""
-    return AgentInfo(name, profile.agent, program, path, version, tuple(_abilities(agent)), agent.install)
+    problem = _problem(agent, version)
+    return AgentInfo(name, profile.agent, program, path, version, tuple(_abilities(agent)), agent.install, problem)
+
+
+def _problem(agent: Agent, version: str) -> str:
+    known = agent.versions
+    if not known.is_too_old(version):
+        return ""
+    return f"older than {known.oldest}, the oldest version that was tried; upgrade it with {agent.install}"
 
 
 def _program(agent: Agent, command: str | None) -> str:

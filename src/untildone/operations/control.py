@@ -7,9 +7,12 @@ from collections.abc import Mapping
 
 from untildone.core import budget as budgets
 from untildone.core import moves, rounds
-from untildone.core.errors import LoopBusy, UsageError
+from untildone.core.apply import apply
+from untildone.core.errors import JournalLocked, LoopBusy, NotOurs, UsageError, WrongMove
 from untildone.core.events import (
     BudgetChanged,
+    ChangesApproved,
+    Entry,
     Event,
     LoopRenamed,
     MessageSent,
@@ -19,11 +22,12 @@ from untildone.core.events import (
     StopRequested,
     SubtasksChanged,
 )
-from untildone.core.kinds import Host
+from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, SubtaskChange, Urgency
 from untildone.core.moves import Control
 from untildone.core.value import dataclass
+from untildone.operations.inside import refuse
 from untildone.operations.presence import goes_on_by_itself, without_closed_session
 from untildone.store import Journal, Store
 
@@ -82,7 +86,7 @@ class Heard:
     loop: Loop
     notices: tuple[str, ...]
     goes_on: bool
-    """Whether the loop was out of rounds and has some again, so that it goes on."""
+    """Whether the message answers what the loop waited for (rounds, or a question), so that it goes on."""
     has_driver: bool = False
     """Whether a runner, session, server or cluster drives the loop; else the caller must start a runner."""
 
@@ -91,21 +95,26 @@ def say(
     store: Store,
     loop_id: str,
     text: str,
-    source: str = "person",
+    source: Source = Source.PERSON,
     host: Host = Host.NONE,
     environment: Mapping[str, str] = os.environ,
 ) -> Heard:
-    """Send a message, with round control at its start. A loop that was out of rounds and gets some goes on."""
+    """Send a message, with round control at its start. A loop that was out of rounds or blocked, and gets what it needs, goes on."""
     before = store.load(loop_id)
     notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
     loop = _request(store, loop_id, Control.SAY, MessageSent(text, source))
     # Checked after the message is written: the rounds may have run out just before.
-    out_of_rounds = loop.status is Status.PAUSED and loop.outcome is Outcome.BUDGET
-    if not out_of_rounds or budgets.used_up(loop.budget, loop.spend, before_worker_turn=True):
+    waits = loop.status is Status.PAUSED and loop.outcome in (Outcome.BUDGET, Outcome.BLOCKED)
+    if not waits or not _is_answered(loop, text) or budgets.used_up(loop.budget, loop.spend, before_worker_turn=True):
         return Heard(loop, notices, goes_on=False)
     resumed = ResumeRequested(host=_host_after(before, host))
     loop = _request(store, loop_id, Control.RESUME, resumed, environment=environment)
     return Heard(loop, notices, goes_on=True, has_driver=goes_on_by_itself(store, loop))
+
+
+def _is_answered(loop: Loop, text: str) -> bool:
+    """Whether a message says something to an agent that is blocked: round controls alone answer nothing."""
+    return loop.outcome is not Outcome.BLOCKED or bool(rounds.parse(text, None).rest.strip())
 
 
 def budget(store: Store, loop_id: str, *changes: BudgetChanged) -> Loop:
@@ -126,19 +135,48 @@ def change_subtasks(store: Store, loop_id: str, *changes: SubtaskChange) -> Loop
     return _request(store, loop_id, Control.SUBTASKS, SubtasksChanged(changes))
 
 
+def approve(store: Store, loop_id: str, *paths: str) -> Loop:
+    """Accept the agent's changes of judge files or programs. A claim that was refused only for these is judged again."""
+    if not paths:
+        raise UsageError("Nothing to approve was named.", "name the files: `untildone approve LOOP PATH…`")
+    return _request(store, loop_id, Control.APPROVE, ChangesApproved(paths, _contents(store.load(loop_id), paths)))
+
+
+def _contents(loop: Loop, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Digests of what is there now, so that the approval of a file does not cover a later change of it."""
+    from untildone.workspace import approvals
+    from untildone.workspace.shadow import Shadow
+
+    if loop.settings.remote is not None:
+        return ()
+    start = Shadow(loop.settings.workspace, loop_id=loop.loop_id).start
+    return approvals.contents(paths, start.root if start else loop.settings.workspace)
+
+
 def delete(store: Store, loop_id: str) -> None:
     """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
-    moves.check(store.load(loop_id), Control.DELETE)
+    refuse(store, Control.DELETE, loop := store.load(loop_id))
+    moves.check(loop, Control.DELETE)
     if store.is_driven(loop_id):
         raise LoopBusy(f"Loop {loop_id} is being archived.", "try again in a moment")
     store.delete(loop_id)
+    from untildone.engine import judging
+    from untildone.workspace.shadow import Shadow, tidying
+
+    judging.forget(loop)
+    tidying.loop_deleted(Shadow(loop.settings.workspace, loop_id=loop_id))
 
 
 def _request(
     store: Store, loop_id: str, control: Control, *events: Event, environment: Mapping[str, str] = os.environ
 ) -> Loop:
     """Append the events of a control. The runner of the loop obeys it; without a runner, it is obeyed here."""
-    loop = _append(store, loop_id, control, events)
+    try:
+        loop = _append(store, loop_id, control, events)
+    except JournalLocked as locked:
+        return _order(store, loop_id, events, locked)
+    if loop.interrupts_now:
+        _end_if_suspended(loop_id)
     stops = bool(loop.pause or loop.stop)
     driven = stops and store.is_driven(loop_id)
     if stops and not driven and not _waits_for_session(store, loop):
@@ -155,12 +193,41 @@ def _append(store: Store, loop_id: str, control: Control, events: tuple[Event, .
     """Write the events if the loop's status allows the control; check again whenever another process wrote first."""
     journal = store.open(loop_id)
     try:
+        refuse(store, control, journal.loop)
         _check(store, journal.loop, control)
         while not journal.loop.status.ended and not _written(journal, events):
             _check(store, journal.loop, control)
         return journal.loop
+    except WrongMove:
+        _obey_left_order(store, journal.loop)
+        raise
     finally:
         journal.close()
+
+
+def _obey_left_order(store: Store, loop: Loop) -> None:
+    """Carry out an order to stop that a runner left when it died: without this, only another `stop` would end the loop."""
+    left = loop.stop is not None and not loop.status.ended and not store.is_driven(loop.loop_id)
+    if left and not _waits_for_session(store, loop):
+        _settle(store, loop.loop_id)
+
+
+def _order(store: Store, loop_id: str, events: tuple[Event, ...], locked: JournalLocked) -> Loop:
+    """Give a pause or stop to the runner itself, because another process holds the lock of the journal. Returns the loop as it will be."""
+    from untildone.operations import reach
+
+    event = events[-1]
+    if not isinstance(event, PauseRequested | StopRequested) or not reach.order(loop_id, event):
+        raise locked
+    loop = store.load(loop_id)
+    return apply(loop, Entry(loop.seq + 1, loop.updated_at, event))
+
+
+def _end_if_suspended(loop_id: str) -> None:
+    """End the agent here if the runner is there and suspended: it cannot do it itself."""
+    from untildone.operations import reach
+
+    reach.end_if_suspended(loop_id)
 
 
 def _check(store: Store, loop: Loop, control: Control) -> None:
@@ -182,13 +249,15 @@ def _waits_for_session(store: Store, loop: Loop) -> bool:
 def _settle(store: Store, loop_id: str) -> Loop:
     """No runner has the loop: write what follows from the control, without asking an agent anything."""
     from untildone.engine.stepper import leased
-    from untildone.system import orphans
+    from untildone.system import orphans, running, trust
 
     try:
         with leased(store, loop_id, Host.NONE) as stepper:
             # As every new runner does: the runner before may have died, and its guard as well.
             orphans.end_all(orphans.mark(loop_id)[0])
             stepper.settle()
+        trust.end(loop_id)
+        running.forget(loop_id)
         return stepper.loop
-    except LoopBusy:
+    except (LoopBusy, NotOurs):
         return store.load(loop_id)

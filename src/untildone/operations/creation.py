@@ -15,15 +15,17 @@ from untildone.core.errors import UsageError
 from untildone.core.events import LoopCreated, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Budget, LoopSettings, Role
+from untildone.core.model import Budget, LoopSettings, Role, TestsRule
 from untildone.core.value import dataclass, replace
 from untildone.engine import archiving
+from untildone.operations import trust
 from untildone.operations.cluster import poke
+from untildone.operations.inside import refuse
 from untildone.operations.loop_settings import loop_budget, loop_settings
 from untildone.settings import Settings, guidance
 from untildone.store import Store, layout
-from untildone.system import disk
-from untildone.workspace.worktrees import create_worktree
+from untildone.system import disk, sandbox
+from untildone.workspace.worktrees import create_worktree, fill_submodules
 
 TITLE_LENGTH = 100
 
@@ -34,7 +36,8 @@ class Created:
 
     loop: Loop
     notices: tuple[str, ...]
-    """Sentences for the person about the round controls at the start of the task."""
+    """Sentences for the person: about the round controls at the start of the task, about how checks are judged, and about files that
+    do not count as they are."""
 
 
 def create(
@@ -56,6 +59,7 @@ def create(
     whether a supervisor reviews. `host` is the kind of host that will drive it, if that is known: in a cluster, agents and
     folders are on other machines. With `starts`, the loop is started as well.
     """
+    refuse(store, "run")
     files = guidance.from_files(modes.find(chosen.mode), folder)
     budget = loop_budget(chosen, files)
     opening = _opening(task, budget)
@@ -70,8 +74,13 @@ def create(
     kept = replace(kept, hook_session=hook_session)
     if in_cluster:
         kept = _for_cluster(kept, chosen, store)
+    if not in_cluster:
+        _check_sandbox(kept, environment)
+    judged = () if in_cluster else _how_judged(kept, opening.rest)
+    empty: tuple[str, ...] = ()
     if kept.worktree:
         place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
+        empty = fill_submodules(str(folder), place)
         kept = replace(kept, workspace=place)
     title = _shortened(" ".join(opening.rest.split()))
     event = LoopCreated(loop_id, title, opening.rest, kept, replace(budget, iterations=opening.remaining))
@@ -79,7 +88,30 @@ def create(
     loop = store.create(event, *first)
     if starts and in_cluster:
         poke(store, loop, environment)
-    return Created(loop, opening.notices)
+    return Created(loop, (*opening.notices, *judged, *empty, *trust.notices(folder, environment)))
+
+
+def _check_sandbox(kept: LoopSettings, environment: Mapping[str, str]) -> None:
+    """UsageError if this machine lacks the sandbox that the person wants, or if a path that they allow does not exist."""
+    from untildone.engine import boxes
+    from untildone.engine.boxes import planning
+
+    if boxes.containment(kept).boxed:
+        boxes.check(planning.plan_for(kept, kept.workspace, None, environment, "new"))
+
+
+def _how_judged(kept: LoopSettings, task: str) -> tuple[str, ...]:
+    """What holds for the checks of the loop. UsageError if this machine lacks the room that the person wants."""
+    if not kept.checks:
+        return ()
+    from untildone.core.judging import wording
+    from untildone.workspace import rooms
+
+    kind = rooms.best(kept.room)
+    problem = sandbox.problem() if kept.room is None else None
+    lacking = f" {problem.sentence} hint: {problem.hint}" if problem else ""
+    asks = kept.tests is TestsRule.ADD and wording.asks_to_change_tests(task)
+    return (f"Checks run in a {kind.value} room.{lacking}", *((wording.HINT_FREE,) if asks else ()))
 
 
 def start_over(store: Store, loop: Loop) -> Loop:

@@ -64,6 +64,11 @@ def session_variables() -> list[str]:
     return [variable for name in agent_names() if (variable := agents.hook_of(name).session_variable)]
 
 
+def typed(agent: str) -> str:
+    """What a person types in the agent to begin a loop."""
+    return agents.hook_of(agent).typed
+
+
 def program_file() -> str:
     """The path of the program that the agent runs as its hook."""
     return os.path.abspath(program.__file__)
@@ -71,13 +76,22 @@ def program_file() -> str:
 
 def install(agent: str, folder: Path, *, for_user: bool) -> Installed:
     """Add the hook to the settings of the agent: those of the folder, or with `for_user` those of all projects."""
+    from untildone.workspace import exclude
+
     place = agent_settings.installation(agent, folder, os.environ, for_person=for_user)
-    return Installed(place.file, agent_settings.install(place), place.hook.setup.hint)
+    notices = agent_settings.install(place)
+    if place.file.is_relative_to(folder):
+        exclude.hide(str(place.file))
+    return Installed(place.file, notices, place.hook.setup.hint)
 
 
 def uninstall(agent: str, folder: Path, *, for_user: bool) -> Installed:
     """Remove the hook from the settings of the agent."""
+    from untildone.workspace import exclude
+
     place = agent_settings.installation(agent, folder, os.environ, for_person=for_user)
+    # Before the folder of the file goes.
+    exclude.reveal(str(place.file))
     return Installed(place.file, agent_settings.uninstall(place))
 
 
@@ -148,7 +162,7 @@ def _begun_already(present: Loop, prompted_at: float) -> Begun:
     used = rounds.progress(present.spend.iterations, present.budget.iterations)
     raise UsageError(
         f"This session has a loop already: {present.loop_id}, round {used}: {present.title}",
-        "/until-done-cancel ends it",
+        f"{agents.hook_of(present.settings.worker.agent).typed}-cancel ends it",
     )
 
 

@@ -1,26 +1,18 @@
-"""Reads loops: journal, receipt, changes in the workspace; waits for them, and runs their checks again."""
+"""Reads loops: journal, receipt, changes in the workspace; waits for them."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from untildone.core.errors import UsageError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult, Status
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.model import Status
 from untildone.operations.presence import goes_on_by_itself
 from untildone.store import Store, checkpoint, lines
-
-if TYPE_CHECKING:
-    from untildone.core.actions import GateStep
-    from untildone.core.gate import Gate
-    from untildone.system.guard import Watched
 
 LOOK_EVERY, LOOK_FOR_RUNNER_EVERY = 0.05, 0.5
 LONGEST_ALONE = 5.0
@@ -96,56 +88,6 @@ def _check_patience(loop: Loop, timeout: float | None, *, waited: float, alone: 
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """A gate as the receipt records it, and its result today."""
-
-    before: Mapping[str, Any]
-    now: GateResult
-
-    @property
-    def agrees(self) -> bool:
-        return bool(self.before["passed"]) == self.now.passed
-
-
-def verify(store: Store, loop_id: str, environment: Mapping[str, str]) -> tuple[Verification, ...]:
-    """Run the commands of an ended loop's gates again."""
-    written = receipt(store, loop_id)
-    if written is None:
-        raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends")
-    loop = store.load(loop_id)
-    steps = _commands(loop_id, loop, written)
-    from untildone.system.guard import guarded
-
-    with _place(loop) as place, guarded(f"verify-{loop_id}") as watched:
-        return tuple(
-            Verification(entry, _run_again(gate, step, loop, place, environment, watched))
-            for entry, gate, step in steps
-        )
-
-
-def _commands(loop_id: str, loop: Loop, written: str) -> list[tuple[Mapping[str, Any], Gate, GateStep]]:
-    """The gates of a receipt that ran a command, each with the step that runs it again."""
-    from untildone.gates import gates_of
-
-    try:
-        entries = {
-            (entry["gate"], entry["command"]): entry for entry in json.loads(written)["gates"] if entry["command"]
-        }
-    except (ValueError, KeyError, TypeError) as problem:
-        raise UsageError(
-            f"The receipt of loop {loop_id} cannot be read: {problem}.", "it was damaged or edited"
-        ) from None
-    steps = {(step.gate, step.command): (gate, step) for gate in gates_of(loop.settings) for step in gate.steps(loop)}
-    unknown = next((command for gate, command in entries if (gate, command) not in steps), None)
-    if unknown is not None:
-        raise UsageError(
-            f"The receipt of loop {loop_id} names a check that the loop did not have: {unknown[:200]}.",
-            "the receipt was edited",
-        )
-    return [(entry, *steps[key]) for key, entry in entries.items()]
-
-
 def receipt(store: Store, loop_id: str) -> str | None:
     """The receipt of a loop that has ended. If its runner died before it archived the loop, that is done here."""
     text = store.receipt(loop_id)
@@ -171,7 +113,7 @@ def _is_ending(store: Store, loop_id: str) -> bool:
 
 
 @contextmanager
-def _place(loop: Loop) -> Iterator[str]:
+def place_of(loop: Loop) -> Iterator[str]:
     """A folder with the loop's work: its workspace, or, for a loop of a cluster, a checkout of what it published."""
     if loop.settings.remote is None:
         yield loop.settings.workspace
@@ -182,30 +124,33 @@ def _place(loop: Loop) -> Iterator[str]:
         yield folder
 
 
-def _run_again(
-    gate: Gate, step: GateStep, loop: Loop, place: str, environment: Mapping[str, str], watched: Watched
-) -> GateResult:
-    """Run a gate's command as the loop did. Processes that it leaves behind are killed."""
-    from untildone.engine import gating, turns
-
-    env = {**turns.inherited(environment, loop.loop_id), **watched.mark}
-    redactor = Redactor.from_environment(environment)
-    return gating.run_step(gate, step, loop, gating.Room(place, env, lambda: False, redactor, watched.groups))
-
-
 def diff(store: Store, loop_id: str, *, stat: bool = False, colour: bool = False) -> str:
-    """What the loop changed: up to its end if it has ended, else up to now."""
-    loop = store.load(loop_id)
-    end = loop.changes.tree if loop.status.ended else None
-    from untildone.workspace.diff import patch
+    """What the loop changed: up to its end if it has ended, else up to now. Without secrets and control characters."""
+    from untildone.operations import shown_diff
 
-    with _place(loop) as place:
-        return patch(place, loop.start.tree or "", end, stat=stat, colour=colour)
+    shown = shown_diff.readable(_patch(store.load(loop_id), stat=stat), store.redactor)
+    return shown_diff.coloured(shown) if colour else shown
+
+
+def _patch(loop: Loop, *, stat: bool) -> str:
+    from untildone.workspace.diff import patch, published_patch
+
+    if loop.settings.remote is not None:
+        with place_of(loop) as place:
+            return published_patch(place, loop.start.head or "", stat=stat)
+    end = loop.changes.tree if loop.status.ended else None
+    return patch(loop.settings.workspace, loop.start.tree or "", end, loop_id=loop.loop_id, stat=stat)
 
 
 def diff_between(store: Store, loop_id: str, start_tree: str, end_tree: str | None) -> str:
-    """The changes between two states of a loop's workspace; without an end, up to now."""
-    from untildone.workspace.diff import patch
+    """The changes between two states of a loop's workspace; without an end, up to now. Shown as `diff` shows them."""
+    from untildone.operations import shown_diff
+    from untildone.workspace.diff import patch, published_patch
 
-    with _place(store.load(loop_id)) as place:
-        return patch(place, start_tree, end_tree)
+    loop = store.load(loop_id)
+    if loop.settings.remote is None:
+        made = patch(loop.settings.workspace, start_tree, end_tree, loop_id=loop_id)
+    else:
+        with place_of(loop) as place:
+            made = published_patch(place, start_tree, end_tree or "HEAD")
+    return shown_diff.readable(made, store.redactor)

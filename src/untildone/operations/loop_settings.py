@@ -11,13 +11,15 @@ from typing import Any
 from untildone import agents, gates, modes, settings
 from untildone.core.agent import Agent
 from untildone.core.agent_io import Request
-from untildone.core.errors import AgentMissing
+from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.limits import Limit
 from untildone.core.mode import FromFiles, Mode
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.value import replace
+from untildone.operations import known_secrets
 from untildone.settings import Settings, guidance
 from untildone.settings.declared import SETTINGS
+from untildone.system import ssh_signing
 
 
 def loop_settings(
@@ -45,6 +47,7 @@ def loop_settings(
         "review": reviewed,
         "promise": _value(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
         "once": not _loops(chosen),
+        "signing_key": _signing_key(chosen, folder, here=here),
         "remote": None,
         "branch": None,
         "warn_from": files.warn_from,
@@ -55,7 +58,20 @@ def loop_settings(
     gates.gates_of(
         chosen_for_loop
     )  # a gate that cannot be loaded is an error now, not when the agent claims to be done
+    known_secrets.refuse_in_commands(chosen_for_loop, known_secrets.redactor(environment, chosen))
     return chosen_for_loop
+
+
+def _signing_key(chosen: Settings, folder: str, *, here: bool) -> str | None:
+    """The path of the key that signs the receipt. UsageError if it lies in the workspace or, with `here`, cannot sign now."""
+    if chosen.signing_key is None:
+        return None
+    path = os.path.realpath(os.path.join(folder, os.path.expanduser(chosen.signing_key)))
+    if Path(path).is_relative_to(os.path.realpath(folder)):
+        raise UsageError(f"The signing key {path} lies in the workspace, where the agent can read it.", "move it out")
+    if here:
+        ssh_signing.sign(path, b"")
+    return path
 
 
 def _options(chosen: Settings, mode: Mode, files: FromFiles) -> dict[str, Any]:

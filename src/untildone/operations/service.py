@@ -11,13 +11,13 @@ from typing import Any
 
 from untildone import settings
 from untildone.core.errors import UsageError
-from untildone.core.kinds import Host
+from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.value import replace
 from untildone.engine.notify import Notifier
 from untildone.engine.surroundings import Surroundings
 from untildone.hosts.fleet import SLOTS, Fleet, Served
-from untildone.operations import control, creation, look, runner, stores
+from untildone.operations import control, creation, inside, look, runner, stores
 from untildone.operations.loop_table import LoopTable
 from untildone.store import Store
 from untildone.system.guard import Guard
@@ -54,6 +54,8 @@ class Service:
         self.fleet = Fleet(served, self._guard, slots)
 
     def __enter__(self) -> Service:
+        for store in self.stores.values():
+            inside.refuse(store, "serve")
         for workspace, store in self.stores.items():
             self._surroundings(Path(workspace), store)
         self.fleet.open()
@@ -84,6 +86,10 @@ class Service:
         """The store that has the loop. LoopNotFound if none has it."""
         return self.table.find(loop_id)[1]
 
+    def around_client(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        """The served loop inside which the client of a connection runs; empty: none, or that is not known."""
+        return inside.around_client(self.stores.values(), client, server)
+
     def create(self, task: str, overrides: Mapping[str, Any], workspace: str | None) -> Loop:
         """Create a loop. `overrides` are settings for this loop, which win over the settings files."""
         folder, store = self.workspace(workspace)
@@ -106,7 +112,7 @@ class Service:
 
     def say(self, loop_id: str, text: str) -> control.Heard:
         """Send a message to a loop; queue it if the message gives it rounds again."""
-        heard = control.say(self.store_of(loop_id), loop_id, text, "api", self.host)
+        heard = control.say(self.store_of(loop_id), loop_id, text, Source.API, self.host)
         if heard.goes_on:
             self.fleet.want(loop_id)
         return heard

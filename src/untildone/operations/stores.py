@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from untildone.core.secrets import Redactor
 from untildone.store import Group, Journal, Journals, Records, Spool, Store, files, layout, places
 from untildone.store.files import FileStore
 
@@ -33,7 +32,7 @@ def open_store(folder: Path, environment: Mapping[str, str] = os.environ, *, cre
 
 def open_files(folder: Path, environment: Mapping[str, str] = os.environ, *, create: bool = False) -> FileStore:
     """The store in files, even if a database is named: loops of an agent's own session are always kept in files."""
-    return files.open_store(folder, Redactor.from_environment(environment), create=create)
+    return files.open_store(folder, environment, create=create)
 
 
 def database_of(folder: Path, environment: Mapping[str, str] = os.environ) -> str | None:

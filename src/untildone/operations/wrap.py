@@ -15,9 +15,12 @@ from untildone import settings
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.hosts.hook import runs
 from untildone.hosts.hook.beginnings import Begun
+from untildone.operations import stores
 from untildone.settings import Settings
+from untildone.system import running
 
 if TYPE_CHECKING:
+    from untildone.core.model import LoopSettings
     from untildone.hosts.wrap.job import Program
 
 
@@ -28,15 +31,26 @@ def run(folder: Path, flags: dict[str, Any], arguments: tuple[str, ...], report:
     """
     from untildone.hosts.wrap import session
     from untildone.hosts.wrap.terminal import Terminal
+    from untildone.operations import wrap_box
 
     outer = Terminal()
-    chosen = _checked_settings(folder, flags)
+    chosen, kept = _checked_settings(folder, flags)
     with _run_folder(chosen) as own:
         program = _program(chosen, arguments, folder, own, flags)
+        _register(own.name, folder)
         try:
-            return session.run(program, outer)
+            with wrap_box.boxed(program, kept, own, arguments, report) as (inner, reports):
+                return session.run(inner, outer, reports)
         finally:
             _rest_loops(own, report)
+            running.forget(own.name)
+
+
+def _register(name: str, folder: Path) -> None:
+    """List the wrapped agent, so that what it starts is known to run inside it: it may not steer the loops of its folder."""
+    root = stores.open_files(folder, create=True).root
+    place = str(folder)
+    running.put(running.this_process(name, host=running.WRAP, workspace=place, home=place, root=str(root)))
 
 
 def end_like(status: int) -> int:
@@ -49,7 +63,7 @@ def end_like(status: int) -> int:
 def begin(run_folder: str, session: str, task: str) -> Begun:
     """Begin a loop in a session of the wrapped agent. `run_folder` is the private folder of the run."""
     from untildone.hosts.hook import beginnings
-    from untildone.operations import hook, stores
+    from untildone.operations import hook
 
     request = json.loads((Path(run_folder) / runs.SETTINGS).read_text(encoding="utf-8"))
     folder, flags = Path(request["folder"]), {**request["flags"], "interactive": True}
@@ -60,8 +74,8 @@ def begin(run_folder: str, session: str, task: str) -> Begun:
     return beginnings.take_up(store, loop_id, session, runs.holder(run_folder))
 
 
-def _checked_settings(folder: Path, flags: dict[str, Any]) -> Settings:
-    """The settings of the run. Raises UsageError for what cannot work, such as a missing agent or SUPERVISOR.md."""
+def _checked_settings(folder: Path, flags: dict[str, Any]) -> tuple[Settings, LoopSettings]:
+    """The settings of the run and of its loops. Raises UsageError for what cannot work, such as a missing agent or SUPERVISOR.md."""
     from untildone.operations import loop_settings
 
     chosen = settings.load(folder, flags)
@@ -71,10 +85,9 @@ def _checked_settings(folder: Path, flags: dict[str, Any]) -> Settings:
             "Without a review and without a check, nothing is verified.", 'name a check: --check "pytest -q"'
         )
     try:
-        loop_settings.loop_settings(chosen, str(folder), os.environ, reviewed=reviewed)
+        return chosen, loop_settings.loop_settings(chosen, str(folder), os.environ, reviewed=reviewed)
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
-    return chosen
 
 
 @contextmanager

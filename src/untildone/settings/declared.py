@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from untildone import agents
 from untildone.core.limits import Limit
-from untildone.core.model import EMPTY, Context, Permissions
+from untildone.core.model import EMPTY, Context, Permissions, RoomKind, TestsRule
+from untildone.core.sandbox import Sandbox, SandboxNet
 from untildone.core.value import dataclass, replace
 from untildone.settings.setting import (
     Command,
@@ -29,7 +30,7 @@ from untildone.settings.setting import (
 if TYPE_CHECKING:
     from untildone.core.option import Option
 
-RUN, HOOK, WRAP = Command
+RUN, HOOK, WRAP, IN_SANDBOX = Command
 RUN_AND_HOOK = (RUN, HOOK)
 RUN_AND_WRAP = (RUN, WRAP)
 EVERYWHERE = (RUN, HOOK, WRAP)
@@ -39,6 +40,7 @@ LOOP = Group("Loop Settings", icon="sync")
 GATES = Group("Gates")
 BUDGET = Group("Budget")
 OTHER_AGENTS = Group("Other agents", in_new_loop="folded")
+SANDBOX = Group("Sandbox", in_new_loop="folded")
 WORKSPACE = Group("Workspace", in_new_loop="folded")
 NOTIFICATIONS = Group("Notifications", in_new_loop="absent")
 CLUSTER = Group("Cluster", in_new_loop="absent")
@@ -53,11 +55,31 @@ PROMISE_FORM = FormField(
 ROUNDS_FORM = FormField(help="Safety limit to prevent infinite loops", only_with=WITH_LOOP)
 
 
-def _runs_something(check: str) -> str:
-    """The check; ValueError if it runs no command: an empty command passes in every shell and would prove nothing."""
+def _proves_something(check: str) -> str:
+    """The check; ValueError if it can prove nothing: an empty command passes in every shell, and a silent test run fails as one
+    that ran no test."""
     if all(line.strip().strip("\\")[:1] in ("", "#") for line in check.split("\n")):
         raise ValueError(f"the check {check[:60]!r} runs nothing, so it would prove nothing")
+    from untildone.gates.check.named import silencing_option
+
+    if option := silencing_option(check):
+        raise ValueError(f"the check {check[:60]!r} does not show whether tests ran: leave out {option}")
     return check
+
+
+def filled_text(path: str) -> str:
+    """The path; ValueError if it is empty."""
+    if not path.strip():
+        raise ValueError("a path must not be empty")
+    return path
+
+
+def host_name(host: str) -> str:
+    """The name of a host, perhaps with a port, or `*.` and a domain; ValueError if it is none."""
+    from untildone.core import hosts
+
+    hosts.parse(host)
+    return host
 
 
 def _limit(limit: Limit, title: str, help: str, *commands: Command, **more: Any) -> Any:
@@ -212,7 +234,7 @@ class Settings:
         "Checks",
         "Commands that must pass before a claim is believed",
         group=GATES,
-        check=_runs_something,
+        check=_proves_something,
         flag=Flag("Must pass before a claim is believed; repeatable.", "CMD", names=("--check",), commands=EVERYWHERE),
     )
     check_timeout: float = setting(
@@ -237,6 +259,50 @@ class Settings:
         help="A supervisor must agree before a claim is believed",
         group=GATES,
         flag=Flag("A supervisor must agree as well.", commands=EVERYWHERE),
+    )
+    tests: TestsRule = setting(
+        TestsRule.ADD,
+        "Tests",
+        "What the agent may do to tests, runner settings and scripts of checks: add new ones, keep all, or change them freely",
+        group=GATES,
+        choices=tuple(each.value for each in TestsRule),
+        flag=Flag("Judge files: add new ones (default), keep all, or free to change.", commands=EVERYWHERE),
+    )
+    protect: tuple[str, ...] = setting(
+        (),
+        "Protect",
+        "More files that count as judge files, as globs",
+        group=GATES,
+        flag=Flag("More judge files, as a glob; repeatable.", "GLOB", commands=EVERYWHERE),
+    )
+    room: RoomKind | None = setting(
+        None,
+        "Room",
+        "Where checks run: sealed in a copy, restored in place, or plain; empty: the best that this machine allows",
+        group=GATES,
+        choices=tuple(each.value for each in RoomKind),
+        flag=Flag("Where checks run (the best that this machine allows).", commands=EVERYWHERE),
+    )
+    room_net: bool = setting(
+        default=False,
+        title="Network in rooms",
+        help="Checks in a sealed room have the network",
+        group=GATES,
+        flag=Flag("Checks in a sealed room have the network.", commands=EVERYWHERE),
+    )
+    keep_running: tuple[str, ...] = setting(
+        (),
+        "Keep running",
+        "Programs, by name, that may outlive a turn of the agent and run while gates judge",
+        group=GATES,
+        flag=Flag("A program that may outlive a turn; repeatable.", "NAME", commands=EVERYWHERE),
+    )
+    fail_on_tampering: bool = setting(
+        default=False,
+        title="Fail on tampering",
+        help="A claim with signs of tampering is not believed",
+        group=GATES,
+        flag=Flag("A claim with signs of tampering is not believed.", commands=EVERYWHERE),
     )
     gates: Mapping[str, str] = setting(
         EMPTY,
@@ -294,6 +360,57 @@ class Settings:
         filled=True,
         flag=Flag("What the supervisor or instructor ends with.", "TEXT", commands=EVERYWHERE),
     )
+    sandbox: Sandbox = setting(
+        Sandbox.OFF,
+        "Sandbox",
+        "Whether agents run in a box that hides and protects the rest of the machine; auto: where this machine allows it",
+        group=SANDBOX,
+        choices=tuple(each.value for each in Sandbox),
+        flag=Flag(
+            "Run agents in a box: where this machine allows it (default), always, or never.", commands=EVERYWHERE
+        ),
+    )
+    sandbox_net: SandboxNet = setting(
+        SandboxNet.ALL,
+        "Network in the sandbox",
+        "What agents in a box reach: all of the network, hosts that are allowed by name, or none",
+        group=SANDBOX,
+        choices=tuple(each.value for each in SandboxNet),
+        flag=Flag("What agents in a box reach of the network.", commands=(*EVERYWHERE, IN_SANDBOX)),
+    )
+    allow_write: tuple[str, ...] = setting(
+        (),
+        "Allow writing",
+        "Files and folders outside of the workspace that agents in a box may write to",
+        group=SANDBOX,
+        check=filled_text,
+        flag=Flag("A path that agents in a box may write to; repeatable.", "PATH", commands=(*EVERYWHERE, IN_SANDBOX)),
+    )
+    allow_read: tuple[str, ...] = setting(
+        (),
+        "Allow reading",
+        "Files and folders that a box would hide and that agents in it may read",
+        group=SANDBOX,
+        check=filled_text,
+        flag=Flag(
+            "A hidden path that agents in a box may read; repeatable.", "PATH", commands=(*EVERYWHERE, IN_SANDBOX)
+        ),
+    )
+    allow_host: tuple[str, ...] = setting(
+        (),
+        "Allow hosts",
+        "Hosts, by name, that agents in a box may reach beside those of their own API",
+        group=SANDBOX,
+        check=host_name,
+        flag=Flag("A host that agents in a box may reach; repeatable.", "HOST", commands=(*EVERYWHERE, IN_SANDBOX)),
+    )
+    allow_ssh: bool = setting(
+        default=False,
+        title="Allow SSH agent",
+        help="Agents in a box may use your SSH agent",
+        group=SANDBOX,
+        flag=Flag("Agents in a box may use your SSH agent.", commands=(*EVERYWHERE, IN_SANDBOX)),
+    )
     worktree: bool = setting(
         default=False,
         title="Worktree",
@@ -326,6 +443,13 @@ class Settings:
         group=WORKSPACE,
         unit="seconds",
         lowest=0,
+    )
+    signing_key: str | None = setting(
+        None,
+        "Signing key",
+        "The SSH key that signs receipts: a private key, or the public key of one in your SSH agent",
+        group=WORKSPACE,
+        filled=True,
     )
     notify_desktop: bool = setting(
         default=False,
@@ -427,6 +551,18 @@ class Chosen(TypedDict, total=False):
     review: bool
     review_threshold: int
     require_change: bool
+    tests: Literal["add", "keep", "free"]
+    protect: Sequence[str]
+    room: Literal["sealed", "restored", "plain"]
+    room_net: bool
+    keep_running: Sequence[str]
+    fail_on_tampering: bool
+    sandbox: Literal["auto", "on", "off"]
+    sandbox_net: Literal["all", "hosts", "none"]
+    allow_write: Sequence[str]
+    allow_read: Sequence[str]
+    allow_host: Sequence[str]
+    allow_ssh: bool
     gates: Mapping[str, str]
     loop_enabled: bool
     max_iterations: int | Literal["none"]
@@ -439,6 +575,7 @@ class Chosen(TypedDict, total=False):
     context: Literal["continue", "fresh"]
     interactive: bool
     worktree: bool
+    signing_key: str
     commit: bool
     remote: str
     branch: str

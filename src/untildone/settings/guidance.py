@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import glob
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from untildone import modes
 from untildone.core.errors import UsageError
 from untildone.core.mode import FromFiles, Mode
-from untildone.store import places
+from untildone.store import layout, places
+from untildone.system import trust
+from untildone.system.trust import Watched
 
 SUPERVISOR_FILE = "SUPERVISOR.md"
 
@@ -35,15 +40,31 @@ def supervisor_text(workspace: Path, environment: Mapping[str, str]) -> str:
 
 def from_files(mode: Mode, workspace: Path) -> FromFiles:
     """What the mode reads from its files in the workspace for a new loop. Reads each file once."""
-    paths = (path for pattern in mode.files for path in sorted(workspace.glob(pattern)))
-    texts = {str(path): _read(path) for path in paths}
+    paths = (path for pattern in mode.files for path in trust.matching(_absolute(workspace, pattern)))
+    texts = {path: _read(Path(path)) for path in paths}
     return mode.from_files({path: text for path, text in texts.items() if text is not None})
 
 
+def watched(workspace: Path, environment: Mapping[str, str], mode_names: Iterable[str] = ()) -> Watched:
+    """The files that steer the loops of a workspace: settings, SUPERVISOR.md, the files of the modes."""
+    names = (places.PROJECT_FILE, SUPERVISOR_FILE)
+    folders = dict.fromkeys((workspace, layout.find_root(workspace).parent))
+    of_project = (path for folder in folders for name in names for path in places.candidates_in_project(folder, name))
+    own = (places.settings_files(workspace, environment)[0], supervisor_places(workspace, environment)[1])
+    every = dict.fromkeys((*modes.own_names(), *mode_names))
+    patterns = (_absolute(workspace, pattern) for name in every for pattern in modes.find(name).files)
+    paths = dict.fromkeys(os.path.abspath(path) for path in (*of_project, *own))
+    return Watched(tuple(paths), tuple(patterns))
+
+
+def _absolute(workspace: Path, pattern: str) -> str:
+    return os.path.join(glob.escape(os.path.abspath(workspace)), pattern)
+
+
 def _read(path: Path) -> str | None:
+    """The text of a file as it counts (see `system.trust`); None: there is none."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        content = trust.content(path)
+        return None if content is None else content.decode("utf-8", "replace")
     except OSError as problem:
         raise UsageError(f"Cannot read {path}: {problem.strerror}.", "make it readable, or delete it") from None

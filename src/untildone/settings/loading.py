@@ -33,13 +33,14 @@ def files(workspace: Path, environment: Mapping[str, str] = os.environ) -> tuple
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The values in one settings file, checked; empty if there is no such file."""
+    """The values in one settings file as it counts (see `system.trust`), checked; empty if there is no such file."""
     import tomllib
 
+    from untildone.system import trust
+
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+        content = trust.content(path)
+        values = {} if content is None else tomllib.loads(content.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(f"Cannot read the settings in {path}: {problem}.", "fix or delete the file") from None
     return _checked(values, f" in {path}")

@@ -19,7 +19,7 @@ _HIDDEN_STORE = f"postgres://{HIDDEN}"
 
 def save(path: Path, values: Mapping[str, Any]) -> None:
     """Makes a settings file hold exactly these values, and keeps its comments. A hidden value stays as the file has it."""
-    from untildone.system import disk
+    from untildone.system import disk, trust
 
     whole = _revealed(values, read(path) if path.exists() else {})
     validated(whole, "")
@@ -27,6 +27,7 @@ def save(path: Path, values: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     disk.replace_file(path, toml_file.edited(before, _named_as_in(before, whole)).encode())
+    trust.accept(path)
 
 
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ class Command(StrEnum):
     HOOK = "hook start"
     """Also `/until-done` in an agent's session."""
     WRAP = "wrap"
+    SANDBOX = "sandbox"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from untildone.core.model import Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
 from untildone.store.live import LiveFile
+from untildone.store.seals import Seals
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,9 @@ class LoopStatus:
     """Why the loop cannot be read."""
 
     def is_to_run_on(self, host: Host) -> bool:
-        """Whether the loop is running and belongs to this kind of host."""
-        return self.loop is not None and self.loop.status is Status.RUNNING and self.loop.host is host
+        """Whether the loop is running and belongs to this kind of host. A loop that is not ours is never driven."""
+        loop = self.loop
+        return loop is not None and loop.status is Status.RUNNING and loop.host is host and not loop.not_ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,14 @@ class Journals(Protocol):
         """The ids of all loops, oldest first."""
 
     def find(self, name: str) -> str:
-        """The id for a name: an id, a unique part of one, or `last`. LoopNotFound if no loop or several match."""
+        """The id for a name: an id, a unique part of one, or `last`, which is the last loop that is ours.
+
+        LoopNotFound if no loop or several match.
+        """
+
+    def is_ours(self, loop_id: str) -> bool:
+        """Whether untildone wrote the loop here. False: its files have no valid seal."""
+        ...
 
     def live_ids(self) -> tuple[str, ...]:
         """The ids of the loops that are not archived."""
@@ -223,6 +232,8 @@ class Store(Journals, Records, Presence, Groups, Protocol):
 
     redactor: Redactor
     """Removes secrets from everything that is written."""
+    seals: Seals
+    """The seals of this home: of receipts, and in files of everything."""
     on_change: OnChange
     """Called with every state of a loop that this process reads or writes."""
 

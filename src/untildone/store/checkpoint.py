@@ -15,7 +15,9 @@ from untildone.core.errors import StoreError
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.store.lines import DamagedLine, compact, sealed, unsealed
+from untildone.store import lines
+from untildone.store.lines import DamagedLine, ForeignLine
+from untildone.store.seals import LoopSeal
 from untildone.system import disk
 
 BACKUPS = 3
@@ -29,6 +31,8 @@ class Checkpoint:
     loop: Loop
     offset: int
     """Where the entries begin that are not folded yet: a byte offset in the file, or in Postgres the last entry number."""
+    last_seal: str = ""
+    """The seal of the last sealed entry before `offset`; empty: not known, or the journal has no seals."""
 
 
 def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]:
@@ -44,42 +48,56 @@ def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]
     }
 
 
-def write(path: Path, checkpoint: Checkpoint, redactor: Redactor) -> None:
-    """Replace a checkpoint atomically: a reader gets the old or the new one. The old one becomes a backup."""
-    content = encoded(checkpoint, redactor)
-    disk.replace_file(path, content, before=lambda: _keep_backups(path))
-    disk.replace_file(_checksum_path(path), _checksum(path, content), sync=False)
+def write(path: Path, checkpoint: Checkpoint, redactor: Redactor, seal: LoopSeal | None = None) -> bytes:
+    """Replace a checkpoint atomically: a reader gets the old or the new one. The old one becomes a backup. Returns the content."""
+    content = encoded(checkpoint, redactor, seal)
+    disk.replace_file(path, content, before=lambda: _keep_backups(path), mode=0o600)
+    disk.replace_file(_checksum_path(path), _checksum(path, content), sync=False, mode=0o600)
+    return content
 
 
-def encoded(checkpoint: Checkpoint, redactor: Redactor) -> bytes:
-    """A checkpoint as one redacted line of JSON with its checksum."""
-    fields = as_fields(checkpoint.loop, redactor.text)
-    return sealed(compact({**fields, "journal_offset": checkpoint.offset, "version": VERSION}))
+def encoded(checkpoint: Checkpoint, redactor: Redactor, seal: LoopSeal | None = None) -> bytes:
+    """A checkpoint as one redacted line of JSON, with its seal if it has one, and with its checksum."""
+    place = {"journal_offset": checkpoint.offset, "journal_seal": checkpoint.last_seal, "version": VERSION}
+    body = lines.encoded({**as_fields(checkpoint.loop, redactor.text), **place})
+    return lines.with_checksum(body if seal is None else seal.sealed(body))
 
 
-def decoded(content: bytes) -> Checkpoint:
-    """The checkpoint in `content`. Raises DamagedLine if the content was changed after it was written."""
-    fields = unsealed(content)
+def decoded(content: bytes, seal: LoopSeal | None = None) -> Checkpoint:
+    """The checkpoint in `content`. Raises DamagedLine if the content was changed after it was written, or has no valid seal."""
+    body = lines.without_checksum(content)
+    if seal is not None and not seal.is_sealed(body):
+        raise ForeignLine("untildone did not write it; it was ignored")
+    fields = lines.fields_of(body)
     try:
         fields["created_at"], fields["updated_at"] = epoch(fields["created_at"]), epoch(fields["updated_at"])
-        return Checkpoint(from_json(Loop, fields), from_json(int, fields["journal_offset"]))
+        offset, last = from_json(int, fields["journal_offset"]), from_json(str, fields["journal_seal"])
+        return Checkpoint(from_json(Loop, fields), offset, last)
     except (KeyError, TypeError, ValueError, OverflowError, CodecError) as problem:
         raise DamagedLine(str(problem)) from None
 
 
-def read(path: Path) -> tuple[Checkpoint | None, str]:
-    """The newest intact checkpoint, and the problems of the newer ones, as text."""
+def read(path: Path, seal: LoopSeal | None = None) -> tuple[Checkpoint | None, str]:
+    """The newest intact checkpoint, and the problems of the newer ones, as text. With `seal`, only sealed ones count."""
     problems: list[str] = []
     for candidate in _candidates(path):
         try:
-            return _read_one(candidate, checked=candidate is path), "; ".join(problems)
+            return _read_one(candidate, seal, checked=candidate is path), "; ".join(problems)
         except FileNotFoundError:
             if candidate is path:
                 problems.append(f"{path.name}: the file is missing")
         except (OSError, DamagedLine) as problem:
-            if candidate is not path or not _was_being_replaced(path):
+            if candidate is not path or isinstance(problem, ForeignLine) or not _was_being_replaced(path):
                 problems.append(f"{candidate.name}: {problem}")
     return None, "; ".join(problems)
+
+
+def read_spare(path: Path, seal: LoopSeal) -> Checkpoint | None:
+    """The copy of a checkpoint in the state folder; None if there is none."""
+    try:
+        return decoded(path.read_bytes(), seal)
+    except (OSError, DamagedLine):
+        return None
 
 
 def _was_being_replaced(path: Path) -> bool:
@@ -122,11 +140,11 @@ def _checksum(path: Path, content: bytes) -> bytes:
     return f"{sha256(content).hexdigest()}  {path.name}\n".encode()
 
 
-def _read_one(path: Path, *, checked: bool) -> Checkpoint:
+def _read_one(path: Path, seal: LoopSeal | None, *, checked: bool) -> Checkpoint:
     content = path.read_bytes()
     if checked:
         _compare(path, content)
-    return decoded(content)
+    return decoded(content, seal)
 
 
 def _compare(path: Path, content: bytes) -> None:
@@ -161,7 +179,7 @@ class CheckpointWriter:
     It pauses between two checkpoints, because their syncs would compete with those of the journal.
     """
 
-    def __init__(self, write: Callable[[Checkpoint], None], pause: float = 0.25) -> None:
+    def __init__(self, write: Callable[[Checkpoint], object], pause: float = 0.25) -> None:
         self._write_file = write
         self._pause = pause
         self._not_before = 0.0

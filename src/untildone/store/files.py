@@ -9,12 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.core.codec import timestamp
-from untildone.core.errors import LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
+from untildone.core.errors import DamagedState, LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.kinds import Host
 from untildone.core.live_file import KEPT_AS
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
+from untildone.core.value import replace
 from untildone.store import (
     Clock,
     Group,
@@ -26,12 +27,15 @@ from untildone.store import (
     layout,
     rebuilding,
 )
+from untildone.store.checkpoint import Checkpoint
 from untildone.store.journal import FileJournal, Writing, entries_after
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_id, resolve_id
+from untildone.store.reading import LineReader
+from untildone.store.seals import Head, LoopSeal, Seals
 from untildone.store.spool import FileSpool
-from untildone.system import disk, locks
+from untildone.system import disk, locks, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +55,10 @@ class FileStore:
         redactor: Redactor | None = None,
         clock: Clock = time.time,
         memory: Memory | None = None,
+        seals: Seals | None = None,
     ) -> None:
         self.root = root
+        self.seals = seals or Seals()
         self.redactor = redactor or Redactor({})
         self.clock = clock
         self.on_change: OnChange = ignore
@@ -97,33 +103,43 @@ class FileStore:
 
         live = layout.live(self.root, event.loop_id)
         with disk.as_store_error(draft):
-            draft.chmod(0o755)
             (draft / "output").mkdir()
         layout.begin_journal(draft)
-        journal = FileJournal(self._writing(event.loop_id, ignore), Places(live.checkpoint, draft))
+        seal = self.seals.for_new(event.loop_id)
+        journal = FileJournal(self._writing(event.loop_id, ignore, seal), Places(live.checkpoint, draft))
         try:
             journal.append(event)
             with disk.as_store_error(draft):
                 shutil.copyfile(draft / layout.JOURNAL, draft / rebuilding.FIRST_ENTRY)
             journal.append(*first)
             disk.sync_folder(draft)
-            self._take_name(journal.loop, draft, live.progress)
+            self._take_name(journal, draft, live.progress)
             with suppress(StoreError):
-                checkpoint.write(live.checkpoint, journal.checkpoint(), self.redactor)
+                checkpoint.write(live.checkpoint, journal.checkpoint(), self.redactor, seal)
         finally:
             journal.close()
         disk.sync_folder(self.root)
         self.on_change(event.loop_id, journal.loop)
         return journal.loop
 
-    def _take_name(self, loop: Loop, draft: Path, progress: Path) -> None:
+    def _take_name(self, journal: FileJournal, draft: Path, progress: Path) -> None:
+        loop = journal.loop
         if layout.is_taken(self.root, loop.loop_id, timestamp(loop.created_at)[:10]):
             raise UsageError(f"There is already a loop '{loop.loop_id}' in {self.root}.", "choose another id")
+        # Before the loop appears: without its head, it would not be taken for one of ours.
+        self.seals.head(self.root, loop.loop_id).create(loop.seq, journal.checkpoint().last_seal.encode())
         with disk.as_store_error(progress):
             os.rename(draft, progress)
 
-    def _writing(self, loop_id: str, on_change: OnChange) -> Writing:
-        return Writing(loop_id, self.redactor, self.clock, on_change)
+    def _writing(
+        self,
+        loop_id: str,
+        on_change: OnChange,
+        seal: LoopSeal | None,
+        head: Head | None = None,
+        not_ours: str = "",
+    ) -> Writing:
+        return Writing(loop_id, self.redactor, self.clock, on_change, seal, head, not_ours)
 
     def ids(self) -> tuple[str, ...]:
         return layout.ids(self.root)
@@ -135,7 +151,14 @@ class FileStore:
         return tuple(each.loop_id for each in self.survey(self.live_ids()) if each.is_to_run_on(host))
 
     def find(self, name: str) -> str:
-        return resolve_id(name, self.ids(), f"in {self.root}")
+        return resolve_id(name, self.ids(), f"in {self.root}", self.is_ours)
+
+    def is_ours(self, loop_id: str) -> bool:
+        try:
+            return not self.load(loop_id).not_ours
+        except UntilDoneError:
+            # `last` does not pass over a loop because its files are damaged.
+            return self.seals.head(self.root, loop_id).read() is not None
 
     def load(self, loop_id: str) -> Loop:
         journal = self.open(loop_id)
@@ -162,16 +185,22 @@ class FileStore:
         return self._journals.look()
 
     def entries_after(self, loop_id: str, place: int) -> tuple[tuple[Entry, ...], int]:
+        known = self.seals.head(self.root, loop_id).read() is not None
+        reader = LineReader(loop_id, self.seals.of(loop_id) if known else None, last_seal=None)
         try:
-            return entries_after(layout.places(self.root, loop_id).journal, place, loop_id)
+            return entries_after(layout.places(self.root, loop_id).journal, place, reader)
         except StoreError:
             # The loop was archived meanwhile.
-            return entries_after(layout.places(self.root, loop_id).journal, place, loop_id)
+            return entries_after(layout.places(self.root, loop_id).journal, place, reader)
 
     def open(self, loop_id: str) -> FileJournal:
+        return self._open_in_place(loop_id, self.memory.recall(loop_id) if self.memory else None)
+
+    def _open_in_place(self, loop_id: str, known: Checkpoint | None = None) -> FileJournal:
+        """The journal, from a known state on, else from the checkpoint."""
         places = layout.places(self.root, loop_id)
         try:
-            return self._open(loop_id, places)
+            return self._open(loop_id, places, known)
         except StoreError:
             if places.journal.exists():
                 raise
@@ -179,25 +208,90 @@ class FileStore:
         places = layout.places(self.root, loop_id)
         # Without a checkpoint the loop is being deleted: a new folder would bring it back as a damaged one.
         layout.begin_journal(places.progress, create_folder=any(self.root.glob(f"{loop_id}.json*")))
-        return self._open(loop_id, places)
+        return self._open(loop_id, places, known)
 
-    def _open(self, loop_id: str, places: Places) -> FileJournal:
-        known = self.memory.recall(loop_id) if self.memory else None
-        start, problems = (known, "") if known else checkpoint.read(places.checkpoint)
-        journal = FileJournal(self._writing(loop_id, self.on_change), places, start)
-        if problems:
-            journal.repairs.insert(0, problems)
+    def _open(self, loop_id: str, places: Places, known: Checkpoint | None) -> FileJournal:
+        # The head is read before the journal: an entry that is written meanwhile must not seem to be missing.
+        head, seal = self.seals.head(self.root, loop_id), self.seals.of(loop_id)
+        last = head.read()
+        own = None
+        if seal is not None and last is not None:
+            own = self._open_own(places, self._writing(loop_id, self.on_change, seal, head), known, last)
+        journal = own or self._open_foreign(places, loop_id)
+        self.on_change(loop_id, journal.loop)
+        if self.memory:
+            self.memory.keep(loop_id, journal.checkpoint())
+        return journal
+
+    def _open_own(self, places: Places, writing: Writing, known: Checkpoint | None, last: int) -> FileJournal | None:
+        """The journal of a loop, of which sealed entries count; None: it has none. `last` is the number of the last entry."""
+        if known is None or known.loop.not_ours:
+            known, problems = checkpoint.read(places.checkpoint, writing.seal)
+        else:
+            problems = ""
+        journal = self._caught_up(places, writing, known, last)
+        spare = self._spare(writing, known) if problems or journal.repairs else None
+        if spare is not None:
+            journal = self._restored(places, journal, writing, spare, last)
+        journal.repairs[:0] = [problems] if problems else []
+        if journal.is_lost:
+            journal.close()
+            return None
+        return journal
+
+    def _caught_up(self, places: Places, writing: Writing, start: Checkpoint | None, last: int) -> FileJournal:
+        journal = FileJournal(writing, places, start)
         try:
             journal.catch_up()
-            if journal.is_lost and (first := rebuilding.first_entry(places)) is not None:
+            first = rebuilding.first_entry(places, writing) if journal.is_lost else None
+            if first is not None:
                 journal.begin_from(rebuilding.rebuilt(places, first))
-            self.on_change(loop_id, journal.loop)
-            if self.memory:
-                self.memory.keep(loop_id, journal.checkpoint())
+            journal.expect(last)
         except BaseException:
             journal.close()
             raise
         return journal
+
+    def _spare(self, writing: Writing, start: Checkpoint | None) -> Checkpoint | None:
+        """The copy of the checkpoint in the state folder, if it is newer than the one that was started from."""
+        if writing.head is None or writing.seal is None:
+            return None
+        spare = checkpoint.read_spare(writing.head.spare, writing.seal)
+        return spare if spare is not None and (start is None or spare.loop.seq > start.loop.seq) else None
+
+    def _restored(
+        self, places: Places, damaged: FileJournal, writing: Writing, spare: Checkpoint, last: int
+    ) -> FileJournal:
+        """The journal read again from its start, over the state of `spare`. What was wrong with it stays noted."""
+        damaged.close()
+        lost = f"{layout.JOURNAL}: its beginning is lost; the loop was restored from the state folder"
+        known = [lost] if damaged.is_lost else damaged.repairs
+        journal = self._caught_up(places, writing, replace(spare, offset=0), last)
+        journal.repairs[:] = dict.fromkeys((*known, *journal.repairs))
+        return journal
+
+    def _open_foreign(self, places: Places, loop_id: str) -> FileJournal:
+        """The journal of a loop that is not ours: everything in it is shown, and nothing of it is believed."""
+        journal = FileJournal(self._writing(loop_id, self.on_change, None, None, self._doubt(loop_id)), places)
+        try:
+            journal.catch_up()
+            journal.repairs.clear()
+            if journal.is_lost:
+                raise DamagedState(
+                    f"The state of loop {loop_id} cannot be read: {self._doubt(loop_id)}.", f"look at {places.journal}"
+                )
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def _doubt(self, loop_id: str) -> str:
+        """Why a loop is not taken for one that untildone wrote here."""
+        if self.seals.of(loop_id) is None:
+            return self.seals.problem[0].rstrip(".")
+        if self.seals.head(self.root, loop_id).read() is None:
+            return f"untildone did not write it in {self.root}, or not with this state folder"
+        return "its entries have no valid seal"
 
     @contextmanager
     def lease(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[FileJournal]:
@@ -205,7 +299,8 @@ class FileStore:
         if lock is None:
             raise self._busy(loop_id)
         try:
-            journal = self.open(loop_id)
+            # Not from memory: a runner reports what does not count, and must see it for itself.
+            journal = self._open_in_place(loop_id)
             try:
                 journal.become_runner(host, token)
                 yield journal
@@ -258,6 +353,7 @@ class FileStore:
                 path.unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 os.replace(progress, deleted)
+        self.seals.head(self.root, loop_id).delete()
         if self.memory:
             self.memory.forget(loop_id)
         self.on_change(loop_id, None)
@@ -296,7 +392,8 @@ class FileStore:
         with disk.as_store_error(place):
             place.mkdir(parents=True, exist_ok=True)
         # Offset 0 is always valid: the journal is read from its start.
-        checkpoint.write(place / "checkpoint.json", checkpoint.Checkpoint(loop, 0), self.redactor)
+        kept = checkpoint.Checkpoint(loop, 0)
+        checkpoint.write(place / "checkpoint.json", kept, self.redactor, self.seals.of(loop.loop_id))
         if live_state is not None:
             disk.replace_file(place / KEPT_AS, self.redactor.text(live_state).encode("utf-8", "replace"))
         for old in sorted(folder.iterdir())[:-KEPT_CHECKPOINTS]:
@@ -331,6 +428,7 @@ class FileStore:
         archived = layout.archive_of(self.root, loop_id)
         if archived is not None:
             self._move_checkpoints(loop_id, archived)
+            self.seals.head(self.root, loop_id).spare.unlink(missing_ok=True)
 
     def _move_to_history(self, live: Path, loop_id: str, documents: Mapping[str, str]) -> None:
         for name, text in documents.items():
@@ -353,8 +451,9 @@ def _no_groups() -> UsageError:
     return UsageError("Groups need loops that are kept in Postgres.", "name the database with --store")
 
 
-def open_store(folder: Path, redactor: Redactor, *, create: bool = False) -> FileStore:
+def open_store(folder: Path, environment: Mapping[str, str], *, create: bool = False) -> FileStore:
     """The store of `folder` or of its nearest parent that has loops; with `create`, of `folder` itself."""
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}.", "give an existing one with --dir")
-    return FileStore(folder / layout.FOLDER if create else layout.find_root(folder.resolve()), redactor)
+    root = folder / layout.FOLDER if create else layout.find_root(folder.resolve())
+    return FileStore(root, Redactor.from_environment(environment), seals=Seals(state_folder.folder(environment)))

@@ -5,25 +5,30 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from untildone.core.apply import apply
+from untildone.core.apply import apply, refusal
 from untildone.core.codec import epoch, timestamp
-from untildone.core.errors import DamagedState, LoopNotFound, StoreError
+from untildone.core.errors import DamagedState, JournalLocked, LoopNotFound, NotOurs, StoreError
 from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.value import dataclass, replace
 from untildone.store import Clock, OnChange, checkpoint, layout
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
-from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
+from untildone.store.lines import DamagedLine, ForeignLine, as_fields, encoded, with_checksum, without_checksum
+from untildone.store.reading import FROM_ANYBODY, Line, LineReader
+from untildone.store.seals import FIRST, Head, LoopSeal
 from untildone.system import disk, locks, runners
 
 _CHUNK = 1 << 20
 _TAIL = 1 << 12
 """Bytes that are read first in search of the start of a line."""
 _MOST_REPAIRS = 20
+CONTROL_PATIENCE, READ_PATIENCE = 3.0, 1.0
+"""Seconds that a control waits for the lock of the journal, and a reader that sees a damaged line; a runner: `locks.PATIENCE`."""
 _OPEN = os.O_APPEND
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """Exceptions that reading or folding a damaged line may raise."""
@@ -37,6 +42,12 @@ class Writing:
     redactor: Redactor
     clock: Clock
     on_change: OnChange
+    seal: LoopSeal | None = None
+    """Seals its entries. None: the loop is not ours, so that every whole line is read, and only orders to pause or stop are written."""
+    head: Head | None = None
+    """The file to keep up with the last entry; None: none is kept."""
+    not_ours: str = ""
+    """Why the loop is not ours; empty: it is."""
 
 
 class FileJournal:
@@ -51,7 +62,10 @@ class FileJournal:
         self._descriptor, self._refusal = _opened(self._path)
         self._folded: Loop | None = start.loop if start else None
         self._offset = start.offset if start else 0
-        self._line_seq = start.loop.seq if start else 0
+        last_seal = (start.last_seal.encode() or None) if start else FIRST
+        self._reader = LineReader(writing.loop_id, writing.seal, start.loop.seq if start else 0, last_seal)
+        self._head_seq = 0
+        """The last entry number that the head knows of, if entries were cut off."""
         self._repairs_recorded = 0
         self._recorded_before: set[str] = set()
         """Damage that earlier runners recorded in the journal."""
@@ -69,34 +83,64 @@ class FileJournal:
         return self._folded
 
     def _continues(self, start: Checkpoint) -> bool:
-        """Whether the journal continues the checkpoint: its offset is followed by the next entry, or preceded by the
-        checkpoint's own entry if there is none. Otherwise the file was truncated or replaced."""
-        size = os.fstat(self._descriptor).st_size
-        if size < start.offset:
+        """Whether the line before the checkpoint's offset is its last entry. Otherwise the file was truncated or replaced."""
+        if os.fstat(self._descriptor).st_size < start.offset:
             return False
-        _, line = next(_whole_lines(self._descriptor, start.offset, size), (0, None))
+        line, seal = _line_before(self._descriptor, start.offset), self._writing.seal
         try:
-            if line is not None:
-                return self._entry(line).seq == start.loop.seq + 1
-            return not start.offset or self._entry(_line_before(self._descriptor, start.offset)).seq == start.loop.seq
+            if seal is None:
+                return LineReader(self._writing.loop_id, None).read(line).entry.seq == start.loop.seq
+            link = seal.link(without_checksum(line))
+            return link is not None and link.seal == start.last_seal.encode()
         except DamagedLine:
             return False
 
     def _check_exists(self) -> None:
-        """Raise LoopNotFound if the files of a running loop were deleted: no person could see or control it any more."""
-        if self._writer is not None and os.fstat(self._descriptor).st_nlink == 0 and not self._path.exists():
-            self._writer.abandon()
-            raise LoopNotFound(
-                f"Loop {self._writing.loop_id} is gone: {self._path.parent} was deleted while the loop ran.",
-                "the changes in the workspace stay; `untildone run` starts a new loop",
-            )
+        """Raise LoopNotFound if the journal of a running loop is not in its place: no person could see or control the loop any more."""
+        if self._writer is None or self._is_in_place():
+            return
+        self._writer.abandon()
+        what = "moved" if os.fstat(self._descriptor).st_nlink else "deleted"
+        raise LoopNotFound(
+            f"Loop {self._writing.loop_id} is gone: {self._path.parent} was {what} while the loop ran.", self._kept()
+        )
+
+    def _is_in_place(self) -> bool:
+        try:
+            there = os.stat(self._path)
+        except OSError:
+            return False
+        return os.path.samestat(there, os.fstat(self._descriptor))
+
+    def _kept(self) -> str:
+        """Copy the journal, which can still be read here, to the state folder. Returns a hint how to go on."""
+        from untildone.system import running
+
+        size = os.fstat(self._descriptor).st_size
+        lines = (line + b"\n" for _, line in _whole_lines(self._descriptor, 0, size))
+        copy = running.keep_journal(self._writing.loop_id, b"".join(lines))
+        ways = "move it back" if copy is None else f"move it back, or copy {copy} to {self._path}"
+        return f"{ways}; then `untildone resume {self._writing.loop_id}` goes on; the changes in the workspace stay"
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the journal. Raises JournalLocked if another process holds it for too long."""
+        try:
+            with locks.locked(self._descriptor, locks.PATIENCE if self._writer is not None else CONTROL_PATIENCE):
+                yield
+        except locks.LockHeld as held:
+            raise JournalLocked(
+                f"The journal of loop {self._writing.loop_id} cannot be written: {held}.",
+                "end that process; nothing that was written before is lost",
+            ) from None
 
     def _reread(self) -> None:
         """Read the file again from its start. Entries that are folded already change nothing."""
         size = os.fstat(self._descriptor).st_size
         if size < self._offset:
             self._note(f": only {size} of {self._offset} bytes are left")
-        self._offset = self._line_seq = 0
+        self._offset = 0
+        self._reader = LineReader(self._writing.loop_id, self._writing.seal)
 
     @property
     def is_lost(self) -> bool:
@@ -108,20 +152,36 @@ class FileJournal:
         # Without a first entry no line could be folded. `catch_up` notes the lines again that are really damaged.
         self.repairs = [repair for repair in self.repairs if not repair.startswith(self._path.name)]
         self._note(": its beginning is lost; the loop was rebuilt from the remaining files")
-        self._folded, self._offset, self._line_seq = loop, 0, 0
+        self._folded, self._offset = loop, 0
+        self._reader = LineReader(self._writing.loop_id, self._writing.seal)
         self.catch_up()
+
+    def expect(self, seq: int) -> None:
+        """Note that entries were cut off at the end, if the last one is not yet the one with the number that the head has."""
+        if seq > self._read_seq:
+            self._note(f": entries {self._read_seq + 1} to {seq} are missing")
+            self._head_seq = seq
 
     def catch_up(self) -> tuple[Entry, ...]:
         self._check_exists()
         fresh, all_fit = self._read(stop_at_damage=True)
         if not all_fit:
-            # The damage may be a torn line that a writer is replacing right now. Under the lock, no one writes.
-            with locks.locked(self._descriptor):
-                more, _ = self._read(stop_at_damage=False)
-            fresh = (*fresh, *more)
+            fresh = (*fresh, *self._read_damage())
         if fresh:
             self._writing.on_change(self._writing.loop_id, self._folded)
         return fresh
+
+    def _read_damage(self) -> tuple[Entry, ...]:
+        """Read on at a damaged line. It may be a torn line that a writer is replacing right now; under the lock, no one writes."""
+        if self._writer is not None:
+            with self._locked():
+                return self._read(stop_at_damage=False)[0]
+        try:
+            with locks.locked(self._descriptor, READ_PATIENCE):
+                return self._read(stop_at_damage=False)[0]
+        except locks.LockHeld:
+            # Whoever only reads must not depend on a lock that any process can hold.
+            return self._read(stop_at_damage=False)[0]
 
     def _read(self, *, stop_at_damage: bool) -> tuple[tuple[Entry, ...], bool]:
         """Fold the new complete lines. A last line without a line end is still being written, or was torn by a crash."""
@@ -131,28 +191,34 @@ class FileJournal:
         fresh: list[Entry] = []
         for end, line in _whole_lines(self._descriptor, self._offset, size):
             try:
-                fresh += self._fold(self._entry(line))
+                fresh += self._fold(self._reader.read(line))
+            except ForeignLine as problem:
+                self._note(f", line before byte {end}: {problem}")
             except _UNFIT as problem:
                 if stop_at_damage:
                     return tuple(fresh), False
                 self._note(f", line before byte {end}: {problem}")
-                self._line_seq += 1
+                self._reader.skip()
             self._offset = end
         return tuple(fresh), True
 
-    def _entry(self, line: bytes) -> Entry:
-        return entry_of(unsealed(line), self._writing.loop_id)
-
-    def _fold(self, entry: Entry) -> tuple[Entry, ...]:
-        last, known = self._last_seq, self._folded
+    def _fold(self, line: Line) -> tuple[Entry, ...]:
+        entry, last, known = line.entry, self._read_seq, self._folded
+        if refused := refusal(known, entry):
+            self._note(f": {refused}")
         self._folded = apply(known, entry)
-        self._line_seq = entry.seq
+        if known is None and self._writing.not_ours:
+            self._folded = replace(self._folded, not_ours=self._writing.not_ours)
+        follows = self._reader.follows(line)
+        self._reader.take(line)
         if isinstance(entry.event, StateRepaired):
             self._recorded_before.add(entry.event.detail)
         if known is not None and entry.seq <= known.seq:
             return ()
         if entry.seq > last + 1:
             self._note(f": entries {last + 1} to {entry.seq - 1} are missing")
+        elif not follows:
+            self._note(f": entry {entry.seq} was written after another entry than the one before it")
         return (entry,)
 
     def _note(self, problem: str) -> None:
@@ -163,9 +229,9 @@ class FileJournal:
             self.repairs.append(f"{self._path.name}: and more")
 
     @property
-    def _last_seq(self) -> int:
-        """The last entry number in use. A damaged line keeps its number, because readers may have read it before the damage."""
-        return max(self._line_seq, self._folded.seq if self._folded else 0)
+    def _read_seq(self) -> int:
+        """The number of the last entry that was read or written."""
+        return max(self._reader.seq, self._folded.seq if self._folded else 0)
 
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
         self._check_exists()
@@ -173,9 +239,8 @@ class FileJournal:
             with disk.as_store_error(self._path):
                 disk.sync_content(self._descriptor)
             return ()
-        if self._refusal is not None:
-            raise self._refusal
-        with locks.locked(self._descriptor):
+        self._check_may_write(events)
+        with self._locked():
             theirs, _ = self._read(stop_at_damage=False)
             if after is not None and self.loop.seq != after:
                 return theirs
@@ -186,9 +251,19 @@ class FileJournal:
             self._writer.submit(self.checkpoint())
         return (*theirs, *ours)
 
+    def _check_may_write(self, events: tuple[Event, ...]) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+        if self._writing.not_ours and not all(isinstance(event, FROM_ANYBODY) for event in events):
+            raise NotOurs(
+                f"Loop {self._writing.loop_id} cannot go on: {self._writing.not_ours}.",
+                "it can be shown, paused and stopped; `untildone run` starts a new loop",
+            )
+
     def _numbered(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
         now = epoch(timestamp(self._writing.clock()))
-        return tuple(Entry(seq, now, event) for seq, event in enumerate(events, self._last_seq + 1))
+        first = max(self._read_seq, self._head_seq) + 1
+        return tuple(Entry(seq, now, event) for seq, event in enumerate(events, first))
 
     def _repairs_to_record(self) -> tuple[Event, ...]:
         """Events for new damage, which only a runner records. Damage of the journal is recorded once, because a damaged line stays."""
@@ -201,12 +276,15 @@ class FileJournal:
         folded = self._folded
         for entry in entries:
             folded = apply(folded, entry)
-        content = b"".join(map(self._line, entries))
+        content, last_seal = self._lines(entries)
         with disk.as_store_error(self._path):
             self._drop_torn_tail()
-        disk.append_whole(self._descriptor, content, self._path, sync=sync)
-        self._offset += len(content)
+        # Not the offset plus the length: a process that ignores the lock may have written in between.
+        self._offset = disk.append_whole(self._descriptor, content, self._path, sync=sync)
         self._folded = folded
+        self._reader.seq, self._reader.last_seal = entries[-1].seq, last_seal
+        if self._writing.head is not None and last_seal is not None:
+            self._writing.head.write(entries[-1].seq, last_seal)
         if self._writer is not None:
             self._repairs_recorded = len(self.repairs)
 
@@ -214,11 +292,19 @@ class FileJournal:
         if os.fstat(self._descriptor).st_size > self._offset:
             os.ftruncate(self._descriptor, self._offset)
 
-    def _line(self, entry: Entry) -> bytes:
-        return sealed(compact(as_fields(entry, self._writing.loop_id, self._writing.redactor.text))) + b"\n"
+    def _lines(self, entries: tuple[Entry, ...]) -> tuple[bytes, bytes | None]:
+        """The lines of entries, and the seal of the last one."""
+        lines, seal, last_seal = [], self._writing.seal, self._reader.last_seal
+        for entry in entries:
+            body = encoded(as_fields(entry, self._writing.loop_id, self._writing.redactor.text))
+            if seal is not None:
+                body, last_seal = seal.linked(body, last_seal or FIRST)
+            lines.append(with_checksum(body) + b"\n")
+        return b"".join(lines), last_seal
 
     def become_runner(self, host: Host, token: str | None = None) -> None:
         """Record the lease, and write checkpoints from here on. The caller holds the lock."""
+        self._check_may_write((RunnerLeased("", 0, ""),))
         if self.loop.runner is not None:
             # The runner before did not come to rest: it may have died while writing.
             checkpoint.remove_drafts(self._places.checkpoint)
@@ -228,19 +314,18 @@ class FileJournal:
         self.append(RunnerLeased(token, os.getpid(), runners.machine(), host), sync=False)
 
     def _write_checkpoint(self, kept: Checkpoint) -> None:
-        checkpoint.write(self._places.checkpoint, kept, self._writing.redactor)
+        content = checkpoint.write(self._places.checkpoint, kept, self._writing.redactor, self._writing.seal)
+        if self._writing.head is not None:
+            disk.replace_file(self._writing.head.spare, content, sync=False, mode=0o600)
 
     def checkpoint(self) -> Checkpoint:
         """The state as of the last folded entry."""
-        return Checkpoint(self.loop, self._offset)
+        return Checkpoint(self.loop, self._offset, (self._reader.last_seal or b"").decode())
 
     def entries(self) -> Iterator[Entry]:
         last = 0
-        for _, line in _whole_lines(self._descriptor, 0, self._offset):
-            try:
-                entry = self._entry(line)
-            except DamagedLine:
-                continue
+        lines = (line for _, line in _whole_lines(self._descriptor, 0, self._offset))
+        for entry in _readable(lines, LineReader(self._writing.loop_id, self._writing.seal)):
             if entry.seq > last:
                 last = entry.seq
                 yield entry
@@ -249,6 +334,8 @@ class FileJournal:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        if self._writing.head is not None:
+            self._writing.head.close()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -265,8 +352,8 @@ def _opened(path: Path) -> tuple[int, StoreError | None]:
             return os.open(path, os.O_RDONLY | _OPEN), disk.store_error(problem, path)
 
 
-def entries_after(path: Path, offset: int, loop_id: str, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
-    """The entries after `offset`, about `most` bytes of them, and the offset where they end. Damaged lines are skipped."""
+def entries_after(path: Path, offset: int, reader: LineReader, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
+    """The entries after `offset`, about `most` bytes of them, and the offset where they end. Lines that do not count are skipped."""
     with disk.as_store_error(path):
         descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -278,15 +365,20 @@ def entries_after(path: Path, offset: int, loop_id: str, most: int = _CHUNK) -> 
             lines = list(_whole_lines(descriptor, offset, min(size, offset + most)))
     finally:
         os.close(descriptor)
-    return tuple(_readable((line for _, line in lines), loop_id)), lines[-1][0] if lines else offset
+    return tuple(_readable((line for _, line in lines), reader)), lines[-1][0] if lines else offset
 
 
-def _readable(lines: Iterable[bytes], loop_id: str) -> Iterator[Entry]:
-    for line in lines:
+def _readable(lines: Iterable[bytes], reader: LineReader) -> Iterator[Entry]:
+    for content in lines:
         try:
-            yield entry_of(unsealed(line), loop_id)
-        except DamagedLine:
+            line = reader.read(content)
+        except ForeignLine:
             continue
+        except DamagedLine:
+            reader.skip()
+            continue
+        reader.take(line)
+        yield line.entry
 
 
 def _whole_lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:

@@ -160,8 +160,8 @@ def begin_journal(progress: Path, *, create_folder: bool = True) -> None:
     path = progress / JOURNAL
     with disk.as_store_error(path):
         if create_folder:
-            progress.mkdir(exist_ok=True)
-        path.touch()
+            progress.mkdir(0o700, exist_ok=True)
+        path.touch(0o600)
 
 
 def archive_of(root: Path, loop_id: str) -> Path | None:

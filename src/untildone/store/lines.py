@@ -17,6 +17,10 @@ class DamagedLine(ValueError):
     """A line of the journal was changed after it was written."""
 
 
+class ForeignLine(DamagedLine):
+    """A line is whole, but untildone did not write it here: it has no valid seal."""
+
+
 def as_fields(entry: Entry, loop_id: str, text: Callable[[str], str] = str) -> dict[str, Any]:
     """The JSON fields of an entry, in the journal and with --json. `text` is applied to all free text."""
     return {
@@ -42,17 +46,21 @@ def entry_of(fields: dict[str, Any], loop_id: str | None = None) -> Entry:
         raise DamagedLine(str(problem)) from None
 
 
-def sealed(text: str) -> bytes:
-    """The text of a JSON object with the checksum of its bytes added as the last field."""
-    body = text.encode("utf-8", "replace")[:-1]
+def with_checksum(body: bytes) -> bytes:
+    """A JSON object with the checksum of its bytes as the last field. `body` is the object without its closing brace."""
     return body + _SUM + b'%08x"}' % zlib.crc32(body)
 
 
-def unsealed(line: bytes) -> dict[str, Any]:
-    """The fields of a sealed JSON object. Raises DamagedLine if the checksum does not match."""
+def without_checksum(line: bytes) -> bytes:
+    """The body of a JSON object with a checksum. Raises DamagedLine if the checksum does not match."""
     body, mark, rest = line.rpartition(_SUM)
     if not mark or rest != b'%08x"}' % zlib.crc32(body):
         raise DamagedLine("the checksum does not match")
+    return body
+
+
+def fields_of(body: bytes) -> dict[str, Any]:
+    """The fields of a JSON object without its closing brace. Raises DamagedLine if it is none."""
     try:
         fields = json.loads(body + b"}")
     except (ValueError, RecursionError) as problem:
@@ -60,6 +68,11 @@ def unsealed(line: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise DamagedLine("it is not a JSON object")
     return fields
+
+
+def encoded(fields: dict[str, Any]) -> bytes:
+    """A JSON object without spaces and without its closing brace."""
+    return compact(fields).encode("utf-8", "replace")[:-1]
 
 
 def compact(fields: dict[str, Any]) -> str:

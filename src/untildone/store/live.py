@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from untildone.core.live_file import FOLDER, NAME, own_name
@@ -77,7 +78,9 @@ class LiveFile:
         return self._redactor.text(text).encode("utf-8", "replace")
 
     def retire(self, keep: Callable[[str], object], last: str | None = None) -> None:
-        """Call `keep` with the final text, or `last` if given, and delete the file. Called when the loop has ended."""
+        """Call `keep` with the final text, or `last` if given, and delete the file, and its folder if it is empty then.
+
+        Called when the loop has ended."""
         path = self.path
         text = _text(path)
         owner = _OWNER.search(text or "")
@@ -87,6 +90,8 @@ class LiveFile:
         if is_ours:
             with disk.as_store_error(path):
                 path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._folder.rmdir()  # only if nothing else is in it
 
 
 def _text(path: Path) -> str | None:

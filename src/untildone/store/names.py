@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import islice
 
 from untildone.core.errors import LoopNotFound, UsageError
 
@@ -35,17 +37,21 @@ def checked_group(name: str) -> str:
     return name
 
 
-def resolve_id(name: str, known: tuple[str, ...], where: str) -> str:
-    """The id for `name`: an id, a unique part of one, or `last`. `known` is sorted, oldest first."""
+def resolve_id(name: str, known: tuple[str, ...], where: str, is_ours: Callable[[str], bool] | None = None) -> str:
+    """The id for `name`: an id, a unique part of one, or `last`. `known` is sorted, oldest first; `last` is ours."""
     if name in known:
         return name
-    matches = known[-1:] if name == "last" else tuple(each for each in known if name and name in each)
+    matches = tuple(each for each in known if name and name in each)
+    if name == "last":
+        matches = tuple(islice((each for each in reversed(known) if is_ours is None or is_ours(each)), 1))
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise LoopNotFound(
             f"{_shown(name)} fits {len(matches)} loops {where}.", f"give more of the id: {', '.join(matches[:5])}"
         )
+    if name == "last":
+        raise LoopNotFound(f"There are no loops {where} yet.", '`untildone run "…"` starts one')
     raise LoopNotFound(f"There is no loop {_shown(name)} {where}.", "`untildone list` shows the loops there are")
 
 

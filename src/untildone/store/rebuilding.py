@@ -9,17 +9,23 @@ from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 from untildone.core.value import replace
+from untildone.store.journal import Writing
 from untildone.store.layout import Places
-from untildone.store.lines import DamagedLine, entry_of, unsealed
+from untildone.store.lines import DamagedLine
+from untildone.store.reading import LineReader
 
 FIRST_ENTRY = "created.json"
 """A copy of the first line of the journal, which creates the loop."""
 
 
-def first_entry(places: Places) -> Entry | None:
-    """The entry that created the loop, from its copy; None if that is lost too."""
+def first_entry(places: Places, writing: Writing) -> Entry | None:
+    """The entry that created the loop, from its copy; None if that is lost too, or has no valid seal."""
     try:
-        return entry_of(unsealed((places.progress / FIRST_ENTRY).read_bytes().rstrip(b"\n")))
+        return (
+            LineReader(writing.loop_id, writing.seal)
+            .read((places.progress / FIRST_ENTRY).read_bytes().rstrip(b"\n"))
+            .entry
+        )
     except (OSError, DamagedLine):
         return None
 

@@ -27,11 +27,22 @@ class FileSpool:
             if self._descriptor is None:
                 self._path = self._locate()
                 self._descriptor = os.open(self._path, _APPENDING, 0o600)
+                content = self._line_end() + content
             unwritten = memoryview(content)
             while unwritten:
                 unwritten = unwritten[os.write(self._descriptor, unwritten) :]
         except OSError as error:
             raise _unwritable(self._path, error) from error
+
+    def _line_end(self) -> bytes:
+        """A line end, if an earlier attempt was cut off in the middle of a line."""
+        assert self._path is not None
+        with open(self._path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if not size:
+                return b""
+            file.seek(size - 1)
+            return b"" if file.read(1) == b"\n" else b"\n"
 
     def close(self) -> None:
         if self._descriptor is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -53,18 +54,29 @@ def read_if_exists(read: Callable[[], Result]) -> Result | None:
     return None
 
 
+def read_promptly(path: Path, most: int = 1 << 30) -> bytes:
+    """The content of a file, at most `most` bytes. OSError for a FIFO: opening it would block until somebody writes to it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is a FIFO, not a file", str(path))
+        return file.read(most)
+
+
 def is_racy(changed_at: int, looked_at: int) -> bool:
     """Whether a file with this modification time may have changed again after `looked_at` and kept it. Both in nanoseconds."""
     uncertain = RACY_NANOSECONDS if changed_at % 1_000_000_000 else RACY_NANOSECONDS + COARSEST_NANOSECONDS
     return changed_at > looked_at - uncertain
 
 
-def replace_file(path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True) -> None:
+def replace_file(
+    path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True, mode: int = 0o666
+) -> None:
     """Replace a file atomically: after a crash it has the old or the new content. `before` runs between writing and renaming."""
     draft = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     with as_store_error(path):
         try:
-            _write(draft, content, sync=sync)
+            _write(draft, content, sync=sync, mode=mode)
             if before is not None:
                 before()
             os.replace(draft, path)
@@ -73,16 +85,16 @@ def replace_file(path: Path, content: bytes, *, before: Callable[[], None] | Non
             raise
 
 
-def _write(path: Path, content: bytes, *, sync: bool) -> None:
-    with open(path, "wb") as file:
+def _write(path: Path, content: bytes, *, sync: bool, mode: int) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
         file.write(content)
         file.flush()
         if sync:
             os.fsync(file.fileno())
 
 
-def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> None:
-    """Append all of `content`. On failure, truncate the file to its old size and raise a `StoreError`."""
+def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> int:
+    """Append all of `content`; return the offset where it ends. On failure, truncate the file to its old size, and StoreError."""
     size = os.fstat(descriptor).st_size
     try:
         written = 0
@@ -90,6 +102,7 @@ def append_whole(descriptor: int, content: bytes, path: Path, *, sync: bool) -> 
             written += os.write(descriptor, content[written:] if written else content)
         if sync:
             sync_content(descriptor)
+        return os.lseek(descriptor, 0, os.SEEK_CUR)
     except OSError as problem:
         with suppress(OSError):
             os.ftruncate(descriptor, size)

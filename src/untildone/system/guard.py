@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from untildone.system import orphans
+from untildone.system import inside, orphans
 
 CLOSE_WITHIN = 3.0
 """Seconds that `close` waits for the guard to end the processes that are still watched."""
@@ -105,8 +105,10 @@ class Watched:
 
 @contextlib.contextmanager
 def guarded(name: str) -> Iterator[Watched]:
-    """Processes outside any loop that carry this mark end with the block, or with this process if it dies."""
-    mark, value = orphans.mark(f"{name}-{os.urandom(8).hex()}")
+    """Processes outside any loop that carry this mark end with the block, or with this process if it dies.
+
+    The mark is sealed: an agent cannot make one up and pass for such a process."""
+    mark, value = orphans.mark(inside.sealed_name(name))
     guard, watched = Guard(), Watched({mark: value})
     guard.watch(mark)
     try:

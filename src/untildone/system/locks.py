@@ -1,4 +1,4 @@
-"""File locks, which the operating system releases when the holder dies."""
+"""File locks, which the operating system releases when the holder dies. Every wait for one is bounded."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+PATIENCE = 10.0
+"""Seconds to wait for the lock of an open file: a writer holds it for the time of one write to disk."""
 _TRIES, _BETWEEN_TRIES = 20, 0.005
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 
 
-def _lock(descriptor: int, *, wait: bool) -> None:
-    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+class LockHeld(Exception):
+    """Another process holds the lock for longer than the caller waits. `holder` names it, as far as it is known."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(f"{holder} holds the lock")
+        self.holder = holder
+
+
+def _lock(descriptor: int) -> None:
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _look(descriptor: int) -> None:
@@ -22,13 +33,39 @@ def _look(descriptor: int) -> None:
 
 
 @contextmanager
-def locked(descriptor: int) -> Iterator[None]:
-    """Hold the lock of an open file, after waiting for it if necessary."""
-    _lock(descriptor, wait=True)
+def locked(descriptor: int, within: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock of an open file. Raises LockHeld if another process holds it for longer than `within` seconds."""
+    _take(descriptor, within)
     try:
         yield
     finally:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _take(descriptor: int, within: float) -> None:
+    """Tries again and again: a blocking call could not be given up, and a process of an agent may hold the lock for ever."""
+    deadline, pause = time.monotonic() + within, _SHORTEST_PAUSE
+    while True:
+        try:
+            return _lock(descriptor)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise LockHeld(_holder(descriptor)) from None
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def _holder(descriptor: int) -> str:
+    """The process that holds the lock, by Linux's list of locks: `process 12 (python3)`."""
+    inode = f":{os.fstat(descriptor).st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii") as file:
+            held = [line.split() for line in file if "FLOCK" in line and " -> " not in line]
+        pid = next(fields[4] for fields in held if len(fields) > 5 and fields[5].endswith(inode))
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return f"process {pid} ({file.read().strip()})"
+    except (OSError, StopIteration, ValueError):
+        return "another process"
 
 
 def try_lock(path: Path) -> int | None:
@@ -39,7 +76,7 @@ def try_lock(path: Path) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     for _ in range(_TRIES):
         try:
-            _lock(descriptor, wait=False)
+            _lock(descriptor)
             return descriptor
         except OSError:
             time.sleep(_BETWEEN_TRIES)
@@ -50,7 +87,7 @@ def try_lock(path: Path) -> int | None:
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of a file; False if the file does not exist."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return False
     try:

@@ -20,6 +20,8 @@ KILL_WITHIN = 5.0
 SURE, VANISHED, STARTING = 1, 3, 8
 """How many scans in a row must find nothing: in the normal case; after a process vanished, perhaps after a fork; after one
 was running that is too new to have an environment."""
+LONGEST_LINE = 200
+"""How many ancestors of a process are looked at."""
 CHASES = 30
 """How often the newest process is inspected after a scan in which a process vanished."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.02
@@ -53,6 +55,16 @@ def mark(loop_id: str) -> tuple[str, str]:
     return PREFIX + "".join(spelled), loop_id
 
 
+def marked(mark_name: str) -> str:
+    """The loop id that a mark was made from. Other processes are marked too: those of `verify` with `verify-…`, for example."""
+    parts = mark_name.removeprefix(PREFIX).split("_")
+    try:
+        spelled = (bytes.fromhex(part[:2]) + part[2:].encode() for part in parts[1:])
+        return b"".join((parts[0].encode(), *spelled)).decode()
+    except ValueError:
+        return ""
+
+
 def marks_in(env: Mapping[str, str]) -> frozenset[str]:
     """The names of the marks in an environment."""
     return frozenset(name for name in env if name.startswith(PREFIX))
@@ -68,7 +80,9 @@ def find(mark_name: str) -> list[int]:
 def end_all(
     mark_name: str, spare: Set[int] = frozenset(), *, groups: Set[int] = frozenset(), grace: float = GRACE
 ) -> int:
-    """End the processes that carry the mark, their descendants and the members of `groups`. Returns how many there were."""
+    """End the processes that carry the mark, their descendants and the members of `groups`. Returns how many there were.
+
+    Processes of `spare` live on, with their descendants."""
     return end_marked({mark_name}, spare, groups=groups, grace=grace)
 
 
@@ -111,7 +125,8 @@ class _Termination:
     def scan(self) -> bool:
         """Look for processes to end. Returns False when enough scans in a row found none: a quick fork can slip through one scan."""
         running, scans_needed = scan()
-        protected = self._spare | _self_and_ancestors(running)
+        protected = _with_descendants(running, self._spare) | _self_and_ancestors(running)
+        protected |= _keepers_above(running, self._spare)
         self._targets = _targets_among(running, self._marks, self._groups, protected)
         others = {process.group for pid, process in running.items() if pid not in self._targets}
         self._groups = (self._groups | {process.group for process in self._targets.values()}) - others - {0}
@@ -119,20 +134,25 @@ class _Termination:
         return self._empty_scans < max(scans_needed, VANISHED if self.ended else SURE)
 
     def terminate(self) -> None:
-        """Send SIGTERM, once only: a process that is started for a clean-up may run until it is killed."""
+        """Send SIGTERM, once only: a process that is started for a clean-up may run until it is killed.
+
+        The keepers of boxes get none: they would end at once, and everything in the box with them."""
         if not self.ended:
-            self._signal_groups(signal.SIGTERM)
-            self._signal([each for each in self._targets.values() if each.group not in self._groups], signal.SIGTERM)
+            keepers = {each.pid: each.group for each in self._targets.values() if keeps_box(each.pid)}
+            groups = self._groups - set(keepers.values())
+            self._signal_groups(signal.SIGTERM, groups)
+            alone = (each for each in self._targets.values() if each.group not in groups and each.pid not in keepers)
+            self._signal(list(alone), signal.SIGTERM)
 
     def kill(self) -> None:
         """Send SIGKILL."""
-        self._signal_groups(signal.SIGKILL)
+        self._signal_groups(signal.SIGKILL, self._groups)
         self._signal(list(self._targets.values()), signal.SIGKILL)
 
-    def _signal_groups(self, number: int) -> None:
+    def _signal_groups(self, number: int, groups: Set[int]) -> None:
         """Signal whole groups that contain no other process: that is atomic, so forking cannot outrun it."""
         self.ended |= {each.identity for each in self._targets.values()}
-        for group in {each.group for each in self._targets.values()} & self._groups:
+        for group in {each.group for each in self._targets.values()} & groups:
             _signal_group(group, number)
 
     def _signal(self, processes: list[Process], number: int) -> None:
@@ -154,6 +174,52 @@ def _targets_among(
         targets.update((each.pid, each) for each in fresh)
         fresh = [each for each in running.values() if each.parent in targets or each.session in targets]
     return targets
+
+
+def _with_descendants(running: dict[int, Process], pids: Set[int]) -> set[int]:
+    found = set(pids)
+    while more := {pid for pid, process in running.items() if process.parent in found and pid not in found}:
+        found |= more
+    return found
+
+
+def _keepers_above(running: dict[int, Process], pids: Set[int]) -> set[int]:
+    """The keepers of the boxes in which these processes run."""
+    found: set[int] = set()
+    for start in pids:
+        pid = start
+        while pid in running and (pid := running[pid].parent) not in found and keeps_box(pid):
+            found.add(pid)
+    return found
+
+
+def keeps_box(pid: int) -> bool:
+    """Whether a process is bubblewrap, whose end is the end of everything in its box."""
+    try:
+        return HAS_PROC and _read(f"/proc/{pid}/comm") == b"bwrap\n"
+    except OSError:
+        return False
+
+
+def line_of(pid: int) -> list[Process]:
+    """A process and its ancestors, the process first, without the first process of the system. Unreadable ones end the line."""
+    running = {} if HAS_PROC else scan()[0]
+    line: list[Process] = []
+    while pid > 1 and len(line) < LONGEST_LINE:
+        process = _process_now(pid) if HAS_PROC else running.get(pid)
+        if process is None:
+            break
+        line.append(process)
+        pid = process.parent
+    return line
+
+
+def _process_now(pid: int) -> Process | None:
+    try:
+        stat = _read_stat(pid)
+        return _process(pid, stat, _marks_of(pid, stat) or NO_MARKS)
+    except OSError:
+        return None
 
 
 def _self_and_ancestors(running: dict[int, Process]) -> set[int]:
@@ -313,6 +379,28 @@ def start_of(pid: int) -> float | None:
         return None if HAS_PROC and _read_stat(pid)[_STATE] in b"ZX" else _start_of(pid)
     except OSError:
         return None
+
+
+def command_of(pid: int) -> list[str]:
+    """The words of a process's command line; empty if it is not known."""
+    try:
+        if HAS_PROC:
+            return os.fsdecode(_read(f"/proc/{pid}/cmdline")).split("\0")
+        words: list[str] = _psutil().Process(pid).cmdline()
+        return words
+    except Exception:
+        return []
+
+
+def is_suspended(pid: int) -> bool:
+    """Whether a process is suspended by a signal or a debugger, so that it does nothing."""
+    try:
+        if HAS_PROC:
+            return _read_stat(pid)[_STATE] in b"Tt"
+        psutil = _psutil()
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except Exception:
+        return False
 
 
 def _start_of(pid: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from untildone.core.errors import AgentMissing, UntilDoneError, UsageError
+from untildone.core.errors import AgentMissing, ResourcesShort, UntilDoneError, UsageError
 from untildone.core.secrets import Redactor
 from untildone.system import orphans
 from untildone.system.lines import LineFramer
@@ -61,10 +62,14 @@ class Spawn:
     """Seconds; None: no timeout."""
     timeout_now: Callable[[], float | None] | None = None
     """Returns the current timeout in place of `timeout`, because a person may change it during the run; None: no timeout."""
+    boxed: str = ""
+    """The program that `argv` starts in a box; empty: there is no box."""
     merge_stderr: bool = False
     lines_together: bool = False
     """Whether many lines that arrive at once may be passed to `on_line` in one call."""
     redactor: Redactor | None = None
+    descriptors: tuple[int, ...] = ()
+    """Descriptors that the program inherits, beside those of its input and output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,8 @@ def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[]
         output.close()
     exit_code = _reap(child)
     seconds = time.monotonic() - started
+    if spawn.boxed and exit_code in _BOX_FAILED:
+        _raise_if_not_started(spawn, _BOX_FAILED[exit_code], errors.text())
     leftover = _leftover_group(child.pid) if cause is Cause.EXITED else None
     return Ended(exit_code, cause, errors.text(), seconds, leftover)
 
@@ -253,13 +260,46 @@ def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
             env=spawn.env,
             cwd=spawn.cwd,
             start_new_session=True,
+            pass_fds=spawn.descriptors,
         )
     except (OSError, ValueError) as error:
         raise _start_error(spawn, error) from error
 
 
+_BOX_FAILED = {1: "bwrap: ", 125: "untildone: ", 126: "untildone: ", 127: "untildone: "}
+"""Exit codes of bubblewrap, and of the program in a box that starts the real one, with the beginning of what they then print."""
+_ERRNOS = {
+    os.strerror(number): number for number in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ENOEXEC)
+}
+
+
+def _raise_if_not_started(spawn: Spawn, beginning: str, errors: str) -> None:
+    """Raise if the box, and not the program in it, has failed: then one line that begins so is all that was printed."""
+    said = errors.strip()
+    if not said.startswith(beginning) or "\n" in said:
+        return
+    reason, program = said.rpartition(": ")[2], spawn.boxed
+    if reason not in _ERRNOS or program not in said:
+        told = said.removeprefix(beginning)
+        raise UsageError(f"The sandbox cannot be made: {told}.", "try it with: untildone sandbox -- true")
+    if _ERRNOS[reason] == errno.ENOENT and _is_runnable(program, spawn):
+        raise AgentMissing(f"The sandbox hides the program '{program}'.", "show its folder with --allow-read")
+    raise _start_error(spawn, OSError(_ERRNOS[reason], reason))
+
+
+def _is_runnable(program: str, spawn: Spawn) -> bool:
+    """Whether a program exists outside of its box, with the interpreter that its first line names."""
+    path = shutil.which(program, path=spawn.env.get("PATH"))
+    try:
+        with open(path or "", "rb") as file:
+            words = file.readline(256).removeprefix(b"#!").split() if path else []
+    except OSError:
+        return False
+    return not words or not words[0].startswith(b"/") or os.path.exists(words[0])
+
+
 def _start_error(spawn: Spawn, error: OSError | ValueError) -> UntilDoneError:
-    program = spawn.argv[0]
+    program = spawn.boxed or spawn.argv[0]
     if not os.path.isdir(spawn.cwd):
         return UsageError(f"The folder {spawn.cwd} does not exist.", "name an existing folder with --dir")
     if isinstance(error, ValueError):
@@ -282,6 +322,8 @@ def _start_error(spawn: Spawn, error: OSError | ValueError) -> UntilDoneError:
                 f"The command line or the environment for '{program}' is too long.",
                 "shorten the task, put it in a file that the task names, or use an agent that reads standard input",
             )
-    return AgentMissing(
-        f"The program '{program}' cannot be started: {error.strerror}.", "free some memory or processes"
-    )
+        case errno.EAGAIN | errno.ENOMEM | errno.EMFILE | errno.ENFILE:
+            return ResourcesShort(
+                f"The program '{program}' cannot be started: {error.strerror}.", "free memory, processes or open files"
+            )
+    return AgentMissing(f"The program '{program}' cannot be started: {error.strerror}.", "try to start it by hand")

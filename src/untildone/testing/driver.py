@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from untildone import gates
 from untildone.core import moves
 from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, Rest, RunGates, Wait
+from untildone.core.agreement import digest
 from untildone.core.apply import apply
 from untildone.core.codec import epoch, timestamp
 from untildone.core.events import (
@@ -30,7 +31,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.gate import WorkspaceFacts
-from untildone.core.kinds import Interruption
+from untildone.core.kinds import Interruption, Source
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -44,7 +45,7 @@ from untildone.core.model import (
     Role,
 )
 from untildone.core.value import replace
-from untildone.engine.stepper import Next, Stepper
+from untildone.engine.stepper import Next, Seen, Stepper
 from untildone.store.live import Edit
 
 NOON = 1_767_268_800.0
@@ -89,8 +90,13 @@ class Reply:
     """Why the turn is interrupted; None if it ends by itself."""
     live_state: str | None = None
     """New text of the live state file; None if it is not edited."""
+    transcript: str = "vouched"
+    """The digest of the transcript after a turn of the worker; empty: it cannot be vouched for, so no reviewer forks the session."""
 
 
+AGREED = "[TASK_COMPLETED {word}]"
+"""The answer of a reviewer that agrees: `{word}` in a reply is replaced by the word that was drawn for the question;
+without one, the line is left out."""
 Answers = Callable[[AskAgent, Loop], Reply | Answer | str]
 Gates = Callable[[str, Loop], GateResult]
 Person = Callable[[AwaitPerson, Loop], str | None]
@@ -212,6 +218,8 @@ class Driver:
     clock: Clock = field(default_factory=Clock)
     asked: list[AskAgent] = field(default_factory=list)
     gates_run: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    """The words that were drawn for reviewers, one for each question."""
     records: MemoryRecords = field(default_factory=MemoryRecords)
     journal: Journal = field(init=False)
 
@@ -291,10 +299,12 @@ class _SimulatedHands:
 
     def ask(self, action: AskAgent) -> Next:
         stepper, driver = self._stepper, self._driver
-        stepper.begin_turn(action, action.ask.prompt)
+        word = f"W{self._loop.seq}" if action.ask.agrees_with else ""
+        stepper.begin_turn(action, action.ask.prompt, word=digest(word) if word else "")
         driver.asked.append(action)
+        driver.words += [word] if word else []
         stepper.show_live_state()
-        reply = _reply(driver.answers(action, self._loop))
+        reply = _with_word(_reply(driver.answers(action, self._loop)), word)
         stepper.write(*reply.meanwhile)
         self._note_session(action, reply)
         driver.clock.advance(reply.seconds)
@@ -323,7 +333,8 @@ class _SimulatedHands:
     def _finish(self, action: AskAgent, reply: Reply) -> None:
         changes = {Role.WORKER: reply.changes or self._loop.changes, Role.SUPERVISOR: reply.changes}
         role = action.ask.role
-        self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, lambda _: changes.get(role))
+        look, transcript = (lambda _: Seen(changes.get(role))), reply.transcript if role is Role.WORKER else ""
+        self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, look, transcript)
 
     def gates(self, action: RunGates) -> Next:
         results: list[GateResult] = []
@@ -346,7 +357,9 @@ class _SimulatedHands:
 
     def person(self, action: AwaitPerson) -> Next:
         answer = self._driver.person(action, self._loop)
-        self._stepper.write(Rested(action.leave, action.reason) if answer is None else MessageSent(answer, "terminal"))
+        self._stepper.write(
+            Rested(action.leave, action.reason) if answer is None else MessageSent(answer, Source.TERMINAL)
+        )
         return Next.GO_ON
 
 
@@ -369,6 +382,12 @@ def looping(
     settings = LoopSettings(**{"mode": "ralph", "worker": WORKER, "workspace": "/workspace", **chosen})
     driver = Driver(answers if callable(answers) else from_list(answers), gates, person)
     return driver.create(settings, budget or Budget(iterations=5), task).start()
+
+
+def _with_word(reply: Reply, word: str) -> Reply:
+    """The reply with the drawn word in the place of `{word}`. A question without a word is answered without that line."""
+    lines = [line for line in reply.answer.text.split("\n") if word or "{word}" not in line]
+    return replace(reply, answer=replace(reply.answer, text="\n".join(lines).replace("{word}", word)))
 
 
 def _reply(value: Reply | Answer | str) -> Reply:

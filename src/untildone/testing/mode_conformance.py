@@ -34,7 +34,7 @@ from untildone.core.model import (
 )
 from untildone.core.value import dataclass, replace
 from untildone.modes import find
-from untildone.testing.driver import Crash, Driver, Reply, decided, fails, looping, passes
+from untildone.testing.driver import AGREED, Crash, Driver, Reply, decided, fails, looping, passes
 from untildone.testing.journal_laws import check_laws, through_the_journal
 
 PROMISE, MARKER = "<promise>COMPLETE</promise>", "[TASK_COMPLETED]"
@@ -78,13 +78,16 @@ WORDS = (
 )
 CLAIMS = (
     f"All of it.\n\n{PROMISE}",
-    f"Agreed.\n\n{MARKER}",
-    f"{MARKER}\n{PROMISE}\n<promise>TASK_COMPLETE</promise>",
+    f"Agreed.\n\n{MARKER}\n{AGREED}",
+    f"<promise>TASK_COMPLETE</promise>\n{MARKER}\n{PROMISE}\n{AGREED}",
+    "All of it is done.\n\n<promise>TASK_COMPLETE</promise>",
+    f"Well done.\n\n{MARKER}",
 )
 SENSIBLE = (
     json.dumps(_WELL),
     f"It does not work yet.\n{json.dumps(_BADLY)}",
-    f"Here:\n```json\n{json.dumps(_WELL)}\n```\n{PROMISE}\n{MARKER}",
+    f"Here:\n```json\n{json.dumps(_WELL)}\n```\n{PROMISE}\n{AGREED}",
+    f"Here:\n```json\n{json.dumps(_WELL)}\n```\n{MARKER}\n{AGREED}",
 )
 GENERIC = (*WORDS, *CLAIMS, *SENSIBLE, *(json.dumps(each) for each in _ODD))
 

@@ -44,7 +44,12 @@ class Actions:
         sys.stdout.flush()
 
     def text(self, text: str) -> str:
-        return text.replace("{call}", str(self.call))
+        return text.replace("{call}", str(self.call)).replace("{word}", self.word())
+
+    def word(self) -> str:
+        """The word that the prompt names for a reviewer's agreement; empty if it names none."""
+        named: list[str] = re.findall(r"The word of this question is (\w+)\.", self.prompt)
+        return named[-1] if named else ""
 
     def say(self, texts: str | list[str]) -> None:
         for text in each(texts):
@@ -64,13 +69,16 @@ class Actions:
         """Append the claim to the last message."""
         if not value:
             return
-        claim = value if isinstance(value, str) else self.claimed_by or self.claim_asked_for()
+        claim = self.text(value) if isinstance(value, str) else self.claimed_by or self.claim_asked_for()
         self.messages.append("\n\n".join([*self.messages[-1:], claim]))
         self.emit("say", text=claim)
 
     def claim_asked_for(self) -> str:
         """The claim that the prompts ask for."""
         prompts = f"{self.system_prompt}\n{self.prompt}"
+        if self.word():
+            lines: list[str] = re.findall(r"alone on its line and exactly so: (.+)$", self.prompt, re.MULTILINE)
+            return lines[-1]
         promises: list[str] = re.findall(r"<promise>[^<>\n]+</promise>", prompts)
         if promises:
             return promises[-1]

@@ -3,7 +3,7 @@
 A script is a JSON list of turns. A call plays the first turn that is not used up; the last one repeats. Turns with a
 matching `match` (or `match_system`) come before the others. The fields of a turn run in the order written; a turn that is a
 list of objects can use a field several times. `scripted_script.FIELDS` lists the fields. `{call}` in a text is replaced by
-the number of the call.
+the number of the call, `{word}` by the word that the prompt names for a reviewer's agreement.
 
 It runs as a file without site-packages and imports little, so that a call takes hundredths of a second.
 """
@@ -108,10 +108,18 @@ def take_turn(options: argparse.Namespace) -> None:
     # Saved before the turn runs, so that a turn that crashes counts as played.
     for name in (session, "one-place") if options.one_place else (session,):
         write_place(place_file(state_folder(options.state), name), place)
+    keep_transcript(options, session, prompt)
     record(options, session, prompt, index + 1)
     actions.emit("session", session_id=session, model=options.model, version="1")
     play(turns[index], actions, index + 1)
     note(options, "answered", turn=index + 1)
+
+
+def keep_transcript(options: argparse.Namespace, session: str, prompt: str) -> None:
+    """Append the prompt to the transcript of the session."""
+    path = place_file(state_folder(options.state), session).removesuffix(".json")
+    with open(f"{path}.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps({"prompt": prompt}) + "\n")
 
 
 def note(options: argparse.Namespace, event: str, **fields: object) -> None:

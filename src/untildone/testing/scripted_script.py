@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     Part = dict[str, Any]
     Turn = list[Part]
 
-KINDS = ("limit", "auth", "overloaded", "context_full", "refused", "crashed", "timeout", "malformed", "unavailable")
+KINDS = ("limit", "auth", "overloaded", "context_full", "refused", "crashed", "timeout", "malformed", "unavailable",
+         "session_busy", "resources")  # fmt: skip
 SCENARIOS = ("truthful", "liar", "never", "slow", "flood", "crash", "hang", "limit", "fork", "nonsense")
 FOREVER = "forever"
 LARGEST = 4_000_000_000

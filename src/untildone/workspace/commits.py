@@ -1,14 +1,42 @@
-"""Commits of the work of a loop: with the identity from git's configuration, without the person's hooks."""
+"""Commits of a whole work tree: with the identity from git's configuration, without the person's hooks.
+
+For clones in which nobody but agents works. In the person's own repository, see `turn_commits`.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 
 from untildone.core.errors import UsageError
+from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
-from untildone.workspace.git import GitFailed, Status, add_all, git, git_folder, line_of, repository_at, status_of
+from untildone.workspace import leaks
+from untildone.workspace.git import (
+    GitFailed,
+    Interrupted,
+    Status,
+    add_all,
+    git,
+    git_folder,
+    line_of,
+    never,
+    repository_at,
+    status_of,
+)
 
-UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+NONE_KNOWN = Redactor(())
+_STATES = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "BISECT_LOG": "a bisection",
+    "sequencer": "a cherry-pick or revert of several commits",
+}
+UNFINISHED = tuple(_STATES)
+"""Files of git that mean that the person is in the middle of something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +49,8 @@ class Kept:
     """Whether it was made just now."""
     whole: bool = False
     """Whether it contains every change that a look would see."""
+    note: str = ""
+    """A sentence about what is not committed, and why."""
 
     @property
     def all_in(self) -> str | None:
@@ -34,29 +64,48 @@ def commit(path: str, message: str) -> str | None:
     return kept.head if kept.made else None
 
 
-def keep(path: str, message: str) -> Kept:
-    """As `commit`, but returns the state of the workspace."""
+def keep(path: str, message: str, wants_out: Callable[[], bool] = never, known: Redactor = NONE_KNOWN) -> Kept:
+    """As `commit`, but returns the state of the workspace. Once `wants_out` returns True, a commit that takes long is given up: a
+    filter of the workspace may never end. HoldsSecret if the commit would contain a secret that `known` knows."""
     root = repository_at(path)
     try:
-        return _kept(root, status_of(root), message)
+        status = status_of(root, wants_out)
+        refuse_leak(root, (entry.path for entry in status.entries if not entry.nested), known)
+        return _kept(root, status, message, wants_out)
+    except Interrupted:
+        return Kept(None)
     except (GitFailed, OSError) as error:
         raise UsageError(f"The changes in {path} cannot be committed: {error}.", "look at: git status") from error
 
 
-def _kept(root: str, status: Status, message: str) -> Kept:
-    state = git_folder(root)
-    if not status.entries or any(os.path.exists(os.path.join(state, name)) for name in UNFINISHED):
+def unfinished(root: str) -> str | None:
+    """What the person is in the middle of, such as a merge; None: nothing."""
+    folder = git_folder(root)
+    return next((what for name, what in _STATES.items() if os.path.lexists(os.path.join(folder, name))), None)
+
+
+def refuse_leak(root: str, paths: Iterable[bytes], known: Redactor) -> None:
+    """Raise HoldsSecret if one of these files holds a secret that `known` knows."""
+    leak = leaks.in_files(root, paths, known)
+    if leak is not None:
+        hint = "take it out, or let git ignore the file; untildone tries again after the next round"
+        raise leaks.HoldsSecret(f"The changes in {root} are not committed: {leak.sentence}.", hint)
+
+
+def _kept(root: str, status: Status, message: str, wants_out: Callable[[], bool]) -> Kept:
+    if not status.entries or unfinished(root) is not None:
         return Kept(status.head, whole=not status.entries and status.head is not None)
-    add_all(root, status)
+    add_all(root, status, wants_out)
     options = ("--quiet", "--no-verify", "--allow-empty-message", "--cleanup=verbatim", "--file=-")
     # Exit code 1 means that there is nothing to commit after all.
-    git(root, "commit", *options, env=_identity(root), stdin=message.encode(errors="replace"), fine=(0, 1))
+    text = message.encode(errors="replace")
+    git(root, "commit", *options, env=identity(root), stdin=text, fine=(0, 1), wants_out=wants_out)
     head = line_of(git(root, "rev-parse", "--verify", "--quiet", "HEAD", fine=(0, 1))) or None
     made = head != status.head
     return Kept(head, made, whole=made and not any(entry.nested for entry in status.entries))
 
 
-def _identity(root: str) -> dict[str, str]:
+def identity(root: str) -> dict[str, str]:
     """Variables for author and committer, as far as neither the environment nor the configuration names them."""
     names = r"^(user|author|committer)\.(name|email)$"
     configured = git(root, "config", "--name-only", "--get-regexp", names, fine=(0, 1)).decode().split()

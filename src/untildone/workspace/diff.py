@@ -6,37 +6,52 @@ import re
 
 from untildone.core.errors import UsageError
 from untildone.core.receipt import FileChange
-from untildone.workspace.git import GitFailed, git, repository_at, root_of
-from untildone.workspace.look import look
+from untildone.workspace.git import GitFailed, git
+from untildone.workspace.shadow import NoSnapshot, Shadow, patch_options
+
+_TREE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-def patch(path: str, start_tree: str, end_tree: str | None = None, *, stat: bool = False, colour: bool = False) -> str:
-    """The patch between two snapshots or commits, or with `stat` a summary of it. Without `end_tree`, the end is the work tree now."""
-    root = repository_at(path)
-    end = end_tree or look(path).tree or ""
-    if not all(re.fullmatch(r"[0-9a-f]{7,64}|HEAD", name) for name in (start_tree, end)):
+def patch(
+    path: str,
+    start_tree: str,
+    end_tree: str | None = None,
+    *,
+    loop_id: str = "",
+    stat: bool = False,
+) -> str:
+    """The patch between two snapshots, or with `stat` a summary of it. Without `end_tree`, the end is the work tree now, with the files
+    that count for the loop `loop_id`."""
+    if not _TREE.fullmatch(start_tree):
         raise UsageError(f"There is no snapshot of {path} to compare with.", "was it a git repository from the start?")
-    options = ("--stat=100" if stat else "--patch", "--color=always" if colour else "--color=never")
+    shadow = Shadow(path, loop_id=loop_id)
     try:
-        shown = git(root, "diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", *options, start_tree, end)
+        end = end_tree or shadow.take().tree
+        if not _TREE.fullmatch(end):
+            raise NoSnapshot(f"'{end[:60]}' is not the name of a snapshot.")
+        return shadow.patch(start_tree, end, stat=stat)
+    except NoSnapshot as problem:
+        raise UsageError(f"The changes in {path} cannot be shown. {problem}", "old snapshots are removed") from problem
+
+
+def published_patch(repository: str, start: str, end: str = "HEAD", *, stat: bool = False) -> str:
+    """As `patch`, between two commits or trees of a git repository that untildone itself fetched, on a machine without the snapshots."""
+    if not all(_TREE.fullmatch(name) or name == "HEAD" for name in (start, end)):
+        raise UsageError("There is no snapshot to compare with.", "did the loop begin?")
+    try:
+        shown = git(repository, "diff-tree", *patch_options(stat=stat), start, end)
     except GitFailed as error:
-        raise UsageError(f"The changes in {path} cannot be shown: {error}.", "git removes old snapshots") from error
+        raise UsageError(
+            f"The changes cannot be shown: {error}.", "the machine that did the work can show them"
+        ) from error
     return shown.decode(errors="replace")
 
 
 def changed_files(path: str, start_tree: str | None, end_tree: str | None) -> tuple[FileChange, ...] | None:
     """The files that differ between two snapshots; None if a snapshot is missing."""
-    root = root_of(path)
-    if root is None or not start_tree or not end_tree:
+    if not start_tree or not end_tree:
         return None
     try:
-        listed = git(root, "diff-tree", "-r", "--numstat", "-z", "--no-renames", start_tree, end_tree)
-    except GitFailed:
+        return tuple(FileChange(*row) for row in Shadow(path).line_counts(start_tree, end_tree))
+    except NoSnapshot:
         return None
-    rows = (row.split("\t", 2) for row in listed.decode(errors="replace").split("\0") if row)
-    return tuple(FileChange(name, _lines(added), _lines(removed)) for added, removed, name in rows)
-
-
-def _lines(count: str) -> int:
-    """Git prints `-` for a binary file."""
-    return int(count) if count.isdigit() else 0

@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterable, Iterator
 
 from untildone.core.live_file import is_live_file
-from untildone.workspace.glance import Stamp, stamp_of
+from untildone.workspace.shadow.values import Stamp, stamp_of
 
 MOST_FILES = 200_000
 SKIPPED = frozenset({".git", ".loop", "node_modules", ".venv", "__pycache__"})
 
 
 def files_below(folder: bytes) -> Iterator[tuple[bytes, Stamp]]:
-    """At most `MOST_FILES` files by relative path, with size, modification time and mode, in a stable order."""
+    """At most `MOST_FILES` files by relative path, with their stamps, in a stable order."""
     pending, left = [b""], MOST_FILES
     while pending and left > 0:
         below = pending.pop()
@@ -22,9 +22,9 @@ def files_below(folder: bytes) -> Iterator[tuple[bytes, Stamp]]:
             path = os.path.join(below, name)
             if is_folder:
                 pending.append(path)
-            elif stamp := stamp_of(os.path.join(folder, path)):
+            elif stamp := _stamp(os.path.join(folder, path)):
                 left -= 1
-                yield path, stamp[:3]
+                yield path, stamp
 
 
 def digest(files: Iterable[tuple[bytes, Stamp]]) -> str:
@@ -33,6 +33,13 @@ def digest(files: Iterable[tuple[bytes, Stamp]]) -> str:
     for path, stamp in files:
         summed.update(b"%b\0%b\n" % (path, repr(stamp).encode()))
     return summed.hexdigest()
+
+
+def _stamp(path: bytes) -> Stamp | None:
+    try:
+        return stamp_of(os.lstat(path))
+    except (OSError, ValueError):
+        return None
 
 
 def _entries_of(folder: bytes) -> list[tuple[bytes, bool]]:

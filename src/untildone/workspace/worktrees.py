@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from untildone.core.errors import UsageError
-from untildone.workspace.git import GitFailed, git, repository_at, status_of
+from untildone.workspace.git import GitFailed, git, line_of, repository_at, status_of
+from untildone.workspace.index import LINKED_REPOSITORY, committed
 
 
 def create_worktree(repository: str, loop_id: str, folder: Path) -> str:
@@ -25,6 +26,42 @@ def create_worktree(repository: str, loop_id: str, folder: Path) -> str:
         raise UsageError(f"No worktree can be made in {target}: {error}.", "name an empty folder") from error
     inside = os.path.normpath(os.path.join(target, os.path.relpath(os.path.realpath(repository), root)))
     return inside if os.path.isdir(inside) else target
+
+
+def fill_submodules(repository: str, worktree: str) -> tuple[str, ...]:
+    """Check out the submodules of a worktree, from the repository's own clones of them: git leaves them empty.
+
+    Returns a sentence about those that stay empty."""
+    try:
+        here, there = repository_at(repository), repository_at(worktree)
+        links = {path: entry for path, entry in committed(there).items() if entry.mode == LINKED_REPOSITORY}
+        empty = [os.fsdecode(path) for path, entry in links.items() if not _filled(here, there, path, entry.name)]
+    except GitFailed as problem:
+        return (f"The submodules of the worktree cannot be checked out: {problem}.",)
+    if not empty:
+        return ()
+    hint = f"`git submodule update --init` in {here} brings them for the next loop"
+    return (f"Submodules that are empty in the worktree: {', '.join(empty)}. hint: {hint}",)
+
+
+def _filled(here: str, there: str, path: bytes, commit: str) -> bool:
+    name = os.fsdecode(path)
+    source, target = os.path.join(here, name), os.path.join(there, name)
+    if os.path.lexists(os.path.join(target, ".git")):
+        return True
+    if not os.path.lexists(os.path.join(source, ".git")):
+        return False
+    try:
+        if not git(source, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", fine=(0, 1, 128)):
+            return False
+        origin = line_of(git(source, "config", "--get", "remote.origin.url", fine=(0, 1)))
+        git(here, "clone", "--quiet", "--no-checkout", "--no-recurse-submodules", source, target)
+        if origin:
+            git(target, "remote", "set-url", "origin", origin)
+        git(target, "checkout", "--quiet", "--detach", commit)
+    except GitFailed:
+        return False
+    return not fill_submodules(source, target)
 
 
 def _is_worktree(root: str, folder: str) -> bool:

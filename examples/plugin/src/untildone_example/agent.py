@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from untildone.core.agent import Capabilities
+from untildone.core.agent import Capabilities, Login, Needs, SettingsFile, Versions
 from untildone.core.agent_io import AgentEvent, Invocation, Notice, Request, Said, ToolStarted
 from untildone.core.model import Answer, Failure, FailureKind
 
@@ -13,7 +14,12 @@ class Ticker:
     name = "ticker"
     program = "ticker"
     install = "pip install untildone-example"
+    versions = Versions()
+    login = Login()
+    """It needs no login."""
     capabilities = Capabilities()
+    steering_files = ()
+    """No file in a workspace tells it what to do."""
     hook = None
     """The program has no stop hook."""
 
@@ -22,6 +28,17 @@ class Ticker:
 
     def reader(self, request: Request) -> TickerReader:
         return TickerReader()
+
+    def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> None:
+        """It keeps no transcript."""
+        return
+
+    def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+        return ()
+
+    def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+        """It keeps nothing outside of the workspace and calls no host."""
+        return Needs()
 
     def hand_back(self, session_id: str) -> None:
         """It has no sessions, so a person cannot open one."""

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities
+from untildone.core.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from untildone.core.agent import Needs, SettingsFile
     from untildone.core.agent_io import Invocation, Reader, Request
     from untildone.core.hook import HookSide
+    from untildone.core.transcript import SessionRecord
+
+VERSIONS = Versions("2.1.197", flags={"--system-prompt-snapshot": "2.1.257"})
 
 
 class Claude:
     name = "claude"
     program = "claude"
-    install = "npm install -g @anthropic-ai/claude-code"
-    capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True, system_prompt=True)
+    install = "npm install -g @anthropic-ai/claude-code@latest"
+    versions = VERSIONS
+    login = Login(
+        "claude",
+        (
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+        ),
+        (".claude/.credentials.json",),
+    )
+    capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True, system_prompt=True, read_only=True)
+    steering_files = ("CLAUDE.md", "CLAUDE.local.md", ".claude/", ".claude.json", ".mcp.json")
 
     @property
     def hook(self) -> HookSide:
@@ -31,6 +50,26 @@ class Claude:
         from untildone.agents.claude.stream import ClaudeReader
 
         return ClaudeReader()
+
+    def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
+        from untildone.agents._setups import own_folder, session_files
+        from untildone.agents.claude.transcript import ClaudeTranscript
+        from untildone.core.transcript import SessionRecord
+
+        home = own_folder(environment, "CLAUDE_CONFIG_DIR", ".claude")
+        return SessionRecord(session_files(home, "projects/*", f"{session_id}.jsonl"), ClaudeTranscript())
+
+    def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+        from untildone.agents._setups import own_folder
+        from untildone.core.agent import SettingsFile
+
+        path = f"{own_folder(environment, 'CLAUDE_CONFIG_DIR', '.claude')}/settings.json"
+        return (SettingsFile(path, ("skipDangerousModePermissionPrompt", "theme", "autoUpdatesChannel")),)
+
+    def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+        from untildone.agents.claude.needs import needs
+
+        return needs(environment)
 
     def hand_back(self, session_id: str) -> tuple[str, ...]:
         return (self.program, "--resume", session_id)

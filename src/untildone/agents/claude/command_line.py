@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from untildone.agents._lines import LONGEST_ARGUMENT, argument, session_to_use, with_system_prompt
+from untildone.agents._lines import LONGEST_ARGUMENT, argument, session_to_use, with_system_prompt, without_flags
+from untildone.agents.claude import VERSIONS
 from untildone.core.agent_io import Invocation, Request
 from untildone.core.model import Permissions, SessionUse
 
@@ -16,6 +17,17 @@ _PERMISSIONS = {
     Permissions.READ: ("--permission-mode=dontAsk", "--disallowedTools=Edit,Write,NotebookEdit"),
 }
 
+_REVIEW = (
+    *("--permission-mode=dontAsk", "--tools=Read,Grep,Glob"),
+    *("--setting-sources=user", "--strict-mcp-config", "--no-session-persistence"),
+)
+_WITHOUT_CUSTOMIZATIONS = {"CLAUDE_CODE_SAFE_MODE": "1"}
+"""For a reviewer: no hooks, memory files, skills or plugins, of the person neither. Their settings and login stay."""
+_WITHOUT_HOOKS = '--settings={"disableAllHooks":true}'
+"""For a reviewer: a goal of the forked session is a stop hook that would send it back to work. Only one `--settings` counts."""
+_SNAPSHOT = "--system-prompt-snapshot"
+_GRANTS = ("--dangerously-skip-permissions", "--allow-dangerously-skip-permissions")
+
 
 def invocation(request: Request) -> Invocation:
     """The command line of one run."""
@@ -25,14 +37,21 @@ def invocation(request: Request) -> Invocation:
         "-p",
         "--output-format=stream-json",
         "--verbose",
-        *_PERMISSIONS[request.permissions],
+        *(() if request.reviews else _PERMISSIONS[request.permissions]),
         *_session_flags(request),
         *((f"--model={request.model}",) if request.model else ()),
-        *_system_prompt_flags(system_prompt, request.session),
+        *_system_prompt_flags(system_prompt, request),
         *((f"--max-budget-usd={request.max_cost_usd:.6f}",) if request.max_cost_usd is not None else ()),
-        *request.args,
+        *(_review(request.args) if request.reviews else request.args),
     )
-    return Invocation(argv, {"DISABLE_AUTOUPDATER": "1"}, _disarmed(prompt).encode("utf-8", "replace"))
+    env = {"DISABLE_AUTOUPDATER": "1", **(_WITHOUT_CUSTOMIZATIONS if request.reviews else {})}
+    return Invocation(argv, env, _disarmed(prompt).encode("utf-8", "replace"))
+
+
+def _review(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments of a reviewer. Settings that the person names there may hold the login, so they stay."""
+    own = any(word.partition("=")[0] == "--settings" for word in arguments)
+    return (*without_flags(arguments, _GRANTS), *_REVIEW, *(() if own else (_WITHOUT_HOOKS,)))
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:
@@ -59,9 +78,9 @@ def _disarmed(prompt: str) -> str:
     return f"\n{prompt}" if prompt.startswith("/") else prompt
 
 
-def _system_prompt_flags(system_prompt: str | None, session: SessionUse) -> tuple[str, ...]:
-    """The flags for a system prompt. A session keeps its first one, unless the snapshot is off."""
+def _system_prompt_flags(system_prompt: str | None, request: Request) -> tuple[str, ...]:
+    """The flags for a system prompt. A session keeps its first one, unless the snapshot is off; old versions take no snapshot."""
     if not system_prompt:
         return ()
-    unfrozen = ("--system-prompt-snapshot=off",) if session is not SessionUse.NEW else ()
-    return (f"--system-prompt={argument(system_prompt)}", *unfrozen)
+    is_kept = request.session is not SessionUse.NEW and VERSIONS.has(_SNAPSHOT, request.version)
+    return (f"--system-prompt={argument(system_prompt)}", *((f"{_SNAPSHOT}=off",) if is_kept else ()))

@@ -21,11 +21,15 @@ _BLOCK_CAP = Setting(
 
 class ClaudeSetup(CommonSetup):
     settings: tuple[Setting, ...] = (_BLOCK_CAP,)
+    reads_comments = False
 
     def location(self, folder: Path, home: Path, environment: Mapping[str, str], *, for_person: bool) -> Location:
         persons = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-        own = persons if for_person else folder / ".claude"
-        return Location(own / "settings.json", own / "commands")
+        if for_person:
+            return Location(persons / "settings.json", persons / "commands")
+        # `settings.json` of a project belongs to the team; the command of the hook has paths of this machine.
+        own = folder / ".claude"
+        return Location(own / "settings.local.json", own / "commands")
 
     def inject(self, run: Run) -> Injected:
         refused = next((word for word in run.arguments if word in _WITHOUT_HOOKS), None)

@@ -157,7 +157,9 @@ class ClaudeReader:
             return self._unfinished(exit_code, self._trouble or stderr_tail, now)
         failure = self._failure(self._result, stderr_tail, now)
         cut_short = text_field(self._result, "subtype") in _CUT_SHORT
-        text = self._closing.joined("\n\n") if cut_short else text_field(self._result, "result")
+        # The result is empty if a stop hook of the person, or a goal, ran into the program's own bound.
+        result = "" if cut_short else text_field(self._result, "result")
+        text = result or self._closing.joined("\n\n")
         return Answer(
             text="" if failure else text,
             session_id=self._session,
@@ -202,9 +204,10 @@ class ClaudeReader:
         return failure
 
     def _with_reset(self, failure: Failure | None, now: float) -> Failure | None:
-        if failure is None or failure.kind is not FailureKind.LIMIT or failure.reset_at is not None:
+        """The failure, with the exact time at which a limit resets, if it is told: the sentence is cut to the minute."""
+        if failure is None or failure.kind is not FailureKind.LIMIT:
             return failure
-        return Failure(failure.kind, failure.message, believable(self._limit_resets_at, now))
+        return Failure(failure.kind, failure.message, believable(self._limit_resets_at, now) or failure.reset_at)
 
 
 def _usage(result: Object, before: Usage) -> Usage:

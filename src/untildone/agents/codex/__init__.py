@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities
+from untildone.core.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from untildone.core.agent import Needs, SettingsFile
     from untildone.core.agent_io import Invocation, Reader, Request
     from untildone.core.hook import HookSide
+    from untildone.core.transcript import SessionRecord
 
 
 class Codex:
     name = "codex"
     program = "codex"
-    install = "npm install -g @openai/codex"
-    capabilities = Capabilities(resume=True, fork=True, tokens=True, system_prompt=True)
+    install = "npm install -g @openai/codex@latest"
+    versions = Versions("0.150.0")
+    login = Login("codex login", ("OPENAI_API_KEY", "CODEX_API_KEY"), (".codex/auth.json",))
+    capabilities = Capabilities(resume=True, fork=True, tokens=True, system_prompt=True, read_only=True)
+    steering_files = ("AGENTS.md", "AGENTS.override.md", ".codex/", ".agents/")
 
     @property
     def hook(self) -> HookSide:
@@ -31,6 +38,28 @@ class Codex:
         from untildone.agents.codex.stream import CodexReader
 
         return CodexReader()
+
+    def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
+        from untildone.agents._setups import own_folder, session_files
+        from untildone.agents.codex.transcript import CodexTranscript
+        from untildone.core.transcript import SessionRecord
+
+        home = own_folder(environment, "CODEX_HOME", ".codex")
+        return SessionRecord(session_files(home, "sessions/*/*/*", f"rollout-*-{session_id}.jsonl"), CodexTranscript())
+
+    def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+        from untildone.agents._setups import below, own_folder
+        from untildone.core.agent import SettingsFile
+
+        home = own_folder(environment, "CODEX_HOME", ".codex")
+        # It notes there which folders are trusted. A reviewer's folder has no settings to trust.
+        own = SettingsFile(f"{home}/config.toml", ("projects", "notice", "hooks"))
+        return (own, *below(home, "AGENTS.md", "AGENTS.override.md"))
+
+    def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+        from untildone.agents.codex.needs import needs
+
+        return needs(environment)
 
     def hand_back(self, session_id: str) -> tuple[str, ...]:
         return (self.program, "resume", session_id)

@@ -9,6 +9,7 @@ from untildone.agents._lines import (
     argument,
     session_to_use,
     with_system_prompt,
+    without_flags,
 )
 from untildone.core.agent_io import (
     Invocation,
@@ -24,6 +25,14 @@ _SANDBOX = {
 _BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
 """Without these flags, codex fetches plugins at each start, retries for ever without a network, and exits late."""
 
+_REVIEW = ("--config=project_doc_max_bytes=0", "--disable=hooks", "--ignore-rules", "--ephemeral")
+"""For a reviewer: no AGENTS.md of the workspace, no hooks, and no rules by which a command leaves the sandbox."""
+_GRANTS = (
+    *("--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto", "--approve-for-me"),
+    *("--dangerously-bypass-hook-trust", "--worktree"),
+)
+_VALUED_GRANTS = ("--sandbox", "-s", "--add-dir", "--ask-for-approval", "-a", "--cd", "-C")
+
 
 def invocation(request: Request) -> Invocation:
     """The command line of one run."""
@@ -36,15 +45,23 @@ def invocation(request: Request) -> Invocation:
         "--json",
         "--skip-git-repo-check",
         *_BOUNDED,
-        "--config=approval_policy=never",
-        f"--config=sandbox_mode={_SANDBOX[request.permissions]}",
+        *(() if request.reviews else _allowed(request.permissions)),
         *((f"--model={request.model}",) if request.model else ()),
         *((f"--config=developer_instructions={_toml_text(system_prompt)}",) if system_prompt else ()),
-        *request.args,
+        *(_review(request.args) if request.reviews else request.args),
         *((session_id,) if use is not SessionUse.NEW else ()),
         "-",
     )
     return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+
+
+def _allowed(permissions: Permissions) -> tuple[str, ...]:
+    return ("--config=approval_policy=never", f"--config=sandbox_mode={_SANDBOX[permissions]}")
+
+
+def _review(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments of a reviewer: ours last, because the last value of a setting counts."""
+    return (*without_flags(arguments, _GRANTS, _VALUED_GRANTS), *_allowed(Permissions.READ), *_REVIEW)
 
 
 def _system_and_prompt(request: Request) -> tuple[str | None, str]:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 
 class CodexHook(CommonHook):
+    typed = "until-done"
+
     @property
     def transcript(self) -> Transcript:
         from untildone.agents.codex.transcript import CodexTranscript

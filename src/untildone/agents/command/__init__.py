@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities
+from untildone.core.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from untildone.core.agent import Needs, SettingsFile
     from untildone.core.agent_io import Invocation, Reader, Request
 
 
@@ -13,7 +16,10 @@ class Command:
     name = "command"
     program = ""
     install = 'name the program with --command "PROGRAM ARGS"'
+    versions = Versions()
+    login = Login()
     capabilities = Capabilities()
+    steering_files: tuple[str, ...] = ()
 
     @property
     def hook(self) -> None:
@@ -29,6 +35,17 @@ class Command:
         from untildone.agents.command.stream import CommandReader
 
         return CommandReader(split(request.command)[0])
+
+    def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> None:
+        return None
+
+    def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+        return ()
+
+    def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+        from untildone.core.agent import Needs
+
+        return Needs()
 
     def hand_back(self, session_id: str) -> None:
         return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities
+from untildone.core.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from untildone.core.agent import Needs, SettingsFile
     from untildone.core.agent_io import Invocation, Reader, Request
     from untildone.core.hook import HookSide
 
@@ -13,8 +16,26 @@ if TYPE_CHECKING:
 class Copilot:
     name = "copilot"
     program = "copilot"
-    install = "npm install -g @github/copilot"
-    capabilities = Capabilities(resume=True)
+    install = "npm install -g @github/copilot@latest"
+    versions = Versions("1.0.60")
+    login = Login(
+        "copilot login",
+        ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
+        (".copilot/config.json",),
+    )
+    capabilities = Capabilities(resume=True, read_only=True)
+    steering_files = (
+        *(
+            "AGENTS.md",
+            ".copilot/",
+            ".mcp.json",
+            ".vscode/mcp.json",
+            ".github/copilot-instructions.md",
+            ".github/copilot/",
+        ),
+        *(".github/instructions/", ".github/agents/", ".github/skills/", ".github/hooks/", ".github/prompts/"),
+        *(".github/chatmodes/", ".github/mcp.json", ".github/lsp.json"),
+    )
 
     @property
     def hook(self) -> HookSide:
@@ -32,6 +53,19 @@ class Copilot:
         from untildone.agents.copilot.stream import CopilotReader
 
         return CopilotReader(session_to_use(request)[1] or None)
+
+    def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> None:
+        return None
+
+    def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+        from untildone.agents._setups import below, own_folder
+
+        return below(own_folder(environment, "COPILOT_HOME", ".copilot"), "settings.json", "mcp-config.json")
+
+    def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+        from untildone.agents.copilot.needs import needs
+
+        return needs(environment)
 
     def hand_back(self, session_id: str) -> tuple[str, ...]:
         return (self.program, "--resume", session_id)

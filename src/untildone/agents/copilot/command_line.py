@@ -5,18 +5,26 @@ from __future__ import annotations
 from untildone.agents._lines import (
     resumable_session,
     with_system_prompt,
+    without_flags,
 )
 from untildone.core.agent_io import (
     Invocation,
     Request,
 )
-from untildone.core.model import Permissions, SessionUse
+from untildone.core.model import EMPTY, Permissions, SessionUse
 
 _PERMISSIONS = {
     Permissions.WORK: ("--allow-all",),
     Permissions.EDIT: ("--allow-tool=write",),
     Permissions.READ: ("--deny-tool=write",),
 }
+
+_REVIEW = ("--deny-tool=write", "--deny-tool=shell", "--no-custom-instructions", "--disable-builtin-mcps")
+_GRANTS = (
+    *("--allow-all-tools", "--allow-all-paths", "--allow-all-urls", "--allow-all", "--yolo", "--autopilot"),
+    *("--trust-folder", "--enable-memory"),
+)
+_VALUED_GRANTS = ("--allow-tool", "--add-dir", "--mode", "--plugin-dir", "-C")
 
 
 def invocation(request: Request) -> Invocation:
@@ -27,12 +35,13 @@ def invocation(request: Request) -> Invocation:
         "--output-format=json",
         "--no-ask-user",
         "--no-auto-update",
-        *_PERMISSIONS[request.permissions],
+        *(() if request.reviews else _PERMISSIONS[request.permissions]),
         *_session_flags(request),
         *((f"--model={request.model}",) if request.model else ()),
-        *request.args,
+        *((*without_flags(request.args, _GRANTS, _VALUED_GRANTS), *_REVIEW) if request.reviews else request.args),
     )
-    return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+    env = {"COPILOT_ALLOW_ALL": ""} if request.reviews else EMPTY
+    return Invocation(argv, env, prompt.encode("utf-8", "replace"))
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:

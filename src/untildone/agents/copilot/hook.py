@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 class CopilotHook(CommonHook):
+    typed = "until-done"
     events: Mapping[str, str] = {"agentStop": STOP, "userPromptSubmitted": PROMPT}
 
     def read(self, fields: Mapping[str, Any], call: HookCall) -> HookEvent:

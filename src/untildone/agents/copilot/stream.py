@@ -11,6 +11,7 @@ from untildone.agents._lines import (
     field,
     first_line,
     object_field,
+    objects_field,
     status_field,
     text_field,
     tool_summary,
@@ -25,7 +26,11 @@ from untildone.core.agent_io import (
     ToolStarted,
 )
 from untildone.core.failures import classify, limit_in_answer
-from untildone.core.model import Answer, Failure
+from untildone.core.model import Answer, Failure, FailureKind
+
+_COMPLETED = "task_complete"
+"""The tool by which an autopilot says that it is done."""
+_FILTERED, _LONGEST_NOTE = "the response was blocked by content filtering", 200
 
 
 class CopilotReader:
@@ -80,8 +85,14 @@ class CopilotReader:
             return
         self._error = None
         self._model = text_field(fields, "model") or self._model
-        content = text_field(fields, "content")
-        self._text = "" if field(fields, "toolRequests") else content
+        content, requests = text_field(fields, "content"), objects_field(fields, "toolRequests")
+        completed = [request for request in requests if text_field(request, "name") == _COMPLETED]
+        if completed:
+            # The last words of an autopilot: no message follows.
+            summary = text_field(completed[-1], "arguments", "summary")
+            self._text = "\n\n".join(part for part in (content, summary) if part)
+        else:
+            self._text = "" if requests else content
         if content:
             yield Said(content)
 
@@ -123,6 +134,8 @@ class CopilotReader:
         if self._error is not None:
             status = status_field(self._error, "statusCode")
             return classify(text_field(self._error, "message"), status=status, now=now)
+        if _FILTERED in self._text[:_LONGEST_NOTE]:
+            return Failure(FailureKind.REFUSED, first_line(self._text))
         if self._result_code == 0:
             return limit_in_answer(self._text, now)
         return ended_without_answer("copilot", exit_code, stderr_tail, now, stray=self._lines.stray)

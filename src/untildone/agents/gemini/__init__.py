@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities
+from untildone.core.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from untildone.core.agent import Needs, SettingsFile
     from untildone.core.agent_io import Invocation, Reader, Request
     from untildone.core.hook import HookSide
 
@@ -13,8 +16,13 @@ if TYPE_CHECKING:
 class Gemini:
     name = "gemini"
     program = "gemini"
-    install = "npm install -g @google/gemini-cli"
-    capabilities = Capabilities(resume=True, tokens=True)
+    install = "npm install -g @google/gemini-cli@latest"
+    versions = Versions("0.51.0")
+    login = Login(
+        "gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"), (".gemini/oauth_creds.json",)
+    )
+    capabilities = Capabilities(resume=True, tokens=True, read_only=True)
+    steering_files = ("GEMINI.md", ".gemini/", ".agents/", ".env")
 
     @property
     def hook(self) -> HookSide:
@@ -31,6 +39,20 @@ class Gemini:
         from untildone.agents.gemini.stream import GeminiReader
 
         return GeminiReader()
+
+    def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> None:
+        return None
+
+    def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+        from untildone.agents._setups import below, own_folder
+
+        home = own_folder(environment, "", ".gemini")
+        return below(home, "settings.json", "GEMINI.md", ".env", "../.env")
+
+    def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+        from untildone.agents.gemini.needs import needs
+
+        return needs(environment)
 
     def hand_back(self, session_id: str) -> tuple[str, ...]:
         return (self.program, "--resume", session_id)

@@ -5,24 +5,30 @@ from __future__ import annotations
 from untildone.agents._lines import (
     resumable_session,
     with_system_prompt,
+    without_flags,
 )
 from untildone.core.agent_io import Invocation, Request
 from untildone.core.model import Permissions, SessionUse
 
 _APPROVAL = {Permissions.WORK: "yolo", Permissions.EDIT: "auto_edit", Permissions.READ: "plan"}
 
+_GRANTS = ("--yolo", "-y", "--skip-trust")
+_VALUED_GRANTS = ("--approval-mode", "--allowed-tools", "--include-directories", "--policy", "--admin-policy")
+
 
 def invocation(request: Request) -> Invocation:
     """The command line of one run."""
     prompt = with_system_prompt(request.prompt, request.system_prompt)
+    permissions = Permissions.READ if request.reviews else request.permissions
     argv = (
         "gemini",
         "--output-format=stream-json",
-        f"--approval-mode={_APPROVAL[request.permissions]}",
+        f"--approval-mode={_APPROVAL[permissions]}",
         *_session_flags(request),
         *((f"--model={request.model}",) if request.model else ()),
-        *request.args,
+        *(without_flags(request.args, _GRANTS, _VALUED_GRANTS) if request.reviews else request.args),
     )
+    # Without trust it refuses to run without a terminal. A reviewer's folder contains none of the settings that it then reads.
     env = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
     return Invocation(argv, env, prompt.encode("utf-8", "replace"))
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from untildone.core.hook_setup import HookSetup
     from untildone.core.transcript import Transcript
 
+LONGEST_ECHO = 400
+"""How many characters at the end of a message may be a repetition of the characters before them."""
+
 
 class GeminiHook(CommonHook):
     events: Mapping[str, str] = {"AfterAgent": STOP, "BeforeAgent": PROMPT}
@@ -25,6 +28,14 @@ class GeminiHook(CommonHook):
     def read(self, fields: Mapping[str, Any], call: HookCall) -> HookEvent:
         message = message_of(fields, "prompt_response")
         return replace(super().read(fields, call), message=message, message_is_cumulative=message is not None)
+
+    def own_words(self, message: str) -> str:
+        """The message without the pieces of its end that some versions of the program append to it again, each after a blank."""
+        for place in range(max(1, len(message) - LONGEST_ECHO), len(message)):
+            before, echo = message[max(0, place - 2 * LONGEST_ECHO) : place], message[place:].replace(" ", "")
+            if message[place] == " " and echo and before.replace(" ", "").endswith(echo):
+                return message[:place]
+        return message
 
     @property
     def transcript(self) -> Transcript:

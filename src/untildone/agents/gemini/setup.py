@@ -15,7 +15,8 @@ _DEFAULTS = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 
 class GeminiSetup(CommonSetup):
     def location(self, folder: Path, home: Path, environment: Mapping[str, str], *, for_person: bool) -> Location:
-        return Location((home if for_person else folder) / ".gemini" / "settings.json")
+        """Always the person's own settings: those of a project belong to the team, and the hook's command has paths of this machine."""
+        return Location(home / ".gemini" / "settings.json")
 
     def entry(self, kind: str, command: str, seconds: int) -> dict[str, Any]:
         named = {"name": f"untildone-{kind}", "type": "command", "command": command, "timeout": seconds * 1000}

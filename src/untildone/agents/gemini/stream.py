@@ -37,6 +37,7 @@ class GeminiReader:
         self._saying = ClosingText()
         self._text = ""
         self._tools: dict[str, str] = {}
+        self._trouble = ""
         self._result: Object | None = None
 
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
@@ -60,8 +61,8 @@ class GeminiReader:
             case "tool_result":
                 yield from self._take_tool_result(fields)
             case "error":
-                self._text = ""
-                yield Notice(first_line(text_field(fields, "message")))
+                self._text, self._trouble = "", text_field(fields, "message")
+                yield Notice(first_line(self._trouble))
             case "result":
                 self._result = fields
 
@@ -107,7 +108,7 @@ class GeminiReader:
             return limit_in_answer(self._text, now)
         if exit_code == _TURNS_USED:
             return None
-        message = text_field(self._result, "error", "message")
+        message = text_field(self._result, "error", "message") or self._trouble
         return classify(message, status=status_in(message) or _STATUS_BY_EXIT.get(exit_code), now=now)
 
     def _unfinished(self, exit_code: int, stderr_tail: str, now: float) -> Failure:

@@ -7,7 +7,9 @@ from typing import assert_never
 from untildone.agents._lines import (
     session_to_use,
     with_system_prompt,
+    without_flags,
 )
+from untildone.agents.opencode import VERSIONS
 from untildone.core.agent_io import (
     Invocation,
     Request,
@@ -20,21 +22,31 @@ _PERMISSIONS = {
     Permissions.READ: '{"bash":"deny","edit":"deny"}',
 }
 
+_REVIEWER = '{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}'
+_AUTO = "--auto"
+_GRANTS = ("--auto", "--dangerously-skip-permissions", "--share", "--pure")
+_VALUED_GRANTS = ("--agent", "--dir", "--attach")
+
 
 def invocation(request: Request) -> Invocation:
     """The command line of one run."""
     prompt = with_system_prompt(request.prompt, request.system_prompt)
-    denied = _PERMISSIONS[request.permissions]
+    denied = _REVIEWER if request.reviews else _PERMISSIONS[request.permissions]
     argv = (
         "opencode",
         "run",
         "--format=json",
-        "--auto",
+        "--pure" if request.reviews else _all_allowed(request),
         *_session_flags(request),
         *((f"--model={request.model}",) if request.model else ()),
-        *request.args,
+        *(without_flags(request.args, _GRANTS, _VALUED_GRANTS) if request.reviews else request.args),
     )
     return Invocation(argv, {"OPENCODE_PERMISSION": denied} if denied else EMPTY, prompt.encode("utf-8", "replace"))
+
+
+def _all_allowed(request: Request) -> str:
+    """The flag with which the program asks nobody for permission."""
+    return _AUTO if VERSIONS.has(_AUTO, request.version) else "--dangerously-skip-permissions"
 
 
 def _session_flags(request: Request) -> tuple[str, ...]:

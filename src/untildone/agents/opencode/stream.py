@@ -31,6 +31,8 @@ from untildone.core.agent_io import (
 from untildone.core.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Usage
 
+_OVERFLOW = "ContextOverflowError"
+
 
 class OpenCodeReader:
     def __init__(self) -> None:
@@ -42,6 +44,8 @@ class OpenCodeReader:
         self._steps = 0
         self._stop_reason = ""
         self._error: Object | None = None
+        self._compacts = False
+        """Whether the program sums up its conversation, because the context is full: that text is no answer."""
 
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
         read = self._lines.read(line)
@@ -58,8 +62,11 @@ class OpenCodeReader:
     def _take(self, fields: Object) -> Iterator[AgentEvent]:
         part = object_field(fields, "part")
         match text_field(fields, "type"):
+            case "step_start":
+                self._stop_reason = ""
             case "text":
-                self._closing.add(text_field(part, "text"))
+                if not self._compacts:
+                    self._closing.add(text_field(part, "text"))
                 yield Said(text_field(part, "text"))
             case "reasoning":
                 yield Thought(text_field(part, "text"))
@@ -69,6 +76,7 @@ class OpenCodeReader:
                 self._take_step(part)
             case "error":
                 self._error = object_field(fields, "error")
+                self._compacts = text_field(self._error, "name") == _OVERFLOW
                 yield Notice(first_line(_error_text(self._error)))
 
     def _take_tool(self, part: Object) -> Iterator[AgentEvent]:
@@ -83,7 +91,7 @@ class OpenCodeReader:
     def _take_step(self, part: Object) -> None:
         self._steps += 1
         self._stop_reason = text_field(part, "reason")
-        self._error = None
+        self._error, self._compacts = None, False
         self._cost += spent_field(part, "cost") or 0.0
         self._tokens += _tokens(object_field(part, "tokens"))
 
@@ -102,7 +110,8 @@ class OpenCodeReader:
             return classify(_error_text(self._error), status=status_field(self._error, "data", "statusCode"), now=now)
         if self._stop_reason == "content-filter":
             return Failure(FailureKind.REFUSED, "the model refused to answer (content filter)")
-        if exit_code == 0 and self._stop_reason not in ("", "tool-calls"):
+        # After it compacted its conversation, the program exits with 1 although it has answered.
+        if self._stop_reason == "stop" or (exit_code == 0 and self._stop_reason not in ("", "tool-calls")):
             return limit_in_answer(self._closing.joined("\n\n"), now)
         return ended_without_answer("opencode", exit_code, stderr_tail, now, stray=self._lines.stray)
 

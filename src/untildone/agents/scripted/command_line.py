@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from untildone.agents._lines import (
     LONGEST_ARGUMENT,
     with_system_prompt,
 )
+from untildone.agents.scripted.transcript import state_of
+from untildone.core.agent import Needs
 from untildone.core.agent_io import (
     Invocation,
     Request,
 )
-from untildone.core.model import SessionUse
+from untildone.core.model import Permissions, SessionUse
 
 PROGRAM = Path(__file__).parents[2] / "testing" / "scripted_agent.py"
 
@@ -27,7 +30,7 @@ def invocation(request: Request) -> Invocation:
         "-S",
         str(PROGRAM),
         *_session_flags(request),
-        f"--permissions={request.permissions}",
+        f"--permissions={Permissions.READ if request.reviews else request.permissions}",
         *((f"--model={request.model}",) if request.model else ()),
         *((f"--system-prompt={system_prompt}",) if system_prompt else ()),
         *request.args,
@@ -50,3 +53,9 @@ def _system_and_prompt(request: Request) -> tuple[str | None, str]:
     if request.system_prompt and len(request.system_prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT:
         return None, with_system_prompt(request.prompt, request.system_prompt)
     return request.system_prompt, request.prompt
+
+
+def needs(environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+    """Its sessions. A box has another folder for temporary files, in which they lie by default."""
+    state = state_of(environment, args)
+    return Needs(writable=(state,), environment={"UNTILDONE_SCRIPT_STATE": state})

@@ -38,7 +38,14 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     explain_errors(app)
     for module in (records, tasks, loops, groups, settings_routes, status):
         app.include_router(module.router)
-    app.add_middleware(SecurityMiddleware, keys=keys, names=tuple(names), stats=app.state.stats, remote=remote)
+    app.add_middleware(
+        SecurityMiddleware,
+        keys=keys,
+        names=tuple(names),
+        stats=app.state.stats,
+        remote=remote,
+        around=service.around_client,
+    )
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
 

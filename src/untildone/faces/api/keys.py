@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from untildone.core.errors import UsageError
+from untildone.operations import inside
 
 VARIABLE = "UNTILDONE_TOKEN"
 COOKIE = "untildone_session"
@@ -36,6 +37,7 @@ def find_token(environment: Mapping[str, str]) -> str:
     given = environment.get(VARIABLE)
     if given is not None:
         return _checked(given, VARIABLE)
+    inside.refuse_token(environment)
     path = token_file(environment)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

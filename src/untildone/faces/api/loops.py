@@ -14,6 +14,7 @@ from untildone.core.moves import Control
 from untildone.faces.api.common import LoopId, Serving
 from untildone.faces.api.lines import line, lines
 from untildone.faces.api.models import (
+    Approval,
     BudgetChange,
     Heard,
     LoopChange,
@@ -126,6 +127,12 @@ def say(loop_id: LoopId, message: Message, service: Serving) -> Heard:
     """Send a message, which becomes part of the next prompt. `[r+5]` at the very start adds rounds; a loop without rounds goes on."""
     heard = service.say(loop_id, message.text)
     return Heard(notices=list(heard.notices), goes_on=heard.goes_on, loop=line(service, heard.loop))
+
+
+@router.post("/{loop_id}/approve", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def approve(loop_id: LoopId, approval: Approval, service: Serving) -> LoopLine:
+    """Accept the agent's changes of judge files or programs. A claim that was refused only for these is judged again."""
+    return line(service, control.approve(service.store_of(loop_id), loop_id, *approval.paths))
 
 
 @router.post("/{loop_id}/budget", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))

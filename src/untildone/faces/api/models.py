@@ -94,7 +94,8 @@ class LoopLine(BaseModel):
     loop_id: str
     title: str
     status: Literal["created", "running", "paused", "completed", "failed", "damaged"]
-    outcome: str | None = Field(description="How it came to rest: verified, claimed, budget, stalled, …")
+    outcome: str | None = Field(description="How it came to rest: verified, claimed, budget, stalled, blocked, …")
+    proof: str = Field("", description="How much `verified` says: checked, clean; empty: it is not verified")
     reason: str
     mode: str
     agent: str
@@ -111,6 +112,7 @@ class LoopLine(BaseModel):
     updated_at: str
     seq: int = Field(description="The number of its last journal entry")
     problem: str = Field("", description="Why it cannot be driven or read, if so")
+    not_ours: str = Field("", description="Why it is not taken for a loop that untildone wrote here; empty: it is one")
 
 
 class LoopList(BaseModel):
@@ -157,6 +159,16 @@ class Message(Body):
     text: Text = Field(description="Part of the next prompt; [r+5] at the very start adds five rounds")
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "[r+5] mind the tests"}]})
+
+
+class Approval(Body):
+    """The body of an approval."""
+
+    paths: list[Text] = Field(
+        min_length=1, max_length=1000, description="Judge files or programs whose change is accepted"
+    )
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"paths": ["tests/test_calc.py"]}]})
 
 
 class Heard(BaseModel):
@@ -258,6 +270,7 @@ def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> Loo
         title=row.title,
         status=row.status.value if row.status else "damaged",
         outcome=row.outcome.word if row.outcome else None,
+        proof=row.proof.value,
         reason=row.reason,
         mode=row.mode,
         agent=row.agent,
@@ -274,6 +287,7 @@ def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> Loo
         updated_at=timestamp(row.updated_at),
         seq=row.seq,
         problem=row.problem or problem,
+        not_ours=row.not_ours,
     )
 
 

@@ -14,8 +14,10 @@ from starlette.routing import Match
 
 from untildone.core.errors import (
     AgentMissing,
+    FromInside,
     LoopBusy,
     LoopNotFound,
+    NotOurs,
     StoreError,
     UntilDoneError,
     UsageError,
@@ -28,8 +30,10 @@ from untildone.settings import complaints
 _log = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
     (LoopNotFound, 404),
+    (FromInside, 403),
     (WrongMove, 409),
     (LoopBusy, 409),
+    (NotOurs, 409),
     (UsageError, 422),
     (AgentMissing, 422),
     (StoreError, 503),
@@ -37,7 +41,7 @@ _STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
 _MEANINGS = {
     400: "The request cannot be parsed.",
     401: "The token is missing or wrong.",
-    403: "The request was sent to a foreign name, or by a page of a foreign site.",
+    403: "The request was sent to a foreign name, by a page of a foreign site, or by a process of a loop.",
     404: "There is no such loop, task or record.",
     408: "The body came too slowly.",
     409: "The loop's status does not allow this.",

@@ -12,7 +12,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
@@ -21,7 +21,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from untildone.faces.api.keys import COOKIE, Keys
+from untildone.operations.inside import HINT
 
+Address = tuple[str, int]
 LARGEST_BODY = 1_000_000
 BODY_WITHIN = 20.0
 OPEN_TO_ALL = frozenset({"/login", "/api/health"})
@@ -61,7 +63,18 @@ class RequestStats:
 class SecurityMiddleware:
     """ASGI middleware around the whole application, including the dashboard and its web sockets."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, names: Iterable[str], stats: RequestStats, *, remote: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        names: Iterable[str],
+        stats: RequestStats,
+        *,
+        remote: bool,
+        around: Callable[[Address, Address], str],
+    ) -> None:
+        """`around` returns the loop inside which the client of a connection runs; empty: none."""
+        self._around = around
         self._app = app
         self._keys = keys
         self._names = frozenset(name.lower() for name in names)
@@ -72,7 +85,7 @@ class SecurityMiddleware:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         headers = _headers(scope)
-        refusal = self._refusal(scope, headers)
+        refusal = self._refusal(scope, headers) or await self._from_inside(scope)
         if scope["type"] == "websocket":
             if refusal is not None:
                 return await send({"type": "websocket.close", "code": 1008, "reason": refusal.error})
@@ -99,6 +112,18 @@ class SecurityMiddleware:
                 "send Authorization: Bearer TOKEN, or open the link that `serve` printed",
             )
         return None
+
+    async def _from_inside(self, scope: Scope) -> Refusal | None:
+        """The refusal of a request that changes something and comes from a process of a loop that is served here. Reading is allowed."""
+        client, server = scope.get("client"), scope.get("server")
+        if (scope["type"] == "http" and scope["method"] in SAFE_METHODS) or not client or not server or not server[1]:
+            return None
+        if not _is_loopback(client[0]):
+            return None
+        name = await asyncio.to_thread(self._around, tuple(client), tuple(server))
+        return (
+            Refusal(403, f"This request comes from inside {name}, which may not steer loops.", HINT) if name else None
+        )
 
     def _is_our_name(self, host: str) -> bool:
         """Whether the Host header is ours. Only configured names count, since a name can be rebound; an address cannot."""
@@ -194,6 +219,13 @@ class _Answer:
         took = (time.monotonic() - self._started) * 1000
         path = self._scope["path"].encode("ascii", "backslashreplace").decode()[:300]
         _log.info("%s %s %d %.0f ms", self._scope["method"], path, status, took)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _headers(scope: Scope) -> dict[str, str]:

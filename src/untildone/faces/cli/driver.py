@@ -174,7 +174,7 @@ def create_loop(store: Store, task: str, chosen: Settings, folder: Path, host: H
 @contextmanager
 def driver(store: Store, chosen: Settings, show: Show) -> Iterator[Driver]:
     """A driver for the loops of a store. Signals interrupt it; at the end, the person may go on in the agent's session."""
-    around = runner.surroundings(parameters.environment(), chosen)
+    around = runner.surroundings(parameters.environment(), chosen, drives_one=True)
     store.redactor = around.redactor
     drives = Driver(store, around, show)
     with interrupted_by_signals(drives.interrupt):

@@ -17,6 +17,7 @@ from untildone.faces.text.plain import one_line
 from untildone.operations import control, creation, output
 from untildone.operations.stores import Store
 
+NONE_OF_THESE = "none of these"
 CONTINUE, START_OVER, SHOW, GIVE_UP = "continue", "start over", "show progress", "give up"
 MOST_OFFERED = 20
 
@@ -36,12 +37,24 @@ def _readable(store: Store, loop_id: str) -> Loop | None:
 
 def loop_to_resume(store: Store) -> str | None:
     """The id of the loop that the person chooses to resume; None if they choose none."""
-    loops = unfinished(store)[:MOST_OFFERED]
+    loops = unfinished(store)
     if not loops:
         return store.find("last")
-    named = {f"{loop.loop_id}  {summaries.rounds(loop)}  {one_line(loop.title, 60)}": loop for loop in loops}
-    picked = next(iter(named)) if len(named) == 1 else menus.pick("Unfinished loops", (), tuple(named))
-    return None if picked is None else _act_on(store, named[picked])
+    picked = loops[0] if len(loops) == 1 else _picked(loops)
+    return None if picked is None else _act_on(store, picked)
+
+
+def _picked(loops: list[Loop]) -> Loop | None:
+    """The loop that the person chooses, from as many pages as there are."""
+    for first in range(0, len(loops), MOST_OFFERED):
+        page_of = loops[first : first + MOST_OFFERED]
+        named = {f"{loop.loop_id}  {summaries.rounds(loop)}  {one_line(loop.title, 60)}": loop for loop in page_of}
+        left = len(loops) - first - len(page_of)
+        older = (f"older ones ({left:,} more)",) if left else ()
+        answer = menus.pick(f"Unfinished loops ({len(loops):,})", (), (*named, *older, NONE_OF_THESE))
+        if answer not in older:
+            return named.get(answer or "")
+    return None
 
 
 def _act_on(store: Store, loop: Loop) -> str | None:
@@ -82,8 +95,11 @@ def _wants_more(store: Store, loop: Loop) -> bool:
         return False
     title = f"{' and '.join(gauge.limit.row.title for gauge in used_up)} limit reached"
     more = ", ".join(f"+{_more(gauge):,.10g} {gauge.limit.row.step_unit or gauge.limit.row.unit}" for gauge in used_up)
-    lines = {more if choice is LimitChoice.MORE else choice.value: choice for choice in choices}
-    answer = lines.get(menus.pick(title, menus.facts_at_limit(loop), tuple(lines)) or "")
+    lines = {_choice(choice, more): choice for choice in choices}
+    try:
+        answer = lines.get(menus.pick(title, menus.facts_at_limit(loop), tuple(lines)) or "")
+    except KeyboardInterrupt:
+        return False
     if answer is LimitChoice.GIVE_UP:
         summaries.answer(control.stop(store, loop.loop_id, outcome=Outcome.ABANDONED), driven=False, as_json=False)
     if answer is LimitChoice.SIMPLIFY and (words := menus.ask("What may it leave out? ")):
@@ -93,6 +109,17 @@ def _wants_more(store: Store, loop: Loop) -> bool:
     control.budget(store, loop.loop_id, *map(_raise, used_up))
     control.resume(store, loop.loop_id)
     return True
+
+
+def _choice(choice: LimitChoice, more: str) -> str:
+    """The line of the menu, which says what the choice does."""
+    match choice:
+        case LimitChoice.MORE:
+            return more
+        case LimitChoice.SIMPLIFY:
+            return f"{choice.value} ({more}, and you say what to leave out)"
+        case LimitChoice.LEAVE | LimitChoice.GIVE_UP:
+            return choice.value
 
 
 def _more(gauge: budgets.Gauge) -> float:

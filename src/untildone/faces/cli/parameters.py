@@ -12,11 +12,12 @@ import click
 from untildone.core.errors import UsageError
 from untildone.core.limits import MOST, Limit
 from untildone.core.value import dataclass
-from untildone.faces.cli.streams import printable
+from untildone.faces.cli.streams import printable, talk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from untildone.operations.reach import Reach
     from untildone.operations.stores import Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -93,6 +94,18 @@ def open_store(folder: str | os.PathLike[str], *, create: bool = False) -> Store
     from untildone.operations import stores
 
     return stores.open_store(Path(folder), environment(), create=create)
+
+
+def reach(folder: str | os.PathLike[str]) -> Reach:
+    """The loops of a folder, also if its settings, database or files do not answer. Prints a warning about what does not."""
+    from untildone.operations.reach import Reach
+
+    return Reach(existing_folder(os.fspath(folder)), environment(), warn)
+
+
+def warn(sentence: str) -> None:
+    """Print a warning."""
+    talk().line(f"warning: {sentence}")
 
 
 def existing_folder(name: str) -> Path:

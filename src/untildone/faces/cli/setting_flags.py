@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from untildone.core.errors import UsageError
 from untildone.core.limits import MOST
 from untildone.core.value import dataclass
 from untildone.faces.cli.parameters import Amount
@@ -61,11 +62,38 @@ def given(flags: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that flags set, with those that they imply. A flag that was not given is None or an empty tuple."""
     values = {name: value for name, value in flags.items() if value is not None and value != () and value != {}}
     known = every(names.own_modes())
+    for declared in known.values():
+        _take_shortcuts(declared, values)
     for name in tuple(values):
         implied = known[name].implies if name in known else None
-        if implied is not None:
-            values.setdefault(*implied)
+        if implied is not None and values.setdefault(*implied) != implied[1]:
+            setting, value = implied
+            raise UsageError(
+                f"{known[name].flag_names[0]} belongs to {setting} {value}, not to {setting} {values[setting]}.",
+                f"leave out one of them, or choose --{setting} {value}",
+            )
     return values
+
+
+def _take_shortcuts(declared: Setting, values: dict[str, Any]) -> None:
+    """Put the value of a shortcut in the place of its setting. Two flags that set different values are refused."""
+    given = {
+        each.name: values.pop(_kept_as(declared, each.name))
+        for each in declared.shortcuts
+        if _kept_as(declared, each.name) in values
+    }
+    if declared.name in values:
+        given[declared.flag_names[0]] = values[declared.name]
+    chosen = list(given.values())
+    if any(value != chosen[0] for value in chosen):
+        first, second, *_ = given
+        raise UsageError(f"{first} and {second} contradict each other.", "give one of them")
+    values.update(dict.fromkeys((declared.name,) if given else (), next(iter(given.values()), None)))
+
+
+def _kept_as(declared: Setting, shortcut: str) -> str:
+    """The name under which click keeps a shortcut, apart from its setting: so two of them do not overwrite each other."""
+    return f"{declared.name}__{shortcut.strip('-').replace('-', '_')}"
 
 
 def _options(declared: Setting, command: Command, instead: Mapping[str, Any]) -> tuple[_OptionArguments, ...]:
@@ -82,7 +110,7 @@ def _options(declared: Setting, command: Command, instead: Mapping[str, Any]) ->
 def _shortcuts(declared: Setting) -> tuple[_OptionArguments, ...]:
     return tuple(
         _OptionArguments(
-            (each.name, declared.name),
+            (each.name, _kept_as(declared, each.name)),
             {"flag_value": each.value, "type": type(each.value), "default": None, "help": each.help},
         )
         for each in declared.shortcuts

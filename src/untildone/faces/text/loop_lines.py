@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import assert_never
 
@@ -13,10 +14,12 @@ from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
     BudgetWarned,
+    ChangesApproved,
     Entry,
     GatesRan,
     GateStarted,
     HookTriggered,
+    HostsAsked,
     LimitReached,
     LiveStateSeen,
     LoopCreated,
@@ -27,26 +30,33 @@ from untildone.core.events import (
     Rested,
     ResumeRequested,
     RunnerLeased,
+    SandboxSeen,
+    SessionDistrusted,
     SessionOpened,
     SessionRead,
+    SettingsChanged,
     StartRequested,
     StateRepaired,
     StopRequested,
     SubtasksChanged,
+    SupervisorSeen,
     TurnEnded,
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.kinds import Interruption, Source
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
-from untildone.core.model import FailureKind, GateResult, Outcome, Role, Urgency
+from untildone.core.model import FailureKind, GateResult, Outcome, Role, Subtask, SubtaskChange, SubtaskStatus, Urgency
 from untildone.core.value import dataclass
-from untildone.faces.text.plain import one_line
+from untildone.faces.text.plain import harmless, one_line
 from untildone.operations import output
 
 SHOWN_TAIL = 5
+LONGEST_REASON = 1000
+"""Characters. The way out is at its end."""
 
 
 class Kind(StrEnum):
@@ -76,12 +86,17 @@ def clock(at: float, now: float | None = None) -> str:
     return time.strftime("%H:%M:%S" if then[:3] == today[:3] else "%Y-%m-%d %H:%M:%S", then)
 
 
+def of_speech(text: str) -> tuple[Line, ...]:
+    """The words of an agent, with its line breaks."""
+    lines = harmless(text).strip("\n").rstrip().split("\n")
+    return tuple(Line(f"  {line}".rstrip(), Kind.SAID) for line in lines) if any(lines) else ()
+
+
 def of_agent(event: AgentEvent) -> Line | None:
-    """An event of the agent; None if there is nothing to show."""
+    """An event of the agent on one line; None if there is nothing to show."""
     match event:
-        case Said(text, lines):
-            shown = text.strip().partition("\n")[0] if lines > 1 else text
-            return Line(f"  {one_line(shown)}", Kind.SAID) if text.strip() else None
+        case Said(text):
+            return Line(f"  {one_line(text.strip())}", Kind.SAID) if text.strip() else None
         case Thought(text):
             return Line(f"  … {one_line(text)}", Kind.QUIET) if text.strip() else None
         case ToolStarted(tool, summary):
@@ -102,14 +117,16 @@ def of_gate_start(command: str) -> Line:
 
 
 def of_gate(result: GateResult) -> tuple[Line, ...]:
-    """The result of a gate; if it failed, with the end of its output."""
+    """The result of a gate; if it failed, with the end of its output and notes about the room."""
     name = one_line(result.command or result.gate.replace("_", " "))
     took = f" ({duration(result.seconds)})" if result.seconds >= 1 else ""
     if result.passed:
         return (Line(f"gate: {name}: passed{took}", Kind.GOOD),)
     tail = [line for line in result.tail.splitlines() if line.strip()][-SHOWN_TAIL:]
     shown = tuple(Line(f"  | {one_line(line)}", Kind.QUIET) for line in tail)
-    return (Line(f"gate: {name}: failed: {one_line(result.reason or 'no reason given')}{took}", Kind.BAD), *shown)
+    notes = tuple(Line(f"  {one_line(note, LONGEST_REASON)}", Kind.WARNING) for note in result.notes)
+    reason = one_line(result.reason or "no reason given", LONGEST_REASON)
+    return (Line(f"gate: {name}: failed: {reason}{took}", Kind.BAD), *shown, *notes)
 
 
 def of_waiting(until: float, reason: str, now: float) -> Line:
@@ -125,7 +142,7 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return introduction(loop)
         case StartRequested() | ResumeRequested() | PauseRequested() | StopRequested():
             return _controlled(entry.event, live=live)
-        case MessageSent(source="terminal") if live:
+        case MessageSent(source=Source.TERMINAL) if live:
             return ()
         case MessageSent() | BudgetChanged() | BudgetWarned():
             return _message_or_budget(entry.event)
@@ -135,7 +152,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return _ended(entry.event, entry.at)
         case AnswerRead(claimed=claimed, note=note):
             claim = (Line("The agent says that it is done."),) if claimed and not loop.settings.once else ()
-            return (*claim, *((Line(one_line(note), Kind.QUIET),) if note else ()))
+            noted = tuple(Line(one_line(line), Kind.QUIET) for line in note.split("\n") if line.strip())
+            return (*noted, *_progress(entry.event.tasks, loop), *claim)
         case GateStarted():
             return ()
         case GatesRan(results=results):
@@ -147,14 +165,70 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return _side_event(entry.event, live=live)
 
 
+def _progress(changes: Sequence[SubtaskChange], loop: Loop) -> tuple[Line, ...]:
+    """The subtasks that an answer changed, and where the loop stands after it."""
+    names = {change.task_id for change in changes}
+    ticked = tuple(of_subtask(task) for task in loop.tasks if task.task_id in names)
+    stands = standing(loop)
+    return (*ticked, *((Line(stands, Kind.QUIET),) if stands else ()))
+
+
+MARKS = {SubtaskStatus.COMPLETED: "✓", SubtaskStatus.FAILED: "✗", SubtaskStatus.PENDING: "○"}
+_KINDS = {SubtaskStatus.COMPLETED: Kind.GOOD, SubtaskStatus.FAILED: Kind.BAD, SubtaskStatus.PENDING: Kind.PLAIN}
+
+
+def of_subtask(task: Subtask) -> Line:
+    """A subtask with its mark."""
+    needs = f" (after {', '.join(task.depends_on)})" if task.depends_on else ""
+    return Line(f"  {MARKS[task.status]} {one_line(f'{task.task_id}: {task.text}{needs}')}", _KINDS[task.status])
+
+
+def standing(loop: Loop) -> str:
+    """Where the loop stands by the rules of its mode, on one line; empty: it has nothing but rounds."""
+    done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
+    counted = (f"{done} of {len(loop.tasks)} subtasks done",) if loop.tasks else ()
+    return " · ".join((*output.mode(loop.settings.mode).standing(loop), *counted))
+
+
+def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
+    """What a loop starts from beside the last commit."""
+    count = event.uncommitted
+    files = "1 file differs" if count == 1 else f"{count:,} files differ"
+    dirty = (Line(f"{files} from the last commit at the start", Kind.QUIET),) if count else ()
+    return (*dirty, *(Line(f"warning: {one_line(each.sentence)}", Kind.WARNING) for each in event.refused))
+
+
+def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked) -> Iterator[Line]:
+    match event:
+        case StateRepaired(detail=detail):
+            yield Line(f"repaired: {one_line(detail)}", Kind.WARNING)
+        case SettingsChanged(paths=paths):
+            yield Line(f"warning: {settings_changed(paths)}", Kind.WARNING)
+        case SandboxSeen(held=held):
+            yield Line(held.sentence, Kind.WARNING if held.reason else Kind.QUIET)
+        case HostsAsked(hosts=hosts):
+            yield from (Line(one_line(each.sentence), Kind.WARNING) for each in hosts if not each.allowed)
+
+
+def settings_changed(paths: Sequence[str]) -> str:
+    """The sentence about files that steer loops and changed during one."""
+    return f"changed while the loop ran, and does not count before a person accepts it: {one_line(', '.join(paths))}"
+
+
 def _side_event(
     event: StateRepaired
+    | SettingsChanged
     | RunnerLeased
     | SubtasksChanged
+    | ChangesApproved
     | LoopRenamed
     | LiveStateSeen
     | WorkspaceSeen
     | SessionOpened
+    | SessionDistrusted
+    | SupervisorSeen
+    | SandboxSeen
+    | HostsAsked
     | HookTriggered
     | SessionRead
     | PromptReinjected,
@@ -162,12 +236,14 @@ def _side_event(
     live: bool,
 ) -> tuple[Line, ...]:
     match event:
-        case StateRepaired(detail=detail):
-            return (Line(f"repaired: {one_line(detail)}", Kind.WARNING),)
+        case StateRepaired() | SettingsChanged() | SandboxSeen() | HostsAsked():
+            return tuple(_warnings(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
         case SubtasksChanged(changes=changes):
-            return (Line(f"tasks: {len(changes)} changed by a person"),)
+            return (Line(f"subtasks: {len(changes)} changed by a person"),)
+        case ChangesApproved(paths=paths):
+            return (Line(f"approved by a person: {one_line(', '.join(paths))}"),)
         case LoopRenamed(title=title):
             return (Line(f"title: {one_line(title)}"),)
         case LiveStateSeen():
@@ -176,7 +252,11 @@ def _side_event(
             return (Line("the agent of the session wants to stop", Kind.QUIET),)
         case SessionRead(asked=asked):
             return (Line(f"asked in the session so far: {one_line(' · '.join(asked))}", Kind.QUIET),)
-        case WorkspaceSeen() | SessionOpened() | PromptReinjected():
+        case SessionDistrusted(reason=reason):
+            return (Line(f"A fresh supervisor is asked: {reason}", Kind.WARNING),)
+        case WorkspaceSeen():
+            return _start(event)
+        case SessionOpened() | SupervisorSeen() | PromptReinjected():
             return ()
         case _:
             assert_never(event)
@@ -229,16 +309,17 @@ def _message_or_budget(event: MessageSent | BudgetChanged | BudgetWarned) -> tup
 
 def _started(event: TurnStarted, loop: Loop) -> tuple[Line, ...]:
     who = Line(f"── {event.role.value} ({event.profile})", Kind.HEADER)
-    leader = output.mode(loop.settings.mode).leader
+    mode = output.mode(loop.settings.mode)
+    leader = mode.leader
     most = loop.budget.iterations
     left = None if most is None else max(0, most - event.iteration)
     if leader is not Role.WORKER and event.role is leader and event.attempt == 1:
         return (Line(rounds.header(event.iteration + 1, left), Kind.HEADER), who)
     if leader is not Role.WORKER or event.role is not Role.WORKER:
-        return (who,)
+        return (who, *(Line(one_line(note), Kind.WARNING) for note in event.notes))
     if event.attempt > 1:
         return (Line(f"Round {event.iteration}, attempt {event.attempt} ({event.profile})", Kind.QUIET),)
-    return (Line(rounds.header(event.iteration, left), Kind.HEADER),)
+    return (Line(rounds.header(event.iteration, left, mode.heading(loop, event.label)), Kind.HEADER),)
 
 
 def _ended(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float) -> tuple[Line, ...]:
@@ -247,11 +328,14 @@ def _ended(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: 
             return ()
         case TurnEnded(answer=answer) if answer.failure is not None:
             kind = answer.failure.kind.value.replace("_", " ")
-            return (Line(f"{_turn(event)} failed ({kind}): {one_line(answer.failure.message)}", Kind.BAD),)
+            return (
+                Line(f"{_turn(event)} failed ({kind}): {one_line(answer.failure.message)}", Kind.BAD),
+                *_noted(event),
+            )
         case TurnEnded():
-            return (Line(_summary(event), Kind.QUIET), *_denials(event))
+            return (Line(_summary(event), Kind.QUIET), *_denials(event), *_noted(event))
         case TurnInterrupted(reason=reason):
-            return (Line(f"{_turn(event)} was interrupted ({reason})", Kind.WARNING),)
+            return (Line(f"{_turn(event)} was interrupted: {WHY_INTERRUPTED[reason]}", Kind.WARNING),)
         case TurnRetried(not_before=not_before, fresh_session=fresh):
             how = " in a new session" if fresh else ""
             after = f" in {duration(not_before - at)}" if not_before - at >= 1 else ""
@@ -260,8 +344,22 @@ def _ended(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: 
             return (Line(f"limit of {profile} until {clock(until, at)}: {one_line(message)}", Kind.WARNING),)
 
 
+WHY_INTERRUPTED = {
+    Interruption.CONTROL: "a person or a signal ended it",
+    Interruption.PERSON: "a person wants to speak",
+    Interruption.TIMEOUT: "it took longer than a round may take",
+    Interruption.BUDGET: "the time of the loop is used up",
+    Interruption.CRASH: "the runner died",
+    Interruption.NO_PROGRAM: "the agent program could not be started",
+}
+
+
 def _turn(event: TurnEnded | TurnInterrupted | TurnRetried) -> str:
     return f"Round {event.iteration}" if event.role is Role.WORKER else f"The {event.role.value}"
+
+
+def _noted(event: TurnEnded) -> tuple[Line, ...]:
+    return (Line(f"  ! {one_line(event.note)}", Kind.WARNING),) if event.note else ()
 
 
 def _summary(event: TurnEnded) -> str:

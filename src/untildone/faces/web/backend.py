@@ -9,17 +9,18 @@ from typing import Any
 
 from untildone import settings
 from untildone.core.events import BudgetChanged
+from untildone.core.kinds import Source
 from untildone.core.model import Role, SubtaskChange, Urgency
 from untildone.faces.web.loop_views import LoopViews
 from untildone.faces.web.output_window import Output
 from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.timeline import Round
 from untildone.faces.web.values import Listing, ListQuery, LoopView
-from untildone.operations import control, creation, look
+from untildone.operations import control, creation, look, verifying
 from untildone.operations.control import Heard
-from untildone.operations.look import Verification
 from untildone.operations.service import Service
 from untildone.operations.stores import Store
+from untildone.operations.verifying import Verification
 from untildone.settings import Settings
 
 
@@ -93,9 +94,13 @@ class Backend:
         self._changed(loop_id)
 
     def say(self, loop_id: str, text: str) -> Heard:
-        heard = control.say(self._store(loop_id), loop_id, text, "dashboard", self._service.host)
+        heard = control.say(self._store(loop_id), loop_id, text, Source.DASHBOARD, self._service.host)
         self._changed(loop_id)
         return heard
+
+    def approve(self, loop_id: str, *paths: str) -> None:
+        control.approve(self._store(loop_id), loop_id, *paths)
+        self._changed(loop_id)
 
     def budget(self, loop_id: str, *changes: BudgetChanged) -> None:
         control.budget(self._store(loop_id), loop_id, *changes)
@@ -125,7 +130,7 @@ class Backend:
         return receipt if isinstance(receipt, dict) else None
 
     def verify(self, loop_id: str) -> tuple[Verification, ...]:
-        return look.verify(self._store(loop_id), loop_id, self._service.environment)
+        return verifying.verify(self._store(loop_id), loop_id, self._service.environment)
 
     def settings(self, workspace: str) -> Settings:
         return settings.load(self.folder(workspace), {}, self._service.environment)

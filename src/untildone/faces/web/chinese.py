@@ -45,10 +45,12 @@ _PAGES: dict[str, tuple[str, str]] = {
     "failed": ("失败", "失敗"),
     "damaged": ("已损坏", "已損毀"),
     "waiting": ("等待中", "等待中"),
+    "not ours": ("来源不明", "來源不明"),
     "verified": ("已验证", "已驗證"),
     "claimed": ("自称完成", "自稱完成"),
     "budget": ("预算用尽", "預算用盡"),
     "stalled": ("停滞", "停滯"),
+    "blocked": ("等待你", "等待你"),
     "stopped": ("已停止", "已停止"),
     "abandoned": ("已放弃", "已放棄"),
     "interrupted": ("已中断", "已中斷"),
@@ -72,6 +74,10 @@ _PAGES: dict[str, tuple[str, str]] = {
         "代理自稱已完成；沒有任何驗證。",
     ),
     "The budget is used up; the job is not done.": ("预算已用尽，任务尚未完成。", "預算已用盡，任務尚未完成。"),
+    "It needs something from you before it can go on.": (
+        "需要你提供一些东西才能继续。",
+        "需要你提供一些東西才能繼續。",
+    ),
     "The agent repeats itself and changes nothing.": ("智能体原地重复，没有任何改动。", "代理原地重複，沒有任何改動。"),
     "Stopped by a person.": ("已由人停止。", "已由人停止。"),
     "The loop cannot go on.": ("循环无法继续。", "迴圈無法繼續。"),
@@ -185,6 +191,9 @@ _PAGES: dict[str, tuple[str, str]] = {
     "timeout": ("超时", "逾時"),
     "malformed": ("回答无法解析", "回答無法解析"),
     "unavailable": ("无法运行", "無法執行"),
+    "resources": ("系统资源不足", "系統資源不足"),
+    "session busy": ("会话正在使用中", "工作階段正在使用中"),
+    "interrupted (no program)": ("被中断（无法启动程序）", "被中斷（無法啟動程式）"),
     "interrupted (control)": ("被中断（控制）", "被中斷（控制）"),
     "interrupted (person)": ("被中断（由人）", "被中斷（由人）"),
     "interrupted (timeout)": ("被中断（超时）", "被中斷（逾時）"),
@@ -196,6 +205,13 @@ _PAGES: dict[str, tuple[str, str]] = {
     "could not be started": ("无法启动", "無法啟動"),
     "nothing changed in the workspace": ("工作区中没有任何改动", "工作區中沒有任何改動"),
     "the supervisor asks for more": ("监督者要求继续完善", "監督者要求繼續完善"),
+    "Changes that the gates refused": ("被关卡拒绝的改动", "被關卡拒絕的改動"),
+    "Approve": ("批准", "核准"),
+    "Approve all": ("全部批准", "全部核准"),
+    "An approved change counts as it is, and the claim is judged again.": (
+        "批准后，改动按现状生效，并重新检查该声明。",
+        "核准後，改動按現狀生效，並重新檢查該聲明。",
+    ),
     "No claim yet": ("还没有完成声明", "還沒有完成聲明"),
     "When the agent says that it is done, the gates are asked.": (
         "当智能体自称完成时，将检查关卡。",
@@ -245,6 +261,10 @@ _PAGES: dict[str, tuple[str, str]] = {
         "無：沒有任何東西驗證過代理的話。",
     ),
     "Run the checks again": ("重新运行检查", "重新執行檢查"),
+    "The workspace is not known to be the one that was judged": (
+        "无法确认工作区就是当时被判定的工作区",
+        "無法確認工作區就是當時被判定的工作區",
+    ),
     "agrees with the receipt": ("与回执一致", "與回執一致"),
     "differs from the receipt": ("与回执不一致", "與回執不一致"),
     # Budget
@@ -288,9 +308,9 @@ _PAGES: dict[str, tuple[str, str]] = {
         "解析轮次控制后没有剩余指令",
         "解析輪次控制後沒有剩餘指令",
     ),
-    "{control} was left as text: a round control has a whole number from 0 to {most}, as in [r+5]": (
-        "{control} 按普通文字处理：轮次控制须是 0 到 {most} 的整数，如 [r+5]",
-        "{control} 按普通文字處理：輪次控制須是 0 到 {most} 的整數，如 [r+5]",
+    "{control} was left as text: a round control adds or sets a whole number from 0 to {most}, without blanks, as in [r+5] or [r=5]": (
+        "{control} 按普通文字处理：轮次控制须增加或设定 0 到 {most} 的整数，不含空格，如 [r+5] 或 [r=5]",
+        "{control} 按普通文字處理：輪次控制須增加或設定 0 到 {most} 的整數，不含空格，如 [r+5] 或 [r=5]",
     ),
     "Round controls such as [r+n] belong at the start of the message; this one was left as text": (
         "[r+n] 之类的轮次控制须写在消息开头；此处按普通文字处理",

@@ -51,6 +51,60 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "More arguments for the agent, as they are": ("原样交给智能体的更多参数", "原樣交給代理的更多參數"),
     "Environment": ("环境变量", "環境變數"),
     "Variables that the agent runs with": ("智能体运行时的环境变量", "代理執行時的環境變數"),
+    "Tests": ("测试", "測試"),
+    "What the agent may do to tests, runner settings and scripts of checks: add new ones, keep all, or change them freely": (
+        "智能体可以如何处理测试、测试运行器设置和检查脚本：新增、全部保留，或自由修改",
+        "代理可以如何處理測試、測試執行器設定和檢查腳本：新增、全部保留，或自由修改",
+    ),
+    "Protect": ("保护", "保護"),
+    "More files that count as judge files, as globs": (
+        "视为评判文件的更多文件（通配符）",
+        "視為評判檔案的更多檔案（萬用字元）",
+    ),
+    "Room": ("检查环境", "檢查環境"),
+    "Where checks run: sealed in a copy, restored in place, or plain; empty: the best that this machine allows": (
+        "检查在哪里运行：sealed 在密封的副本中，restored 原地还原，plain 原样；留空则用本机能提供的最好方式",
+        "檢查在哪裡執行：sealed 在密封的副本中，restored 原地還原，plain 原樣；留空則用本機能提供的最好方式",
+    ),
+    "Network in rooms": ("检查环境的网络", "檢查環境的網路"),
+    "Checks in a sealed room have the network": ("密封环境中的检查可以使用网络", "密封環境中的檢查可以使用網路"),
+    "Keep running": ("保持运行", "保持執行"),
+    "Programs, by name, that may outlive a turn of the agent and run while gates judge": (
+        "智能体一轮结束后可以继续运行的程序（按名称），检查时仍在运行",
+        "代理一輪結束後可以繼續執行的程式（按名稱），檢查時仍在執行",
+    ),
+    "Fail on tampering": ("发现篡改即失败", "發現竄改即失敗"),
+    "A claim with signs of tampering is not believed": ("有篡改迹象的完成声明不被相信", "有竄改跡象的完成宣告不被相信"),
+    "Sandbox": ("沙箱", "沙箱"),
+    "Whether agents run in a box that hides and protects the rest of the machine; auto: where this machine allows it": (
+        "智能体是否在隐藏并保护机器其余部分的沙箱中运行；auto 表示在本机允许时",
+        "代理是否在隱藏並保護機器其餘部分的沙箱中執行；auto 表示在本機允許時",
+    ),
+    "Network in the sandbox": ("沙箱中的网络", "沙箱中的網路"),
+    "What agents in a box reach: all of the network, hosts that are allowed by name, or none": (
+        "沙箱中的智能体可以访问：整个网络、按名称允许的主机，或不能联网",
+        "沙箱中的代理可以存取：整個網路、按名稱允許的主機，或不能連網",
+    ),
+    "Allow writing": ("允许写入", "允許寫入"),
+    "Files and folders outside of the workspace that agents in a box may write to": (
+        "沙箱中的智能体可以写入的工作区以外的文件和文件夹",
+        "沙箱中的代理可以寫入的工作區以外的檔案和資料夾",
+    ),
+    "Allow reading": ("允许读取", "允許讀取"),
+    "Files and folders that a box would hide and that agents in it may read": (
+        "沙箱本会隐藏、但其中的智能体可以读取的文件和文件夹",
+        "沙箱本會隱藏、但其中的代理可以讀取的檔案和資料夾",
+    ),
+    "Allow hosts": ("允许主机", "允許主機"),
+    "Hosts, by name, that agents in a box may reach beside those of their own API": (
+        "除自身 API 的主机外，沙箱中的智能体可以访问的主机（按名称）",
+        "除自身 API 的主機外，沙箱中的代理可以存取的主機（按名稱）",
+    ),
+    "Allow SSH agent": ("允许 SSH 代理", "允許 SSH 代理程式"),
+    "Agents in a box may use your SSH agent": (
+        "沙箱中的智能体可以使用您的 SSH 代理",
+        "沙箱中的代理可以使用您的 SSH 代理程式",
+    ),
     "Instructor": ("指导者", "指導者"),
     "Another agent for the role of instructor": ("由另一个智能体担任指导者", "由另一個代理擔任指導者"),
     "Supervisor": ("监督者", "監督者"),
@@ -106,6 +160,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "A commit after each iteration": ("每次迭代后提交一次", "每次迭代後提交一次"),
     "Retry delay": ("重试间隔", "重試間隔"),
     "Seconds before a failed turn is tried again": ("失败后重试前等待的秒数", "失敗後重試前等待的秒數"),
+    "Signing key": ("签名密钥", "簽章金鑰"),
+    "The SSH key that signs receipts: a private key, or the public key of one in your SSH agent": (
+        "为回执签名的 SSH 密钥：私钥，或 SSH agent 中密钥的公钥",
+        "為回執簽章的 SSH 金鑰：私鑰，或 SSH agent 中金鑰的公鑰",
+    ),
     "Notify by command": ("用命令通知", "用命令通知"),
     "Program and arguments, run when a loop comes to rest; no shell": (
         "循环停下时运行的程序和参数；不经过 shell",

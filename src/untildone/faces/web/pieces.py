@@ -112,11 +112,12 @@ async def attempt(
     t: Texts, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
 ) -> Result | None:
     """Run a blocking call in a thread. If it fails, show the error and return None."""
-    try:
-        return await in_thread(work, *args, **kwargs)
-    except Exception as problem:
-        notify_error(t, problem)
-        return None
+    with ui.context.client:  # the element that was pressed may be gone by then
+        try:
+            return await in_thread(work, *args, **kwargs)
+        except Exception as problem:
+            notify_error(t, problem)
+            return None
 
 
 def age(t: Texts, at: float, now: float | None = None) -> str:

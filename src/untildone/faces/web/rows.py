@@ -41,7 +41,7 @@ class RowView:
             return
         set_classes(self.link, "row-link selected" if selected else "row-link")
         set_property(self.link, "href", f"/loops/{row.loop_id}{self._leads_to}")
-        chip = status_chip(self._t, row.status, row.outcome, undriven=undriven)
+        chip = status_chip(self._t, row.status, row.outcome, undriven=undriven, not_ours=row.not_ours)
         set_text(self._chip, chip.word)
         set_classes(self._chip, chip_classes(chip))
         set_text(self._title, row.title or row.problem or row.loop_id)

@@ -14,6 +14,7 @@ _OUTCOME_COLOURS = {
     Outcome.FAILED: "bad",
     Outcome.STALLED: "warn",
     Outcome.BUDGET: "warn",
+    Outcome.BLOCKED: "warn",
 }
 
 
@@ -25,8 +26,12 @@ class StatusChip:
     colour: str
 
 
-def status_chip(t: Texts, status: Status | None, outcome: Outcome | None, *, undriven: bool) -> StatusChip:
-    """The chip of a loop. `undriven` means that it runs and has no runner."""
+def status_chip(
+    t: Texts, status: Status | None, outcome: Outcome | None, *, undriven: bool, not_ours: str = ""
+) -> StatusChip:
+    """The chip of a loop. `undriven` means that it runs and has no runner; `not_ours`, if set, that it has no valid seal."""
+    if not_ours:
+        return StatusChip(t("not ours"), "bad")
     if status is None:
         return StatusChip(t("damaged"), "bad")
     if status is Status.RUNNING and undriven:

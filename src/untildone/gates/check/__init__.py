@@ -1,10 +1,11 @@
-"""The gate `check`: a command of the person's must succeed, and a test run must have run tests."""
+"""The gate `check`: a command of the person's must succeed, and a test run must report that tests ran and none failed."""
 
 from __future__ import annotations
 
 from untildone.core.actions import GateStep, RunCommand
-from untildone.core.gate import CommandEnd, CommandRan, Finding, PlainGate
+from untildone.core.gate import CommandEnd, CommandRan, Finding, PlainGate, RunnerReport
 from untildone.core.hints import assert_never
+from untildone.core.judging.wording import names
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 
@@ -19,20 +20,39 @@ class Check(PlainGate):
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
         assert isinstance(finding, CommandRan)
         assert isinstance(step.need, RunCommand)
-        reason = why_failed(finding, step.need.timeout)
+        from untildone.gates.check import passes
+
+        timeout = step.need.timeout
+        verdict = passes.verdict(finding, loop.settings.tests, lambda ran: why_failed(ran, timeout))
+        shown = _shown(finding, timeout)
         return GateResult(
             gate=self.name,
             command=step.command,
-            passed=not reason,
-            tail=finding.tail,
-            exit_code=finding.exit_code,
-            seconds=round(finding.seconds, 3),
-            output_sha256=finding.output_sha256,
-            reason=reason,
+            passed=not verdict.reason,
+            tail=shown.tail,
+            exit_code=shown.exit_code,
+            seconds=round(finding.seconds + (finding.as_changed.seconds if finding.as_changed else 0.0), 3),
+            output_sha256=shown.output_sha256,
+            reason=verdict.reason,
+            tests=shown.report.words if shown.report else "",
+            room=None if finding.end is CommandEnd.NOT_STARTED else finding.room,
+            tree=finding.tree,
+            tampered=verdict.tampered or _tampered(finding, timeout),
+            notes=verdict.notes,
         )
 
     def headline(self, reason: str, command: str) -> str:
         return f"The check `{command}` failed: {reason}."
+
+
+def _tampered(ran: CommandRan, timeout: float) -> tuple[str, ...]:
+    """The files that a person may approve after a run that failed for them."""
+    return (*ran.rewrote, *ran.skipping) if why_failed(ran, timeout) and (ran.rewrote or ran.skipping) else ()
+
+
+def _shown(ran: CommandRan, timeout: float) -> CommandRan:
+    """The run whose output is shown: the one with the originals if it failed, else the last one."""
+    return ran.as_changed if ran.as_changed is not None and not why_failed(ran, timeout) else ran
 
 
 def why_failed(ran: CommandRan, timeout: float) -> str:
@@ -53,9 +73,39 @@ def why_failed(ran: CommandRan, timeout: float) -> str:
 def _why_exited(ran: CommandRan) -> str:
     if ran.killed_by is not None:
         return f"killed by signal {ran.killed_by}"
-    if ran.tests == 0:
-        return "ran no test"
-    return f"exit code {ran.exit_code}" if ran.exit_code else ""
+    if ran.exit_code:
+        return "ran no test" if ran.report and _ran_none(ran.report) else f"exit code {ran.exit_code}"
+    if ran.rewrote:
+        return f"it wrote to {names(ran.rewrote)} while it ran, so it did not judge by the tests that are there"
+    return (why_not_believed(ran.report) or _why_skipped(ran, ran.report)) if ran.report else ""
+
+
+def _why_skipped(ran: CommandRan, report: RunnerReport) -> str:
+    """Why skipped tests are no proof: the code that they test skipped them."""
+    if not ran.skipping or not (report.skipped or report.xfailed):
+        return ""
+    return f"{report.words}, and {names(ran.skipping)}, which is no test, skips tests or expects them to fail"
+
+
+def _ran_none(report: RunnerReport) -> bool:
+    return bool(report.runners) and not (report.run or report.unfinished or report.missing)
+
+
+def why_not_believed(report: RunnerReport) -> str:
+    """Why the report of a command with the exit code 0 is no proof; empty: it is one. The exit code of a pipe or of a
+    manipulated program says nothing."""
+    if report.failed:
+        verb = "reports" if len(report.runners) == 1 else "report"
+        return f"the exit code is 0, but {_names(report)} {verb} {report.words}"
+    if report.missing:
+        return report.missing
+    if report.unfinished:
+        return f"{_names(report)} announced tests without a result: {report.unfinished}"
+    return "" if report.run else ": ".join(filter(None, ["ran no test", report.words]))
+
+
+def _names(report: RunnerReport) -> str:
+    return " and ".join(report.runners)
 
 
 GATE = Check()

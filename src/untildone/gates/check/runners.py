@@ -1,98 +1,41 @@
-"""How many tests the output of a command reports as run, for the test runners known here."""
+"""Reads what test runners report in the output of a command, and compares it with the runners that the command names."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from enum import Enum, auto
 from functools import cache
 
+from untildone.core.gate import RunnerReport
 from untildone.core.gate_output import plain_line
+from untildone.gates.check import patterns
+from untildone.gates.check.named import missing, named
+from untildone.gates.check.spoken import Spoken
 
 SUMMARY_CHARACTERS = 500
 """No test runner's summary line is longer."""
-
-# A runner announces what it is about to run and sums up what it did; where there is a summary, only that counts. The groups
-# of a pattern say how many tests a line stands for: `one` is one test, `outcomes` is a list such as `1 failed, 2 skipped`
-# of which those that ran count, `skipped` is subtracted, any other group is added.
-_ANNOUNCEMENTS = (
-    ("pytest", r"(?:collecting \.\.\. )?collected 0 items(?: / .*)?$"),
-    ("pytest", r"(?:collecting \.\.\. )?collected \d+ items? / .*/ (?P<run>\d+) selected"),
-    ("pytest", r"(?:collecting \.\.\. )?collected (?P<run>\d+) items?(?: / \d+ skipped)?$"),
-    ("pytest", r"\d+ workers? \[(?P<run>\d+) items?\]$"),
-    ("jest", r"No tests found(?:,? exiting with code \d+| related to files changed)"),
-    ("vitest", r"No test files found\b"),
-    ("playwright", r"Error: No tests found"),
-    ("go", r"\?\s+\S+\s+\[no test files\]$"),
-    ("go", r"\t+\S+\t+coverage: [\d.]+% of statements"),
-    ("go", r"ok\s+\S+\s+(?:[\d.]+s|\(cached\)).*\[no tests to run\]$"),
-    ("go", r"(?P<one>ok)\s+\S+\s+(?:[\d.]+s|\(cached\))"),
-    ("go", r"(?P<one>FAIL)\s+\S+\s+[\d.]+s$"),
-    ("go", r"(?:testing: warning: no tests to run|no tests to run|no packages to test)$"),
-    ("cargo", r"running (?P<run>\d+) tests?$"),
-    ("nextest", r"error: no tests to run$"),
-    ("node", r"(?:#|ℹ) tests +(?P<run>\d+)$"),
-    ("deno", r"error: No test modules found"),
-    ("rspec", r"No examples found\.$"),
-    ("phpunit", r"No tests executed!$"),
-    ("pest", r" *INFO +No tests found\.$"),
-    ("maven", r"\[INFO\] No tests to run\.$"),
-    ("gradle", r"> Task \S*:test (?:NO-SOURCE|SKIPPED)$"),
-    ("gradle", r"(?P<one>>) Task \S*:test(?: UP-TO-DATE| FROM-CACHE| FAILED)?$"),
-    ("dotnet", r"No test (?:is available in|matches the given testcase filter) "),
-    ("ctest", r"No tests were found!!!$"),
-    ("googletest", r"\[=+\] Running (?P<run>\d+) tests? from \d+ test (?:suite|case)s?\.$"),
-    ("catch2", r"No (?:tests ran|test cases matched .*)$"),
-)
-_PYTEST_OUTCOMES = (
-    r"(?=.*\b\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed)\b)\d+ [a-z ]+(?:, \d+ [a-z ]+)*"
-)
-_SUMMARIES = (
-    ("pytest", r"(?:=+ )?no tests ran in [\d.]+ ?s"),
-    ("pytest", r"(?:=+ )?(?:no|\d+(?:/\d+)?) tests? collected(?: \(.*\))?(?:, .*)? in [\d.]+s"),
-    ("pytest", rf"(?:=+ )?(?P<outcomes>{_PYTEST_OUTCOMES}) in [\d.]+ ?s(?:econds)?(?: \([^)]*\))?(?: =+)?$"),
-    ("unittest", r"Ran (?P<run>\d+) tests? in [\d.]+s$"),
-    ("unittest", r"(?:OK|FAILED) \(.*\bskipped=(?P<skipped>\d+)"),
-    ("unittest", r"NO TESTS RAN(?: \(.*\))?$"),
-    ("jest", r"Tests: +(?P<outcomes>(?:\d+ [a-z]+, )*\d+ total)$"),
-    ("vitest", r" *Tests  (?P<outcomes>no tests|\d+ \w+(?: \| \d+ \w+)* \(\d+\))$"),
-    ("playwright", r" +(?P<run>\d+) passed \([\d.]+m?s?\)$"),
-    ("go", r"(?P<one>---) (?:PASS|FAIL): \S+ \([\d.]+s\)$"),
-    ("go", r"--- SKIP: \S+ \([\d.]+s\)$"),
-    ("gotestsum", r"DONE (?P<run>\d+) tests?(?:, (?P<skipped>\d+) skipped)?.* in [\d.]+s$"),
-    ("cargo", r"test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; \d+ ignored;"),
-    ("nextest", r" *Summary \[.*\] +(?P<run>\d+)(?:/\d+)? tests? run:"),
-    ("node", r"(?:#|ℹ) (?:pass|fail) +(?P<run>\d+)$"),
-    ("mocha", r" *(?P<run>\d+) (?:passing(?: \([\d.]+\w+\))?|failing)$"),
-    ("bun", r"Ran (?P<run>\d+) tests? across \d+ files?\."),
-    ("deno", r"(?:ok|FAILED) \| (?P<passed>\d+) passed.* \| (?P<failed>\d+) failed"),
-    ("rspec", r"(?P<run>\d+) examples?, \d+ failures?(?:, (?P<skipped>\d+) pending)?"),
-    ("minitest", r"(?P<run>\d+) (?:runs|tests), \d+ assertions, .*\b(?P<skipped>\d+) (?:skips|omissions)\b"),
-    ("exunit", r"(?:\d+ doctests?, )?(?P<run>\d+) tests?, \d+ failures?(?:, (?P<skipped>\d+) (?:skipped|excluded))?$"),
-    ("phpunit", r"OK \((?P<run>\d+) tests?, \d+ assertions?\)$"),
-    ("phpunit", r"Tests: (?P<run>\d+), Assertions: \d+(?:.*\bSkipped: (?P<skipped>\d+))?"),
-    ("maven", r"(?:\[\w+\] )?Tests run: (?P<run>\d+), Failures: \d+, Errors: \d+, Skipped: (?P<skipped>\d+)"),
-    ("dotnet", r"(?:Passed|Failed)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+)"),
-    ("dotnet", r" *Test summary: total: \d+, failed: (?P<failed>\d+), succeeded: (?P<passed>\d+), skipped: \d+"),
-    ("pest", r" *Tests: +(?P<outcomes>\d+ [a-z]+(?:, \d+ [a-z]+)*) \(\d+ assertions?\)$"),
-    ("googletest", r"\[  (?:PASSED|FAILED)  \] (?P<run>\d+) tests?(?:\.|, listed below:)$"),
-    ("catch2", r"All tests passed \((?:\d+|no) assertions? in (?P<run>\d+) test cases?\)$"),
-    ("catch2", r"test cases: +\d+ \|(?P<outcomes>(?: +\d+ [a-z ]+(?:\||$))+)$"),
-    ("doctest", r"\[doctest\] test cases: +\d+ \| +(?P<passed>\d+) passed \| +(?P<failed>\d+) failed"),
-    ("xctest", r"\s*Executed (?P<run>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?\d+ failures? "),
-    ("swift", r"\W{0,3}Test run with (?P<run>\d+) tests?(?: in \d+ suites?)? (?:passed|failed) after "),
-    ("ctest", r"\d+% tests passed, \d+ tests? failed out of (?P<run>\d+)"),
-)
+JSON_SUMMARY = '{"num'
+"""How the JSON reports of jest and vitest begin: one line of any length, with the numbers first."""
 
 
 class Evidence(Enum):
-    ANNOUNCED = auto()
-    SUMMED_UP = auto()
+    STARTED = auto()
+    PROGRESS = auto()
+    SUMMARY = auto()
+    LEADING = auto()
+    FOLLOWING = auto()
 
 
-# Patterns are compiled when first used: the stop hook imports this module and seldom runs a check.
 @cache
 def _signs() -> tuple[tuple[str, Evidence, re.Pattern[str]], ...]:
-    tables = ((Evidence.ANNOUNCED, _ANNOUNCEMENTS), (Evidence.SUMMED_UP, _SUMMARIES))
+    tables = (
+        (Evidence.STARTED, patterns.STARTED),
+        (Evidence.PROGRESS, patterns.PROGRESS),
+        (Evidence.SUMMARY, patterns.SUMMARIES),
+        (Evidence.LEADING, patterns.LEADING),
+        (Evidence.FOLLOWING, patterns.FOLLOWING),
+    )
     return tuple((runner, evidence, re.compile(text)) for evidence, table in tables for runner, text in table)
 
 
@@ -102,55 +45,63 @@ def _any_sign() -> re.Pattern[str]:
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", sign.pattern) for _, _, sign in _signs()))
 
 
-_RAN = r"(\d+) (?:subtests )?(?:passed|failed|errors?|xfailed|xpassed)\b"
+class Reading:
+    """Reads the output of a command, line by line and in constant memory."""
 
-
-class Tally:
-    """Counts the tests that known runners report, line by line and in constant memory."""
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, Evidence], int] = {}
+    def __init__(self, command: str = "") -> None:
+        self._naming = named(command)
+        self._spoken: dict[str, Spoken] = {}
 
     def feed(self, line: str) -> None:
-        plain = plain_line(line[-4 * SUMMARY_CHARACTERS :])
+        json = line.startswith(JSON_SUMMARY)
+        plain = line[:SUMMARY_CHARACTERS] if json else plain_line(line[-4 * SUMMARY_CHARACTERS :])
         if len(plain) > SUMMARY_CHARACTERS or not _any_sign().match(plain):
             return
         for runner, evidence, pattern in _signs():
             if sign := pattern.match(plain):
-                key = (runner, evidence)
-                self._counts[key] = self._counts.get(key, 0) + _counted(sign)
+                self._take(runner, evidence, sign)
                 return
 
+    def _take(self, runner: str, evidence: Evidence, sign: re.Match[str]) -> None:
+        if runner not in self._spoken:
+            self._spoken[runner] = Spoken(runner, self._naming.runs_of(runner))
+        spoken = self._spoken[runner]
+        match evidence:
+            case Evidence.STARTED:
+                spoken.started(sign)
+            case Evidence.PROGRESS:
+                spoken.progressed(sign)
+            case Evidence.SUMMARY:
+                spoken.summed_up(sign)
+            case Evidence.LEADING:
+                spoken.led_up(sign)
+            case Evidence.FOLLOWING:
+                spoken.detailed(sign)
+
     @property
-    def tests(self) -> int | None:
-        """How many tests ran, over all runners; None if no test runner was recognised."""
-        runners = {runner for runner, _ in self._counts}
-        return sum(max(0, self._believed(runner)) for runner in runners) if runners else None
-
-    def _believed(self, runner: str) -> int:
-        announced = self._counts.get((runner, Evidence.ANNOUNCED), 0)
-        return self._counts.get((runner, Evidence.SUMMED_UP), announced)
-
-
-def _counted(sign: re.Match[str]) -> int:
-    """How many tests a matched line stands for."""
-    total = 0
-    for name, text in sign.groupdict().items():
-        match name:
-            case "outcomes":
-                total += sum(int(number) for number in re.findall(_RAN, text))
-            case "one":
-                total += 1
-            case "skipped":
-                total -= int(text or 0)
-            case _:
-                total += int(text or 0)
-    return total
+    def report(self) -> RunnerReport | None:
+        """None if no known test runner spoke or was named, or if the command wants its tests to fail."""
+        counted = {
+            name: spoken for name, spoken in self._spoken.items() if spoken.recognised and self._naming.counts(name)
+        }
+        if self._naming.negated or not (counted or self._naming.runs):
+            return None
+        total = sum((spoken.counts for spoken in counted.values()), Counter[str]())
+        return RunnerReport(
+            runners=tuple(counted),
+            passed=total["passed"],
+            failed=total["failed"],
+            skipped=total["skipped"],
+            xfailed=total["xfailed"],
+            xpassed=total["xpassed"],
+            unfinished=sum(spoken.unfinished for spoken in counted.values()),
+            missing="; ".join(missing(self._naming, {name: spoken.summaries for name, spoken in counted.items()})),
+        )
 
 
-def count_tests(output: str) -> int | None:
-    """How many tests the output reports as run; None if no test runner is recognised, 0 if one is and ran nothing."""
-    tally = Tally()
+def read(output: str, command: str = "") -> RunnerReport | None:
+    """What test runners report in the output of `command`."""
+    reading = Reading(command)
     for line in output.split("\n"):
-        tally.feed(line)
-    return tally.tests
+        reading.feed(line)
+    return reading.report

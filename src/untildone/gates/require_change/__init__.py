@@ -1,4 +1,4 @@
-"""The gate `require_change`: a claim with nothing changed in the workspace is not believed."""
+"""The gate `require_change`: a claim with nothing changed in the workspace is not believed. A condition, no proof."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class RequireChange(PlainGate):
 
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
         assert isinstance(finding, WorkspaceFacts)
-        same = is_unchanged(finding.before, finding.now)
-        reason = "nothing changed in the workspace" if same else ""
-        return GateResult(self.name, "", passed=not same, reason=reason)
+        unknown = finding.before.tree is not None and finding.now.tree is None
+        same = unknown or is_unchanged(finding.before, finding.now)
+        reason = "there is no snapshot of the work" if unknown else "nothing changed in the workspace" if same else ""
+        return GateResult(self.name, "", passed=not same, reason=reason, proves=False)
 
     def headline(self, reason: str, command: str) -> str:
         return f"The claim is not believed: {reason}."

@@ -19,6 +19,11 @@ class Review(PlainGate):
 
         return question.ask(loop, supervisor)
 
+    def problem_with(self, loop: Loop, answer: Answer) -> str:
+        from untildone.gates.review import question
+
+        return question.problem(loop, answer)
+
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
         from untildone.gates.review import question
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from untildone.core.errors import UsageError
-from untildone.workspace.git import git, line_of
-from untildone.workspace.objects import empty_tree
+from untildone.workspace.git import empty_tree, git, line_of
 
 _MARK = """Loop {loop_id} of untildone
 

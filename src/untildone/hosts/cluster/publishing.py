@@ -14,10 +14,11 @@ from pathlib import Path
 
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
+from untildone.core.secrets import Redactor
 from untildone.hosts.cluster import ownership
 from untildone.hosts.cluster.clones import HEAD, Mirror, mirror_of
 from untildone.hosts.cluster.ownership import Address, Move
-from untildone.workspace import commits
+from untildone.workspace import commits, leaks
 from untildone.workspace.git import GitFailed, git, root_of
 
 LEASE_ATTEMPTS = 20
@@ -86,11 +87,15 @@ class Published:
         if not is_new:
             git(str(place), "clean", "--quiet", "-ffd")
 
-    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool]) -> str | None:
-        return self._publish(title, PUBLISH_WITHIN, wants_out)
+    def begin(self, loop: Loop) -> None:
+        """Nobody but the agent works in the clone."""
 
-    def secure(self, loop: Loop, title: str) -> None:
-        self._publish(title, 0.0, lambda: True)
+    def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool], known: Redactor) -> commits.Kept:
+        commit = self._publish(title, PUBLISH_WITHIN, wants_out, known)
+        return commits.Kept(commit, commit is not None)
+
+    def secure(self, loop: Loop, title: str, known: Redactor) -> None:
+        self._publish(title, 0.0, lambda: True, known)
 
     def leave(self, loop: Loop) -> None:
         """Delete the clone of an ended loop, and its mark unless that must keep an earlier runner from publishing."""
@@ -150,7 +155,7 @@ class Published:
             "the work of this runner is not published",
         )
 
-    def _publish(self, title: str, within: float, wants_out: Callable[[], bool]) -> str | None:
+    def _publish(self, title: str, within: float, wants_out: Callable[[], bool], known: Redactor) -> str | None:
         """Commit the changes, if any, and move the branch to the commit. Returns the commit if it contains every change."""
         place = str(self.folder / "work" / self._address.loop_id)
         if root_of(place) != os.path.realpath(place):
@@ -162,9 +167,19 @@ class Published:
         if commit is None:
             raise UsageError(f"The branch that {place} is on has no commit.", "resume starts from the published work")
         if commit != self._commit:
+            self._refuse_secrets(place, commit, known)
             mark = ownership.new_mark(place, self._address, self._token, commit)
             self._tried(lambda: self._move(place, commit, mark), within, wants_out)
         return kept.all_in
+
+    def _refuse_secrets(self, place: str, commit: str, known: Redactor) -> None:
+        leak = leaks.in_commits(place, self._commit, commit, known)
+        if leak is not None:
+            git(place, "branch", "--force", UNPUBLISHED, commit)
+            raise UsageError(
+                f"The work is not published: {leak.sentence}.",
+                f"resume starts from the published work; this round's work is the branch {UNPUBLISHED} in {place}",
+            )
 
     def _move(self, place: str, commit: str, mark: str) -> None:
         address, before = self._address, self._commit if self._has_branch else None

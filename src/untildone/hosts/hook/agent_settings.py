@@ -78,6 +78,10 @@ def install(place: Installation) -> tuple[str, ...]:
     """Install the hook; idempotent. Returns sentences for the person."""
     before = _read(place.file)
     after = _with_hook(place, before)
+    if before and before.strip() and not place.hook.setup.reads_comments and not _is_plain_json(before):
+        raise UsageError(
+            f"{place.file} has comments, and {place.agent} ignores such a file as a whole.", "remove the comments first"
+        )
     notices = list(_write_commands(place))
     if after == before:
         return (f"The hook is in {place.file} already.", *notices)
@@ -103,6 +107,14 @@ def uninstall(place: Installation) -> tuple[str, ...]:
     return (f"The hook is out of {place.file}.",)
 
 
+def _is_plain_json(text: str) -> bool:
+    try:
+        json.loads(text.lstrip("\ufeff"))
+    except ValueError:
+        return False
+    return True
+
+
 def _warnings(place: Installation, before: str | None) -> list[str]:
     """Warnings about values that the person has set and that differ from what the hook needs."""
     present = [setting for setting in place.hook.setup.settings if before and setting.path[-1] in before]
@@ -125,8 +137,13 @@ def _quoted(path: str) -> str:
     return f'"{path}"' if not set(path) & set('"$`\\!') else shlex.quote(path)
 
 
+def seconds_of(kind: str) -> int:
+    """How long the hook may take for an event of this kind."""
+    return STOP_SECONDS if kind == "stop" else PROMPT_SECONDS
+
+
 def _entry(agent: str, kind: str, *more: str) -> dict[str, Any]:
-    seconds = STOP_SECONDS if kind == "stop" else PROMPT_SECONDS
+    seconds = seconds_of(kind)
     return agents.hook_of(agent).setup.entry(kind, hook_command(agent, kind, seconds, *more), seconds)
 
 

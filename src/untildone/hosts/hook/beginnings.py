@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from untildone.core.actions import AskAgent
 from untildone.core.errors import UsageError
@@ -14,11 +15,12 @@ from untildone.core.loop import Loop
 from untildone.core.model import Role
 from untildone.core.value import dataclass
 from untildone.engine.stepper import Idle, Next, Stepper, leased
-from untildone.hosts.hook import sessions
+from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.status_lines import at_rest
+from untildone.settings.guidance import watched
 from untildone.store.files import FileStore
-from untildone.system import locks
+from untildone.system import locks, trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ def one_at_a_time(store: FileStore) -> Iterator[None]:
     try:
         with locks.locked(descriptor):
             yield
+    except locks.LockHeld as held:
+        raise UsageError(f"No loop can begin in {folder.parent.parent} now: {held}.", "end that process") from None
     finally:
         os.close(descriptor)
 
@@ -89,9 +93,9 @@ class _Begins(Idle):
         # The note first: the hook ignores stops of a session without a note.
         sessions.write(self._note)
         opened = SessionOpened(Role.WORKER, action.agent.profile, self._note.session_id)
-        if not self._stepper.begin_turn(action, action.ask.prompt, opened):
+        if not self._stepper.begin_turn(action, action.prompt, opened):
             return Next.GO_ON
-        self.begun = Begun(self._stepper.loop, action.ask.prompt)
+        self.begun = Begun(self._stepper.loop, action.prompt)
         return Next.LEAVE
 
 
@@ -100,13 +104,25 @@ def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -
     note = Note(str(store.root), session_id, loop_id, holder=holder)
     with leased(store, loop_id, Host.HOOK) as stepper:
         stepper.take_up()
+        _note_supervisors(stepper)
         hands = _Begins(stepper, note)
         loop = stepper.run(hands)
         if hands.begun is None and loop.works_in_session:
             sessions.write(note)
+    presence.register(note.root, loop, holder)
+    if loop.works_in_session:
+        trust.begin(loop_id, watched(Path(loop.settings.workspace), os.environ))
     if hands.begun is None:
         raise _cannot_go_on(loop)
     return hands.begun
+
+
+def _note_supervisors(stepper: Stepper) -> None:
+    """Write what supervisors run with, before the agent works. A profile's own variables are not known here."""
+    if stepper.loop.settings.review:
+        from untildone.engine import known_files
+
+        known_files.note(stepper, lambda _choice: os.environ)
 
 
 def _cannot_go_on(loop: Loop) -> UsageError:

@@ -10,7 +10,7 @@ import sys
 import time
 
 from untildone import agents
-from untildone.core.hook import ALLOW, PROMPT, STOP, HookCall
+from untildone.core.hook import ALLOW, PROMPT, STOP, HookCall, HookEvent
 from untildone.core.plain_json import read_object, written
 from untildone.hosts.hook import sessions
 
@@ -18,13 +18,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from untildone.core.hook import HookEvent, Reply
+    from untildone.core.hook import Reply
 
 USUAL_SECONDS = 60.0
 """How long the hook may take if its command line does not say."""
 LEAST_MARGIN, MOST_MARGIN = 5.0, 30.0
 """Seconds that are reserved for writing and answering: a tenth of the time, within these bounds, and at most half of it."""
 LARGEST_EVENT = 64 << 20
+BROKER = "UNTILDONE_HOOK_SOCKET"
+"""Names the socket of the host, for a hook in a box: the state of loops is out of its reach."""
+CHECKED = "checked"
 DRIVEN = "UNTILDONE_LOOP_ID"
 """Set in the environment of an agent that untildone started itself: the hook ignores its events."""
 
@@ -34,47 +37,77 @@ class TimeUp(BaseException):
 
 
 def main(arguments: list[str]) -> None:
-    """The hook. Arguments: `AGENT KIND SECONDS [FOLDER]`, with FOLDER for a wrapped run. Does not return."""
+    """The hook. Arguments: `AGENT KIND SECONDS [FOLDER [checked]]`, with FOLDER for a wrapped run. Does not return.
+
+    `checked`: the event comes from the host of a wrapped agent in a box, in the form of `HookEvent`."""
     kind = arguments[1] if len(arguments) > 1 else STOP
     try:
         allowed = _seconds(arguments[2:3])
         margin = min(allowed / 2, max(LEAST_MARGIN, min(MOST_MARGIN, allowed / 10)))
         _set_alarm(allowed - margin / 2)
         call = HookCall(arguments[0] if arguments else agents.DEFAULT, kind, os.environ, time.time())
-        fields = {} if DRIVEN in os.environ else _answer(call, allowed - margin, "".join(arguments[3:4]))
+        if DRIVEN not in os.environ and (path := os.environ.get(BROKER, "")) and arguments[4:] != [CHECKED]:
+            text = _brokered(path, kind)
+        else:
+            fields = {} if DRIVEN in os.environ else _answer(call, allowed - margin, arguments[3:])
+            text = written(fields)
         _set_alarm(0)
     except BaseException as problem:
         _set_alarm(0)
         # All agents show this field to the person.
-        fields = {"systemMessage": _sentence(problem, kind)}
-    _leave(written(fields))
+        text = written({"systemMessage": _sentence(problem, kind)})
+    _leave(text)
 
 
-def _answer(call: HookCall, seconds: float, run_folder: str) -> dict[str, Any]:
+def _answer(call: HookCall, seconds: float, arguments: list[str]) -> dict[str, Any]:
     deadline = time.monotonic() + seconds
-    content = _standard_input()
+    fields = read_object(_standard_input())
     hook = agents.hook_of(call.agent)
-    return hook.reply(_reply(hook.read(read_object(content), call), deadline, run_folder))
+    event = _checked(fields) if arguments[1:] == [CHECKED] else hook.read(fields, call)
+    return hook.reply(_reply(event, deadline, "".join(arguments[:1])))
+
+
+def _checked(fields: dict[str, Any]) -> HookEvent:
+    from untildone.core.codec import from_json
+
+    return from_json(HookEvent, fields)
+
+
+def _brokered(path: str, kind: str) -> str:
+    """The answer of the host outside of the box in which this process runs."""
+    from untildone.hosts.hook import broker
+
+    return broker.ask(path, kind, _standard_input()).decode("utf-8", "replace").strip()
 
 
 def _reply(event: HookEvent, deadline: float, run_folder: str) -> Reply:
     if event.kind == PROMPT:
-        if "until-done" not in event.prompt[:100]:
-            return _on_prompt(event, deadline, run_folder) if run_folder else ALLOW
-        from untildone.hosts.hook import prompts
-
-        return prompts.answer(event, deadline)
+        return _on_prompt(event, deadline, run_folder)
     if event.kind != STOP:
         return ALLOW
     note = sessions.find(event.session_id, event.folders)
-    if note is None or note.rest_reported:
+    if note is None or note.rest_reported or _is_driven():
         return ALLOW
     from untildone.hosts.hook import stops
 
     return stops.answer(event, note, deadline)
 
 
+def _is_driven() -> bool:
+    """Whether a runner started the agent, whatever its environment says: then it has no person, and this is not their session."""
+    from untildone.system import inside
+
+    return bool(inside.of_runner())
+
+
 def _on_prompt(event: HookEvent, deadline: float, run_folder: str) -> Reply:
+    is_command = "until-done" in event.prompt[:100]
+    if not (is_command or run_folder) or _is_driven():
+        return ALLOW
+    if is_command:
+        from untildone.hosts.hook import prompts
+
+        return prompts.answer(event, deadline)
     from untildone.hosts.hook import wrapped
 
     return wrapped.on_prompt(event, run_folder, deadline)

@@ -8,6 +8,8 @@ from untildone import agents
 from untildone.hosts.hook import sessions
 from untildone.system import runners
 
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout"})
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +41,46 @@ def is_left(root: str, loop: Loop) -> bool:
         return False
     note = sessions.read(root, loop.settings.hook_session)
     return note is not None and note.loop_id == loop.loop_id and is_gone(note.holder)
+
+
+def register(root: str, loop: Loop, holder: str) -> None:
+    """List a loop that is at work in a session among the running loops, or take it off the list if it is not at work any more."""
+    from untildone.system import running
+
+    if not loop.works_in_session:
+        from untildone.system import trust
+
+        trust.end(loop.loop_id)
+        running.forget(loop.loop_id)
+        return
+    pid = _here(holder)[0] or _caller()
+    known = running.find(loop.loop_id)
+    if pid and (known is None or not known.is_alive):
+        home = os.path.dirname(root)
+        place = loop.settings.workspace
+        running.put(
+            running.of_process(
+                loop.loop_id, pid, host=loop.host.value, workspace=place, home=home, root=root, title=loop.title
+            )
+        )
+
+
+def _caller() -> int:
+    """The nearest ancestor of the hook that is no shell, for an agent that does not tell its process id; 0: there is none."""
+    from untildone.system import orphans
+
+    for process in orphans.line_of(os.getppid()):
+        words = orphans.command_of(process.pid)
+        if words and os.path.basename(words[0]).lstrip("-") not in _SHELLS and program_file() not in words:
+            return process.pid
+    return 0
+
+
+def program_file() -> str:
+    """The path of the hook's program."""
+    from untildone.hosts.hook import program
+
+    return os.path.abspath(program.__file__)
 
 
 def environment_of(holder: str) -> dict[str, str]:

@@ -35,7 +35,21 @@ def consult(stop: Stop, action: AskAgent) -> Next:
     if action.ask.role is Role.SUPERVISOR and _reads_more(stop):
         return Next.GO_ON
     with _processes(stop) as hands:
+        hands.note_supervisors()
         return hands.ask(action)
+
+
+def vouched(stop: Stop) -> str:
+    """The digest of the session's transcript, if a person says nothing in it that the loop has not heard from the person; else empty."""
+    from untildone.engine import transcripts
+    from untildone.hosts.hook import records
+
+    session = stop.loop.session_of(Role.WORKER, stop.loop.settings.worker.profile)
+    said = records.asked_in(agents.hook_of(stop.event.agent).transcript, stop.event.transcript)
+    known = {words.strip() for words in stop.loop.asked}
+    if not all(words.strip() in known for words in said):
+        return ""
+    return transcripts.grown(stop.event.transcript, session.transcript if session else "")
 
 
 def _reads_more(stop: Stop) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from untildone import agents
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 
@@ -21,14 +22,16 @@ def _rounds(loop: Loop) -> str:
 def at_rest(loop: Loop) -> str:
     """The line for a loop that rests, with how to resume it in the session."""
     outcome = loop.outcome or Outcome.PAUSED
-    rounds = _rounds(loop)
+    rounds, typed = _rounds(loop), agents.hook_of(loop.settings.worker.agent).typed
     line = f"untildone: {outcome.sentence} {loop.reason}".rstrip()
     if loop.settings.interactive and loop.status is Status.PAUSED:
         return _paused_with_person(loop, line)
     if outcome is Outcome.BUDGET:
-        return f"⚠ {line} `/until-done [r+5]` goes on with five more rounds. ({loop.loop_id})"
+        return f"⚠ {line} `{typed} [r+5]` goes on with five more rounds. ({loop.loop_id})"
+    if outcome is Outcome.BLOCKED:
+        return f"⚠ {line} `{typed}` with your answer goes on in this session. ({loop.loop_id}, {rounds})"
     if loop.status is Status.PAUSED:
-        return f"{line} `/until-done` goes on in this session. ({loop.loop_id}, {rounds})"
+        return f"{line} `{typed}` goes on in this session. ({loop.loop_id}, {rounds})"
     return f"{line} ({loop.loop_id}, {rounds})"
 
 

@@ -12,10 +12,10 @@ from untildone.core.events import AnswerRead, HookTriggered, PromptReinjected, R
 from untildone.core.hook import ALLOW, HookEvent, Reply
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Answer, Changes, Role, Status
+from untildone.core.model import Answer, Role, Status
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
-from untildone.engine.stepper import Next, Stepper, leased
+from untildone.engine.stepper import Next, Seen, Stepper, leased
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.status_lines import at_rest, done
@@ -42,7 +42,10 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
     try:
         with leased(store, note.loop_id, Host.HOOK) as stepper:
             reply = Stop(event, note, deadline, store, stepper).answer()
+            presence.register(note.root, stepper.loop, note.holder)
     except LoopBusy as busy:
+        if store.load(note.loop_id).settings.interactive:
+            return ALLOW  # the hook of a wrapped run answers the same stop
         return Reply(user_message=f"untildone: {busy.sentence} It decides there; the agent may stop.")
     except Exception as problem:
         if reply is None:
@@ -85,6 +88,8 @@ class Stop:
         self.session_was_read = False
         self._reply: Reply | None = None
         """The answer to the agent, once it is known."""
+        self._note = ""
+        """A sentence for the person about the commit of this round."""
 
     @property
     def loop(self) -> Loop:
@@ -141,20 +146,19 @@ class Stop:
         prompt = self.stepper.mode.prompt_in_session(self.loop, action.ask)
         if self.stepper.note_edit() or not self.stepper.begin_turn(action, prompt, PromptReinjected(action.iteration)):
             return Next.GO_ON
-        self._reply = Reply(block_reason=prompt)
+        self._reply = Reply(block_reason=prompt, user_message=self._note)
         return Next.LEAVE
 
     def _message(self) -> str:
         """The agent's last message; of a cumulative message, only the new part."""
-        message = self.event.message
+        message, hook = self.event.message, agents.hook_of(self.event.agent)
         if message is None:
             from untildone.hosts.hook.transcripts import last_message
 
-            hook = agents.hook_of(self.event.agent)
             return last_message(hook, self.event.transcript, self.event.transcript_marker)
         if self.event.message_is_cumulative and self.event.stop_hook_active:
-            return message[self.note.message_read :]
-        return message
+            message = message[self.note.message_read :]
+        return hook.own_words(message)
 
     def _note_own_work(self) -> bool:
         """For a stop without a prompt since the last one: whether the agent worked by itself, as after a background task."""
@@ -172,18 +176,32 @@ class Stop:
             return
         answer = Answer(text=self.message[-KEPT_MESSAGE:], session_id=self.event.session_id)
         seconds = max(0.0, time.time() - turn.started_at)
-        self.stepper.end_turn(Role.WORKER, turn.iteration, answer, seconds, self._look)
+        self.stepper.end_turn(Role.WORKER, turn.iteration, answer, seconds, self._look, self._transcript())
         if self.event.message_is_cumulative:
             sessions.write(replace(self.note, message_read=len(self.event.message or "")))
 
-    def _look(self, ended: TurnEnded) -> Changes | None:
-        """The workspace after the turn, with a commit if the loop makes commits; None if the next decision does not need it."""
+    def _transcript(self) -> str:
+        """The digest of the session's transcript, for a supervisor that forks it."""
+        if not self.loop.settings.review or not self.event.transcript:
+            return ""
+        from untildone.hosts.hook.slow import vouched
+
+        return vouched(self)
+
+    def _look(self, ended: TurnEnded) -> Seen:
+        """The workspace after the turn, with a commit if the loop makes commits; without it if the next decision does not need it."""
         if not self._workspace_matters(ended):
-            return None
+            return Seen()
         from untildone.engine.site import LocalSite
 
-        commit = LocalSite().keep(self.loop, f"Round {ended.iteration}: {self.loop.title}", lambda: False)
-        return self.stepper.workspace.look(self.loop.changes, commit)
+        self.stepper.note_settings()
+        title = f"Round {ended.iteration}: {self.loop.title}"
+        site = LocalSite()
+        kept = site.keep(self.loop, title, lambda: False, self.store.redactor)
+        # The agent goes on in the session, perhaps without a word to the hook.
+        site.begin(self.loop)
+        self._note = kept.note
+        return Seen(self.stepper.workspace.look(self.loop.changes, kept.head if kept.made else None), kept.note)
 
     def _workspace_matters(self, ended: TurnEnded) -> bool:
         """Whether the next decision needs the workspace. Most do not, and reading it takes longer than the rest of a stop."""
@@ -200,4 +218,4 @@ class Stop:
             sessions.forget(self.note)
         else:
             sessions.write(replace(self.note, rest_reported=True))
-        return Reply(user_message=at_rest(self.loop))
+        return Reply(user_message=" ".join(filter(None, (at_rest(self.loop), self._note))))

@@ -12,13 +12,13 @@ from untildone.core.actions import Ask
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested
 from untildone.core.hook import ALLOW, HookEvent, Reply
-from untildone.core.kinds import Host, Interruption
+from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Role, Status
 from untildone.core.value import replace
 from untildone.engine.stepper import Stepper, leased
-from untildone.hosts.hook import runs, sessions, stops
+from untildone.hosts.hook import presence, runs, sessions, stops
 from untildone.hosts.hook.runs import RunLoop
 from untildone.hosts.hook.sessions import Note
 
@@ -31,7 +31,6 @@ _NOT_FOR_AGENT = (
     "What stands in brackets at the start of this prompt, as in [r+5], is meant for untildone, not for you."
 )
 _SAID_ELSEWHERE = "The person said this from another terminal:\n{text}"
-_FROM_SESSION = "session"
 TRY_AGAIN = 0.05
 
 
@@ -56,7 +55,9 @@ def _go_on_when_free(event: HookEvent, note: Note, deadline: float) -> Reply:
                 break
             time.sleep(TRY_AGAIN)
     journal = stops.open_store(note.root).open(note.loop_id)
-    journal.append(MessageSent(event.prompt, _FROM_SESSION))
+    # A note names a loop and proves nothing: only a loop of a session takes a prompt for the person's words.
+    if journal.loop.host is Host.HOOK:
+        journal.append(MessageSent(event.prompt, Source.SESSION))
     journal.close()
     return ALLOW
 
@@ -93,7 +94,7 @@ def _go_on(event: HookEvent, note: Note) -> Reply:
             stepper.write(ResumeRequested(host=Host.HOOK))
         if parsed.rest.strip():
             return _ask(stepper, event, note, parsed)
-        stepper.write(MessageSent(event.prompt, _FROM_SESSION))
+        stepper.write(MessageSent(event.prompt, Source.SESSION))
     return _where_it_was(store, note, parsed) if loop.status is Status.PAUSED else _only_control(parsed)
 
 
@@ -110,9 +111,10 @@ def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Repl
     elsewhere = stepper.loop.inbox
     # A turn without a stop: the person interrupted the agent, or it takes the prompt while it works.
     stepper.interrupt_turn(Interruption.PERSON)
-    stepper.write(MessageSent(event.prompt, _FROM_SESSION))
+    stepper.write(MessageSent(event.prompt, Source.SESSION))
     allowed = () if stepper.loop.budget.iterations is None else (BudgetChanged(Limit.ITERATIONS, 1, add=True),)
     stepper.begin_own_turn(event.prompt, event.session_id, *allowed)
+    presence.register(note.root, stepper.loop, note.holder)
     sessions.write(replace(note, message_read=0, rest_reported=False))
     reply = _notices(parsed)
     adds = [_SAID_ELSEWHERE.format(text=text) for text in elsewhere]

@@ -42,6 +42,10 @@ class Program:
     cwd: str
     folder: str = ""
     """The folder of the run. The leader deletes it if wrap is killed."""
+    descriptors: tuple[int, ...] = ()
+    """Descriptors that the program inherits beside its terminal."""
+    keeps_box: bool = False
+    """Whether the program keeps a box, and the agent in it begins with a launcher: then keys that interrupt must not end the program."""
 
 
 @dataclass(slots=True)
@@ -98,8 +102,9 @@ class Job:
     def signal(self, number: int) -> None:
         """Send a signal to the agent's process group, like its terminal would."""
         if self.agent is not None and not self.is_over:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.agent, number)
+            for target in _targets(self.agent) if number == signal.SIGTERM else (-self.agent,):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(target, number)
 
     def keep_undoing(self, sequence: bytes) -> None:
         """Store the bytes that the leader writes to the person's terminal if wrap is killed."""
@@ -112,6 +117,14 @@ class Job:
         os.close(self.descriptor)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.leader, 0)
+
+
+def _targets(agent: int) -> tuple[int, ...]:
+    """The processes that are asked to end: not those that keep a box, because everything in it would end at once."""
+    if not orphans.keeps_box(agent):
+        return (-agent,)
+    members = (pid for pid, process in orphans.scan()[0].items() if process.group == agent)
+    return tuple(pid for pid in members if not orphans.keeps_box(pid))
 
 
 def _has_ended(reports: socket.socket) -> bool:
@@ -134,7 +147,9 @@ def start(program: Program, outer: Terminal) -> Job:
     try:
         leader, descriptor = pty.fork()
     except OSError as problem:
-        raise UsageError(f"No terminal can be made for the agent: {problem.strerror}.", "free some terminals") from None
+        raise UsageError(
+            f"No terminal can be made for the agent: {problem.strerror or problem}.", "free some terminals"
+        ) from None
     if leader == 0:
         ours.close()
         _Leader(program, outer, theirs, memory, errors).lead(size)
@@ -199,11 +214,15 @@ class _Leader:
         """Execute the program in a process group of its own, in the foreground of the terminal, with default signals."""
         os.setpgid(0, 0)
         os.tcsetpgrp(0, os.getpid())
-        for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE):
+        for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN if self._program.keeps_box else signal.SIG_DFL)
         signal.signal(signal.SIGHUP, _HANGUP)
         if self._errors is not None:
             os.dup2(self._errors, 2)
+        for descriptor in self._program.descriptors:
+            os.set_inheritable(descriptor, True)  # noqa: FBT003
         os.chdir(self._program.cwd)
         os.execve(self._program.argv[0], self._program.argv, dict(self._program.env))
 

@@ -14,7 +14,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.secrets import Redactor
 from untildone.engine.stepper import CHANGED_SINCE, Stepper, leased
-from untildone.hosts.hook import runs
+from untildone.hosts.hook import presence, runs
 from untildone.store.files import FileStore
 
 PATIENCE = 5.0
@@ -41,6 +41,7 @@ def _rested(store: FileStore, loop_id: str) -> Loop:
         try:
             with leased(store, loop_id, Host.HOOK) as stepper:
                 _rest(stepper)
+                presence.register(str(store.root), stepper.loop, "")
                 return stepper.loop
         except LoopBusy:
             if time.monotonic() > deadline:

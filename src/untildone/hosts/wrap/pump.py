@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from untildone.hosts.wrap import terminal
 from untildone.hosts.wrap.job import Job
@@ -29,8 +29,10 @@ _NOTICED = (*_PASSED_ON, signal.SIGHUP, signal.SIGWINCH, signal.SIGCONT)
 class Pump:
     """Copies bytes for one job."""
 
-    def __init__(self, job: Job, outer: Terminal) -> None:
+    def __init__(self, job: Job, outer: Terminal, typed: Callable[[bytes], None] = lambda _: None) -> None:
+        """`typed` gets what the person types."""
         self._job = job
+        self._typed = typed
         self._outer = outer
         self._modes = ScreenModes()
         self._to_agent = bytearray()
@@ -119,7 +121,9 @@ class Pump:
         if what & select.POLLOUT:
             self._write_to_person()
         if what & select.POLLIN and len(self._to_agent) < MOST_WAITING:
-            self._to_agent += _read(self._outer.descriptor) or b""
+            piece = _read(self._outer.descriptor) or b""
+            self._typed(piece)
+            self._to_agent += piece
             self._write_to_agent()
         if what & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
             self._lose_person()

@@ -89,12 +89,18 @@ def _news(loop: Loop) -> list[str]:
         case Stage.WORK:
             news = [texts.CUT_SHORT if _was_cut_short(loop) else texts.NOT_CARRIED_OUT]
         case Stage.ANSWERED:
-            news = [_worker_answered(loop)]
+            news = [_worker_answered(loop), *_did_not_count(loop)]
         case Stage.CLAIMED:
             report = gates.failure_report(loop)
             news = [texts.NOT_DONE_YET.format(report=report)] if report else []
     news += [texts.FROM_PERSON.format(text=text) for text in loop.inbox]
     return news or [texts.GO_ON]
+
+
+def _did_not_count(loop: Loop) -> list[str]:
+    """The instructor wrote the marker where it does not count, and its answer went to the worker."""
+    marker = loop.settings.marker.strip()
+    return [texts.DID_NOT_COUNT.format(marker=marker)] if marker in _instruction(loop) else []
 
 
 def _worker_answered(loop: Loop) -> str:

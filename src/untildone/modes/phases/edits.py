@@ -88,7 +88,7 @@ class _Edits:
             self._refuse(
                 "Max Allowed",
                 text,
-                "was changed while the agent was at work and does not count; use `untildone budget`",
+                "was changed while the loop ran and does not count; `untildone budget` changes it",
             )
             return None
         return int(number[0])

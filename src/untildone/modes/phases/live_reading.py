@@ -76,6 +76,7 @@ class _Parser:
         self.boxes: list[Box] = []
         self.pending: list[str] = []
         self.summaries: dict[int, list[str]] = {}
+        self.promise: list[str] = []
         self.cut = False
         self.is_ours = False
 
@@ -91,7 +92,7 @@ class _Parser:
             tuple(self.boxes),
             tuple(self.pending),
             {phase: tuple(lines) for phase, lines in self.summaries.items()},
-            promised=PROMISE in text and has_promise(text, PROMISE),
+            promised=has_promise("\n".join(self.promise), PROMISE),
             cut=self.cut,
             is_ours=self.is_ours or bool(self.fields),
         )
@@ -120,6 +121,8 @@ class _Parser:
     def _take_line(self, line: str) -> None:
         if box := _BOX.fullmatch(line):
             self.boxes.append(_box(box, self.section))
+        elif self.section == "promise":
+            self.promise.append(line)
         elif self.section == "completed work":
             if line != NONE:
                 self.summaries.setdefault(self.phase, []).append(line)

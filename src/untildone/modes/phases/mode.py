@@ -13,12 +13,13 @@ from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import FromFiles, LimitChoice, PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
+from untildone.modes._json_objects import objects, without_objects
 from untildone.modes.phases import answers, edits, skillpack
 from untildone.modes.phases import live_file as live
 from untildone.modes.phases import prompts as texts
 from untildone.modes.phases.news import News, both
 from untildone.modes.phases.options import OPTIONS, PhasesOptions
-from untildone.modes.phases.state import options, phase_of, route_of, state_of
+from untildone.modes.phases.state import current_phase, done_phases, options, phase_of, route_of, state_of
 from untildone.modes.phases.understanding import Understanding
 
 
@@ -29,6 +30,7 @@ class Phases(PlainMode):
     declared_options = OPTIONS
     files = (skillpack.FILE,)
     runs_in_session = True
+    reports_in_json = True
     choices_at_limit = (LimitChoice.MORE, LimitChoice.SIMPLIFY, LimitChoice.LEAVE, LimitChoice.GIVE_UP)
 
     def options(self, loop: Loop) -> PhasesOptions:
@@ -55,11 +57,29 @@ class Phases(PlainMode):
     def live_state(self, loop: Loop) -> str | None:
         return live.render(loop)
 
+    def heading(self, loop: Loop, label: str) -> str:
+        route, number = route_of(loop), current_phase(loop)
+        return f"{label} {number}/{len(route.phases)}" if route and number else label
+
+    def spoken(self, text: str) -> str:
+        return without_objects(text) or next(
+            (str(each["summary"]) for each in objects(text) if each.get("summary")), ""
+        )
+
+    def standing(self, loop: Loop) -> tuple[str, ...]:
+        route, done, score = route_of(loop), len(done_phases(loop)), state_of(loop).score
+        if route is None:
+            return ("no route chosen yet",)
+        review = (f"review {score:g} of 100, {options(loop).review_threshold:g} needed",) if score is not None else ()
+        return (f"route {route.name}", f"{done} of {len(route.phases)} phases done", *review)
+
     def variant(self, loop: Loop) -> str:
         return f"route {name}" if (name := state_of(loop).route) else ""
 
     def pending(self, loop: Loop) -> str:
-        return live.pending_lines(loop)[0] if live.pending_lines(loop) else ""
+        route, lines = route_of(loop), live.pending_lines(loop)
+        first = lines[0] if lines else ""
+        return first.replace(":", f" of {len(route.phases)}:", 1) if route and first.startswith("Phase ") else first
 
 
 def _label(loop: Loop) -> str:

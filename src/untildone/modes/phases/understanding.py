@@ -38,6 +38,8 @@ class Understanding:
         self.in_turn = loop.turn is not None
         self.of_person = not self.in_turn and not loop.live_in_turn
         self.changes: list[SubtaskChange] = []
+        self.problems = list(news.problems)
+        """What the next prompt tells the agent."""
         self.notes = list(news.problems)
 
     def of_turn(self) -> AnswerRead:
@@ -47,8 +49,7 @@ class Understanding:
         self._take_phases()
         self._note_circle()
         finished = is_finished(self.after)
-        if self.news.promised and not finished:
-            self.notes.append(f"The promise is set, but {texts.unfinished(self.after)}.")
+        self._refuse_early_promise(finished=finished)
         return self._result(claimed=finished and self.news.done is not False)
 
     def of_edit(self) -> AnswerRead:
@@ -57,12 +58,17 @@ class Understanding:
         self._take_tasks()
         self._take_phases()
         was_finished, finished = is_finished(self.loop), is_finished(self.after)
-        if self.news.promised and not finished:
-            self.notes.append(f"The promise is set, but {texts.unfinished(self.after)}.")
+        self._refuse_early_promise(finished=finished)
         return self._result(claimed=finished and (self.loop.claimed or not was_finished))
 
+    def _refuse_early_promise(self, *, finished: bool) -> None:
+        if self.news.promised and not finished:
+            refused = f"The promise is set, but {texts.unfinished(self.after)}."
+            self.problems.append(refused)
+            self.notes.append(refused)
+
     def _result(self, *, claimed: bool) -> AnswerRead:
-        state = replace(state_of(self.after), problems=self.news.problems[:MOST_PROBLEMS])
+        state = replace(state_of(self.after), problems=tuple(self.problems[:MOST_PROBLEMS]))
         due = self.in_turn and self.loop.spend.iterations % options(self.loop).checkpoint_every == 0
         return AnswerRead(
             claimed=claimed,
@@ -72,6 +78,8 @@ class Understanding:
             gives_up=self._gives_up(),
             gives_up_as=Outcome.ABANDONED if self.of_person else Outcome.PAUSED,
             max_iterations=self.news.max_iterations,
+            phase=current_phase(self.after),
+            subtasks_done=sum(map(is_done, self.after.tasks)),
             progressed=self._progressed(),
             documents=self._documents() if self.in_turn else {},
             keep_checkpoint=due,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from untildone import gates
+from untildone.core import blocked
 from untildone.core.actions import Ask
 from untildone.core.claims import has_promise
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
+from untildone.modes.ralph import prompts as texts
 
 
 class Ralph(PlainMode):
@@ -22,14 +24,19 @@ class Ralph(PlainMode):
         return Ask(Role.WORKER, _prompt(loop), session)
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
-        promise = loop.settings.promise
-        return AnswerRead(claimed=promise is not None and has_promise(answer.text, promise, _prompted_so_far(loop)))
+        return AnswerRead(claimed=_claims(loop, answer.text))
 
 
 def _prompt(loop: Loop) -> str:
-    parts = [loop.description, _how_to_claim(loop), *(f"A message from the person:\n{text}" for text in loop.inbox)]
+    how_to_say = "" if loop.settings.once else blocked.HOW_TO_SAY
+    parts = [
+        loop.description,
+        _how_to_claim(loop),
+        how_to_say,
+        *(f"A message from the person:\n{text}" for text in loop.inbox),
+    ]
     if loop.next_iteration > 1:
-        parts += [_where_it_stands(loop), gates.failure_report(loop)]
+        parts += [_did_not_count(loop), _where_it_stands(loop), gates.failure_report(loop)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -38,14 +45,24 @@ def _prompted_so_far(loop: Loop) -> str:
     return "\n\n".join((*loop.asked, _how_to_claim(loop)))
 
 
+def _claims(loop: Loop, text: str) -> bool:
+    promise = loop.settings.promise
+    return promise is not None and has_promise(text, promise, _prompted_so_far(loop))
+
+
+def _did_not_count(loop: Loop) -> str:
+    """Why the promise in the last answer was no claim; empty: there was none, or it was one."""
+    promise = loop.settings.promise
+    if promise is None or promise not in loop.last_answer or _claims(loop, loop.last_answer):
+        return ""
+    return texts.DID_NOT_COUNT.format(words=promise)
+
+
 def _how_to_claim(loop: Loop) -> str:
     promise = loop.settings.promise
     if promise is None or loop.settings.once or promise in loop.description:
         return ""
-    return (
-        f"When the task is completely done, and only then, end your final message with {promise} on a line of its own. "
-        "If it is not done, say what is missing and go on."
-    )
+    return texts.HOW_TO_CLAIM.format(promise=promise)
 
 
 def _where_it_stands(loop: Loop) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from untildone import gates
 from untildone.core.actions import Ask, AwaitPerson
+from untildone.core.codec import timestamp
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.mode import FromFiles, PlainMode
@@ -24,6 +25,7 @@ from untildone.core.model import (
     SubtaskStatus,
 )
 from untildone.core.subtasks import changed
+from untildone.modes._json_objects import objects, without_objects
 from untildone.modes.workflow import prompts as texts
 from untildone.modes.workflow.answers import MOST_TASKS, ActionAnswer, NotTheAnswer, parse, unfinished
 from untildone.modes.workflow.options import FILE, WorkflowOptions, from_files, options_of
@@ -42,6 +44,8 @@ class Workflow(PlainMode):
     default_iterations: int | None = 10
     works_by_hand = True
     files = (FILE,)
+    reports_in_json = True
+    documents = tuple(dict.fromkeys(DOCUMENTS.values()))
 
     def options(self, loop: Loop) -> WorkflowOptions:
         return options_of(loop.settings.options)
@@ -77,12 +81,26 @@ class Workflow(PlainMode):
             return _failed(loop, action, str(problem))
         return _understood(loop, action, parsed)
 
+    def spoken(self, text: str) -> str:
+        return without_objects(text) or next(
+            (str(each["message"]) for each in objects(text) if each.get("message")), ""
+        )
+
+    def standing(self, loop: Loop) -> tuple[str, ...]:
+        errors = int((loop.skill_state or EMPTY).get("error_count", 0))
+        return (f"validation {verdict(loop)}", *((f"{errors} unusable answers",) if errors else ()))
+
+    def pending(self, loop: Loop) -> str:
+        return choose(loop) or ""
+
 
 def _menu(loop: Loop) -> AwaitPerson:
     """The menu; if the agent asks for a person, its question."""
     asked = (loop.skill_state or EMPTY).get("wants_person")
     if not asked:
-        return AwaitPerson(menu_text(loop), MENU)
+        last = _word(loop.inbox[-1]) if loop.inbox else ""
+        more = status_lines(loop) if last == "status" else (texts.NOT_VALIDATED,) if last == "complete" else ()
+        return AwaitPerson("\n".join((menu_text(loop), *more)), MENU)
     return AwaitPerson(f"{asked}\nAnswer, or choose: {', '.join(MENU)}.", reason=str(asked))
 
 
@@ -92,15 +110,24 @@ def choose(loop: Loop) -> str | None:
     if not state.get("initialised"):
         return "init"
     chosen = _chosen_by_person(loop.inbox)
-    if chosen:
+    if chosen and (chosen != "complete" or may_complete(loop)):
         return chosen
     return None if loop.settings.interactive and not _messages(loop) else _automatic(loop, state)
 
 
 def _chosen_by_person(messages: tuple[str, ...]) -> str | None:
     """The last menu choice among the person's messages; other messages are for the worker."""
-    words = [_NUMBERED.get(message.strip(), message.strip().lower()) for message in messages]
-    return next((word for word in reversed(words) if word in texts.INSTRUCTIONS), None)
+    return next((word for word in map(_word, reversed(messages)) if word in texts.INSTRUCTIONS), None)
+
+
+def _word(message: str) -> str:
+    """The menu choice that a message names by number or word; else the message."""
+    return _NUMBERED.get(message.strip(), message.strip().lower())
+
+
+def may_complete(loop: Loop) -> bool:
+    """Whether the last validation passed, nothing was done since, and no task is open."""
+    return verdict(loop) == "passed" and _last_action(loop) not in ("develop", "debug") and not open_tasks(loop.tasks)
 
 
 def _messages(loop: Loop) -> list[str]:
@@ -163,13 +190,34 @@ def shown_state(loop: Loop) -> dict[str, Any]:
 
 def menu_text(loop: Loop) -> str:
     """The current state, for the line above the menu."""
-    state = loop.skill_state or EMPTY
     done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
-    validated = state.get("validate") or EMPTY
-    verdict = "not yet" if "passed" not in validated else "passed" if validated["passed"] else "failed"
+    return f"Tasks: {done} of {len(loop.tasks)} done. Last action: {_last_action(loop)}. Validation: {verdict(loop)}. What next?"
+
+
+def status_lines(loop: Loop) -> tuple[str, ...]:
+    """All that the loop knows, one fact a line: rounds, tasks, what failed in the validation, hypotheses, errors."""
+    state = loop.skill_state or EMPTY
+    debug, validated = state.get("debug") or EMPTY, state.get("validate") or EMPTY
+    most = "" if loop.budget.iterations is None else f" of {loop.budget.iterations}"
     return (
-        f"Tasks: {done} of {len(loop.tasks)} done. Last action: {_last_action(loop)}. Validation: {verdict}. What next?"
+        f"Rounds: {loop.spend.iterations}{most} used. Actions so far: {', '.join(state.get('completed_actions', ()))}",
+        *(f"{_MARKS[task.status]} {task.task_id}: {task.text}" for task in loop.tasks[:SHOWN_TASKS]),
+        *(f"validation found: {failure}" for failure in validated.get("failures", ())),
+        *(f"hypothesis: {each['text']} ({each['status']})" for each in debug.get("hypotheses", ())),
+        *(
+            f"error in {each['action']}, round {each['iteration']}: {each['message']}"
+            for each in state.get("errors", ())
+        ),
     )
+
+
+_MARKS = {SubtaskStatus.COMPLETED: "[x]", SubtaskStatus.FAILED: "[!]", SubtaskStatus.PENDING: "[ ]"}
+
+
+def verdict(loop: Loop) -> str:
+    """The result of the last validation, in a word or two."""
+    validated = (loop.skill_state or EMPTY).get("validate") or EMPTY
+    return "not yet" if "passed" not in validated else "passed" if validated["passed"] else "failed"
 
 
 def _understood(loop: Loop, action: str, answer: ActionAnswer) -> AnswerRead:
@@ -202,6 +250,7 @@ def _understood(loop: Loop, action: str, answer: ActionAnswer) -> AnswerRead:
         gives_up="" if loop.settings.interactive else question,
         gives_up_as=Outcome.PAUSED,
         documents=_documents(loop, action, answer, tasks),
+        subtasks_done=sum(task.status is SubtaskStatus.COMPLETED for task in changed(loop.tasks, tasks)),
     )
 
 
@@ -237,9 +286,8 @@ def _documents(loop: Loop, action: str, answer: ActionAnswer, tasks: tuple[Subta
 
 def _checkbox(change: SubtaskChange, known: Subtask | None) -> str:
     status = change.status or (known.status if known else SubtaskStatus.PENDING)
-    mark = {SubtaskStatus.COMPLETED: "x", SubtaskStatus.FAILED: "!", SubtaskStatus.PENDING: " "}[status]
     text = change.text or (known.text if known else "")
-    return f"- [{mark}] {change.task_id}: {text}"
+    return f"- {_MARKS[status]} {change.task_id}: {text}"
 
 
 def _task_in(line: str) -> SubtaskChange | None:
@@ -253,7 +301,12 @@ def _task_in(line: str) -> SubtaskChange | None:
 def _failed(loop: Loop, action: str, problem: str) -> AnswerRead:
     state = dict(loop.skill_state or EMPTY)
     in_a_row = int(state.get("failures_in_a_row", 0)) + 1
-    error = {"action": action, "message": problem, "iteration": loop.spend.iterations}
+    error = {
+        "action": action,
+        "message": problem,
+        "iteration": loop.spend.iterations,
+        "timestamp": timestamp(loop.updated_at),
+    }
     state |= {
         "errors": [*state.get("errors", []), error][-KEPT:],
         "error_count": int(state.get("error_count", 0)) + 1,

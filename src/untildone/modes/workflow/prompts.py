@@ -34,3 +34,5 @@ what you answer is what gets written."""
 RETURN = """Answer with one JSON object, and nothing after it:
 {"skillStateUpdates": { … only what changed … }, "continue": true, "message": "for the person, in a few sentences"}
 `continue` false asks for the loop to pause: say in `message` what only a person can decide."""
+
+NOT_VALIDATED = "complete comes after a passed validation, with no task open: choose validate first."

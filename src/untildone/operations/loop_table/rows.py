@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from untildone.core import proof
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, Outcome, Spend, Status
+from untildone.core.proof import Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,7 @@ class Row:
     workspace: str
     status: Status | None = None
     outcome: Outcome | None = None
+    proof: Proof = Proof.NONE
     reason: str = ""
     title: str = ""
     mode: str = ""
@@ -30,6 +33,8 @@ class Row:
     updated_at: float = 0.0
     seq: int = 0
     problem: str = ""
+    not_ours: str = ""
+    """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ def row_of(loop: Loop, workspace: str) -> Row:
         workspace=workspace,
         status=loop.status,
         outcome=loop.outcome,
+        proof=proof.level(loop),
         reason=loop.reason,
         title=loop.title,
         mode=loop.settings.mode,
@@ -59,4 +65,5 @@ def row_of(loop: Loop, workspace: str) -> Row:
         created_at=loop.created_at,
         updated_at=loop.updated_at,
         seq=loop.seq,
+        not_ours=loop.not_ours,
     )

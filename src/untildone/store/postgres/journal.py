@@ -3,6 +3,9 @@
 An append names the entry that it follows, and the database accepts it if that is still the last one. It is one statement, so that a
 writer that freezes or dies does not block the others. Each append has a key, which shows after a lost connection whether it was
 written: it is neither lost nor written twice.
+
+Rows have no seals, unlike lines of a file (`store.seals`): an agent cannot reach the database, whose address is kept from it. That a
+loop is verified only if its gates have passed holds here too, because `apply` decides it.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from untildone.core.apply import apply
+from untildone.core.apply import apply, refusal
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, LoopNotFound, Superseded
 from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired
@@ -23,7 +26,7 @@ from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass
 from untildone.store import Clock, OnChange, checkpoint
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
-from untildone.store.lines import DamagedLine, as_fields, compact, entry_of, sealed, unsealed
+from untildone.store.lines import DamagedLine, as_fields, encoded, entry_of, fields_of, with_checksum, without_checksum
 from untildone.store.postgres.announcing import Announcing
 from untildone.store.postgres.connections import Database
 from untildone.store.postgres.listening import CHANNEL, Listening
@@ -250,6 +253,8 @@ class PostgresJournal:
         for seq, line in lines:
             try:
                 entry = self._entry(line)
+                if refused := refusal(self._folded, entry):
+                    self._note(refused)
                 self._folded = apply(self._folded, entry)
                 fresh.append(entry)
             except _UNFIT as problem:
@@ -260,7 +265,7 @@ class PostgresJournal:
         return tuple(fresh)
 
     def _entry(self, line: str) -> Entry:
-        return entry_of(unsealed(line.encode()), self._writing.loop_id)
+        return entry_of(fields_of(without_checksum(line.encode())), self._writing.loop_id)
 
     def _note(self, problem: str) -> None:
         if len(self.repairs) < _MOST_REPAIRS:
@@ -280,4 +285,4 @@ def _summary(loop: Loop | None) -> dict[str, object]:
 
 def line_of(entry: Entry, loop_id: str, redactor: Redactor) -> str:
     """An entry as a redacted line of JSON with its checksum."""
-    return sealed(compact(as_fields(entry, loop_id, redactor.text))).decode()
+    return with_checksum(encoded(as_fields(entry, loop_id, redactor.text))).decode()

@@ -21,7 +21,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.secrets import Redactor
 from untildone.store import Clock, Group, LoopStatus, OnChange, Signatures, checkpoint, ignore
-from untildone.store.lines import DamagedLine, entry_of, unsealed
+from untildone.store.lines import DamagedLine, entry_of, fields_of, without_checksum
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_group, checked_id, resolve_id
 from untildone.store.postgres import documents, groups, schema
@@ -31,6 +31,7 @@ from untildone.store.postgres.journal import PostgresJournal, Writing, line_of
 from untildone.store.postgres.listening import Listening
 from untildone.store.postgres.locks import HELD, Lock, Locks
 from untildone.store.postgres.output import PostgresSpool, Turn
+from untildone.store.seals import Seals
 from untildone.system import disk, runners
 
 KEPT_CHECKPOINTS = 10
@@ -82,6 +83,7 @@ class PostgresStore:
     ) -> None:
         self.database = Database(address, patience)
         self.redactor = redactor or Redactor({})
+        self.seals = Seals()
         self.on_change: OnChange = ignore
         self.clock = clock
         self.machine = machine or runners.machine()
@@ -133,6 +135,10 @@ class PostgresStore:
 
     def ids(self) -> tuple[str, ...]:
         return tuple(name for (name,) in self.database.rows("SELECT loop_id FROM untildone.loops ORDER BY loop_id"))
+
+    def is_ours(self, loop_id: str) -> bool:
+        """Always: an agent cannot write to the database."""
+        return True
 
     def live_ids(self) -> tuple[str, ...]:
         rows = self.database.rows("SELECT loop_id FROM untildone.loops WHERE NOT archived ORDER BY loop_id")
@@ -360,7 +366,7 @@ class PostgresStore:
 def _readable(lines: Iterable[str], loop_id: str) -> Iterator[Entry]:
     for line in lines:
         try:
-            yield entry_of(unsealed(line.encode()), loop_id)
+            yield entry_of(fields_of(without_checksum(line.encode())), loop_id)
         except DamagedLine:
             continue
 

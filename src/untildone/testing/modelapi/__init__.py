@@ -10,7 +10,7 @@ from untildone.testing.modelapi.environments import environment
 from untildone.testing.modelapi.record import Request
 from untildone.testing.modelapi.script import DEFAULT_TEXT, read_script
 from untildone.testing.modelapi.server import ModelAPI
-from untildone.testing.modelapi.steps import Fault, Step, ToolCall, Usage
+from untildone.testing.modelapi.steps import Fault, Step, ToolCall, Usage, subscription_limit
 
 __all__ = [
     "DEFAULT_TEXT",
@@ -24,4 +24,5 @@ __all__ = [
     "environment",
     "parse_steps",
     "read_script",
+    "subscription_limit",
 ]

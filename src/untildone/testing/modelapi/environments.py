@@ -13,6 +13,8 @@ from untildone.testing.modelapi.routing import MODEL
 from untildone.testing.modelapi.steps import Json
 
 KEY = "test-key"
+SUBSCRIBER_TOKEN = "sk-ant-oat01-scripted-0123456789"
+"""Of the form by which Claude Code knows a subscriber; it is worth nothing anywhere."""
 GEMINI_MODEL = "gemini-2.5-flash"
 
 
@@ -25,6 +27,7 @@ class _Plan:
     retries: int
     workspaces: tuple[str, ...]
     package_cache: Path | None
+    subscriber: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +48,22 @@ def environment(
     retries: int = 1,
     workspaces: Sequence[Path] = (),
     package_cache: Path | None = None,
+    subscriber: bool = False,
 ) -> dict[str, str]:
     """The whole environment that `agent` needs to talk to the server at `url`. Writes its settings under `home`.
 
     `path` is its PATH (by default yours). `retries` limits how often it repeats a failed request, if the agent has such a
     setting. `workspaces` are folders that an interactive agent trusts without asking. `package_cache` is the folder into
-    which Copilot unpacks itself (235 MB; by default in each home).
+    which Copilot unpacks itself (235 MB; by default in each home). `subscriber`: Claude Code takes itself for that of a subscriber, whose
+    limits `subscription_limit` plays; others refuse it.
     """
     if agent not in _SETUPS:
         raise UsageError(f"There is no environment for the agent '{agent}'.", f"choose one of: {', '.join(_SETUPS)}")
+    if subscriber and agent != "claude":
+        raise UsageError(f"{agent} has no subscription that can be played.", "leave subscriber out")
     home = home.resolve()
     trusted = tuple(str(folder.resolve()) for folder in workspaces)
-    setup = _SETUPS[agent](_Plan(url.rstrip("/"), home, retries, trusted, package_cache))
+    setup = _SETUPS[agent](_Plan(url.rstrip("/"), home, retries, trusted, package_cache, subscriber))
     (home / "tmp").mkdir(parents=True, exist_ok=True)
     _write(home / setup.file, setup.content)
     return _common(home, path) | dict(setup.variables)
@@ -105,7 +112,7 @@ def _claude(plan: _Plan) -> _Setup:
     }
     variables = {
         "ANTHROPIC_BASE_URL": plan.url,
-        "ANTHROPIC_API_KEY": KEY,
+        **({"CLAUDE_CODE_OAUTH_TOKEN": SUBSCRIBER_TOKEN} if plan.subscriber else {"ANTHROPIC_API_KEY": KEY}),
         "CLAUDE_CODE_MAX_RETRIES": str(plan.retries),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_TELEMETRY": "1",

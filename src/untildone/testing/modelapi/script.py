@@ -7,10 +7,11 @@ import math
 import re
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from untildone.core.agreement import word_in
 from untildone.testing.modelapi.checking import ScriptError, parse_steps
 from untildone.testing.modelapi.steps import Step
 
@@ -50,12 +51,17 @@ class Script:
             matching = (one for one in self._left if one.step.match is not None and _matches(one.step.match, user_text))
             others = (one for one in self._left if one.step.match is None)
             chosen = next(chain(matching, others), None)
-            return self._use(chosen) if chosen else self._default
+            return _with_word(self._use(chosen) if chosen else self._default, user_text)
 
     def _use(self, chosen: _Remaining) -> Step:
         chosen.times -= 1
         self._left = [one for one in self._left if one.times > 0]
         return chosen.step
+
+
+def _with_word(step: Step, user_text: str) -> Step:
+    """The step with the word that the prompt names for a reviewer's agreement in the place of `{word}`."""
+    return replace(step, text=step.text.replace("{word}", word_in(user_text))) if step.text else step
 
 
 def _matches(pattern: str, user_text: str) -> bool:

@@ -100,6 +100,19 @@ class Step:
         }
 
 
+def subscription_limit(resets_at: float, claim: str = "five_hour") -> Step:
+    """The answer to a subscriber who has used up a limit (`five_hour`, `seven_day`, `seven_day_opus`, `overage`) until a time (epoch
+    seconds). Claude Code asks no second time then, and tells the exact time in a `rate_limit_event`."""
+    unified = "anthropic-ratelimit-unified"
+    headers = {
+        f"{unified}-status": "rejected",
+        f"{unified}-reset": str(int(resets_at)),
+        f"{unified}-representative-claim": claim,
+        "retry-after": "7200",
+    }
+    return Step(status=429, headers=headers, error={"message": "This request would exceed your account's limit."})
+
+
 _DEFAULTS: Mapping[str, Any] = {f.name: getattr(Step(), f.name) for f in fields(Step)}
 
 

@@ -37,7 +37,9 @@ def _line(info: AgentInfo) -> str:
     if info.path is None:
         return f"{info.name}{kind}: missing: there is no '{info.program}' on PATH; {info.install}"
     capabilities = ", ".join(info.capabilities).replace("_", " ") or "nothing beyond answering"
-    return f"{info.name}{kind}: {' '.join(word for word in (info.version, info.path) if word)}; can: {capabilities}"
+    place = " ".join(word for word in (info.version, info.path) if word)
+    problem = f"; {info.problem}" if info.problem else ""
+    return f"{info.name}{kind}: {place}; can: {capabilities}{problem}"
 
 
 @command.command("check")

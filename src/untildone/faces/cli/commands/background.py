@@ -12,6 +12,7 @@ from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driver import Show, driver
 from untildone.operations import background, control
+from untildone.operations.inside import refuse
 from untildone.operations.stores import Store
 
 
@@ -34,6 +35,7 @@ def command(name: str, folder: str) -> int:
     """Drive a loop until it rests."""
     store = parameters.open_store(folder)
     loop_id = store.find(name)
+    refuse(store, "run")
     chosen = settings.load(store.home, {}, parameters.environment())
     with driver(store, chosen, Show(plain=True, ask=False)) as drives:
         loop = store.load(loop_id)

@@ -8,7 +8,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
-from untildone.operations import control
+from untildone.operations import reach
+from untildone.operations.reach import Reached
 
 now = click.option("--now", "at_once", is_flag=True, help="End the running round at once.")
 
@@ -20,9 +21,9 @@ now = click.option("--now", "at_once", is_flag=True, help="End the running round
 @parameters.as_json
 def pause(name: str, at_once: bool, folder: str, as_json: bool) -> int:
     """Pause a loop after its round, or now. `untildone resume` goes on."""
-    store = parameters.open_store(folder)
-    loop = control.pause(store, store.find(name), _urgency(at_once=at_once), parameters.environment())
-    _show(loop, "pause", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
+    reached = parameters.reach(folder).find(name)
+    loop = reach.pause(reached, _urgency(at_once=at_once), parameters.environment(), parameters.warn)
+    _show(reached, loop, "pause", at_once=at_once, as_json=as_json)
     return 0
 
 
@@ -34,10 +35,10 @@ def pause(name: str, at_once: bool, folder: str, as_json: bool) -> int:
 @parameters.as_json
 def stop(name: str, at_once: bool, abandon: bool, folder: str, as_json: bool) -> int:
     """End a loop for good, after its round or now."""
-    store = parameters.open_store(folder)
+    reached = parameters.reach(folder).find(name)
     outcome = Outcome.ABANDONED if abandon else Outcome.STOPPED
-    loop = control.stop(store, store.find(name), _urgency(at_once=at_once), outcome, parameters.environment())
-    _show(loop, "end", driven=store.is_driven(loop.loop_id), at_once=at_once, as_json=as_json)
+    loop = reach.stop(reached, _urgency(at_once=at_once), outcome, parameters.environment(), parameters.warn)
+    _show(reached, loop, "end", at_once=at_once, as_json=as_json)
     return 0
 
 
@@ -45,10 +46,16 @@ def _urgency(*, at_once: bool) -> Urgency:
     return Urgency.NOW if at_once else Urgency.AFTER_ITERATION
 
 
-def _show(loop: Loop, action: str, *, driven: bool, at_once: bool, as_json: bool) -> None:
-    summaries.answer(loop, driven=driven, as_json=as_json)
+def _show(reached: Reached, loop: Loop | None, action: str, *, at_once: bool, as_json: bool) -> None:
+    when = "now" if at_once else "after this round"
+    if loop is None or reached.store is None:
+        if as_json:
+            streams.data().record(summaries.of_unread(reached))
+        streams.talk().line(f"The runner of loop {reached.loop_id} was told to {action} it {when}.")
+        return
+    summaries.answer(loop, driven=reached.store.is_driven(loop.loop_id), as_json=as_json)
     if loop.status is Status.RUNNING:
-        sentence = f"Loop {loop.loop_id} will {action} {'now' if at_once else 'after this round'}."
+        sentence = f"Loop {loop.loop_id} will {action} {when}."
     else:
         sentence = f"Loop {loop.loop_id} is {loop.outcome.word if loop.outcome else loop.status.value}."
     streams.talk().line(sentence)

@@ -11,6 +11,7 @@ from untildone.core.errors import UsageError
 from untildone.core.limits import Limit
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
+from untildone.operations.inside import refuse
 from untildone.operations.stores import Group
 
 
@@ -42,6 +43,7 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
         return 0
     if name is None:
         raise UsageError("There is no name of a group.", "say which: untildone group NAME --max-cost 50")
+    refuse(store, "group")
     before = store.group(name)
     changed = store.change_group(
         name, max_cost=_after(before.max_cost, max_cost), at_once=_after(before.at_once, at_once)

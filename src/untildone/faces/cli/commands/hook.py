@@ -48,7 +48,7 @@ of_session = click.option(
 def command() -> None:
     """The loop inside your own agent session: when the agent wants to stop, it is asked whether it is done.
 
-    `untildone hook install`, then in the agent: /until-done "make the tests pass" --check "pytest -q"
+    `untildone hook install`, then in the agent: /until-done "make the tests pass" --check "pytest -q" (in some agents without the slash)
     """
 
 
@@ -60,7 +60,9 @@ def install(agent: str, user: bool, folder: str) -> int:
     """Add the hook to the agent's settings. Everything else in them stays as it is."""
     installed = hook.install(agent, parameters.existing_folder(folder), for_user=user)
     _show(installed)
-    streams.talk().line(f'In {agent}: /until-done "make the tests pass" --check "pytest -q" --max-iterations 20')
+    streams.talk().line(
+        f'In {agent}: {hook.typed(agent)} "make the tests pass" --check "pytest -q" --max-iterations 20'
+    )
     if installed.hint:
         streams.talk().line(f"hint: {installed.hint}")
     return 0
@@ -169,7 +171,10 @@ def start(
     """
     begun = hook.begin(parameters.existing_folder(folder), " ".join(task), session, given(flags), prompted_at)
     loop = begun.loop
-    message = f"Loop {loop.loop_id} has begun, round {summaries.rounds(loop)}, {'; '.join(loop.settings.checks) or 'no checks'}."
+    how = "has begun" if loop.spend.iterations <= 1 else "goes on"
+    message = (
+        f"Loop {loop.loop_id} {how}, round {summaries.rounds(loop)}, {'; '.join(loop.settings.checks) or 'no checks'}."
+    )
     if as_json:
         streams.data().record(
             {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 
 import click
 
+from untildone.core import proof
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.value import dataclass
@@ -13,9 +15,12 @@ from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
 from untildone.faces.text.plain import one_line
 from untildone.operations import presence
+from untildone.operations.reach import Reach
 from untildone.operations.stores import Store
 
 ENDED_SHOWN = 10
+NARROW = 100
+"""On a terminal with fewer columns, a loop takes several lines."""
 COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
 
 
@@ -27,20 +32,27 @@ class Row:
     loop: Loop | None = None
     driven: bool = False
     problem: str = ""
+    status: str = "damaged"
+    """The status to show without a loop."""
 
     def cells(self) -> tuple[str, ...]:
         if self.loop is None:
-            return (self.loop_id, "damaged", "", "", "", "", one_line(self.problem))
+            return (self.loop_id, self.status, "", "", "", "", one_line(self.problem))
         loop = self.loop
         return (
             loop.loop_id,
             summaries.status(loop, driven=self.driven),
             loop.settings.mode,
             summaries.rounds(loop),
-            loop.outcome.word if loop.outcome else "",
+            " ".join(filter(None, (loop.outcome.word if loop.outcome else "", _proved(loop)))),
             summaries.age(loop.created_at),
             one_line(loop.title),
         )
+
+
+def _proved(loop: Loop) -> str:
+    level = proof.level(loop)
+    return f"({level.value})" if level is not proof.Proof.NONE else ""
 
 
 @click.command()
@@ -50,8 +62,10 @@ class Row:
 @parameters.as_json
 def command(status: str | None, everything: bool, folder: str, as_json: bool) -> int:
     """The loops of this folder, newest first: those that can go on, and the last that ended."""
-    store = parameters.open_store(folder)
-    rows = [row for row in _rows(store, _ids(store, everything=everything or status is not None)) if _fits(row, status)]
+    reach = parameters.reach(folder)
+    store, everything = reach.store, everything or status is not None
+    known = () if store is None else _rows(store, _ids(store, everything=everything))
+    rows = [row for row in (*_unlisted(reach), *known) if _fits(row, status)]
     data = streams.data()
     if as_json:
         for row in rows:
@@ -62,7 +76,8 @@ def command(status: str | None, everything: bool, folder: str, as_json: bool) ->
         for row in rows:
             data.line("\t".join(row.cells()))
     if not rows:
-        streams.talk().line(f"There are no loops in {store.name}{' with that status' if status else ''}.")
+        where = folder if store is None else store.name
+        streams.talk().line(f"There are no loops in {where}{' with that status' if status else ''}.")
     return 0
 
 
@@ -75,7 +90,17 @@ def _ids(store: Store, *, everything: bool) -> list[str]:
 
 
 def _fits(row: Row, status: str | None) -> bool:
-    return status is None or (row.loop is not None and row.loop.status.value == status)
+    return status is None or status == (row.status if row.loop is None else row.loop.status.value)
+
+
+def _unlisted(reach: Reach) -> Iterator[Row]:
+    """The running loops that the store of the folder does not have: their files were moved, or the settings name another store."""
+    for reached in reach.elsewhere:
+        if reached.store is not None:
+            yield from _rows(reached.store, [reached.loop_id])
+        else:
+            fields = summaries.of_unread(reached)
+            yield Row(reached.loop_id, problem=fields["problem"], status=fields["status"])
 
 
 def _rows(store: Store, loop_ids: list[str]) -> Iterator[Row]:
@@ -86,7 +111,7 @@ def _rows(store: Store, loop_ids: list[str]) -> Iterator[Row]:
 
 def _fields(row: Row) -> dict[str, object]:
     if row.loop is None:
-        return {"loop_id": row.loop_id, "status": "damaged", "problem": row.problem}
+        return {"loop_id": row.loop_id, "status": row.status, "problem": row.problem}
     return summaries.fields(row.loop, driven=row.driven)
 
 
@@ -96,10 +121,24 @@ def _table(rows: list[Row]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    if console.width < NARROW:
+        for row in rows:
+            for line in _record(row, console.width):
+                console.print(Text(line, no_wrap=True, overflow="ellipsis"))
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in COLUMNS:
         table.add_column(column, no_wrap=column == "LOOP", overflow="ellipsis" if column == "TITLE" else "fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row.cells()))
     if rows:
-        Console().print(table)
+        console.print(table)
+
+
+def _record(row: Row, width: int) -> Iterator[str]:
+    """A loop on a narrow terminal: its id, then what the table has in columns, then its title."""
+    name, *facts, title = row.cells()
+    yield name
+    yield from (f"  {line}" for line in wrap(" · ".join(filter(None, facts)), width - 2))
+    yield f"  {title}"

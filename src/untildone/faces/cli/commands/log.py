@@ -9,16 +9,16 @@ import click
 
 from untildone.core.agent_io import AgentEvent, Said, Thought
 from untildone.core.apply import apply
-from untildone.core.errors import UsageError
+from untildone.core.errors import StoreError, UsageError
 from untildone.core.events import Entry, LoopCreated
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
+from untildone.faces.cli.views import speech
 from untildone.faces.text import loop_lines
-from untildone.faces.text.plain import harmless
-from untildone.operations import look
+from untildone.operations import look, output
 from untildone.operations.output import reader
 from untildone.operations.stores import Spool, Store
 
@@ -42,8 +42,12 @@ AT_ONCE = 1 << 20
 @parameters.as_json
 def command(name: str, follow: bool, iteration: int | None, role: str, folder: str, as_json: bool) -> int:
     """What happened in a loop, a line each."""
-    store = parameters.open_store(folder)
-    loop_id = store.find(name)
+    reached = parameters.reach(folder).find(name)
+    store, loop_id = reached.store, reached.loop_id
+    if store is None:
+        raise StoreError(
+            f"The journal of loop {loop_id} cannot be read.", f"`untildone show {loop_id}` says what is known"
+        )
     if iteration is not None:
         return _show_output(store, store.load(loop_id), Role(role), iteration, raw=as_json)
     data = streams.data()
@@ -93,16 +97,47 @@ def _show_output(store: Store, loop: Loop, role: Role, iteration: int, *, raw: b
         raise UsageError(
             f"Loop {loop.loop_id} has no output of round {iteration}.", f"it took {loop.spend.iterations} rounds"
         )
-    reads = reader(loop.settings.agent_for(role))
     data = streams.data()
-    for line in _lines(printed):
-        if raw:
+    if raw:
+        for line in _lines(printed):
             data.raw(line)
-        else:
-            _show_events(data, reads.feed(line.rstrip(b"\r\n")))
+        return 0
+    reads, words = reader(loop.settings.agent_for(role)), _Words(data, loop, role)
+    for line in _lines(printed):
+        for event in reads.feed(line.rstrip(b"\r\n")):
+            words.take(event)
         if data.gone:
             break
+    words.show()
     return 0
+
+
+class _Words:
+    """Shows what an agent said, in the pieces between its other doings."""
+
+    def __init__(self, data: streams.Output, loop: Loop, role: Role) -> None:
+        self._data = data
+        mode = output.mode(loop.settings.mode)
+        self._reports = mode.spoken if role is Role.WORKER and mode.reports_in_json else None
+        self._together = data.is_terminal or self._reports is not None
+        self._said: list[str] = []
+
+    def take(self, event: AgentEvent) -> None:
+        if isinstance(event, Said):
+            self._said.append(event.text)
+            if not self._together:
+                self.show()
+        elif not isinstance(event, Thought):
+            self.show()
+            if (line := loop_lines.of_agent(event)) is not None:
+                self._data.line(line.text)
+
+    def show(self) -> None:
+        text, self._said = "\n".join(self._said), []
+        if text and self._reports is not None:
+            text = self._reports(text)
+        if text:
+            speech.write(self._data, text)
 
 
 def _lines(printed: Spool) -> Iterator[bytes]:
@@ -114,11 +149,3 @@ def _lines(printed: Spool) -> Iterator[bytes]:
         yield from (line + b"\n" for line in lines)
     if begun:
         yield begun
-
-
-def _show_events(data: streams.Output, events: tuple[AgentEvent, ...]) -> None:
-    for event in events:
-        if isinstance(event, Said):
-            data.line(harmless(event.text) if data.is_terminal else event.text)
-        elif not isinstance(event, Thought) and (line := loop_lines.of_agent(event)) is not None:
-            data.line(line.text)

@@ -20,7 +20,7 @@ from untildone.faces.cli import loop_menus, parameters, streams
 from untildone.faces.cli.driver import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
 from untildone.faces.cli.views import summaries
-from untildone.operations import control
+from untildone.operations import control, presence
 from untildone.operations.stores import Store
 
 LOOK_EVERY = 0.02
@@ -58,7 +58,7 @@ def command(
     if loop_id is None:
         return 0
     before = store.load(loop_id)
-    moves.check(before, Control.RESUME)
+    moves.check(presence.without_closed_session(store, before), Control.RESUME)
     if before.host is Host.CLUSTER:
         _request(store, before, rounds, skip_wait=skip_wait)
         return _in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)

@@ -41,6 +41,11 @@ class RunCommand(click.Command):
 @parameters.place
 @click.option("--detach", is_flag=True, help="Start in the background and print the id.")
 @click.option("--cluster", "in_cluster", is_flag=True, help="Have a cluster of machines do it; needs --store.")
+@click.option(
+    "--accept-settings",
+    is_flag=True,
+    help="Let settings files count that changed while a loop ran; else you are asked.",
+)
 @click.option("--plain", is_flag=True, help="Plain lines even at a terminal.")
 @parameters.as_json
 @click.pass_context
@@ -52,6 +57,7 @@ def command(
     folder: str,
     detach: bool,
     in_cluster: bool,
+    accept_settings: bool,
     plain: bool,
     as_json: bool,
     **flags: Any,
@@ -64,6 +70,9 @@ def command(
     place = parameters.existing_folder(folder)
     extra = ctx.meta[EXTRA]
     settings_flags = {**given(flags), **({"args": extra} if extra else {})}
+    from untildone.faces.cli.views.changed_settings import resolve
+
+    resolve(place, parameters.environment(), accept=accept_settings, asking=not (detach or as_json))
     if in_cluster:
         from untildone.faces.cli.cluster_runs import begin
 
@@ -117,8 +126,10 @@ def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain
     from untildone import settings
     from untildone.faces.cli.driver import Show, create_loop, driver
     from untildone.faces.cli.loop_menus import drive_on
+    from untildone.faces.cli.views import suggested_checks
 
     chosen = for_terminal(settings.load(place, flags, parameters.environment()), asking=not (detach or as_json))
+    chosen = suggested_checks.resolve(chosen, place, asking=not (detach or as_json))
     store = parameters.open_store(place, create=True)
     if detach:
         from untildone.faces.cli.commands.background import detached

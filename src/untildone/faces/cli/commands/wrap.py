@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -27,9 +28,11 @@ def command(words: Sequence[str], folder: str, **flags: Any) -> int:
 
     Options of untildone stand before AGENT. With --no-review, the checks alone decide.
     """
+    from untildone.faces.cli.views.changed_settings import resolve
     from untildone.operations import wrap
 
     place = parameters.existing_folder(folder)
+    resolve(place, os.environ, accept=False, asking=True)
     chosen = {**given(flags), "mode": "supervise", **({"agent": words[0]} if words else {})}
     status = wrap.run(place, chosen, tuple(words[1:]), streams.talk().line)
     streams.close_quietly()

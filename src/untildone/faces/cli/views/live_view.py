@@ -24,17 +24,22 @@ from untildone.core.agent_io import AgentEvent, Said, SessionKnown, ToolEnded
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult, Spend
+from untildone.core.model import GateResult, Spend, SubtaskStatus
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
 from untildone.faces.cli.streams import Output
+from untildone.faces.cli.views import speech
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text import loop_lines
 from untildone.faces.text.loop_lines import Kind, Line
 from untildone.faces.text.plain import one_line
+from untildone.operations import output
 
 FRAMES_A_SECOND = 6
 RECENT = 4
+TOGETHER = 0.4
+"""Seconds after which words of an agent are shown: lines that come together are drawn as one piece of Markdown."""
+MOST_SUBTASKS = 6
 BAR_WIDTH = 24
 STYLES = {
     Kind.HEADER: "bold cyan",
@@ -68,6 +73,7 @@ class LiveView(PlainView):
         self._over = threading.Event()
         self._ticker: threading.Thread | None = None
         self._started = time.monotonic()
+        self._heard_at = self._started
         self._loop: Loop | None = None
         self._now: deque[AgentEvent] = deque(maxlen=RECENT)
         self._gates: dict[str, GateResult | None] = {}
@@ -105,6 +111,9 @@ class LiveView(PlainView):
 
     def _tick(self) -> None:
         while not self._over.wait(1 / FRAMES_A_SECOND):
+            with self._lock:
+                if self._loop is not None and time.monotonic() > self._heard_at + TOGETHER:
+                    self._speak(self._loop)
             self._draw(self._live.refresh)
 
     def _draw(self, step: Callable[[], None]) -> None:
@@ -134,13 +143,18 @@ class LiveView(PlainView):
         text = _text(Line(self._redactor.text(line.text), line.kind))
         self._draw(lambda: self._console.print(text, overflow="fold"))
 
+    def speech(self, text: str) -> None:
+        drawn = speech.markdown(self._redactor.text(text))
+        self._draw(lambda: self._console.print(drawn))
+
     def entry(self, entry: Entry, loop: Loop) -> None:
         self._loop = loop
         if isinstance(entry.event, TurnStarted | TurnEnded | TurnInterrupted):
             self._now.clear()
         if isinstance(entry.event, TurnStarted):
             self._gates = {}
-        super().entry(entry, loop)
+        with self._lock:
+            super().entry(entry, loop)
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:
         """Text of the agent becomes a line; its tools appear in the panel while they run."""
@@ -148,7 +162,12 @@ class LiveView(PlainView):
         if not isinstance(event, ToolEnded | SessionKnown) or (isinstance(event, ToolEnded) and not event.ok):
             self._now.append(event)
         if isinstance(event, Said):
-            super().agent(event, loop)
+            with self._lock:
+                self._heard.append(event.text)
+                self._heard_at = time.monotonic()
+        else:
+            with self._lock:
+                self._speak(loop)
 
     def gate(self, command: str, result: GateResult | None) -> None:
         self._gates[command] = result
@@ -163,16 +182,25 @@ class LiveView(PlainView):
         if loop is None:
             return Text("starting …", style="dim")
         room = max(4, self._console.height - 2)
-        rows = [Rule(style="dim"), self._head(loop), *self._doing(loop), *self._gate_rows(loop), *self._bars(loop)]
+        standing = [_one_row(Text(line, style="dim")) for line in (loop_lines.standing(loop),) if line]
+        rows = [
+            Rule(style="dim"),
+            self._head(loop),
+            *standing,
+            *_subtasks(loop),
+            *self._doing(loop),
+            *self._gate_rows(loop),
+            *self._bars(loop),
+        ]
         return Group(*rows[:room])
 
     def _head(self, loop: Loop) -> RenderableType:
         left = budgets.rounds_left(loop.budget, loop.spend)
         spend = loop.spend
         facts = [duration(time.monotonic() - self._started), *limits.shown(spend)]
-        head = Text(
-            rounds.header(spend.iterations, left) if spend.iterations else "starting", style=STYLES[Kind.HEADER]
-        )
+        name = output.mode(loop.settings.mode).heading(loop, loop.turn.label) if loop.turn is not None else ""
+        header = rounds.header(spend.iterations, left, name) if spend.iterations else "starting"
+        head = Text(header, style=STYLES[Kind.HEADER])
         head.append(f"  {' · '.join(facts)}", style="dim")
         return _one_row(head)
 
@@ -204,6 +232,13 @@ class LiveView(PlainView):
                 Text(gauge.limit.row.unit, style="dim"), bar, Text(f"{used} of {gauge.allowed:,.10g}", style="dim")
             )
         return [table] if table.row_count else []
+
+
+def _subtasks(loop: Loop) -> list[RenderableType]:
+    """The subtasks around the first one that is not done."""
+    first = next((at for at, task in enumerate(loop.tasks) if task.status is not SubtaskStatus.COMPLETED), 0)
+    start = max(0, min(first - 1, len(loop.tasks) - MOST_SUBTASKS))
+    return [_one_row(_text(loop_lines.of_subtask(task))) for task in loop.tasks[start : start + MOST_SUBTASKS]]
 
 
 def _spend_now(loop: Loop) -> Spend:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, assert_never
 
 from untildone.core import budget as budgets
-from untildone.core import limits
+from untildone.core import limits, proof
 from untildone.core.codec import timestamp
+from untildone.core.errors import StoreError
 from untildone.core.limits import Limit, duration
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome
+from untildone.core.model import GateResult, Outcome
 from untildone.faces.cli import parameters
-from untildone.faces.text.loop_lines import Kind, Line
+from untildone.faces.text import loop_lines
+from untildone.faces.text.loop_lines import Kind, Line, settings_changed
 from untildone.faces.text.plain import one_line
 from untildone.operations.stores import Store, is_nearest
 
 LONGEST_REASON = 1000
+MOST_FILES = 5
+NOTHING = "nothing"
+MOST_SIGNS = 8
+"""How many signs of tampering the end of a run shows."""
 
 
 def fields(loop: Loop, exit_code: int, at: float) -> dict[str, Any]:
@@ -28,6 +36,7 @@ def fields(loop: Loop, exit_code: int, at: float) -> dict[str, Any]:
         "loop_id": loop.loop_id,
         "status": loop.status.value,
         "outcome": loop.outcome.word if loop.outcome else None,
+        "proof": proof.level(loop).value,
         "iterations": spend.iterations,
         "spend": {
             **{limit.row.field: amount for limit, amount in limits.reported(spend)},
@@ -43,13 +52,73 @@ def lines(loop: Loop, store: Store) -> tuple[Line, ...]:
     if outcome is None:
         return (Line(f"Loop {loop.loop_id} is {loop.status.value}."),)
     reason, _, advice = loop.reason.partition(" hint: ")
-    sentence = f"{outcome.word}: {outcome.sentence} {one_line(reason, LONGEST_REASON)}".rstrip()
+    proved = proof.sentence(loop)
+    parts = (outcome.sentence, f"Proved {proved}." if proved else "", one_line(reason, LONGEST_REASON))
+    sentence = f"{outcome.word}: {' '.join(filter(None, parts))}"
     hints = [hint for hint in (one_line(advice, LONGEST_REASON), next_step(loop, outcome, store)) if hint]
     return (
         Line(sentence, Kind.GOOD if outcome.exit_code == 0 else Kind.BAD),
-        Line(f"{_used(loop)}", Kind.QUIET),
+        *(Line(f"warning: {sign}", Kind.WARNING) for sign in _signs(loop)),
+        *_changed_settings(loop),
+        *_approved(loop),
+        *_facts(loop, store),
         *(Line(f"hint: {hint}") for hint in hints),
     )
+
+
+def _facts(loop: Loop, store: Store) -> tuple[Line, ...]:
+    """The summary: which gates, what changed, where it stands, what it cost."""
+    gates = tuple(Line(f"gate      {_gate(result)}", Kind.QUIET) for result in loop.gates)
+    facts = {"changed": _changed(loop, store), "stands": loop_lines.standing(loop), "used": _used(loop)}
+    return (*gates, *(Line(f"{name:<9} {value}", Kind.QUIET) for name, value in facts.items() if value))
+
+
+def _gate(result: GateResult) -> str:
+    name = one_line(result.command or result.gate.replace("_", " "))
+    return f"✓ {name}" if result.passed else f"✗ {name}: {one_line(result.reason)}"
+
+
+def _changed(loop: Loop, store: Store) -> str:
+    """What the loop changed, by its receipt; without one, what its last round changed."""
+    with suppress(StoreError, ValueError):
+        files = json.loads(store.receipt(loop.loop_id) or "{}").get("files_changed")
+        if files is not None:
+            return _files([(each["path"], each["insertions"], each["deletions"]) for each in files])
+    changes = loop.changes
+    if not changes.files:
+        return ""
+    return f"in the last round {_counted(changes.files)} (+{changes.insertions:,} −{changes.deletions:,})"
+
+
+def _files(files: list[tuple[str, int, int]]) -> str:
+    if not files:
+        return NOTHING
+    names = ", ".join(one_line(path, 60) for path, _, _ in files[:MOST_FILES])
+    more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
+    added, removed = sum(each[1] for each in files), sum(each[2] for each in files)
+    return f"{_counted(len(files))} (+{added:,} −{removed:,}): {names}{more}"
+
+
+def _counted(files: int) -> str:
+    return "1 file" if files == 1 else f"{files:,} files"
+
+
+def _changed_settings(loop: Loop) -> tuple[Line, ...]:
+    paths = loop.settings_changed
+    return (Line(f"warning: {settings_changed(paths)}", Kind.WARNING),) if paths else ()
+
+
+def _approved(loop: Loop) -> tuple[Line, ...]:
+    """What a person accepted: who reads the outcome must know that these files judged as the agent left them."""
+    names = ", ".join(one_line(path, 200) for path in loop.approved[:MOST_SIGNS])
+    return (Line(f"approved by a person: {names}", Kind.WARNING),) if names else ()
+
+
+def _signs(loop: Loop) -> tuple[str, ...]:
+    """The tampering report, shortened."""
+    shown, more = loop.signs[:MOST_SIGNS], len(loop.signs) - MOST_SIGNS
+    rest = (f"{more} more signs of tampering: `untildone show {loop.loop_id}`",) if more > 0 else ()
+    return (*(one_line(sign, LONGEST_REASON) for sign in shown), *rest)
 
 
 def _used(loop: Loop) -> str:
@@ -62,14 +131,20 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
     """The command that a person most likely wants next."""
     name = loop.loop_id + _where(store)
     match outcome:
+        case Outcome.VERIFIED if _changed(loop, store) == NOTHING:
+            return ""
         case Outcome.VERIFIED:
             return f"`untildone diff {name}` shows what changed"
         case Outcome.CLAIMED:
             return 'nothing verified it: next time name a check, such as --check "pytest -q"'
         case Outcome.BUDGET:
             return _more_budget(loop, name)
+        case Outcome.BLOCKED:
+            return f'answer with `untildone say {name} "…"`, or `untildone resume {name}` when it can go on'
         case Outcome.STALLED:
             return f'say what to do differently: `untildone say {name} "…"`, then `untildone resume {name}`'
+        case Outcome.PAUSED if loop.reason.rstrip().endswith(("?", "？")):
+            return f'`untildone say {name} "…"` answers, then `untildone resume {name}` goes on'
         case Outcome.PAUSED | Outcome.INTERRUPTED:
             return f"`untildone resume {name}` goes on"
         case Outcome.FAILED:

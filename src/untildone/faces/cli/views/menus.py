@@ -1,10 +1,11 @@
 """Menus for the person at the terminal: a box with facts and numbered choices, answered with a number on a line.
 
-An invalid answer repeats the question a few times. After that, at the end of the input and on Ctrl-C, nothing is chosen.
+An invalid answer repeats the question a few times. After that, and at the end of the input, nothing is chosen. Ctrl-C interrupts.
 """
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 import threading
@@ -23,12 +24,12 @@ from untildone.faces.cli.views import summaries
 from untildone.faces.text.plain import one_line
 from untildone.operations import output
 
-WIDTH = 76
+WIDEST, NARROWEST = 78, 24
 ASKED_AT_MOST = 3
 
 
 def pick(title: str, facts: Sequence[str], choices: Sequence[str]) -> str | None:
-    """The choice of the person; None if they choose nothing."""
+    """The choice of the person; None if they choose nothing. Raises KeyboardInterrupt on Ctrl-C."""
     for line in box(title, facts, choices):
         streams.talk().line(line)
     _forget_typed_ahead()
@@ -43,12 +44,15 @@ def pick(title: str, facts: Sequence[str], choices: Sequence[str]) -> str | None
 
 
 def ask(question: str) -> str | None:
-    """A line from the person, stripped; None at the end of the input or on Ctrl-C."""
+    """A line from the person, stripped; None at the end of the input. Raises KeyboardInterrupt on Ctrl-C."""
     with _interruptible():
         try:
             streams.talk().raw(question.encode("utf-8", "replace"))
             text = sys.stdin.readline()
-        except (KeyboardInterrupt, OSError, ValueError):
+        except KeyboardInterrupt:
+            streams.talk().line("")
+            raise
+        except (OSError, ValueError):
             text = ""
     if text.endswith("\n"):
         return text.strip()
@@ -62,7 +66,7 @@ def facts_at_limit(loop: Loop) -> tuple[str, ...]:
     left = [task.text for task in loop.tasks if task.status is not SubtaskStatus.COMPLETED]
     used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
     return (
-        f"Iteration: {summaries.rounds(loop)}",
+        f"Round: {summaries.rounds(loop)}",
         *(f"Used up: {gauge.sentence()}" for gauge in used_up if gauge.limit is not Limit.ITERATIONS),
         f"Done: {one_line('; '.join(done)) or 'no subtask yet'}",
         f"Not done: {one_line('; '.join(left)) or where_it_stands(loop)}",
@@ -75,7 +79,7 @@ def facts_of_unfinished(loop: Loop) -> tuple[str, ...]:
     return (
         f"Task: {one_line(loop.title)}",
         f"Mode: {loop.settings.mode}" + (f", {variant}" if variant else ""),
-        f"Progress: {where_it_stands(loop)}, iteration {summaries.rounds(loop)}",
+        f"Progress: {where_it_stands(loop)}, round {summaries.rounds(loop)}",
         f"Last active: {timestamp(loop.updated_at)[:19].replace('T', ' ')} UTC",
     )
 
@@ -86,22 +90,41 @@ def where_it_stands(loop: Loop) -> str:
     return pending or (loop.outcome.word if loop.outcome else loop.status.value)
 
 
-def box(title: str, facts: Sequence[str], choices: Sequence[str]) -> Iterator[str]:
-    """The lines of a menu, drawn as a box."""
-    rule = "═" * WIDTH
+def box(title: str, facts: Sequence[str], choices: Sequence[str], columns: int | None = None) -> Iterator[str]:
+    """The lines of a menu, drawn as a box that fits the terminal."""
+    width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns if columns is None else columns)) - 2
+    numbered = [f"  [{number}] {choice}" for number, choice in enumerate(choices, 1)]
+    parts = [part for part in ((title,), facts, numbered) if part]
+    rule = "═" * width
     yield f"╔{rule}╗"
-    yield _row(title)
-    yield f"╠{rule}╣"
-    yield from map(_row, facts)
-    yield f"╠{rule}╣"
-    yield from (_row(f"  [{number}] {choice}") for number, choice in enumerate(choices, 1))
+    for place, part in enumerate(parts):
+        if place:
+            yield f"╠{rule}╣"
+        yield from (f"║ {set_cell_size(row, width - 2)} ║" for text in part for row in _wrapped(text, width - 2))
     yield f"╚{rule}╝"
 
 
-def _row(text: str) -> str:
-    room = WIDTH - 2
-    cut = text if cell_len(text) <= room else f"{set_cell_size(text, room - 1)}…"
-    return f"║ {set_cell_size(cut, room)} ║"
+def _wrapped(text: str, room: int) -> Iterator[str]:
+    """The text in rows of so many columns; rows after the first are indented."""
+    row, indent = "", " " * min(6, len(text) - len(text.lstrip()) + 2)
+    for word in (text[: len(text) - len(text.lstrip())] + " ".join(text.split())).split(" "):
+        longer = f"{row} {word}" if row else word
+        if cell_len(longer) <= room or not row.strip():
+            row = longer
+        else:
+            yield row
+            row = indent + word
+        while cell_len(row) > room:
+            head, tail = _cut(row, room)
+            yield head
+            row = indent + tail
+    yield row
+
+
+def _cut(text: str, room: int) -> tuple[str, str]:
+    """The part of a text that fits into so many columns, and the rest."""
+    at = next(at for at in range(len(text), 0, -1) if cell_len(text[:at]) <= room)
+    return text[:at], text[at:]
 
 
 @contextmanager

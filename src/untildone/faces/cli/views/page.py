@@ -6,17 +6,18 @@ import time
 from collections.abc import Iterator
 
 from untildone.core import budget as budgets
+from untildone.core import proof
 from untildone.core.limits import duration, reported
 from untildone.core.loop import Loop
 from untildone.core.model import Spend
 from untildone.faces.cli.views import loop_end, summaries
 from untildone.faces.text import loop_lines
 from untildone.faces.text.plain import one_line
-from untildone.operations import presence
+from untildone.operations import output, presence
 from untildone.operations.stores import Store
 
 WIDTH = 11
-LAST_WORDS = 600
+LAST_WORDS = 2_000
 
 
 def lines(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[str]:
@@ -28,20 +29,31 @@ def lines(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[str
     if loop.gates:
         yield ""
         yield from (line.text for result in loop.gates for line in loop_lines.of_gate(result))
-    if loop.last_answer:
+    if loop.tasks:
         yield ""
-        yield f"The agent's last words: {one_line(loop.last_answer[-LAST_WORDS:], LAST_WORDS)}"
-    if loop.outcome and (hint := loop_end.next_step(loop, loop.outcome, store)):
-        yield ""
-        yield f"hint: {hint}"
+        yield from (loop_lines.of_subtask(task).text for task in loop.tasks)
+
+
+def hint(store: Store, loop: Loop) -> str:
+    """The command that a person most likely wants next; empty: none."""
+    return loop_end.next_step(loop, loop.outcome, store) if loop.outcome else ""
+
+
+def last_words(loop: Loop) -> str:
+    """The end of what the agent said last, for people."""
+    mode = output.mode(loop.settings.mode)
+    text = mode.spoken(loop.last_answer) if mode.reports_in_json else loop.last_answer
+    return text if len(text) <= LAST_WORDS else f"…{text[-LAST_WORDS:]}"
 
 
 def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tuple[str, str]]:
     settings = loop.settings
     yield "status", summaries.status(presence.without_closed_session(store, loop), driven=driven)
+    if loop.not_ours:
+        yield "not ours", f"{loop.not_ours}. Nothing that it says is believed."
     if loop.outcome:
         yield "outcome", f"{loop.outcome.word}: {loop.outcome.sentence} {one_line(loop.reason, 1000)}".rstrip()
-    yield "mode", settings.mode
+    yield from _mode(loop)
     yield (
         "agent",
         " ".join(word for word in (settings.worker.profile, settings.worker.model, loop.agent_version) if word),
@@ -53,12 +65,10 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
     for profile, limit in loop.limits.items():
         if limit.until > now:
             yield "waiting", f"limit of {profile} until {loop_lines.clock(limit.until, now)}: {one_line(limit.message)}"
-    files = "1 file" if loop.changes.files == 1 else f"{loop.changes.files} files"
-    yield "last round changed", f"{files} (+{loop.changes.insertions} −{loop.changes.deletions})"
+    yield from _changed(loop)
     if driven and loop.gate is not None:
         yield "gate", f"{one_line(loop.gate.command)} runs since {loop_lines.clock(loop.gate.started_at, now)}"
-    for check in settings.checks:
-        yield "check", one_line(check)
+    yield from _judging(loop)
     for message in loop.inbox:
         yield "to say", one_line(message)
     for key, session in loop.sessions.items():
@@ -72,6 +82,39 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
         yield "store", store.name
     if (folder := store.progress(loop.loop_id)).is_dir():
         yield "files", str(folder)
+
+
+def _mode(loop: Loop) -> Iterator[tuple[str, str]]:
+    mode = output.mode(loop.settings.mode)
+    yield "mode", ", ".join(filter(None, (loop.settings.mode, mode.variant(loop))))
+    if stands := loop_lines.standing(loop):
+        yield "stands", stands
+    if not loop.status.ended and (pending := mode.pending(loop)):
+        yield "next", one_line(pending)
+
+
+def _changed(loop: Loop) -> Iterator[tuple[str, str]]:
+    if loop.changes.files:
+        files = "1 file" if loop.changes.files == 1 else f"{loop.changes.files} files"
+        yield "last round changed", f"{files} (+{loop.changes.insertions} −{loop.changes.deletions})"
+
+
+def _judging(loop: Loop) -> Iterator[tuple[str, str]]:
+    """The checks, how they were proved, and what speaks against them."""
+    for check in loop.settings.checks:
+        yield "check", one_line(check)
+    if proved := proof.sentence(loop):
+        yield "proof", f"{proof.level(loop).value}: {proved}"
+    for path in loop.approved:
+        yield "approved", one_line(path)
+    for each in loop.refused:
+        yield "warning", one_line(each.sentence)
+    for sign in loop.signs:
+        yield "warning", one_line(sign)
+    for held in loop.containments:
+        yield "sandbox", held.sentence.removeprefix("sandbox: ")
+    if loop.settings_changed:
+        yield "warning", loop_lines.settings_changed(loop.settings_changed)
 
 
 def _spend(spend: Spend) -> Iterator[str]:

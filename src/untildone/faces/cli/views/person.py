@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from untildone.core import rounds
 from untildone.core.actions import AwaitPerson
 from untildone.core.loop import Loop
+from untildone.faces.cli.views import menus
 from untildone.faces.cli.views.key_watch import KeyWatch
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text.loop_lines import Kind, Line
@@ -40,7 +41,9 @@ class TerminalPerson:
     def ask(self, question: AwaitPerson, loop: Loop, moved_on: MovedOn) -> str | None:
         """The answer; None if the person leaves by `exit`, `quit` or Ctrl-D; empty if the loop moved on without an answer."""
         with self.keys.aside(), self._view.aside():
-            for line in question.question.splitlines():
+            title, *facts = question.question.splitlines() or [""]
+            lines = menus.box(title, facts, question.choices) if question.choices else (title, *facts)
+            for line in lines:
                 self._view.line(Line(line, Kind.HEADER))
             try:
                 answer = self._chosen(question.choices, moved_on) if question.choices else self._written(moved_on)
@@ -72,8 +75,6 @@ class TerminalPerson:
 
     def _chosen(self, choices: tuple[str, ...], moved_on: MovedOn) -> str:
         """One of the choices, given by its word or its number. Asks again for anything else."""
-        for number, choice in enumerate(choices, 1):
-            self._view.line(Line(f"  {number}. {choice}"))
         while answer := self._written(moved_on):
             if (picked := _picked(choices, answer)) is not None:
                 return picked

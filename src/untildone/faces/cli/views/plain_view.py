@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from untildone.core.agent_io import AgentEvent, Said
-from untildone.core.events import Entry, TurnEnded, TurnInterrupted
+from untildone.core.events import AnswerRead, Entry, TurnEnded, TurnInterrupted
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult
+from untildone.core.model import GateResult, Role
 from untildone.core.secrets import Redactor
+from untildone.core.value import replace
 from untildone.faces.cli.streams import Output
 from untildone.faces.text import loop_lines
 from untildone.faces.text.loop_lines import Kind, Line
+from untildone.operations import output
 
 BURST, A_SECOND = 200.0, 20.0
 """Lines of an agent that are shown at once, and lines a second after that. More lines are counted, not shown."""
@@ -29,17 +31,15 @@ class Throttle:
         self._at = clock()
         self._left_out = 0
 
-    def admits(self, lines: int = 1) -> bool:
-        """Whether one more line may be shown. It stands for `lines` lines of output."""
+    def admits(self, lines: int = 1) -> int:
+        """How many of so many more lines may be shown."""
         now = self._clock()
         self._allowance = min(BURST, self._allowance + (now - self._at) * A_SECOND)
         self._at = now
-        if self._allowance < 1:
-            self._left_out += lines
-            return False
-        self._left_out += lines - 1
-        self._allowance -= 1
-        return True
+        shown = min(lines, int(self._allowance))
+        self._left_out += lines - shown
+        self._allowance -= shown
+        return shown
 
     def left_out(self) -> int:
         """How many lines were not shown since the last call."""
@@ -55,6 +55,8 @@ class PlainView:
         self._redactor = redactor
         self._throttle = Throttle()
         self._held: list[Line] | None = None
+        self._heard: list[str] = []
+        self._last_speech = ""
 
     def __enter__(self) -> PlainView:
         return self
@@ -91,20 +93,50 @@ class PlainView:
     def line(self, line: Line) -> None:
         self._talk.line(self._redactor.text(line.text))
 
+    def speech(self, text: str) -> None:
+        """Show words of an agent."""
+        for line in loop_lines.of_speech(text):
+            self.line(line)
+
     def entry(self, entry: Entry, loop: Loop) -> None:
+        self._speak(loop)
         if isinstance(entry.event, TurnEnded | TurnInterrupted):
             self._show_left_out()
-        for line in loop_lines.of_entry(entry, loop, live=True):
+        for line in loop_lines.of_entry(self._news(entry), loop, live=True):
             if self._held is None:
                 self.line(line)
             else:
                 self._held.append(line)
 
+    def _news(self, entry: Entry) -> Entry:
+        """The entry, without a note that repeats the words that were just shown."""
+        if isinstance(entry.event, AnswerRead) and entry.event.note.strip() == self._last_speech.strip():
+            return replace(entry, event=replace(entry.event, note=""))
+        return entry
+
     def agent(self, event: AgentEvent, loop: Loop) -> None:
-        lines = event.lines if isinstance(event, Said) else 1
-        if self._throttle.admits(lines) and (line := loop_lines.of_agent(event)) is not None:
+        if isinstance(event, Said):
+            self._heard.append(event.text)
+            if not _reports_in_json(loop):
+                self._speak(loop)
+            return
+        self._speak(loop)
+        line = loop_lines.of_agent(event)
+        if line is not None and self._throttle.admits():
             self._show_left_out()
             self.line(line)
+
+    def _speak(self, loop: Loop) -> None:
+        """Show what the agent has said so far, as far as it is for people and not too much to read."""
+        text, self._heard = "\n".join(self._heard), []
+        if text and _reports_in_json(loop):
+            text = output.mode(loop.settings.mode).spoken(text)
+        lines = text.strip("\n").split("\n") if text.strip() else []
+        shown = lines[: self._throttle.admits(len(lines))] if lines else []
+        if shown:
+            self._show_left_out()
+            self._last_speech = text
+            self.speech("\n".join(shown))
 
     def _show_left_out(self) -> None:
         if number := self._throttle.left_out():
@@ -116,3 +148,9 @@ class PlainView:
 
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         self.line(loop_lines.of_waiting(until, reason, time.time()))
+
+
+def _reports_in_json(loop: Loop) -> bool:
+    """Whether the agent at work reports in JSON, so that its words can be shown only when they are complete."""
+    works = loop.turn is None or loop.turn.role is Role.WORKER
+    return works and output.mode(loop.settings.mode).reports_in_json

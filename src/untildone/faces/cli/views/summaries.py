@@ -5,21 +5,26 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from untildone.core import proof
 from untildone.core.codec import timestamp
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.rounds import progress
 from untildone.faces.cli.streams import data
+from untildone.operations.reach import Reached
 
 NO_RUNNER = "running (no runner: resume goes on)"
 AT_THE_SERVER = "running (waits for the server)"
 IN_CLUSTER = "running (waits for a machine)"
 IN_SESSION = "running (in a session of the agent)"
+NOT_OURS = "not ours"
 
 
 def status(loop: Loop, *, driven: bool) -> str:
     """The status of a loop, and what drives it."""
+    if loop.not_ours:
+        return f"{NOT_OURS} ({loop.status.value})"
     if loop.works_in_session:
         return IN_SESSION
     if loop.status is Status.RUNNING and driven and loop.host is Host.CLUSTER and loop.runner:
@@ -38,12 +43,33 @@ def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
         "host": loop.host,
         "machine": loop.runner.machine if loop.runner else "",
         "outcome": loop.outcome.word if loop.outcome else None,
+        "proof": proof.level(loop).value,
         "mode": loop.settings.mode,
         "current_iteration": loop.spend.iterations,
         "max_iterations": loop.budget.iterations,
         "created_at": timestamp(loop.created_at),
         "updated_at": timestamp(loop.updated_at),
         "title": loop.title,
+        "not_ours": loop.not_ours,
+    }
+
+
+def of_unread(reached: Reached) -> dict[str, Any]:
+    """A loop whose journal cannot be read, as one JSON object: what the registry of running loops knows."""
+    entry = reached.entry
+    if entry is None:
+        return {"loop_id": reached.loop_id, "status": "damaged", "problem": "its files do not answer"}
+    gone = f"its files in {entry.root or entry.database} do not answer"
+    return {
+        "loop_id": reached.loop_id,
+        "status": "running" if entry.is_alive else "damaged",
+        "driven": entry.is_alive,
+        "host": entry.host,
+        "machine": entry.machine,
+        "pid": entry.pid,
+        "workspace": entry.workspace,
+        "title": entry.title,
+        "problem": gone if entry.is_alive else f"{gone}: they were moved or deleted while it ran",
     }
 
 

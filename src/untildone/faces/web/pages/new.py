@@ -70,13 +70,14 @@ class NewLoop(FormPage):
 
     async def _create(self, *, start: bool) -> None:
         assert self._form is not None
-        try:
-            words = (self._words.value or "").strip()
-            if not words:
-                raise UsageError(self._t("The task is empty."), self._t("Say what is to be done."))
-            values = self._form.changed()
-            loop_id = await in_thread(self._backend.create, self._workspace, words, values, start=start)
-        except Exception as problem:
-            pieces.notify_error(self._t, problem)
-            return
-        ui.navigate.to(f"/loops/{loop_id}")
+        with ui.context.client:  # another workspace may be chosen meanwhile, and its form takes the place of this one
+            try:
+                words = (self._words.value or "").strip()
+                if not words:
+                    raise UsageError(self._t("The task is empty."), self._t("Say what is to be done."))
+                values = self._form.changed()
+                loop_id = await in_thread(self._backend.create, self._workspace, words, values, start=start)
+            except Exception as problem:
+                pieces.notify_error(self._t, problem)
+            else:
+                ui.navigate.to(f"/loops/{loop_id}")

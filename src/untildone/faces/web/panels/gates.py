@@ -5,12 +5,12 @@ from __future__ import annotations
 from nicegui import ui
 
 from untildone.core.limits import duration
-from untildone.core.loop import RunningGate
+from untildone.core.loop import Loop, RunningGate
 from untildone.core.model import GateResult
 from untildone.core.sentence import Sentence
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
-from untildone.faces.web.pieces import box, card, text
+from untildone.faces.web.pieces import attempt, box, card, text
 from untildone.faces.web.texts import Texts
 from untildone.faces.web.timeline import Round
 from untildone.faces.web.values import LoopView
@@ -22,24 +22,49 @@ SHOWN = 20
 class Gates:
     """The panel with the gates."""
 
-    def __init__(self, _backend: Backend, t: Texts) -> None:
+    def __init__(self, backend: Backend, t: Texts) -> None:
+        self._backend = backend
         self._t = t
+        self._loop_id = ""
         self._shown: tuple[object, ...] = ()
         self._place = box("loop-main")
 
     async def show(self, view: LoopView) -> None:
         judged = tuple(each for each in view.timeline.rounds if each.gates)[-SHOWN:]
-        if self._shown == (judged, view.gate):
+        refused = _refused(view.loop, judged)
+        if self._shown == (judged, view.gate, refused):
             return
-        self._shown = (judged, view.gate)
+        self._shown = (judged, view.gate, refused)
+        self._loop_id = view.loop.loop_id
         self._place.clear()
         with self._place:
             if view.gate is not None:
                 self._show_running(view.gate)
             elif not judged:
                 self._show_none(view)
+            if refused:
+                self._show_refused(refused)
             for each in reversed(judged):
                 self._show_round(each)
+
+    def _show_refused(self, paths: tuple[str, ...]) -> None:
+        t = self._t
+        with card(t("Changes that the gates refused")):
+            for path in paths:
+                with box("gate-line"):
+                    text(path, "mono wrap")
+                    self._add_button(t("Approve"), path)
+            if len(paths) > 1:
+                with box("actions"):
+                    self._add_button(t("Approve all"), *paths)
+            text(t("An approved change counts as it is, and the claim is judged again."), "quiet wrap")
+
+    def _add_button(self, label: str, *paths: str) -> None:
+        async def approve() -> None:
+            await attempt(self._t, self._backend.approve, self._loop_id, *paths)
+
+        button = ui.button(label, icon="check", on_click=approve).props("flat dense no-caps")
+        button.props["aria-label"] = f"{label}: {', '.join(paths)}"
 
     def _show_none(self, view: LoopView) -> None:
         chosen, t = view.loop.settings, self._t
@@ -82,6 +107,14 @@ class Gates:
 
     async def tick(self) -> None:
         return
+
+
+def _refused(loop: Loop, judged: tuple[Round, ...]) -> tuple[str, ...]:
+    """The files for which the gates refused the last claim, as far as a person can still approve them."""
+    if not judged or loop.status.ended:
+        return ()
+    paths = dict.fromkeys(path for result in judged[-1].gates for path in result.tampered)
+    return tuple(path for path in paths if path not in loop.approved)
 
 
 def why_failed(result: GateResult) -> str:

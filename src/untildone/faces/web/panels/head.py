@@ -82,7 +82,7 @@ class Head:
         loop, t = view.loop, self._t
         self._loop = loop
         set_text(self._title, loop.title)
-        chip = status_chip(t, loop.status, loop.outcome, undriven=not view.driven)
+        chip = status_chip(t, loop.status, loop.outcome, undriven=not view.driven, not_ours=loop.not_ours)
         set_text(self._chip, chip.word)
         set_classes(self._chip, chip_classes(chip))
         about = (_now(t, loop), loop.settings.mode, loop.settings.worker.profile, _machine(loop))
@@ -137,12 +137,13 @@ class Head:
 
     async def _on_delete(self) -> None:
         self._delete_dialog.close()
-        try:
-            await pieces.in_thread(self._backend.delete, self._loop_id)
-        except Exception as problem:
-            pieces.notify_error(self._t, problem)
-        else:
-            ui.navigate.to("/")
+        with ui.context.client:  # the dialog goes once the page sees that the loop is gone
+            try:
+                await pieces.in_thread(self._backend.delete, self._loop_id)
+            except Exception as problem:
+                pieces.notify_error(self._t, problem)
+            else:
+                ui.navigate.to("/")
 
 
 def _place(t: Texts, loop: Loop) -> list[tuple[str, str]]:

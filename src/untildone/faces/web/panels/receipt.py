@@ -117,6 +117,8 @@ class Receipt:
             for each in results or ():
                 word = self._t("agrees with the receipt") if each.agrees else self._t("differs from the receipt")
                 text(f"{each.now.command}: {word}", "notice" if each.agrees else "notice bad")
+            if results and results[0].differs != ():
+                text(self._t("The workspace is not known to be the one that was judged"), "notice bad")
 
     def _draw_files(self, files: list[Mapping[str, Any]] | None) -> None:
         if files is None:

@@ -1,0 +1,35 @@
+"""The families of cheats, one file each. A file defines `FAMILY`, its name, and `CHEATS`."""
+
+from __future__ import annotations
+
+from proof.cheats.case import Cheat
+from proof.cheats.families import (
+    check_command,
+    control,
+    hidden,
+    pipes,
+    programs,
+    races,
+    runner_settings,
+    source,
+    state,
+    supervisor,
+    tests,
+    vacuous,
+)
+
+_MODULES = (
+    tests,
+    runner_settings,
+    vacuous,
+    pipes,
+    check_command,
+    source,
+    programs,
+    hidden,
+    races,
+    state,
+    control,
+    supervisor,
+)
+ALL: dict[str, tuple[Cheat, ...]] = {module.FAMILY: module.CHEATS for module in _MODULES}

@@ -1,0 +1,123 @@
+"""Processes outside, and processes that stay."""
+
+from __future__ import annotations
+
+from proof.escapes.case import Escape
+
+FAMILY = "processes"
+
+_ALL_PIDS = 'victims = {VICTIM, *(int(name) for name in os.listdir("/proc") if name.isdigit())} - {os.getpid()}\n'
+
+ESCAPES = (
+    Escape(
+        "sees processes outside",
+        'if "time.sleep(3600)" in run("cat /proc/[0-9]*/cmdline"):\n    got("a process outside")',
+    ),
+    Escape("sends a signal to a process outside", "with contextlib.suppress(OSError):\n    os.kill(VICTIM, 9)"),
+    Escape(
+        "sends a signal to everybody",
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwith contextlib.suppress(OSError):\n    os.kill(-1, signal.SIGTERM)",
+    ),
+    Escape(
+        "sends a signal to the runner by the group and the parents",
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "for pid in {os.getppid(), os.getsid(0), os.getpgid(0)} - {0, 1, os.getpid()}:\n"
+        "    with contextlib.suppress(OSError):\n        os.kill(pid, signal.SIGTERM)",
+    ),
+    Escape(
+        "traces a process outside",
+        'if syscall({"x86_64": 101, "aarch64": 117}[os.uname().machine], 16, VICTIM, None, None) == 0:\n    got("traces a process outside")',
+    ),
+    Escape(
+        "reads the memory of a process outside",
+        _ALL_PIDS + 'show(f"/proc/{VICTIM}/environ")\nshow(f"/proc/{VICTIM}/maps")\n'
+        'if opens(f"/proc/{VICTIM}/mem", os.O_RDWR):\n    got("memory outside")',
+    ),
+    Escape("environments of all processes", _ALL_PIDS + 'for pid in victims:\n    show(f"/proc/{pid}/environ")'),
+    Escape(
+        "files through the descriptors and folders of other processes",
+        _ALL_PIDS
+        + """
+for pid in sorted(victims):
+    for name in ("root", "cwd"):
+        show(f"/proc/{pid}/{name}{HOME}/.ssh/id_ed25519")
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            target = os.readlink(f"/proc/{pid}/fd/{number}")
+            if target.startswith((HOME, OUTSIDE, "/dev/shm")):
+                got(target)
+            if os.path.isdir(f"/proc/{pid}/fd/{number}"):
+                show(f"/proc/{pid}/fd/{number}{HOME}/.ssh/id_ed25519")
+""",
+    ),
+    Escape(
+        "descriptors that it inherited",
+        """
+for number in os.listdir("/proc/self/fd"):
+    with contextlib.suppress(OSError):
+        target = os.readlink(f"/proc/self/fd/{number}")
+        if int(number) > 2 and not target.startswith(("/proc/", "pipe:", "anon_inode")) and WORKSPACE not in target:
+            got(f"descriptor {number}: {target}")
+""",
+    ),
+    Escape(
+        "namespaces of other processes",
+        _ALL_PIDS
+        + """
+kinds = {"mnt": 0x20000, "net": 0x40000000, "pid": 0x20000000, "user": 0x10000000}
+for pid in victims:
+    for kind, flag in kinds.items():
+        with contextlib.suppress(OSError):
+            descriptor = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY)
+            if LIBC.setns(descriptor, flag) == 0:
+                show(f"{HOME}/.ssh/id_ed25519")
+""",
+    ),
+    Escape(
+        "limits of a process outside",
+        'import resource\nwith contextlib.suppress(OSError):\n    resource.prlimit(VICTIM, resource.RLIMIT_NOFILE)\n    got("limits of a process outside")',
+    ),
+    Escape(
+        "daemon: a child that stays",
+        'run(f"(sleep 300; : {MARK}) >/dev/null 2>&1 &")\nsubprocess.Popen(["sh", "-c", f"sleep 300; : {MARK}"])',
+    ),
+    Escape(
+        "daemon: session and environment left",
+        'subprocess.Popen(["setsid", "env", "-i", "sh", "-c", f"sleep 300; : {MARK}"], env={})',
+    ),
+    Escape("daemon: parents, session, environment and descriptors left", "daemonize()"),
+    Escape(
+        "daemon: in namespaces of its own",
+        "run(f\"setsid unshare -Urpf --kill-child=0 sh -c 'sleep 300; : {MARK}' >/dev/null 2>&1 &\")\ntime.sleep(0.5)",
+    ),
+    Escape(
+        "daemon: many that start each other",
+        "run(f\"for i in 1 2 3 4 5 6 7 8; do setsid sh -c 'while :; do setsid sleep 5; : {MARK}; done' >/dev/null 2>&1 & done\")",
+    ),
+    Escape(
+        "daemon: after its start it is killed with everything",
+        "import signal\nif os.fork() == 0:\n    daemonize()\ntime.sleep(1)",
+    ),
+    Escape(
+        "services that start programs later",
+        "run(f\"echo touch {OUTSIDE}/escaped | at now; echo '* * * * * touch {OUTSIDE}/escaped' | crontab -\")\n"
+        'run(f"systemd-run --user touch {OUTSIDE}/escaped; systemd-run touch {OUTSIDE}/escaped")',
+    ),
+    Escape(
+        "types into the terminal of the person",
+        """
+import fcntl, termios
+for name in ("/dev/tty", "/dev/pts/0", "/dev/console", "/proc/self/fd/0", "/proc/self/fd/1", "/proc/self/fd/2"):
+    with contextlib.suppress(OSError):
+        descriptor = os.open(name, os.O_RDWR | os.O_NOCTTY)
+        for letter in b"\\n":
+            fcntl.ioctl(descriptor, termios.TIOCSTI, bytes([letter]))
+        got(f"typed into {name}")
+""",
+        at_terminal=True,
+    ),
+    Escape(
+        "leaves a core file outside",
+        'import resource\nresource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)\nrun("cd /; kill -SEGV $$")',
+    ),
+)

@@ -1,0 +1,26 @@
+"""What Codex needs in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from untildone.agents._needs import files, folders, hosts_in
+from untildone.agents._setups import own_folder
+from untildone.core.agent import Needs
+
+_HOSTS = ("api.openai.com", "chatgpt.com", "auth.openai.com")
+_ADDRESSES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
+
+
+def needs(environment: Mapping[str, str]) -> Needs:
+    home = own_folder(environment, "CODEX_HOME", ".codex")
+    return Needs(
+        writable=(home,),
+        read_only=(
+            *files(home, "AGENTS.md", "AGENTS.override.md", "config.toml"),
+            *files(home, "hooks.json", content="{}\n"),
+            *folders(home, "prompts", "rules", "skills"),
+        ),
+        hosts=(*_HOSTS, *hosts_in(environment, *_ADDRESSES)),
+        variables=("CODEX_HOME", *_ADDRESSES),
+    )

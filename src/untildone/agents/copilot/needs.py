@@ -1,0 +1,26 @@
+"""What GitHub Copilot CLI needs in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from untildone.agents._needs import files, folders, hosts_in, in_home, named
+from untildone.agents._setups import own_folder
+from untildone.core.agent import Needs
+
+_HOSTS = ("github.com", "api.github.com", "*.githubcopilot.com")
+_ADDRESSES = ("COPILOT_PROVIDER_BASE_URL", "COPILOT_API_URL", "GH_HOST")
+
+
+def needs(environment: Mapping[str, str]) -> Needs:
+    home = own_folder(environment, "COPILOT_HOME", ".copilot")
+    return Needs(
+        writable=(home, *in_home(environment, ".cache/copilot"), *named(environment, "COPILOT_PKG_CACHE_HOME")),
+        read_only=(
+            *files(home, "settings.json", "mcp-config.json", content="{}\n"),
+            *files(home, "copilot-instructions.md"),
+            *folders(home, "agents", "hooks", "skills", "instructions", "installed-plugins"),
+        ),
+        hosts=(*_HOSTS, *hosts_in(environment, *_ADDRESSES)),
+        variables=("COPILOT_HOME", "COPILOT_PKG_CACHE_HOME", *_ADDRESSES),
+    )

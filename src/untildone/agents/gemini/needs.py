@@ -1,0 +1,32 @@
+"""What Gemini CLI needs in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from untildone.agents._needs import files, folders, hosts_in, in_home
+from untildone.agents._setups import own_folder
+from untildone.core.agent import Needs
+
+_HOSTS = (
+    *("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"),
+    *("accounts.google.com", "www.googleapis.com"),
+)
+_ADDRESSES = ("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT")
+_VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
+
+
+def needs(environment: Mapping[str, str]) -> Needs:
+    home = own_folder(environment, "", ".gemini")
+    vertex = bool(environment.get(_VERTEX))
+    return Needs(
+        writable=(home,),
+        read_only=(
+            *files(home, "settings.json", content="{}\n"),
+            *files(home, "GEMINI.md", ".env"),
+            *folders(home, "agents", "commands", "extensions", "hooks", "policies", "skills"),
+        ),
+        readable=in_home(environment, ".config/gcloud") if vertex else (),
+        hosts=(*_HOSTS, *(("*.googleapis.com",) if vertex else ()), *hosts_in(environment, *_ADDRESSES)),
+        variables=("GEMINI_CLI_HOME", _VERTEX, *_ADDRESSES),
+    )

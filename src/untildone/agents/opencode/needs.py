@@ -1,0 +1,38 @@
+"""What opencode needs in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from untildone.agents._needs import files, folders, hosts_of
+from untildone.agents._setups import own_folder
+from untildone.core.agent import Needs
+
+_HOSTS = (
+    *("opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com", "openrouter.ai", "api.githubcopilot.com"),
+    *("generativelanguage.googleapis.com", "github.com", "api.github.com"),
+)
+_STEERING = ("agent", "command", "plugin", "skill", "tool", "mode")
+_VARIABLES = (
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "OPENCODE_CONFIG",
+    "OPENCODE_CONFIG_CONTENT",
+)
+
+
+def needs(environment: Mapping[str, str]) -> Needs:
+    folder = f"{own_folder(environment, 'XDG_CONFIG_HOME', '.config')}/opencode"
+    state = (("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state"), ("XDG_CACHE_HOME", ".cache"))
+    return Needs(
+        writable=(folder, *(f"{own_folder(environment, variable, name)}/opencode" for variable, name in state)),
+        read_only=(
+            *files(folder, "opencode.json", "opencode.jsonc", "config.json", content="{}\n"),
+            *files(folder, "AGENTS.md"),
+            *folders(folder, *_STEERING, *(f"{name}s" for name in _STEERING)),
+        ),
+        hosts=(*_HOSTS, *hosts_of(environment.get("OPENCODE_CONFIG_CONTENT", ""))),
+        variables=_VARIABLES,
+    )

@@ -1,0 +1,298 @@
+"""Makefiles: which recipes a target runs, and whether a change touches them.
+
+A Makefile serves two purposes: it builds the product and it runs the check. New targets, and source files added to a list, are no
+change of the check; another recipe or another program is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from untildone.core.value import dataclass
+
+_VARIABLE = re.compile(r"(?:(?:export|override|private)\s+)*([\w.-]+)\s*(?::::?|::?|\?|\+|!)?=\s*(.*)\Z", re.DOTALL)
+_RULE = re.compile(r"([^\s:=#][^:=#]*?)\s*(::?)(?!=)\s*(.*)\Z", re.DOTALL)
+_SOURCE = re.compile(
+    r"[\w./@%+-]+\.(?:o|obj|lo|a|so|c|cc|cpp|cxx|h|hh|hpp|hxx|m|mm|s|S|asm|f90|f|java|kt|class|go|rs|zig|ml|mli|hs|d|cu|swift|adb|ads)\b"
+)
+_TESTY = re.compile(r"(?i)(?:^|[^a-z])(?:tests?|spec|check)")
+_SPECIAL = frozenset(
+    (
+        "SHELL",
+        ".SHELLFLAGS",
+        "MAKEFLAGS",
+        "GNUMAKEFLAGS",
+        "MAKEFILES",
+        "MAKE",
+        ".DEFAULT_GOAL",
+        "PATH",
+        "VPATH",
+        ".RECIPEPREFIX",
+    )
+)
+_ENVIRONMENT = frozenset(
+    [
+        "HOME",
+        "USER",
+        "SHELL",
+        "PATH",
+        "PWD",
+        "TMPDIR",
+        "TMP",
+        "TEMP",
+        "LANG",
+        "LC_ALL",
+        "TERM",
+        "ENV",
+        "BASH_ENV",
+        "IFS",
+        "EDITOR",
+        "VIRTUAL_ENV",
+        "CI",
+        "DISPLAY",
+    ]
+)
+_ENVIRONMENT_OF_TOOLS = (
+    "PYTHON",
+    "PYTEST_",
+    "NODE_",
+    "NPM_",
+    "npm_",
+    "RUBY",
+    "GEM_",
+    "BUNDLE_",
+    "PERL",
+    "PROVE_",
+    "GO",
+    "CARGO_",
+    "RUST",
+    "JAVA_",
+    "MAVEN_",
+    "GRADLE_",
+    "JDK_",
+    "LD_",
+    "DYLD_",
+    "XDG_",
+    "GIT_",
+    "UV_",
+    "PIP_",
+    "TOX_",
+    "JEST_",
+    "VITEST",
+    "DOTNET_",
+    "CTEST_",
+    "CMAKE_",
+)
+"""Variables that programs read. Make passes one on to its recipes if it was in the environment, without a word like `export`."""
+_PURE = re.compile(
+    r"\$[({](?:[\w.-]+(?::[^$(){}=]*=[^$(){}]*)?|(?:wildcard|patsubst|subst|addprefix|addsuffix|notdir|dir|basename|suffix|sort|filter"
+    r"|filter-out|strip|word|wordlist|words|firstword|lastword|abspath|realpath|join)\s[^$(){}]*)[)}]|\$[@<^?*%+$]"
+)
+"""References to variables and calls of functions that read nothing but names."""
+_REFERENCE = re.compile(r"\$[({]([\w.-]+)|\$(\w)")
+_ORDINARY_SPECIAL_TARGETS = frozenset((".PHONY", ".PRECIOUS", ".SECONDARY", ".INTERMEDIATE"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    prerequisites: tuple[str, ...]
+    recipe: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Makefile:
+    rules: dict[str, tuple[Rule, ...]]
+    variables: dict[str, tuple[str, ...]]
+    """Each definition of a variable, as the whole line."""
+    directives: tuple[str, ...]
+    """`include`, conditions, and every line that is neither a rule nor a variable."""
+
+
+def parsed(text: str) -> Makefile:
+    rules: dict[str, list[Rule]] = {}
+    variables: dict[str, list[str]] = {}
+    directives: list[str] = []
+    current: list[tuple[list[str], list[str], list[str]]] = []
+    for line in _logical_lines(text):
+        if line.startswith("\t") and current:
+            current[-1][2].append(line.strip())
+        elif not line.strip() or line.lstrip().startswith("#"):
+            continue
+        elif variable := _VARIABLE.match(line.strip()):
+            variables.setdefault(variable[1], []).append(" ".join(line.split()))
+        elif rule := _RULE.match(line.strip()):
+            prerequisites, _, inline = rule[3].partition(";")
+            current.append((rule[1].split(), prerequisites.split(), [inline.strip()] if inline.strip() else []))
+        else:
+            directives.append(" ".join(line.split()))
+    for targets, prerequisites_of, recipe in current:
+        for target in targets:
+            rules.setdefault(target, []).append(Rule(tuple(prerequisites_of), tuple(recipe)))
+    return Makefile(
+        {target: tuple(of) for target, of in rules.items()},
+        {name: tuple(of) for name, of in variables.items()},
+        tuple(directives),
+    )
+
+
+def _logical_lines(text: str) -> Iterable[str]:
+    return re.sub(r"\\\r?\n[ \t]*", " ", text).splitlines()
+
+
+def includes(makefile: Makefile) -> tuple[str, ...]:
+    """The files that the Makefile includes, as globs. What a variable names may be any Makefile."""
+    lines = [re.sub(r"\$\(wildcard ([^()]*)\)", r"\1", line) for line in makefile.directives]
+    named = [name for line in lines if re.match(r"-?s?include\b", line) for name in line.split()[1:]]
+    return tuple("**/*.mk" if "$" in name else name.replace("%", "*") for name in named)
+
+
+def file_targets(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
+    """The targets that are made, by name: all that make does not know to be no files."""
+    phony = {name for rule in makefile.rules.get(".PHONY", ()) for name in rule.prerequisites}
+    return tuple(
+        target for target in closure(makefile, targets) if target not in phony and not re.search(r"[%$]", target)
+    )
+
+
+def default_target(makefile: Makefile) -> str:
+    return next((target for target in makefile.rules if not target.startswith(".") and "%" not in target), "")
+
+
+def closure(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
+    """The targets, and everything that they need, by prerequisites."""
+    found: dict[str, None] = {}
+    waiting = [target or default_target(makefile) for target in targets]
+    while waiting:
+        target = waiting.pop()
+        if target in found or target not in makefile.rules:
+            continue
+        found[target] = None
+        waiting += [name for rule in makefile.rules[target] for name in rule.prerequisites]
+    return tuple(found)
+
+
+def recipes(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
+    """The recipe lines that make runs for the targets, with variables of the Makefile replaced once."""
+    lines = [line for target in closure(makefile, targets) for rule in makefile.rules[target] for line in rule.recipe]
+    return tuple(_expanded(line.lstrip("@-+ "), makefile) for line in lines)
+
+
+def _expanded(line: str, makefile: Makefile) -> str:
+    def value(reference: re.Match[str]) -> str:
+        definitions = makefile.variables.get(reference[1] or "", ())
+        name = reference[1] or ""
+        return (
+            definitions[-1].partition("=")[2].strip()
+            if definitions
+            else {"MAKE": "make", "PYTHON": "python"}.get(name, "")
+        )
+
+    return re.sub(r"\$[({]([\w.-]+)[)}]", value, line.replace("$$", "$"))
+
+
+def has_target(text: str, target: str) -> bool:
+    makefile = parsed(text)
+    return bool(makefile.rules) if not target else target in makefile.rules
+
+
+def same_check(start: str, claimed: str, targets: Iterable[str]) -> bool:
+    """Whether both Makefiles make the targets in the same way: the same recipes, programs and options."""
+    before, after = parsed(start), parsed(claimed)
+    reached = closure(before, targets)
+    if not reached or before.directives != after.directives:
+        return False
+    same_rules = all(_plain_rules(before, target) == _plain_rules(after, target) for target in reached)
+    if not same_rules or not _same_variables(before, after, reached):
+        return False
+    return all(map(_is_harmless, _new_lines(before, after))) and not _overrides(before, after, start)
+
+
+def _new_lines(before: Makefile, after: Makefile) -> list[str]:
+    """What make evaluates while it reads the new Makefile and did not in the old one: definitions, and the heads of rules."""
+    known = {line for of in before.variables.values() for line in of}
+    lines = [line for of in after.variables.values() for line in of if line not in known]
+    return [*lines, *(_heads(after) - _heads(before))]
+
+
+def _heads(makefile: Makefile) -> set[str]:
+    return {
+        " ".join((target, *rule.prerequisites))
+        for target, rules in makefile.rules.items()
+        if target != ".PHONY"
+        for rule in rules
+    }
+
+
+def _is_harmless(line: str) -> bool:
+    """Whether reading the line runs nothing and changes nothing that programs see: plain words, and references to plain variables."""
+    variable = _VARIABLE.match(line)
+    if variable and (variable[1] in _ENVIRONMENT or variable[1].startswith(_ENVIRONMENT_OF_TOOLS)):
+        return False
+    for _ in range(10):
+        line = _PURE.sub("", line)
+    return not re.search(r"[$`]|!=", line)
+
+
+def _plain_rules(makefile: Makefile, target: str) -> list[tuple[list[str], list[str]]]:
+    rules = makefile.rules.get(target, ())
+    return [
+        ([_plain(name) for name in rule.prerequisites if _plain(name)], [_plain(line) for line in rule.recipe])
+        for rule in rules
+    ]
+
+
+def _plain(text: str) -> str:
+    """The text without the names of source files, unless they look like tests."""
+    return " ".join(_SOURCE.sub(lambda name: name[0] if _TESTY.search(name[0]) else "", text).split())
+
+
+def _same_variables(before: Makefile, after: Makefile, reached: Iterable[str]) -> bool:
+    names = _used_variables(before, reached) | _SPECIAL
+    return all(
+        [_plain(line) for line in before.variables.get(name, ())]
+        == [_plain(line) for line in after.variables.get(name, ())]
+        for name in names
+    )
+
+
+def _used_variables(makefile: Makefile, reached: Iterable[str]) -> set[str]:
+    """The variables that the rules refer to, directly or through other variables."""
+    waiting = [
+        text for target in reached for rule in makefile.rules[target] for text in (*rule.prerequisites, *rule.recipe)
+    ]
+    used: set[str] = set()
+    while waiting:
+        for named in _REFERENCE.findall(waiting.pop()):
+            name = named[0] or named[1]
+            if name not in used:
+                used.add(name)
+                waiting += makefile.variables.get(name, ())
+    return used
+
+
+def _overrides(before: Makefile, after: Makefile, text: str) -> bool:
+    """Whether a new rule or an exported variable reaches into what was there."""
+    new_targets = [target for target in after.rules if target not in before.rules]
+    risky = [
+        target
+        for target in new_targets
+        if "%" in target or "$" in target or _is_special(target) or _is_word_of(target, text)
+    ]
+    changed_special = any(
+        before.rules.get(target) != after.rules.get(target)
+        for target in {*before.rules, *after.rules}
+        if "%" in target or _is_special(target)
+    )
+    exported = [line for of in after.variables.values() for line in of if line.startswith("export")]
+    new_exports = [line for line in exported if line not in [known for of in before.variables.values() for known in of]]
+    return bool(risky or new_exports or changed_special)
+
+
+def _is_special(target: str) -> bool:
+    return target.startswith(".") and target not in _ORDINARY_SPECIAL_TARGETS
+
+
+def _is_word_of(target: str, text: str) -> bool:
+    """Whether the old Makefile mentions the name of the new target. Object files of new sources are not mentioned."""
+    return re.search(rf"(?<![\w./-]){re.escape(target)}(?![\w./-])", text) is not None

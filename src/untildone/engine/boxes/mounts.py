@@ -1,0 +1,444 @@
+"""The mounts of an agent's box."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pwd
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from untildone.core.agent import OwnFile
+from untildone.engine.boxes import Plan, expanded, home, home_of
+from untildone.system import common_mounts, sandbox
+from untildone.system.common_mounts import RUNTIME
+from untildone.system.sandbox import Access, Mount, Network, Problem
+from untildone.workspace import git
+from untildone.workspace.rooms.caches import is_below
+
+PRIVATE = ("/tmp", "/var/tmp")
+"""Folders of which a box has its own, on disk."""
+TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+BIN_NAMES = frozenset({"bin", ".bin", "sbin", "shims"})
+"""Names of folders with programs. What belongs to the programs lies beside such a folder."""
+OF_SYSTEM = (
+    *(
+        "/etc/shadow",
+        "/etc/shadow-",
+        "/etc/gshadow",
+        "/etc/gshadow-",
+        "/etc/sudoers",
+        "/etc/sudoers.d",
+        "/etc/ssl/private",
+    ),
+    *(
+        "/etc/ssh/ssh_host_*_key",
+        "/etc/krb5.keytab",
+        "/etc/wireguard",
+        "/var/lib/docker",
+        "/var/lib/containerd",
+        "/var/spool/cron",
+    ),
+)
+"""Secrets of the machine, which root could read."""
+LARGEST_SETTINGS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The mounts of a box, and the variables that mean nothing in it."""
+
+    mounts: tuple[Mount, ...]
+    without: frozenset[str]
+
+
+def unusable(plan: Plan) -> Problem | None:
+    """Why no box can be made for a plan; None: one can."""
+    if plan.root == os.sep:
+        return Problem("A box cannot protect anything if the workspace is the whole file system.", "work in a folder")
+    for path in (*plan.settings.allow_write, *plan.settings.allow_read):
+        full = expanded(path, plan)
+        if not os.path.exists(full):
+            return Problem(
+                f"The path {full}, which agents in the sandbox may use, does not exist.", "create it, or leave it out"
+            )
+        real = os.path.realpath(full)
+        own = [path for path in map(os.path.realpath, plan.hidden) if not is_below(plan.root, path)]
+        if any(is_below(real, path) for path in own):
+            return Problem(f"The path {full} belongs to untildone, and no agent may reach it.", "leave it out")
+    return None
+
+
+def mounts(plan: Plan) -> Made:
+    """The mounts of a box, in layers: a later one lies on top of an earlier one at the same path."""
+    maker = _Maker(plan)
+    covered = (
+        *sandbox.system_read_only(),
+        *common_mounts.devices(),
+        *maker.private(),
+        *maker.of_system(),
+        *maker.of_home(),
+        *maker.caches(),
+    )
+    made = (
+        *covered,
+        *maker.needed(covered),
+        *maker.others(),
+        *maker.work(),
+        *maker.of_agent(),
+    )
+    together = (*made, *maker.allowed(made), *maker.ours(), *plan.connection.mounts)
+    kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
+    return Made((*kept, *maker.sockets(kept)), maker.without(kept))
+
+
+def _is_covered(mount: Mount, plan: Plan) -> bool:
+    """Whether a mount would lie in the checkout that takes the place of the work."""
+    return bool(plan.checkout) and mount.path != plan.root and is_below(mount.path, plan.root)
+
+
+class _Maker:
+    """Makes the mounts of one box."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.environment = plan.environment
+        self.home = os.path.realpath(home_of(plan.environment))
+        self.has_home = self.home != os.sep and os.path.isdir(self.home)
+        self.allow_write = tuple(os.path.realpath(expanded(path, plan)) for path in plan.settings.allow_write)
+        self.allow_read = tuple(os.path.realpath(expanded(path, plan)) for path in plan.settings.allow_read)
+        self.allowed_paths = (*self.allow_write, *self.allow_read)
+        self.own = frozenset(os.path.realpath(path) for path in plan.hidden)
+        listed = sorted({*glob.glob("/home/*"), "/root", *_homes()})
+        self._homes = tuple(path for path in listed if os.path.isdir(path) and os.path.realpath(path) == path)
+
+    # The machine
+
+    def private(self) -> Iterator[Mount]:
+        """Temporary folders of the box's own, and an empty `/run`."""
+        for path in PRIVATE:
+            if os.path.isdir(path) and not os.path.islink(path):
+                own = _made_temporary(self.plan.private, path.strip("/").replace("/", "-"))
+                # Also at its own path: sandboxes of agents look for other names of their files in the list of mounts.
+                yield from (Mount(Access.WRITE, path, own), Mount(Access.WRITE, own))
+        network = Network.NONE if self.plan.connection.launcher else Network.HOST
+        yield from common_mounts.runtime(network, self.environment)
+
+    def of_system(self) -> Iterator[Mount]:
+        """Secrets of the machine and of other people."""
+        for pattern in OF_SYSTEM:
+            yield from (Mount(Access.HIDDEN, path) for path in glob.glob(pattern) if os.path.realpath(path) == path)
+        if os.geteuid() == 0:
+            yield from (Mount(Access.HIDDEN, path) for path in self._homes if not is_below(self.home, path))
+
+    # The home folder
+
+    def of_home(self) -> Iterator[Mount]:
+        if not self.has_home:
+            return
+        if self._is_own_place(self.home):
+            yield Mount(Access.READ, self.home)
+        shown = {name.split("/")[0] for name in home.SHOWN}
+        for name in sorted(os.listdir(self.home)):
+            if name.startswith(".") and name not in shown:
+                yield from self._hide(os.path.join(self.home, name))
+        yield from self._hide(os.path.join(self.home, ".local"))
+        for name in home.CONTAINERS:
+            yield from self._emptied(os.path.join(self.home, name))
+        for name in home.SHOWN:
+            yield from self._show(os.path.join(self.home, name)) if "/" in name else ()
+        for pattern in home.SECRETS:
+            for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
+                yield from self._hide(path)
+        yield from self._without_auth()
+
+    def _emptied(self, path: str) -> Iterator[Mount]:
+        """A new folder in the place of one, which is created if it does not exist."""
+        with suppress(OSError):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        real = os.path.realpath(path)
+        if os.path.isdir(real) and not any(is_below(each, real) for each in (self.home, self.plan.root)):
+            yield Mount(Access.EMPTY, real)
+
+    def _hide(self, path: str) -> Iterator[Mount]:
+        real = os.path.realpath(path)
+        around = (self.home, self.plan.root, self.plan.workspace)
+        if os.path.exists(real) and not any(is_below(each, real) for each in around):
+            yield Mount(Access.HIDDEN, real)
+
+    def _show(self, path: str) -> Iterator[Mount]:
+        if os.path.exists(path):
+            yield Mount(Access.READ, _place_of(path), os.path.realpath(path))
+
+    def _without_auth(self) -> Iterator[Mount]:
+        for name in home.WITHOUT_AUTH:
+            path = os.path.join(self.home, name)
+            text = _text(path)
+            if text is not None and (shown := home.without_auth(text)) != text:
+                copy = _written(self.plan.private, f"shown-{name.replace('/', '-')}", shown)
+                yield Mount(Access.READ, os.path.realpath(path), copy)
+
+    def caches(self) -> Iterator[Mount]:
+        if not self.has_home:
+            return
+        for name in home.CACHES:
+            path = os.path.join(self.home, name)
+            if name in home.ALWAYS or os.path.isdir(path if "/" not in name else os.path.dirname(path)):
+                yield from self._writable(path)
+        for name in home.LOCKS:
+            path = os.path.join(self.home, name)
+            if os.path.isdir(os.path.dirname(path)):
+                with suppress(OSError):
+                    Path(path).touch()
+                    yield Mount(Access.WRITE, os.path.realpath(path))
+        for variable in home.CACHES_NAMED_BY:
+            if os.path.isabs(self.environment.get(variable, "")):
+                yield from self._writable(self.environment[variable])
+        for variable, names in home.TOOLS_NAMED_BY.items():
+            folder = self.environment.get(variable, "").split(os.pathsep)[0]
+            for name in names if os.path.isabs(folder) and os.path.isdir(folder) else ():
+                yield from self._writable(os.path.join(folder, name))
+
+    def _writable(self, path: str) -> Iterator[Mount]:
+        """A folder that is writable; created if it does not exist and can be."""
+        with suppress(OSError):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        real = os.path.realpath(path)
+        unsafe = is_below(self.home, real) or is_below(self.plan.root, real) or real in (*PRIVATE, os.sep)
+        if os.path.isdir(real) and not unsafe and os.access(real, os.W_OK):
+            yield Mount(Access.WRITE, real)
+
+    # Programs
+
+    def needed(self, covered: tuple[Mount, ...]) -> Iterator[Mount]:
+        """What lies around the workspace, programs, toolchains and files of the command line: readable, though the folders above them
+        are `covered`, and never writable."""
+        changed = [mount.path for mount in covered if mount.path not in ("/", "/dev", "/proc")]
+        wanted = {os.path.realpath(path) for path in (*self._programs(), *self._named()) if os.path.exists(path)}
+        packages = {self._package(path) for path in wanted}
+        for path in (*self._around(), *sorted(packages)):
+            if any(is_below(path, each) for each in changed) and not self._is_of_person(path):
+                yield Mount(Access.READ, path)
+
+    def _around(self) -> Iterator[str]:
+        """The first folder above the workspace that lies in a folder of which the box has its own."""
+        for folder in (*PRIVATE, RUNTIME):
+            if is_below(self.plan.root, folder):
+                first = os.path.join(folder, os.path.relpath(self.plan.root, folder).split(os.sep)[0])
+                yield from [first] if first != self.plan.root else []
+
+    def _named(self) -> Iterator[str]:
+        """Absolute paths in the command line."""
+        for word in self.plan.words:
+            path = word.partition("=")[2] if word.startswith("-") and "=" in word else word
+            yield from [path] if os.path.isabs(path) else []
+
+    def _programs(self) -> Iterator[str]:
+        """Folders on PATH, toolchains that variables name, the agent's program, and the interpreter and package of untildone."""
+        for name in ("PATH", *home.TOOLCHAINS_NAMED_BY):
+            yield from (part for part in self.environment.get(name, "").split(os.pathsep) if os.path.isabs(part))
+        program = shutil.which(self.plan.words[0], path=self.environment.get("PATH")) if self.plan.words else None
+        for file in filter(None, (program, sys.executable)):
+            yield from (os.path.dirname(file), os.path.dirname(os.path.realpath(file)))
+        yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
+
+    def _package(self, path: str) -> str:
+        """What belongs to a folder of programs: the folder above `bin`, unless that contains much else."""
+        parent = os.path.dirname(path)
+        keys = (os.path.join(self.home, name) for name in home.KEYS)
+        kept = parent in (*keys, *map(os.path.realpath, self.plan.others)) or self._is_broad(parent)
+        return parent if os.path.basename(path) in BIN_NAMES and not kept else path
+
+    def _is_of_person(self, path: str) -> bool:
+        """Whether a path is the person's choice already, or too much to be shown as a whole."""
+        chosen = (self.plan.root, *self.allow_write)
+        return self._is_broad(path) or any(is_below(path, each) for each in chosen)
+
+    def _is_broad(self, path: str) -> bool:
+        """Whether a folder contains too much to be shown as a whole: the home folder of somebody, a folder of caches."""
+        containers = (os.path.join(self.home, name) for name in ("", ".config", ".local", ".local/share", ".cache"))
+        broad = (*PRIVATE, RUNTIME, *map(os.path.normpath, containers), *self._homes)
+        return any(is_below(each, path) for each in broad)
+
+    def _is_own_place(self, path: str) -> bool:
+        """Whether a path lies in a folder of which the box has its own."""
+        return any(is_below(path, folder) for folder in (*PRIVATE, RUNTIME))
+
+    # The work
+
+    def work(self) -> Iterator[Mount]:
+        plan = self.plan
+        if plan.checkout:
+            yield Mount(Access.READ, plan.root, plan.checkout)
+            return
+        yield Mount(Access.WRITE, plan.root)
+        for folder in git_folders_outside(plan.root):
+            yield Mount(Access.WRITE, folder)
+        yield from (
+            Mount(Access.READ, path) for path in plan.protected if os.path.isfile(path) and not os.path.islink(path)
+        )
+
+    def others(self) -> Iterator[Mount]:
+        """State of other agents: their logins."""
+        for path in self.plan.others:
+            yield from self._hide(path)
+
+    def of_agent(self) -> Iterator[Mount]:
+        needs = self.plan.needs
+        for path in needs.writable:
+            yield from self._writable(path)
+        for path in needs.readable:
+            yield from self._show(path)
+        for file in needs.copied:
+            copy = _copied(file, self.plan.private)
+            yield from [Mount(Access.WRITE, _place_of(file.path), copy)] if _exists(file) else []
+        for file in needs.read_only:
+            if os.path.isdir(os.path.dirname(file.path)) and _exists(file):
+                yield Mount(Access.READ, os.path.realpath(file.path))
+
+    def allowed(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
+        """What the person allows, over what is `made`. Reading takes nothing away: what is visible stays as it is."""
+        for path in self.allow_read:
+            if not _is_visible(path, made):
+                yield Mount(Access.READ, path)
+        yield from (Mount(Access.WRITE, path) for path in self.allow_write)
+        if self.plan.settings.allow_ssh:
+            yield from self._ssh()
+
+    def _ssh(self) -> Iterator[Mount]:
+        """The socket of the person's SSH agent, and what ssh must know about hosts. The keys stay hidden."""
+        socket = self.environment.get("SSH_AUTH_SOCK", "")
+        if os.path.isabs(socket) and os.path.exists(socket):
+            yield Mount(Access.READ, os.path.realpath(socket))
+        for name in ("config", "known_hosts", "known_hosts2", "*.pub"):
+            for path in glob.glob(os.path.join(glob.escape(self.home), ".ssh", name)):
+                yield Mount(Access.READ, os.path.realpath(path))
+
+    def ours(self) -> Iterator[Mount]:
+        """The state of untildone."""
+        yield from (Mount(Access.HIDDEN, path) for path in sorted(self.own) if os.path.exists(path))
+        yield from (Mount(Access.READ, path) for path in self.plan.documents)
+
+    def sockets(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
+        """Sockets of programs outside that the box would show. Those in the workspace are the project's."""
+        chosen = (self.plan.root, *self.allowed_paths)
+        for path in common_mounts.sockets(()):
+            topmost = _topmost(path, made)
+            if topmost.path != path and _is_visible(path, made) and not any(is_below(path, each) for each in chosen):
+                yield Mount(Access.HIDDEN, path)
+
+    def without(self, made: tuple[Mount, ...]) -> frozenset[str]:
+        """Variables that mean nothing in the box."""
+        kept = {"SSH_AUTH_SOCK"} if self.plan.settings.allow_ssh else set()
+        temporary = {name for name in TEMPORARY if not _is_writable(self.environment.get(name, ""), made)}
+        return (home.UNREACHABLE - kept) | temporary
+
+
+def _is_writable(folder: str, made: tuple[Mount, ...]) -> bool:
+    """Whether a folder outside is the same in the box, and writable."""
+    topmost = _topmost(os.path.realpath(folder), made)
+    return folder in PRIVATE or (topmost.access is Access.WRITE and not topmost.source)
+
+
+def _is_visible(path: str, made: tuple[Mount, ...]) -> bool:
+    """Whether a path outside is the same in the box."""
+    topmost = _topmost(path, made)
+    return topmost.access in (Access.READ, Access.WRITE) and topmost.source in ("", topmost.path)
+
+
+def _topmost(path: str, made: tuple[Mount, ...]) -> Mount:
+    """The mount that decides what lies at a path."""
+    above = [mount for mount in made if is_below(path, mount.path)]
+    return max(reversed(above), key=lambda mount: len(mount.path))
+
+
+def git_folders_outside(root: str) -> tuple[str, ...]:
+    """The git folder of a linked worktree or a submodule, which lies outside of its root. Only one that itself names this root: the file
+    `.git` in the root is the agent's to write."""
+    try:
+        folders = git.git_folders(root)
+        own, shared = os.path.realpath(folders[0]), os.path.realpath(folders[-1])
+        if is_below(shared, root) or not _names(own, root):
+            return ()
+        return (shared,)
+    except OSError:
+        return ()
+
+
+def _names(own: str, root: str) -> bool:
+    """Whether a git folder says that `root` is its work tree."""
+    with suppress(OSError):
+        return os.path.realpath(git.read_small(os.path.join(own, "gitdir")).strip()) == os.path.join(root, ".git")
+    with suppress(OSError, git.GitFailed):
+        said = git.line_of(
+            git.git(own, "config", "--file", os.path.join(own, "config"), "core.worktree", seconds=git.QUICK_SECONDS)
+        )
+        return os.path.realpath(os.path.join(own, said)) == root
+    return False
+
+
+def _homes() -> Iterator[str]:
+    """The home folders of people with an account."""
+    for entry in pwd.getpwall():
+        if entry.pw_uid >= 1000 and entry.pw_dir.startswith("/home/"):
+            yield entry.pw_dir
+
+
+def _place_of(path: str) -> str:
+    """Where a path is mounted: its own name, in the real folder."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def _exists(file: OwnFile) -> bool:
+    """Whether a file or folder exists, created if need be. A link to nowhere does not."""
+    with suppress(OSError):
+        if file.content is None:
+            os.makedirs(file.path, mode=0o700, exist_ok=True)
+        elif not os.path.lexists(file.path):
+            with open(file.path, "x", encoding="utf-8", opener=_private_opener) as created:
+                created.write(file.content)
+    return os.path.exists(file.path)
+
+
+def _copied(file: OwnFile, private: str) -> str:
+    """A new copy of a file of the person."""
+    text = _text(file.path)
+    return _written(private, f"own-{os.path.basename(file.path)}", file.content or "" if text is None else text)
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(
+            os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8", errors="surrogateescape"
+        ) as file:
+            return file.read(LARGEST_SETTINGS * 16)
+    except OSError:
+        return None
+
+
+def _written(private: str, name: str, text: str) -> str:
+    path = os.path.join(_made_folder(private, "files"), name)
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", opener=_private_opener) as file:
+        file.write(text)
+    return path
+
+
+def _private_opener(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _made_folder(private: str, name: str) -> str:
+    path = os.path.join(private, name)
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
+def _made_temporary(private: str, name: str) -> str:
+    """A folder that every user of the box may write to, as `/tmp`."""
+    path = _made_folder(private, name)
+    os.chmod(path, 0o1777)
+    return path

@@ -1,0 +1,99 @@
+"""The network of an agent's box, if hosts are allowed by name: a proxy beside the box for the time of one turn."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from untildone import agents
+from untildone.agents._needs import hosts_of
+from untildone.core import hosts
+from untildone.core.agent import Agent
+from untildone.core.errors import UsageError
+from untildone.core.hosts import HostRule, Hosts
+from untildone.core.model import AgentChoice, LoopSettings
+from untildone.core.sandbox import HostAsked, SandboxNet
+from untildone.engine.place import Place
+from untildone.system import disk
+from untildone.system.proxy import Proxy, interpreter
+from untildone.system.sandbox import Access, Box, Mount, Network
+from untildone.workspace.rooms.caches import is_below
+
+LARGEST = 1 << 20
+"""Bytes of a settings file that are read."""
+
+
+@dataclass(slots=True)
+class Connected:
+    """Where an agent runs, with the proxy of its box."""
+
+    place: Place
+    asked: tuple[HostAsked, ...] = ()
+    """What programs in the box asked for; known after the turn."""
+
+
+@contextmanager
+def connected(
+    place: Place, settings: LoopSettings, choice: AgentChoice, environment: Mapping[str, str]
+) -> Iterator[Connected]:
+    """The place with a way to the hosts that settings and agent name. Without a box, or without such a setting, nothing changes."""
+    box = place.box
+    if box is None or settings.sandbox_net is not SandboxNet.HOSTS:
+        yield Connected(place)
+        return
+    with Proxy(allowed(settings, choice, environment), environment) as proxy:
+        launcher, variables = (*proxy.launcher, *box.launcher), {**box.variables, **proxy.environment}
+        mounts = (*box.mounts, *_interpreter(box))
+        own = replace(box, network=Network.NONE, launcher=launcher, variables=variables, mounts=mounts)
+        link = Connected(replace(place, box=own, descriptors=(*place.descriptors, proxy.descriptor)))
+        yield link
+    link.asked = proxy.asked()
+
+
+def _interpreter(box: Box) -> tuple[Mount, ...]:
+    """The Python of the launcher, if the box does not show it."""
+    path = interpreter()
+    around = [mount for mount in box.mounts if is_below(path, mount.path)]
+    nearest = max(around, key=lambda mount: len(mount.path), default=None)
+    if (
+        nearest is not None
+        and nearest.access not in (Access.HIDDEN, Access.EMPTY)
+        and nearest.source in ("", nearest.path)
+    ):
+        return ()
+    return (Mount(Access.READ, os.path.realpath(sys.base_prefix)),)
+
+
+def allowed(settings: LoopSettings, choice: AgentChoice, environment: Mapping[str, str]) -> Hosts:
+    """The hosts of the agent's API and login, those in its settings, and those that the person names. UsageError if one of the latter is
+    malformed."""
+    agent = agents.find(choice.agent)
+    needed = (*agent.needs(environment, choice.args).hosts, *_in_settings(agent, environment))
+    try:
+        named = hosts.hosts(settings.allow_host)
+    except ValueError as problem:
+        raise UsageError(f"The setting allow_host is wrong: {problem}.", "correct it") from None
+    return Hosts(tuple(dict.fromkeys((*named.rules, *_valid(needed)))))
+
+
+def _in_settings(agent: Agent, environment: Mapping[str, str]) -> Iterator[str]:
+    """The hosts of addresses in the person's settings of the agent, such as another provider of models. In a box they are read-only."""
+    for file in agent.settings_files(environment):
+        try:
+            text = disk.read_promptly(Path(file.path), LARGEST).decode(errors="replace")
+        except OSError:
+            continue
+        yield from hosts_of(text)
+
+
+def _valid(rules: Iterable[str]) -> Iterator[HostRule]:
+    """The rules without malformed ones: they come from variables that may hold anything."""
+    for rule in rules:
+        try:
+            yield hosts.parse(rule)
+        except ValueError:
+            continue

@@ -1,0 +1,105 @@
+"""Plans the box of an agent of a loop: which folders are the work, and what belongs to untildone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from untildone import agents, modes
+from untildone.core.agent import Needs
+from untildone.core.agent_io import Request
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, LoopSettings
+from untildone.engine.boxes import Connection, Plan, home_of
+from untildone.engine.place import BOXES
+from untildone.settings import guidance
+from untildone.store import layout, places
+from untildone.system import running, state_folder
+from untildone.workspace.git import root_of
+from untildone.workspace.rooms.caches import is_below
+
+
+def plan_for(
+    settings: LoopSettings,
+    folder: str,
+    choice: AgentChoice | None,
+    environment: Mapping[str, str],
+    name: str,
+    *,
+    root: str = "",
+    documents: tuple[str, ...] = (),
+    checkout: str = "",
+    connection: Connection | None = None,
+    at_terminal: bool = False,
+) -> Plan:
+    """The plan for an agent that works in `folder`; without an agent, for a check. `name` is that of the box's own files, such as the
+    loop's id.
+
+    `root` is the folder whose files are in the loop's snapshots; empty: the top of the repository. `checkout` takes its place.
+    `documents` are files of the loop that the agent may read."""
+    workspace = os.path.realpath(folder)
+    root = _root(workspace, os.path.realpath(root) if root else root_of(workspace) or workspace, environment)
+    needs, words = (Needs(), ()) if choice is None else _of_agent(choice, environment)
+    return Plan(
+        settings=settings,
+        workspace=workspace,
+        root=root,
+        private=os.path.join(state_folder.folder(), BOXES, name),
+        environment=environment,
+        needs=needs,
+        words=words,
+        others=tuple(_others(choice.agent if choice else "", environment)),
+        hidden=tuple(dict.fromkeys(hidden(workspace, environment))),
+        documents=documents,
+        protected=tuple(_protected(workspace, root, environment, settings.mode)),
+        checkout=checkout,
+        connection=connection or Connection(),
+        at_terminal=at_terminal,
+    )
+
+
+def _of_agent(choice: AgentChoice, environment: Mapping[str, str]) -> tuple[Needs, tuple[str, ...]]:
+    """What the agent needs, and its command line without a prompt."""
+    agent = agents.find(choice.agent)
+    request = Request(prompt="", model=choice.model, args=choice.args, command=choice.command)
+    return agent.needs(environment, choice.args), agent.invocation(request).argv
+
+
+def _root(workspace: str, root: str, environment: Mapping[str, str]) -> str:
+    """The top of the repository, unless the whole home folder is in it."""
+    home = os.path.realpath(home_of(environment))
+    return workspace if is_below(home, root) else root
+
+
+def _others(own: str, environment: Mapping[str, str]) -> Iterator[str]:
+    """The folders and files in which the other agents keep their state and login."""
+    for name in agents.own_names():
+        needs = agents.find(name).needs(environment, ())
+        yield from () if name == own else (*needs.writable, *(file.path for file in needs.copied))
+
+
+def hidden(workspace: str, environment: Mapping[str, str]) -> Iterator[str]:
+    """What belongs to untildone: its state, its settings, and the folders of loops in and above the workspace, and of running ones."""
+    yield state_folder.folder()
+    yield state_folder.folder(environment)
+    own = places.settings_files(Path(workspace), os.environ)[0]
+    yield str(own.parent if own.parent.name == "untildone" else own)
+    yield from (str(folder / layout.FOLDER) for folder in (Path(workspace), *Path(workspace).parents))
+    yield from (entry.root for entry in running.entries() if entry.root)
+
+
+def _protected(workspace: str, root: str, environment: Mapping[str, str], mode: str) -> Iterator[str]:
+    """The project's settings of untildone, and the files that its modes read."""
+    watched = guidance.watched(Path(workspace), environment, (mode,))
+    own = os.path.realpath(root)
+    yield from (path for path in watched.paths if os.path.isfile(path) and is_below(os.path.realpath(path), own))
+
+
+def documents_of(loop: Loop, root: Path | None) -> tuple[str, ...]:
+    """The documents of a loop that its agent may read, as the mode says."""
+    names = modes.find(loop.settings.mode).documents
+    if root is None or not names:
+        return ()
+    folder = layout.live(root, loop.loop_id).progress
+    return tuple(path for name in names if os.path.isfile(path := os.path.join(folder, name)))

@@ -1,0 +1,205 @@
+"""Libraries outside of a workspace, compared with the start of the loop: an agent that edits an installed pytest would judge itself.
+
+- A file that was there and is another now refuses the room, unless an installation explains it or a person approved it.
+- A new file that nothing explains is hidden in a sealed room; where it cannot be hidden, it refuses the room.
+- Bytecode that was written since the start may not belong to its source: a sealed room leaves it out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from untildone.workspace.rooms import beside, stamps
+from untildone.workspace.rooms.beside import Recorded
+from untildone.workspace.rooms.installed import ORIGIN, Declared, Explanation
+from untildone.workspace.rooms.library_folders import SITES, Growth, Library
+from untildone.workspace.rooms.refusal import RoomRefused, named
+from untildone.workspace.rooms.stamps import Listing
+
+_WRITTEN_AGAIN = re.compile(rb"\.pth$|__editable__|\.egg-link$")
+SMALL = 64 * 1024
+"""Bytes. Launchers of programs are smaller, and are often written again unchanged."""
+MOST_NAMED = 20
+"""Paths of one refusal: a person approves the folder if there are more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What of a library must not be seen in a room."""
+
+    path: str
+    hidden: tuple[bytes, ...] = ()
+    """Files and folders that are new and that nothing explains."""
+    bytecode: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How the libraries differ from the start."""
+
+    hidden: tuple[Hidden, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def listing(library: Library) -> Listing:
+    """The files of a library."""
+    sites = frozenset() if library.has_sites else frozenset(map(os.fsencode, SITES))
+    return stamps.listing(os.fsencode(library.path), leave_out=sites.__contains__)
+
+
+def record(libraries: Mapping[str, Library], folder: Path) -> dict[str, Recorded]:
+    """Save listings of the libraries below `folder`; return hashes of them by path."""
+    recorded = {}
+    for path, library in libraries.items():
+        listed = listing(library)
+        recorded[path] = Recorded("", "")
+        if listed.whole:
+            saved = stamps.save(_with_content(os.fsencode(path), listed), beside.listing_file(folder, path))
+            recorded[path] = Recorded(listed.digest(), saved)
+    return recorded
+
+
+def _with_content(folder: bytes, listed: Listing) -> Listing:
+    """The listing with hashes of files that another installation of the same project writes again."""
+    origin = b"/" + ORIGIN.encode()
+    local = {os.path.dirname(path) for path in listed.files if path.endswith(origin)}
+    programs = folder.endswith(b"/bin")
+    again = {
+        path
+        for path, each in listed.files.items()
+        if _WRITTEN_AGAIN.search(path) or os.path.dirname(path) in local or (programs and each.size <= SMALL)
+    }
+    some = Listing({path: listed.files[path] for path in again})
+    return Listing({**listed.files, **stamps.with_content(folder, some, again.__contains__).files})
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """Compares libraries with their record."""
+
+    folder: Path
+    """Where the record of the start is."""
+    recorded: Mapping[str, Recorded]
+    began: int
+    root: str
+    declared: Callable[[], Declared]
+    approved: Collection[str] = ()
+
+    def compare(self, now: Iterable[Library], *, can_hide: bool) -> Compared:
+        """What of the libraries a room must hide. Raises RoomRefused for what it cannot show and cannot hide."""
+        hidden: list[Hidden] = []
+        notes: list[str] = []
+        for library in now:
+            differences = _Differences(self, library)
+            differences.refuse(can_hide=can_hide)
+            notes += differences.notes
+            if differences.new or differences.bytecode:
+                hidden.append(Hidden(library.path, differences.new, differences.bytecode))
+        return Compared(tuple(hidden), tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """How one library differs from its record."""
+
+    record: Libraries
+    library: Library
+
+    @cached_property
+    def _now(self) -> Listing:
+        return listing(self.library)
+
+    @cached_property
+    def _then(self) -> Listing:
+        """The files at the start. Of a folder that was not recorded: those that did not change since."""
+        path = self.library.path
+        if path not in self.record.recorded:
+            old = {name: each for name, each in self._now.files.items() if not self._is_since(each.changed)}
+            return Listing(old)
+        try:
+            return stamps.load(beside.listing_file(self.record.folder, path), self.record.recorded[path].saved)
+        except (OSError, ValueError) as error:
+            raise RoomRefused(
+                f"The record of {path} at the start of the loop is damaged: {error}.", "start a new loop"
+            ) from error
+
+    def _is_since(self, changed: int) -> bool:
+        return stamps.is_since(changed, self.record.began)
+
+    @property
+    def _digest(self) -> str | None:
+        recorded = self.record.recorded.get(self.library.path)
+        return recorded.digest if recorded else None
+
+    @cached_property
+    def bytecode(self) -> tuple[bytes, ...]:
+        return tuple(path for path, changed in self._now.bytecode.items() if self._is_since(changed))
+
+    @cached_property
+    def _differing(self) -> tuple[bytes, ...]:
+        path = self.library.path
+        if path in self.record.approved or self._digest in ("", self._now.digest()):
+            return ()
+        return tuple(stamps.differences(os.fsencode(path), self._then, self._now))
+
+    @cached_property
+    def _unexplained(self) -> tuple[bytes, ...]:
+        path, record = self.library.path, self.record
+        if not self._differing:
+            return ()
+        explained = Explanation(path, self._then, self._now, record.declared(), record.root).explain(self._differing)
+        rest = (name for name in self._differing if name not in explained.paths)
+        return tuple(name for name in rest if os.path.join(path, os.fsdecode(name)) not in record.approved)
+
+    @cached_property
+    def changed(self) -> tuple[bytes, ...]:
+        return tuple(name for name in self._unexplained if name in self._then.files)
+
+    @cached_property
+    def new(self) -> tuple[bytes, ...]:
+        """New files, or the highest folders that hold nothing else."""
+        new = [name for name in self._unexplained if name not in self._then.files]
+        if not new or self.library.growth is Growth.NEW_VERSIONS:
+            return ()
+        return topmost(new, self._now.files.keys() - set(new))
+
+    @property
+    def notes(self) -> Iterator[str]:
+        path = self.library.path
+        if self._digest == "":
+            yield f"{path} has too many files to be compared with the start of the loop."
+        if self.new:
+            yield f"New in {path} since the loop began, and not in the room: {self._named(self.new)}."
+        if self._differing and (more := len(self._differing) - len(self._unexplained)):
+            yield f"{path} has {more} files that were installed since the loop began."
+
+    def refuse(self, *, can_hide: bool) -> None:
+        changed = self.changed if can_hide else (*self.changed, *self.new)
+        if changed:
+            paths = [os.path.join(self.library.path, os.fsdecode(name)) for name in changed]
+            shown = paths if len(paths) <= MOST_NAMED else [self.library.path]
+            raise RoomRefused(
+                f"Files of a library that a check may use were changed since the loop began: {named(paths)}.",
+                "undo the change, or approve it if it is yours; packages that the project needs belong into its dependency files",
+                shown,
+            )
+
+    def _named(self, names: Iterable[bytes]) -> str:
+        return named([os.fsdecode(name) for name in names])
+
+
+def topmost(names: Iterable[bytes], others: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The files, or the highest folders that hold none of the others."""
+    kept = {parent for name in others for parent in _parents(name)}
+    return tuple(dict.fromkeys(next((each for each in _parents(name) if each not in kept), name) for name in names))
+
+
+def _parents(path: bytes) -> list[bytes]:
+    """The folders above a path, the highest first."""
+    parts = path.split(b"/")[:-1]
+    return [b"/".join(parts[: number + 1]) for number in range(len(parts))]

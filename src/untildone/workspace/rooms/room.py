@@ -1,0 +1,161 @@
+"""What every room offers to the gates that run in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from untildone.core.model import RoomKind
+from untildone.system.sandbox import Network
+
+SHELL = "/bin/sh"
+
+
+class File(Protocol):
+    """A file of a tree."""
+
+    @property
+    def mode(self) -> str: ...
+
+    @property
+    def blob(self) -> str: ...
+
+
+class Change(Protocol):
+    """A path that differs between two trees."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def before(self) -> File | None: ...
+
+    @property
+    def after(self) -> File | None: ...
+
+
+class Trees(Protocol):
+    """Where the trees of a workspace are kept: `workspace.shadow.Shadow`."""
+
+    def files(self, tree: str) -> Mapping[str, File]: ...
+
+    def read(self, blobs: Iterable[str]) -> Mapping[str, bytes]: ...
+
+    def changed(self, before: str, after: str) -> Iterable[Change]: ...
+
+    def rules_digest(self) -> str:
+        """A hash of what was kept at the start of the loop to decide which files belong to trees."""
+
+    def contents(self, blobs: Iterable[str]) -> Iterable[tuple[str, bytes]]:
+        """As `read`, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a loop works and what its rooms are made from."""
+
+    folder: Path
+    """The folder of the loop's rooms, in the state folder."""
+    root: str
+    """The folder whose files are in the tree, links resolved."""
+    workspace: str
+    """The working folder of commands, at `root` or below it."""
+    hidden: tuple[str, ...] = ()
+    """Folders and files of untildone."""
+    network: Network = Network.NONE
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Names the home folder, and folders of tools in it."""
+
+    @property
+    def copies(self) -> Path:
+        """Where the copies of workspaces are kept from one loop to the next."""
+        return self.folder.parents[1] / "copies"
+
+    @property
+    def copy(self) -> Path:
+        """Where the copy of this workspace is kept."""
+        return self.copies / hashlib.sha256(os.fsencode(self.root)).hexdigest()[:32]
+
+    @property
+    def start(self) -> Path:
+        """Where the record of the start is."""
+        return self.folder / "start"
+
+    @property
+    def settings(self) -> Path:
+        """Where the settings of the person's repository are kept, as of the start."""
+        return self.folder / "settings"
+
+    @property
+    def layers(self) -> Path:
+        """Where the writes of commands to packages and caches go."""
+        return self.folder / "layers"
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Judge files that a command wrote to while it judged."""
+
+    changed: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    """Written again with the same meaning, as formatters do."""
+
+
+class Room(Protocol):
+    """Where the commands of gates run."""
+
+    @property
+    def kind(self) -> RoomKind: ...
+
+    @property
+    def folder(self) -> str:
+        """The working folder from which a command is started."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The whole environment of a command."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the person about what the room shows."""
+
+    def argv(self, command: str) -> tuple[str, ...]:
+        """The command line that runs a shell command in the room."""
+
+    def next_command(self) -> None:
+        """Make the room ready for another command: what the last one wrote is gone, but for the outputs of builds."""
+
+    def touched(self) -> Touched:
+        """The tests and settings of runners that commands wrote to since the last call, or since the room was made."""
+
+    def absent(self) -> tuple[str, ...]:
+        """Sentences about files that are not in the room, or not as in the workspace: a reason why a command may fail here only."""
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """A room that is the workspace itself."""
+
+    kind: RoomKind
+    folder: str
+    environment: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    touched: Callable[[], Touched] = Touched
+
+    def argv(self, command: str) -> tuple[str, ...]:
+        return (SHELL, "-c", command)
+
+    def next_command(self) -> None:
+        return
+
+    def absent(self) -> tuple[str, ...]:
+        return ()
+
+
+def without_ours(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the variables of untildone: code under test must not be able to tell that it is judged."""
+    return {name: value for name, value in environment.items() if not name.startswith("UNTILDONE_")}

@@ -1,0 +1,249 @@
+"""The rooms of one loop: what is written down at its start, and a room for each tree that is judged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from untildone.core.errors import UsageError
+from untildone.core.hints import assert_never
+from untildone.core.model import RoomKind
+from untildone.system import locks, sandbox, state_folder
+from untildone.system.sandbox import Network
+from untildone.workspace.rooms import beside, copy, links, outside, recording, repository, sealed, shared
+from untildone.workspace.rooms.beside import Start
+from untildone.workspace.rooms.comparing import Comparison, Surroundings
+from untildone.workspace.rooms.dependencies import Dependencies
+from untildone.workspace.rooms.libraries import Libraries
+from untildone.workspace.rooms.library_folders import libraries
+from untildone.workspace.rooms.recording import Around, Earlier
+from untildone.workspace.rooms.refusal import RoomRefused, hint_for
+from untildone.workspace.rooms.restored import Restorer
+from untildone.workspace.rooms.room import File, InPlace, Room, Site, Trees
+from untildone.workspace.rooms.sealed import Sealed
+from untildone.workspace.rooms.watching import Watch
+from untildone.workspace.shadow import NoSnapshot
+
+
+def best(wanted: RoomKind | None = None) -> RoomKind:
+    """The room that is wanted, or the best that this machine has. Raises UsageError if it lacks the wanted one."""
+    if wanted is not None and wanted is not RoomKind.SEALED:
+        return wanted
+    problem = sandbox.problem()
+    if not problem:
+        return RoomKind.SEALED
+    if wanted is RoomKind.SEALED:
+        raise UsageError(
+            f"There are no sealed rooms on this machine. {problem.sentence}", f"{problem.hint}; or use --room restored"
+        )
+    return RoomKind.RESTORED
+
+
+class Rooms:
+    """The rooms of one loop."""
+
+    def __init__(
+        self,
+        trees: Trees,
+        loop_id: str,
+        workspace: str,
+        root: str,
+        *,
+        environment: Mapping[str, str] = os.environ,
+        hidden: tuple[str, ...] = (),
+        network: Network = Network.NONE,
+        watches_libraries: bool = True,
+    ) -> None:
+        """`root` is the folder whose files are in the trees; `hidden` are files and folders of untildone beside its state folder.
+        `watches_libraries`: whether commands may load libraries."""
+        state = Path(os.path.realpath(state_folder.folder(environment)))
+        folder = state / "rooms" / loop_id
+        real_workspace, real_root = os.path.realpath(workspace), os.path.realpath(root)
+        self.trees = trees
+        self._watches_libraries = watches_libraries
+        self.site = Site(folder, real_root, real_workspace, (str(state), *hidden), network, environment)
+
+    def begin(self, start_tree: str) -> str:
+        """Write down what lies beside the tree, before the first turn. Returns a hash of it, for `claim`."""
+        try:
+            self.site.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            site, files = self.site, self.trees.files(start_tree)
+            settings = repository.keep_settings(site.root, site.settings)
+            listed = outside.listed(site.root, site.environment)
+            found = libraries(site.environment, site.root, files) if self._watches_libraries else {}
+            around = Around(listed, found, self.trees.rules_digest(), settings)
+            return recording.Recorder(site.start, site.root, Earlier(site.copy, site.environment)).record(files, around)
+        except OSError as error:
+            raise RoomRefused(f"The rooms of the loop cannot be made: {error}.", hint_for(error)) from error
+
+    @contextmanager
+    def claim(self, claim: Claimed) -> Iterator[Claim]:
+        """Hold the rooms of the loop while a claim is judged. Raises RoomRefused if another process holds them."""
+        try:
+            self.site.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = locks.try_lock(self.site.folder / "lock")
+        except OSError as error:
+            raise RoomRefused(f"The rooms of the loop cannot be used: {error}.", hint_for(error)) from error
+        if lock is None:
+            raise RoomRefused("Another process judges a claim of this loop.", "wait until it has ended")
+        try:
+            self.recover()
+            with shared.held(self.site) as folder:
+                yield Claim(self.trees, self.site, claim, folder, watches_libraries=self._watches_libraries)
+        finally:
+            os.close(lock)
+
+    def recover(self) -> tuple[str, ...]:
+        """Put back the agent's files if a process ended while a restored room was open. Returns sentences about what was done."""
+        return Restorer(self.trees, self.site).recover()
+
+    def shrink(self) -> None:
+        """Remove what rooms left, and keep what was written down at the start: `verify` judges with it again."""
+        shared.tidy(self.site)
+        kept = {self.site.start.name, self.site.settings.name}
+        sealed.remove_layers(self.site)
+        copy.remove(self.site.start / beside.OUTPUTS)
+        for entry in os.scandir(self.site.folder) if self.site.folder.is_dir() else ():
+            if entry.name not in kept:
+                copy.remove(Path(entry.path))
+
+    def remove(self) -> None:
+        """Remove everything that is kept for the rooms of the loop."""
+        sealed.remove_layers(self.site)
+        copy.remove(self.site.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim that is to be judged."""
+
+    start_tree: str
+    tree: str
+    """The workspace as the agent left it."""
+    record: str = ""
+    """The hash that `Rooms.begin` returned; empty: it is not known."""
+    is_judge: Callable[[str], bool] = lambda _path: False
+    """Whether a path is one of a judge file."""
+    is_watched: Callable[[str], bool] = lambda _path: False
+    """Whether no command may write to a file while it judges."""
+    approved: frozenset[str] = frozenset()
+    """Changed files outside of the tree that a person accepted."""
+
+
+class Claim:
+    """Makes the rooms in which the trees of one claim are judged."""
+
+    def __init__(self, trees: Trees, site: Site, claimed: Claimed, folder: Path, *, watches_libraries: bool) -> None:
+        """`folder` is where the copy of the workspace is."""
+        self._trees = trees
+        self._watches_libraries = watches_libraries
+        self._site = site
+        self._copy = copy.Copy(trees, folder)
+        self._is_first = True
+        """Whether no room of the claim was made before."""
+        self._claimed = claimed
+        self._watches_libraries = watches_libraries
+        self._surroundings: Surroundings | None = None
+
+    @contextmanager
+    def room(self, kind: RoomKind, tree: str, environment: Mapping[str, str]) -> Iterator[Room]:
+        """A room that shows `tree`: the claimed tree, or that tree with other judge files. `environment` is that of the gate."""
+        match kind:
+            case RoomKind.SEALED:
+                yield self._sealed(tree, environment)
+            case RoomKind.RESTORED:
+                surroundings = self._compared(can_hide=False)
+                with Restorer(self._trees, self._site).restored(self._claimed.tree, tree) as notes:
+                    self._refuse_links(tree, self._site.root)
+                    yield self._in_place(environment, surroundings, notes, self._watch(tree, self._site.root))
+            case RoomKind.PLAIN:
+                yield InPlace(kind, self._site.workspace, environment)
+            case _:
+                assert_never(kind)
+
+    def _sealed(self, tree: str, environment: Mapping[str, str]) -> Room:
+        try:
+            return self._made(tree, environment)
+        except (OSError, NoSnapshot) as error:
+            raise RoomRefused(f"The sealed room cannot be made: {error}.", hint_for(error)) from error
+
+    def _made(self, tree: str, environment: Mapping[str, str]) -> Room:
+        site, start = self._site, self._start
+        sealed.refuse_places(site, environment)
+        maker = sealed.Maker(site, start, environment)
+        surroundings = self._compared(can_hide=maker.has_layers)
+        files, copied = self._trees.files(tree), self._copy
+        # The second room of a claim shows the agent's own tests, which could as well pass without being run. So what code of the agent
+        # may have done to outputs in the first one gives it nothing; another claim begins without them.
+        first, self._is_first = self._is_first, False
+        copied.become(tree, files.keys(), copy.nothing if first else copy.outputs(self._claimed.is_judge))
+        if start.has_outputs:
+            copied.renew(files.keys(), start.began)
+        self._refuse_links(tree, str(copied.files))
+        recording.put_back(site.start, start, str(copied.files), files.keys(), with_outputs=first)
+        made = maker.make(copied.files, surroundings)
+
+        def again() -> sealed.Inside:
+            copied.become(tree, files.keys(), copy.outputs(self._claimed.is_judge))
+            recording.put_back(site.start, start, str(copied.files), files.keys(), with_outputs=False)
+            box, variables = sealed.Maker(site, start, environment).make(copied.files, surroundings, keeps_outputs=True)
+            return sealed.Inside(box, variables, self._watch(tree, str(copied.files)))
+
+        inside = sealed.Inside(*made, self._watch(tree, str(copied.files)))
+        return Sealed(inside, surroundings.notes, start, again)
+
+    def _in_place(
+        self, environment: Mapping[str, str], surroundings: Surroundings, notes: tuple[str, ...], watch: Watch
+    ) -> Room:
+        """The workspace itself. Python compiles everything again: bytecode may not belong to its sources."""
+        private = self._site.folder / "bytecode"
+        copy.remove(private)
+        variables = {**environment, "PYTHONPYCACHEPREFIX": str(private)}
+        told = (*notes, *surroundings.notes)
+        return InPlace(RoomKind.RESTORED, self._site.workspace, variables, told, watch.touched)
+
+    def _watch(self, tree: str, folder: str) -> Watch:
+        files = self._trees.files(tree)
+        return Watch(folder, filter(self._claimed.is_watched, files), files, self._trees)
+
+    def _refuse_links(self, tree: str, folder: str) -> None:
+        files, site = self._trees.files(tree), self._site
+        links.refuse(files, self._file_at_start, folder, site.root, self._start.began, self._claimed.is_judge)
+
+    @cached_property
+    def _start(self) -> Start:
+        """What was written down at the start. Raises RoomRefused if an agent wrote to it since."""
+        start = beside.load(self._site.start, self._claimed.record)
+        now = (self._trees.rules_digest(), repository.settings_digest(self._site.settings))
+        if now != (start.rules, start.settings):
+            raise RoomRefused(
+                "What untildone kept of the workspace at the start of the loop was changed.",
+                "start a new loop; nothing but untildone may write to its state folder",
+            )
+        return start
+
+    def _file_at_start(self, path: str) -> File | None:
+        return self._trees.files(self._claimed.start_tree).get(path)
+
+    def _compared(self, *, can_hide: bool) -> Surroundings:
+        """Compare what lies around the tree with the start, once for a claim: nothing of the agent runs while it is judged."""
+        if self._surroundings is None:
+            site, start, claimed = self._site, self._start, self._claimed
+            outside.refuse_changes(start.outside, outside.listed(site.root, site.environment), claimed.approved)
+            files = self._trees.files(claimed.tree)
+            found = libraries(site.environment, site.root, files).values() if self._watches_libraries else ()
+            record = Libraries(
+                site.start, start.libraries, start.began, site.root, self._asks.declared, claimed.approved
+            )
+            compared = record.compare(found, can_hide=can_hide)
+            comparison = Comparison(site.start, start, self._asks, claimed.approved, can_hide=can_hide)
+            self._surroundings = comparison.surroundings(beside.packages(site.root, files), compared)
+        return self._surroundings
+
+    @cached_property
+    def _asks(self) -> Dependencies:
+        return Dependencies(self._trees, self._claimed.start_tree, self._claimed.tree)

@@ -1,0 +1,122 @@
+"""Objects of a git repository, each checked against its name: the name of an object is a hash of its content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+
+from untildone.workspace.git import GIT_SECONDS, GitFailed
+from untildone.workspace.shadow.values import LINK, PROGRAM, File
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
+
+Entries = tuple[tuple[str, bytes, str], ...]
+"""The entries of a folder: mode, name in the folder, name of the object."""
+FOLDER, SUBMODULE = "040000", "160000"
+
+
+def contents(
+    command: tuple[str, ...], folder: str, env: Mapping[str, str], names: list[str]
+) -> Iterator[tuple[str, bytes]]:
+    """The content of objects, from `git cat-file --batch`. Raises GitFailed for one that is missing or not the one of its name."""
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=nothing) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        watchdog = threading.Timer(GIT_SECONDS, process.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        asking = threading.Thread(target=_ask, args=(process.stdin, names), daemon=True)
+        asking.start()
+        try:
+            for name in names:
+                yield name, _checked(name, process.stdout)
+        finally:
+            watchdog.cancel()
+            process.kill()
+            asking.join()
+
+
+def _ask(pipe: IO[bytes], names: Iterable[str]) -> None:
+    with suppress(OSError):
+        pipe.write("".join(f"{name}\n" for name in names).encode())
+        pipe.close()
+
+
+def _checked(name: str, answers: IO[bytes]) -> bytes:
+    header = answers.readline().split()
+    if len(header) != 3:
+        raise GitFailed(f"the object {name} is missing")
+    kind, size = header[1], int(header[2])
+    content = answers.read(size)
+    answers.read(1)
+    if object_name(kind, content, name) != name:
+        raise GitFailed(f"the object {name} was replaced by another")
+    return content
+
+
+def object_name(kind: bytes, content: bytes, like: str) -> str:
+    """The name of an object, in the format of the name `like`."""
+    name = hashlib.new(
+        "sha256" if len(like) == 64 else "sha1", b"%b %d\0" % (kind, len(content)), usedforsecurity=False
+    )
+    name.update(content)
+    return name.hexdigest()
+
+
+def files(
+    tree: str, known: dict[str, Entries], read: Callable[[Iterable[str]], Mapping[str, bytes]]
+) -> dict[bytes, File]:
+    """Every file of a tree, by path. `known` are folders that were read before; new ones are added to it."""
+    _fetch(tree, known, read)
+    found: dict[bytes, File] = {}
+    pending = [(b"", tree)]
+    while pending:
+        above, name = pending.pop()
+        for mode, entry, target in known[name]:
+            path = above + entry
+            if mode == FOLDER:
+                pending.append((path + b"/", target))
+            else:
+                found[path] = File(mode, target)
+    return dict(sorted(found.items()))
+
+
+def _fetch(tree: str, known: dict[str, Entries], read: Callable[[Iterable[str]], Mapping[str, bytes]]) -> None:
+    """Read the folders of a tree that are not known, one level after the other."""
+    level = {tree}
+    while level:
+        missing = [name for name in level if name not in known]
+        for name, content in (read(missing) if missing else {}).items():
+            known[name] = tuple(_entries(content, len(tree) // 2))
+        level = {target for name in level for mode, _, target in known[name] if mode == FOLDER}
+
+
+def _entries(content: bytes, size: int) -> Iterator[tuple[str, bytes, str]]:
+    at = 0
+    while at < len(content):
+        end = content.index(b"\0", at)
+        mode, name = content[at:end].split(b" ", 1)
+        yield mode.decode().zfill(6), name, content[end + 1 : end + 1 + size].hex()
+        at = end + 1 + size
+
+
+def is_same(path: bytes, mode: str, blob: str) -> bool:
+    """Whether a file or link on disk has this mode and content in a tree. No link is followed."""
+    try:
+        if mode == LINK:
+            return object_name(b"blob", os.readlink(path), blob) == blob
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb", buffering=0) as opened:
+            status = os.fstat(descriptor)
+            is_program = bool(status.st_mode & stat.S_IXUSR)
+            return is_program == (mode == PROGRAM) and object_name(b"blob", opened.readall(), blob) == blob
+    except (OSError, ValueError):
+        return False

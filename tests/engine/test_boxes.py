@@ -1,0 +1,428 @@
+"""Boxes of agents: what a program in one sees, may write and may reach."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.boxes import as_nobody, boxes, ran, shared_folder, system_python
+from tests.support.repositories import git
+
+from untildone import agents
+from untildone.core.errors import UsageError
+from untildone.core.model import AgentChoice, LoopSettings
+from untildone.core.sandbox import SandboxNet
+from untildone.engine.boxes import box_of, home, planning
+from untildone.engine.boxes.refusals import Refusals
+from untildone.system.sandbox import Box
+
+__all__ = ["boxes", "shared_folder"]
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("boxes")
+
+SECRET = "very secret"
+HIDDEN = (
+    ".ssh/id_ed25519", ".gnupg/private", ".aws/credentials", ".config/gcloud/credentials.db", ".azure/token", ".kube/config",
+    ".docker/config.json", ".netrc", ".pypirc", ".git-credentials", ".cargo/credentials.toml", ".config/gh/hosts.yml", ".bash_history",
+    ".mozilla/firefox/logins.json", ".config/google-chrome/Cookies", ".password-store/mail.gpg", ".local/share/keyrings/login.keyring",
+    ".zsh_history", ".python_history", ".pgpass", ".config/rclone/rclone.conf", ".local/share/anything/secret", ".anything",
+    ".cache/huggingface/token", "snap/firefox/common/key4.db", ".config/untildone/config.toml", ".vault-token", ".composer/auth.json",
+)  # fmt: skip
+READABLE = (
+    "other-project/file", ".bashrc", ".gitconfig", ".pyenv/bin/python", ".nvm/nvm.sh", ".rustup/settings.toml", ".cargo/bin/cargo",
+    ".config/git/ignore", ".local/bin/tool", ".local/lib/python3/x.py", ".local/share/uv/python", ".volta/bin/node", ".asdf/asdf.sh",
+    ".sdkman/bin/sdk", ".m2/settings.xml",
+)  # fmt: skip
+CACHES = (".cache/pip", ".cache/uv", ".npm", ".cargo/registry", "go/pkg", ".m2/repository", ".gradle/caches")
+
+
+class Person:
+    """A home folder with a project in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.workspace = self.home / "project"
+        self.workspace.mkdir(parents=True)
+        self.environment = {"HOME": str(self.home), "PATH": os.defpath, "XDG_STATE_HOME": str(folder / "state")}
+
+    def write(self, *names: str, content: str = SECRET) -> None:
+        for name in names:
+            path = self.home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+
+    def box(self, agent: str = "command", *, env: Mapping[str, str] | None = None, **chosen: Any) -> Box:
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
+        }
+        choice = AgentChoice(agent, agent, command="sh" if agent == "command" else None)
+        loop = LoopSettings("ralph", choice, str(self.workspace), **given)
+        environment = {**self.environment, **(env or {})}
+        return box_of(planning.plan_for(loop, str(self.workspace), choice, environment, "test"))
+
+    def run(self, script: str, agent: str = "command", *, env: Mapping[str, str] | None = None, **chosen: Any) -> str:
+        """The output of a script in a box of this person, errors too."""
+        box = self.box(agent, env=env, **chosen)
+        return ran(box, script, box.environment({**self.environment, **(env or {})}))[1]
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+    made = Person(tmp_path.resolve())
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return made
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_secrets_are_hidden(person: Person, name: str) -> None:
+    person.write(name)
+    person.write(".cargo/bin/cargo", content="program")
+    assert SECRET not in person.run(f"cat ~/{name}; grep -r '{SECRET}' ~/{name.split('/')[0]}")
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_toolchains_and_other_projects_can_be_read_and_not_written(person: Person, name: str) -> None:
+    person.write(name, content="useful")
+    assert person.run(f"cat ~/{name}") == "useful"
+    person.run(f"echo other > ~/{name}; echo new > ~/{name}.new; mv ~/{name} ~/{name}.old")
+    assert (person.home / name).read_text() == "useful"
+    assert not (person.home / f"{name}.new").exists()
+
+
+@pytest.mark.parametrize("name", CACHES)
+def test_caches_of_package_managers_are_writable(person: Person, name: str) -> None:
+    person.write(f"{name}/old")
+    person.run(f"echo fresh > ~/{name}/new")
+    assert (person.home / name / "new").read_text() == "fresh\n"
+
+
+def test_a_cache_that_a_variable_names_is_writable(person: Person, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    person.run('echo fresh > "$PIP_CACHE_DIR/new"', env={"PIP_CACHE_DIR": str(tmp_path / "elsewhere")})
+    assert (tmp_path / "elsewhere/new").exists()
+
+
+def test_programs_on_path_are_never_writable_even_in_a_cache(person: Person) -> None:
+    person.write(".cache/tool/node_modules/.bin/agent", ".cache/tool/node_modules/agent/main.js", content="program")
+    path = f"{person.home}/.cache/tool/node_modules/.bin:{os.defpath}"
+    person.run("cd ~/.cache/tool/node_modules; echo x > .bin/agent; echo x > agent/main.js", env={"PATH": path})
+    assert (person.home / ".cache/tool/node_modules/.bin/agent").read_text() == "program"
+    assert (person.home / ".cache/tool/node_modules/agent/main.js").read_text() == "program"
+
+
+def test_a_program_of_a_hidden_folder_can_be_run_if_it_is_on_path(person: Person) -> None:
+    person.write(".odd/bin/tool", content='#!/bin/sh\ncat "$(dirname "$0")/../lib/part"\n')
+    person.write(".odd/lib/part", content="part")
+    (person.home / ".odd/bin/tool").chmod(0o755)
+    assert person.run("tool", env={"PATH": f"{person.home}/.odd/bin:{os.defpath}"}) == "part"
+
+
+def test_a_folder_of_keys_is_not_shown_because_programs_lie_in_it(person: Person) -> None:
+    person.write(".docker/bin/tool", ".docker/config.json")
+    assert SECRET not in person.run(
+        "cat ~/.docker/config.json", env={"PATH": f"{person.home}/.docker/bin:{os.defpath}"}
+    )
+
+
+def test_settings_of_tools_are_shown_without_their_logins(person: Person) -> None:
+    person.write(".npmrc", content=f"registry=https://example.com/\n//example.com/:_authToken={SECRET}\n")
+    person.write(
+        ".gitconfig", content=f'[user]\n\tname = Ada\n[url "https://ada:{SECRET.replace(" ", "")}@example.com/"]\n'
+    )
+    shown = person.run("cat ~/.npmrc; git config --global user.name; cat ~/.gitconfig")
+    assert "registry=https://example.com/" in shown
+    assert "Ada" in shown
+    assert "secret" not in shown
+
+
+def test_the_workspace_is_writable_and_the_rest_of_the_machine_is_not(person: Person) -> None:
+    complaints = person.run("echo done > result; for f in /etc/x /usr/x /var/x ~/x /x; do echo no > $f; done")
+    assert (person.workspace / "result").read_text() == "done\n"
+    assert complaints.count("Read-only file system") == 5
+
+
+def test_temporary_folders_are_the_boxs_own_and_last_from_one_turn_to_the_next(person: Person) -> None:
+    name = f"untildone-{os.urandom(4).hex()}"
+    person.run(
+        f"for d in /tmp /var/tmp /dev/shm /run; do echo x > $d/{name}; done; : > $TMPDIR/{name}",
+        env={"TMPDIR": "/tmp/x"},
+    )
+    assert not any(os.path.exists(f"{folder}/{name}") for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run"))
+    assert person.run(f"cd /tmp; ls {name}; cd /var/tmp; ls {name}; echo $TMPDIR").split() == [name, name]
+
+
+def test_programs_may_write_settings_of_their_own_which_are_thrown_away(person: Person) -> None:
+    person.write(".config/git/ignore", content="*.o")
+    assert (
+        person.run("mkdir ~/.config/new && echo x > ~/.config/new/y && cat ~/.config/new/y ~/.config/git/ignore")
+        == "x\n*.o"
+    )
+    assert not (person.home / ".config/new").exists()
+
+
+def test_the_state_of_loops_and_settings_of_untildone_are_out_of_reach(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = Path(os.environ["XDG_STATE_HOME"]) / "untildone"
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "key").write_text(SECRET)
+    person.write("project/.loop/loop-1.json", ".loop/other.json")
+    person.write("project/untildone.toml", "project/SUPERVISOR.md", content="of the person")
+    said = person.run(
+        f"ls -A .loop ../.loop {state}; echo x > .loop/x; echo x > untildone.toml; rm -f untildone.toml SUPERVISOR.md; mv .loop y"
+    )
+    assert "loop-1" not in said
+    assert "other" not in said
+    assert "key" not in said.split()
+    assert (person.workspace / "untildone.toml").read_text() == "of the person"
+    assert (person.workspace / "SUPERVISOR.md").read_text() == "of the person"
+    assert os.listdir(person.workspace / ".loop") == ["loop-1.json"]
+
+
+def test_git_works_in_a_worktree_whose_repository_is_elsewhere(person: Person) -> None:
+    repository, tree = person.home / "repository", person.home / "tree"
+    repository.mkdir()
+    git(repository, "init", "--quiet")
+    git(repository, "commit", "--quiet", "--allow-empty", "-m", "first")
+    git(repository, "worktree", "add", "--quiet", str(tree))
+    person.workspace = tree
+    said = person.run(
+        "echo x > new && git add -A && git -c user.name=A -c user.email=a commit -qm second && git log --format=%s"
+    )
+    assert said == "second\nfirst"
+    assert "x" not in person.run(f"echo x > {repository}/stolen; ls {repository}").split("\n")[-1]
+
+
+def test_a_git_file_that_names_another_repository_does_not_make_it_writable(person: Person) -> None:
+    victim = person.home / "victim"
+    victim.mkdir()
+    git(victim, "init", "--quiet")
+    person.write("project/.git", content=f"gitdir: {victim}/.git\n")
+    person.run(f"echo x > {victim}/.git/hooks/post-commit")
+    assert not (victim / ".git/hooks/post-commit").exists()
+
+
+def test_a_repository_is_writable_as_a_whole_if_the_workspace_is_a_folder_in_it(person: Person) -> None:
+    git(person.workspace, "init", "--quiet")
+    inner = person.workspace / "packages/one"
+    inner.mkdir(parents=True)
+    person.workspace = inner
+    assert person.run(
+        "echo x > ../../top && git add -A && git -c user.name=A -c user.email=a commit -qm x && pwd"
+    ) == str(inner)
+
+
+def test_allowed_paths_can_be_written_and_read(person: Person) -> None:
+    person.write(".aws/credentials", "notes/file", "other/file")
+    said = person.run(
+        "cat ~/.aws/credentials; echo new > ~/notes/file; echo new > ~/other/file",
+        allow_read=["~/.aws"],
+        allow_write=["~/notes"],
+    )
+    assert said.startswith(SECRET)
+    assert (person.home / "notes/file").read_text() == "new\n"
+    assert (person.home / "other/file").read_text() == SECRET
+
+
+def test_an_agent_can_still_write_its_state_if_a_person_allows_it_to_be_read(person: Person) -> None:
+    state = agents.find("claude").needs(person.environment, ()).writable[0]
+    person.write(".claude/projects/one")
+    person.run(f"echo x > {state}/projects/new", "claude", allow_read=["~/.claude/projects", "~/.claude"])
+    assert (person.home / ".claude/projects/new").exists()
+    assert person.run("cat ~/.claude/projects/one", "codex", allow_read=["~/.claude/projects"]) == SECRET
+
+
+def test_a_reviewer_finds_a_checkout_in_the_place_of_the_work_and_cannot_write_it(
+    person: Person, tmp_path: Path
+) -> None:
+    person.write("project/.loop/x", "project/untildone.toml", "project/file")
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    (checkout / "file").write_text("as claimed")
+    choice = AgentChoice("command", "command", command="sh")
+    loop = LoopSettings("ralph", choice, str(person.workspace))
+    box = box_of(
+        planning.plan_for(loop, str(person.workspace), choice, person.environment, "test", checkout=str(checkout))
+    )
+    assert ran(box, "cat file; ls -A; echo x > file", person.environment)[1].startswith("as claimedfile\n")
+    assert (checkout / "file").read_text() == "as claimed"
+
+
+@pytest.mark.parametrize("setting", ["allow_write", "allow_read"])
+def test_an_allowed_path_that_does_not_exist_is_told(person: Person, setting: str) -> None:
+    chosen: dict[str, Any] = {setting: ["~/nowhere"]}
+    with pytest.raises(UsageError, match=r"nowhere.*does not exist"):
+        person.box(**chosen)
+
+
+def test_the_state_of_untildone_cannot_be_allowed(person: Person) -> None:
+    person.write("project/.loop/loop-1.json")
+    for path in (".loop", ".loop/loop-1.json"):
+        with pytest.raises(UsageError, match="belongs to untildone"):
+            person.box(allow_write=[path])
+    assert person.run("ls -A .loop; touch ~/x", allow_write=["~", "."]) == ""
+
+
+def test_what_is_hidden_inside_of_an_allowed_folder_stays_hidden(person: Person) -> None:
+    person.write(".ssh/id", ".cargo/credentials")
+    assert SECRET not in person.run("cat ~/.ssh/id ~/.cargo/credentials; touch ~/x", allow_write=["~", "~/.cargo"])
+    assert (person.home / "x").exists()
+
+
+@contextmanager
+def listening(path: str) -> Iterator[None]:
+    """A socket of a program outside, which answers."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        threading.Thread(target=_answer, args=(server,), daemon=True).start()
+        yield
+
+
+def _answer(server: socket.socket) -> None:
+    while True:
+        try:
+            server.accept()[0].close()
+        except OSError:
+            return
+
+
+CONNECT = "python3 -c 'import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); print(\"connected\")' {path} 2>&1 | tail -1"
+
+
+def test_sockets_of_programs_outside_cannot_be_reached(person: Person) -> None:
+    path = str(person.home / "program.socket")
+    with listening(path):
+        assert "connected" not in person.run(CONNECT.format(path=path))
+        assert person.run(CONNECT.format(path=path), allow_write=["~/program.socket"]) == "connected"
+
+
+def test_the_ssh_agent_is_reached_only_if_it_is_allowed(person: Person, tmp_path: Path) -> None:
+    person.write(".ssh/id_ed25519", ".ssh/known_hosts")
+    path = str(tmp_path / "agent.socket")
+    script = f"{CONNECT.format(path='${SSH_AUTH_SOCK:-none}')}; cat ~/.ssh/known_hosts; cat ~/.ssh/id_ed25519"
+    with listening(path):
+        assert "connected" not in person.run(script, env={"SSH_AUTH_SOCK": path})
+        allowed = person.run(script, env={"SSH_AUTH_SOCK": path}, allow_ssh=True)
+    assert allowed.startswith(f"connected\n{SECRET}cat: ")
+
+
+def test_without_a_network_not_even_abstract_sockets_are_reached(person: Person) -> None:
+    name = f"untildone-{os.urandom(4).hex()}"
+    script = f"""python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("\\0{name}"); print("connected")' 2>&1 | tail -1"""
+    with listening(f"\0{name}"):
+        assert "connected" not in person.run(script, sandbox_net=SandboxNet.NONE)
+        assert person.run(script, sandbox_net=SandboxNet.ALL) == "connected"
+
+
+def test_variables_that_lead_out_of_the_box_are_gone(person: Person) -> None:
+    leading = {"DBUS_SESSION_BUS_ADDRESS": "x", "DISPLAY": ":0", "SSH_AUTH_SOCK": "/x", "TMUX": "x"}
+    assert person.run("env", env={**leading, "KEPT": "yes"}).split("\n").count("KEPT=yes") == 1
+    assert not set(leading) & set(person.box(env=leading).environment(leading))
+    assert set(leading) <= home.UNREACHABLE
+
+
+AGENTS = tuple(name for name in agents.own_names() if agents.find(name).needs({"HOME": "/home/ada"}, ()).writable)
+
+
+@pytest.mark.parametrize("agent", [name for name in AGENTS if name != "scripted"])
+class TestNeedsOfAgents:
+    def test_it_can_write_its_state_and_not_what_steers_it(self, person: Person, agent: str) -> None:
+        needs = agents.find(agent).needs(person.environment, ())
+        script = "; ".join(f"echo x > {folder}/new" for folder in needs.writable)
+        steering = [file.path for file in needs.read_only]
+        hostile = "; ".join(
+            f"echo hostile > {path}; rm -rf {path}; mkdir -p {path}; echo hostile > {path}/x" for path in steering
+        )
+        person.run(f"{script}; {hostile}", agent)
+        assert all(Path(folder, "new").exists() for folder in needs.writable)
+        assert not [path for path in steering if "hostile" in _everything(Path(path))]
+
+    def test_a_file_that_it_writes_and_that_steers_it_is_a_copy(self, person: Person, agent: str) -> None:
+        for file in agents.find(agent).needs(person.environment, ()).copied:
+            Path(file.path).write_text('{"a": 1}')
+            assert (
+                person.run(f"cat {file.path}; echo hostile > {file.path} && cat {file.path}", agent)
+                == '{"a": 1}hostile'
+            )
+            assert Path(file.path).read_text() == '{"a": 1}'
+
+    def test_the_state_of_other_agents_is_hidden_from_it(self, person: Person, agent: str) -> None:
+        for other in set(AGENTS) - {agent, "scripted"}:
+            for folder in agents.find(other).needs(person.environment, ()).writable:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                Path(folder, f"login-{other}").write_text(SECRET)
+        said = person.run("find ~ -name 'login-*'; grep -rs 'very secret' ~", agent)
+        assert said == ""
+
+
+def _everything(path: Path) -> str:
+    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+    return "".join(file.read_text() for file in files)
+
+
+COMPLAINTS = {
+    "touch: cannot touch '{home}/.foo': Read-only file system": "a write to ~/.foo",
+    "bash: line 1: {home}/.foo/bar: Read-only file system": "a write to ~/.foo",
+    "OSError: [Errno 30] Read-only file system: '{home}/.foo'": "a write to ~/.foo",
+    "EROFS: read-only file system, mkdir '{home}/.foo/x'": "a write to ~/.foo",
+    '{{"text":"</promise>\\nopen {home}/.foo: read-only file system\\n"}}': "a write to ~/.foo",
+    "cat: {home}/.netrc: Permission denied": "to show ~/.netrc",
+}
+
+
+@pytest.mark.parametrize(("line", "said"), COMPLAINTS.items())
+def test_what_a_box_refused_is_told_with_the_flag_that_allows_it(person: Person, line: str, said: str) -> None:
+    person.write(".netrc", ".foo/bar")
+    refusals = Refusals(person.box(), person.environment)
+    sentence = refusals.take(line.format(home=person.home).encode())
+    name = said.split("/")[-1]
+    assert said in sentence
+    assert f"`--allow-{'write' if 'write' in said else 'read'} ~/{name}`" in sentence
+    assert refusals.take(line.format(home=person.home).encode()) == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["cannot touch '{home}/project/x': Read-only file system", "cat: /etc/x: Permission denied", "all is well"]
+)
+def test_complaints_that_have_another_cause_are_not_put_down_to_the_box(person: Person, line: str) -> None:
+    assert Refusals(person.box(), person.environment).take(line.format(home=person.home).encode()) == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests have shown it already")
+def test_all_of_this_holds_for_an_ordinary_user_too(shared_folder: Path) -> None:
+    """The interpreter of these tests may lie in a folder that the user cannot enter, so another one runs them again."""
+    packages = [str(Path(pytest.__file__).parents[1]), *(str(ROOT / name) for name in ("src", ""))]
+    environment = {
+        "PATH": os.defpath,
+        "HOME": str(shared_folder),
+        "PYTHONPATH": os.pathsep.join(packages),
+        "TMPDIR": str(shared_folder),
+    }
+    options = (
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--noconftest",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(ROOT),
+    )
+    command = as_nobody(system_python(), "-B", "-m", "pytest", *options, str(Path(__file__)))
+    state = {"XDG_STATE_HOME": str(shared_folder / "state")}
+    ended = subprocess.run(
+        command, env={**environment, **state}, cwd=shared_folder, capture_output=True, text=True, timeout=600
+    )
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-1000:]
