@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from untildone.core.errors import LoopNotFound
+from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Urgency
@@ -68,19 +69,22 @@ class Engine:
                 around.token,
                 enter=around.site.enter,
                 clock=around.clock,
-                on_entry=self.observer.entry,
+                on_entry=self._entry,
                 limits=around.limits,
             ) as stepper,
             self._registered(stepper.loop),
             self._hands(stepper) as hands,
         ):
+            around.teller.take_up(self.store.name, stepper.loop, stepper.journal.entries)
             stepper.take_up()
             hands.note_supervisors()
             loop = stepper.run(hands)
         self.waits_until = hands.waits_until
-        if loop.outcome is not None:
-            around.on_rest(loop)
         return loop
+
+    def _entry(self, entry: Entry, loop: Loop) -> None:
+        self.observer.entry(entry, loop)
+        self.around.teller.entry(entry, loop)
 
     @contextmanager
     def _registered(self, loop: Loop) -> Iterator[None]:

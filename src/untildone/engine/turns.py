@@ -36,7 +36,13 @@ KEPT_ANSWER = 200_000
 LETTERS, WORD_LENGTH = "BCDFGHJKMNPQRSTVWXZ23456789", 10
 """Of the words that are drawn for reviewers: no letter that looks like another, and no vowel. Too long to be guessed from the digest."""
 UNKNOWN_WORD = "(a word that was drawn)"
-PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET", "UNTILDONE_STORE")
+PRIVATE = (
+    "UNTILDONE_TOKEN",
+    "UNTILDONE_NOTIFY_SECRET",
+    "UNTILDONE_NOTIFY_WEBHOOK",
+    "UNTILDONE_NOTIFY_APPRISE",
+    "UNTILDONE_STORE",
+)
 """Variables of untildone that agents and checks do not inherit."""
 
 BROKE_OFF = (FailureKind.CRASHED, FailureKind.MALFORMED, FailureKind.TIMEOUT)

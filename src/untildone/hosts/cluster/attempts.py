@@ -92,5 +92,5 @@ class Attempt:
             stepper.settle()
             if stepper.loop.status is Status.RUNNING:
                 stepper.write(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
+            self._around.teller.take_up(self._store.name, stepper.loop, stepper.journal.entries)
         self.left_as = f"paused: {problem.sentence}"
-        self._around.on_rest(stepper.loop)
