@@ -141,7 +141,7 @@ def test_a_program_is_run_without_a_shell(message: Message, tmp_path: Path) -> N
     )
     program.chmod(0o755)
     private = {"UNTILDONE_TOKEN": "secret", "UNTILDONE_NOTIFY_APPRISE": "slack://secret"}
-    assert send(NotifySettings(command=(str(program), "$HOME")), message, {"PATH": os.environ["PATH"], **private})
+    send(NotifySettings(command=(str(program), "$HOME")), message, {"PATH": os.environ["PATH"], **private})
     assert (tmp_path / "told").read_text() == f"$HOME|verified|{TITLE}|||"
     assert json.loads((tmp_path / "given").read_text()) == message.fields
     assert not (tmp_path / "oops").exists()

@@ -12,11 +12,13 @@ import pytest
 from tests.support.command_line import until
 from tests.support.receiver import HANG, TWICE, Receiver, receiving
 
+from untildone.core.errors import ReplyRefused
 from untildone.core.events import Entry, Event, Rested, RunnerLeased
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, LoopSettings, Outcome, Spend, Status
 from untildone.core.notices import NoticeKind
+from untildone.core.value import replace
 from untildone.engine import notify, replies
 from untildone.engine.notify import NotifySettings
 from untildone.engine.telling import Telling
@@ -38,8 +40,6 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def a_loop(tmp_path: Path, seq: int = 1) -> Loop:
     loop = Loop("loop-1", "Connect it", "task", LoopSettings("ralph", WORKER, str(tmp_path)), Budget(), 0.0, 0.0, seq)
     spend = Spend(iterations=2, cost_usd=0.25, tokens=1200)
-    from untildone.core.value import replace
-
     return replace(loop, status=Status.PAUSED, outcome=Outcome.BLOCKED, reason="Which database?", spend=spend)
 
 
@@ -92,7 +92,7 @@ def test_the_loop_does_not_wait_for_a_webhook_that_hangs(tmp_path: Path) -> None
         started = time.monotonic()
         drive(telling, tmp_path, BLOCKED)
         until(lambda: receiver.accepted)
-        assert telling.close(0.5) is None
+        telling.close(0.5)
         assert time.monotonic() - started < notify.WEBHOOK_SECONDS
 
 
@@ -220,7 +220,7 @@ def test_a_token_is_for_one_loop_and_for_a_time(change: object, sentence: str) -
     token = replies.token("loop-1", 2000.0)
     replies.check(token, "loop-1", 1000.0)
     assert callable(change)
-    with pytest.raises(replies.ReplyRefused, match=sentence):
+    with pytest.raises(ReplyRefused, match=sentence):
         replies.check(change(token), "loop-1", 1000.0)
 
 
@@ -228,5 +228,5 @@ def test_without_a_key_there_is_no_token_and_none_is_valid(state: Path) -> None:
     token = replies.token("loop-1", 2000.0)
     Path(state_folder.folder(), state_folder.KEY).unlink()
     assert replies.token("loop-1", 2000.0) == ""
-    with pytest.raises(replies.ReplyRefused, match="not valid"):
+    with pytest.raises(ReplyRefused, match="not valid"):
         replies.check(token, "loop-1", 1000.0)

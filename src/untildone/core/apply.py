@@ -14,6 +14,7 @@ from untildone.core.events import (
     BudgetWarned,
     ChangesApproved,
     Entry,
+    Escalated,
     Event,
     GatesRan,
     GateStarted,
@@ -113,7 +114,7 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | HostsAsked()
         ):
             return _observed(loop, event)
-        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
+        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached() | Escalated():
             return _turned(loop, event, at)
         case AnswerRead():
             return _read(loop, event)
@@ -166,7 +167,7 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
         case ResumeRequested(skip_wait=skip_wait, host=host):
             resumed = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall())
             resumed = replace(resumed, asks_person=False, consultations=0, host=host or loop.host)
-            resumed = replace(resumed, refuted=False)
+            resumed = replace(resumed, refuted=False, fruitless=0)
             return _without_waits(resumed) if skip_wait else resumed
 
 
@@ -266,7 +267,7 @@ def _with_message(loop: Loop, text: str) -> Loop:
         loop = _with_budget(loop, replace(loop.budget, iterations=iterations))
     if not parsed.rest.strip():
         return loop
-    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False)
+    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False, fruitless=0)
     return replace(loop, inbox=(*loop.inbox, parsed.rest), asked=(*loop.asked, parsed.rest))
 
 
@@ -278,7 +279,7 @@ def _with_budget(loop: Loop, budget: Budget) -> Loop:
 
 
 def _turned(
-    loop: Loop, event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float
+    loop: Loop, event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | Escalated, at: float
 ) -> Loop:
     match event:
         case TurnStarted():
@@ -286,13 +287,14 @@ def _turned(
         case TurnEnded():
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
-            return replace(
-                _given_up(loop), spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON
-            )
+            loop = replace(_given_up(loop), priced=event.priced or loop.priced)
+            return replace(loop, spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON)
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():
             return _limited(loop, event)
+        case Escalated(step=step):
+            return replace(loop, escalated=min(step, len(loop.settings.escalate)), fruitless=0, stall=Stall())
 
 
 def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
@@ -326,6 +328,7 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
     usage = _usage(loop, event)
     spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
+    loop = replace(loop, priced=answer.priced or loop.priced)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
         sessions = _with_session(loop, event.role, turn.profile, session_id, answer.session_total)
@@ -405,6 +408,7 @@ def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
     checks = loop.stall.checks if unchanged else 0
     return replace(
         loop,
+        fruitless=loop.fruitless + 1 if unchanged else loop.fruitless,
         stall=replace(
             loop.stall,
             answer=answer,
@@ -453,6 +457,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         needed=event.needed if event.claimed and not loop.claimed else loop.needed,
         checked="" if event.claimed and not loop.claimed else loop.checked,
         stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
+        fruitless=0 if event.progressed else loop.fruitless,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
         tasks=subtasks.changed(loop.tasks, event.tasks),
     )
@@ -471,4 +476,13 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
     check = gate_output.signature(failed)
     again = loop.stall.unchanged and check == loop.stall.check
     checks = loop.stall.checks + 1 if again else int(loop.stall.unchanged)
-    return replace(loop, stall=replace(loop.stall, check=check, checks=checks))
+    return replace(
+        loop, stall=replace(loop.stall, check=check, checks=checks), fruitless=_fruitless_after_gates(loop, check)
+    )
+
+
+def _fruitless_after_gates(loop: Loop, check: str) -> int:
+    """Rounds without progress after gates failed. A round that changed nothing is counted already."""
+    if check != loop.stall.check:
+        return 0
+    return loop.fruitless if loop.stall.unchanged else loop.fruitless + 1

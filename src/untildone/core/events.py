@@ -206,6 +206,8 @@ class TurnInterrupted:
     seconds: float = 0.0
     usage: Usage = Usage()
     """What the agent reported of its usage before it was ended."""
+    priced: str = ""
+    """See `Answer.priced`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,16 @@ class LimitReached:
     message: str
     strikes: int = 1
     """How often in a row the profile reached a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escalated:
+    """Another model or agent takes over as worker: the one before made no progress."""
+
+    step: int
+    """Its number in the settings of the loop, from 1 on."""
+    profile: str
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +407,7 @@ Event = (
     | TurnInterrupted
     | TurnRetried
     | LimitReached
+    | Escalated
     | AnswerRead
     | GateStarted
     | GatesRan
@@ -444,6 +457,7 @@ _NAMES: dict[type, str] = {
     SandboxSeen: "sandbox_seen",
     HostsAsked: "hosts_asked",
     LimitReached: "limit_reached",
+    Escalated: "escalated",
     AnswerRead: "answer_read",
     GateStarted: "gate_start",
     GatesRan: "gates_ran",
@@ -479,7 +493,7 @@ def name_of(event: Event) -> str:
 def level_of(event: Event) -> str:
     """The log level of an event: INFO, WARN or ERROR."""
     match event:
-        case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned():
+        case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned() | Escalated():
             return "WARN"
         case StateRepaired() | SettingsChanged():
             return "WARN"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from untildone.core.errors import LoopNotFound
@@ -16,6 +17,7 @@ from untildone.engine import leftovers
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
+from untildone.engine.telling import journal_of
 from untildone.settings.guidance import watched
 from untildone.store import Store
 from untildone.system import orphans, running, trust
@@ -75,7 +77,7 @@ class Engine:
             self._registered(stepper.loop),
             self._hands(stepper) as hands,
         ):
-            around.teller.take_up(self.store.name, stepper.loop, stepper.journal.entries)
+            around.teller.take_up(self.store.name, stepper.loop, partial(journal_of, self.store, loop_id))
             stepper.take_up()
             hands.note_supervisors()
             loop = stepper.run(hands)

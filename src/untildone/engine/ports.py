@@ -6,7 +6,7 @@ from untildone.core.hints import Protocol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from untildone.core.events import Entry, Event
     from untildone.core.loop import Loop
@@ -25,9 +25,6 @@ class Journal(Protocol):
 
     def catch_up(self) -> tuple[Entry, ...]:
         """Read and return the entries that other processes appended."""
-
-    def entries(self) -> Iterator[Entry]:
-        """Every entry from the first up to the last one in `loop`."""
 
 
 class LiveState(Protocol):

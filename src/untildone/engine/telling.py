@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from untildone.core.codec import timestamp
 from untildone.core.errors import UntilDoneError
@@ -23,6 +23,9 @@ from untildone.core.secrets import Redactor
 from untildone.engine import notify, replies
 from untildone.engine.notify import Message, NotifySettings, Result
 from untildone.engine.outbox import Delivery, Item, Outbox, State, save
+
+if TYPE_CHECKING:
+    from untildone.store import Store
 
 PAUSES = (0.5, 2.0, 8.0, 30.0, 120.0, 600.0)
 """Seconds between the attempts to send a notice."""
@@ -232,6 +235,15 @@ class Telling:
             "reply_token": token,
             "reply_expires": timestamp(expires) if token else "",
         }
+
+
+def journal_of(store: Store, loop_id: str) -> Iterator[Entry]:
+    """Every entry of the loop so far."""
+    journal = store.open(loop_id)
+    try:
+        yield from journal.entries()
+    finally:
+        journal.close()
 
 
 def facts(notice: Notice, loop: Loop) -> dict[str, Any]:

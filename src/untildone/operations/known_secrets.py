@@ -60,6 +60,6 @@ def _commands(kept: LoopSettings) -> Iterator[tuple[str, str]]:
         yield "check", check
     for argument in kept.gates.values():
         yield "argument of a gate", argument
-    for agent in filter(None, (kept.worker, kept.instructor, kept.supervisor, kept.fallback)):
+    for agent in filter(None, (kept.worker, kept.instructor, kept.supervisor, kept.fallback, *kept.escalate)):
         for words in (agent.command or "", *agent.args):
             yield "command of an agent", words

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from untildone.core.kinds import Host
 from untildone.core.notices import NoticeKind
+from untildone.core.prices import PUBLISHED
 from untildone.engine.engine import Engine
 from untildone.engine.notify import NotifySettings, check_packages
 from untildone.engine.surroundings import Surroundings
@@ -40,6 +41,7 @@ def surroundings(
         profile_environment=lambda name: chosen.profiles[name].env if name in chosen.profiles else {},
         host=host,
         adoption=Adoption() if drives_one else None,
+        prices=PUBLISHED.changed(chosen.prices),
         teller=Telling(notifications(chosen), environment, redactor),
     )
 

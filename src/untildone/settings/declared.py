@@ -111,6 +111,15 @@ def notice_template(kind: str, template: str) -> str:
     return template
 
 
+def price_row(model: str, price: str) -> str:
+    """The price of a model, or the date of the prices; ValueError if it is none."""
+    from untildone.core.prices import parsed
+
+    if model != "date":
+        parsed(price)
+    return price
+
+
 def _limit(limit: Limit, title: str, help: str, *commands: Command, **more: Any) -> Any:
     """The setting of a limit: unit, bounds, flags and their help are in the table of limits."""
     row, other_help = limit.row, more.pop("other_help", None)
@@ -360,6 +369,13 @@ class Settings:
     iteration_timeout: float | None = _limit(
         Limit.ITERATION_TIMEOUT, "Iteration timeout", "Seconds that an iteration may take", RUN
     )
+    prices: Mapping[str, str] = setting(
+        EMPTY,
+        "Prices",
+        "Dollars for a million tokens, by model: input, output, cache read, cache write; `date` is their date",
+        group=Group("Prices", in_new_loop="absent"),
+        check=price_row,
+    )
     supervisor: str | None = setting(
         None,
         "Supervisor",
@@ -380,6 +396,25 @@ class Settings:
         "Carries on while the worker is at its usage limit",
         group=OTHER_AGENTS,
         flag=Flag("Carries on while the agent is at its usage limit.", "NAME"),
+    )
+    escalate: tuple[str, ...] = setting(
+        (),
+        "Escalate",
+        "Models, or other agents and profiles, that take over one after the other while there is no progress",
+        group=OTHER_AGENTS,
+        flag=Flag("Models or agents that take over one after the other: a,b,c.", "NAMES"),
+    )
+    escalate_after: int = setting(
+        2,
+        "Escalate after",
+        "Rounds without progress, in a row, after which the next model or agent takes over",
+        group=OTHER_AGENTS,
+        unit="times",
+        whole=True,
+        lowest=1,
+        highest=100,
+        flag=Flag("Rounds without progress before another model or agent takes over.", "N"),
+        form=FormField(only_with="escalate"),
     )
     marker: str = setting(
         "[TASK_COMPLETED]",
@@ -612,6 +647,8 @@ class Chosen(TypedDict, total=False):
     instructor: str
     supervisor: str
     fallback_agent: str
+    escalate: Sequence[str]
+    escalate_after: int
     permissions: Literal["work", "edit", "read"]
     checks: Sequence[str]
     check_timeout: float
@@ -637,6 +674,7 @@ class Chosen(TypedDict, total=False):
     max_cost: float
     max_tokens: int
     iteration_timeout: float
+    prices: Mapping[str, str]
     promise: str
     marker: str
     context: Literal["continue", "fresh"]

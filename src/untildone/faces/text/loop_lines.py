@@ -9,13 +9,14 @@ from typing import assert_never
 
 from untildone.core import budget as budgets
 from untildone.core import limits, rounds
-from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted, Used
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
     Entry,
+    Escalated,
     GatesRan,
     GateStarted,
     HookTriggered,
@@ -105,7 +106,7 @@ def of_agent(event: AgentEvent) -> Line | None:
             return None if ok else Line(f"  ✗ {one_line(f'{tool} {summary}')}", Kind.WARNING)
         case Notice(text):
             return Line(f"  ! {one_line(text)}", Kind.WARNING)
-        case SessionKnown():
+        case SessionKnown() | Used():
             return None
         case _:
             assert_never(event)
@@ -150,6 +151,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return _started(entry.event, loop)
         case TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
             return _ended(entry.event, entry.at)
+        case Escalated(profile=profile, model=model):
+            return (Line(f"no progress: {profile}{f' with {model}' if model else ''} takes over", Kind.WARNING),)
         case AnswerRead(claimed=claimed, note=note):
             claim = (Line("The agent says that it is done."),) if claimed and not loop.settings.once else ()
             noted = tuple(Line(one_line(line), Kind.QUIET) for line in note.split("\n") if line.strip())

@@ -165,6 +165,21 @@ SETTINGS: dict[str, tuple[str, str]] = {
         "为回执签名的 SSH 密钥：私钥，或 SSH agent 中密钥的公钥",
         "為回執簽章的 SSH 金鑰：私鑰，或 SSH agent 中金鑰的公鑰",
     ),
+    "Escalate": ("升级", "升級"),
+    "Models, or other agents and profiles, that take over one after the other while there is no progress": (
+        "没有进展时依次接手的模型，或其他 agent 和配置",
+        "沒有進展時依次接手的模型，或其他 agent 和設定檔",
+    ),
+    "Escalate after": ("升级前的轮次", "升級前的輪次"),
+    "Rounds without progress, in a row, after which the next model or agent takes over": (
+        "连续多少轮没有进展后由下一个模型或 agent 接手",
+        "連續多少輪沒有進展後由下一個模型或 agent 接手",
+    ),
+    "Prices": ("价格", "價格"),
+    "Dollars for a million tokens, by model: input, output, cache read, cache write; `date` is their date": (
+        "各模型每百万 token 的美元价：输入、输出、缓存读取、缓存写入；`date` 为价格日期",
+        "各模型每百萬 token 的美元價：輸入、輸出、快取讀取、快取寫入；`date` 為價格日期",
+    ),
     "Notify by command": ("用命令通知", "用命令通知"),
     "Program and arguments, run for each notification; no shell": (
         "每次通知时运行的程序和参数；不经过 shell",
