@@ -10,6 +10,7 @@ from untildone.core import gate_output, rounds, subtasks
 from untildone.core.digest import sha256
 from untildone.core.events import (
     AnswerRead,
+    BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
@@ -110,6 +111,7 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | SessionDistrusted()
             | SupervisorSeen()
             | SandboxSeen()
+            | BaselineRan()
             | HostsAsked()
         ):
             return _observed(loop, event)
@@ -225,6 +227,7 @@ def _observed(
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
     | HostsAsked,
 ) -> Loop:
     match event:
@@ -235,6 +238,8 @@ def _observed(
         case SandboxSeen(held=held):
             others = tuple(each for each in loop.containments if each != held)
             return replace(loop, containments=(*others, held))
+        case BaselineRan(results=results, seconds=seconds):
+            return replace(loop, baseline=results, spend=loop.spend.plus(seconds, Usage()))
         case HostsAsked(hosts=hosts):
             refused = tuple(each for each in hosts if not each.allowed)
             loop = replace(loop, hosts=together((*loop.hosts, *hosts)))

@@ -14,6 +14,7 @@ from untildone.core.actions import (
     Record,
     Rest,
     RunGates,
+    RunTrials,
     Wait,
 )
 from untildone.core.events import (
@@ -235,9 +236,12 @@ def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
     from untildone.core import completion, gate
 
     pending = gate.pending(loop, gates_of(loop.settings))
-    steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor))
+    steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor | RunTrials))
     if steps:
         return RunGates(steps)
+    if pending and isinstance(pending[0][1].need, RunTrials):
+        # One at a time: each result is on disk before the next proof begins.
+        return RunGates((pending[0][1],))
     if pending:
         supervisor = _available(loop, Role.SUPERVISOR, now)
         asking, _ = pending[0]

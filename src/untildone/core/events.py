@@ -19,6 +19,7 @@ from untildone.core.model import (
     GateResult,
     KnownFile,
     LoopSettings,
+    Measured,
     NeededGate,
     Outcome,
     Refused,
@@ -132,6 +133,14 @@ class SandboxSeen:
     """What holds for the agents of the loop from now on: whether they run in a box, and what they reach."""
 
     held: Containment
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineRan:
+    """The checks ran once before the first round."""
+
+    results: tuple[Measured, ...]
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +400,7 @@ Event = (
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
     | HostsAsked
     | TurnInterrupted
     | TurnRetried
@@ -442,6 +452,7 @@ _NAMES: dict[type, str] = {
     SessionDistrusted: "session_distrusted",
     SupervisorSeen: "supervisor_seen",
     SandboxSeen: "sandbox_seen",
+    BaselineRan: "baseline_ran",
     HostsAsked: "hosts_asked",
     LimitReached: "limit_reached",
     AnswerRead: "answer_read",

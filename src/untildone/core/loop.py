@@ -16,6 +16,7 @@ from untildone.core.model import (
     GateResult,
     KnownFile,
     LoopSettings,
+    Measured,
     NeededGate,
     Outcome,
     Refused,
@@ -156,6 +157,8 @@ class Loop:
     """The tampering report about the last claim that gates judged."""
     supervisor_files: tuple[KnownFile, ...] = ()
     """The programs and settings of supervisors as they were when the loop began."""
+    baseline: tuple[Measured, ...] = ()
+    """What each check said before the first round; empty: nobody asked for it, or it has not run."""
     containments: tuple[Containment, ...] = ()
     """What held while agents of the loop ran; the last one holds now."""
     hosts: tuple[HostAsked, ...] = ()

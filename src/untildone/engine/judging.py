@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path
 
 from untildone.core import unreachable
-from untildone.core.actions import RunCommand
+from untildone.core.actions import RunCommand, RunTrials
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import WorkspaceSeen
-from untildone.core.gate import NOT_COMPARED, CommandEnd, CommandRan
+from untildone.core.gate import NOT_COMPARED, CommandEnd, CommandRan, Gate
 from untildone.core.hints import assert_never
 from untildone.core.judging import tampering
 from untildone.core.judging.classify import is_test_source, looks_like_judge
@@ -28,6 +28,7 @@ from untildone.core.judging.tampering import Outside
 from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind, TestsRule
+from untildone.core.proving import Base, Trial, TrialsRan
 from untildone.core.value import dataclass, replace
 from untildone.engine import gating
 from untildone.system import state_folder
@@ -101,6 +102,35 @@ class Judge:
         results = {command: replace(ran, tree=passes.first) for command, ran in first.items()}
         results |= {command: replace(ran, tree=passes.wanted) for command, ran in joined.items()}
         return {command: _joined(ran, second.get(command), passes, kind) for command, ran in results.items()}
+
+    def prove(
+        self, gate: Gate, need: RunTrials, begin: Callable[[str], None], stopped: Callable[[], bool]
+    ) -> TrialsRan | None:
+        """Run the trials of a proof. None: `stopped` returned True."""
+        from untildone.engine import proving
+
+        try:
+            kind = self._kind()
+            passes = self._passes(kind, self._loop.settings.checks)
+            if kind is RoomKind.PLAIN or not passes.first:
+                raise RoomRefused(
+                    "A proof needs snapshots and a room of its own.", "use --room sealed or --room restored"
+                )
+            found = self._comparison(self._loop.settings.checks)
+            planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey))
+            self._check_programs(kind)
+            with self._rooms(kind, passes) as enter:
+                return proving.run(
+                    planned, need, lambda trial: enter(self._trial_tree(trial, found)), self._run, begin, stopped
+                )
+        except (UntilDoneError, NoSnapshot) as problem:
+            return proving.refused(_refused(problem).problem.removeprefix("could not be judged: "))
+
+    def _trial_tree(self, trial: Trial, found: Compared) -> str:
+        start, claimed = self._loop.start.tree or "", self._loop.changes.tree or ""
+        if trial.base is Base.START:
+            return self._tree(start, start, trial.edits)
+        return self._tree(self._tree(claimed, start, found.survey.as_changed), start, trial.edits)
 
     @cached_property
     def _approved(self) -> frozenset[str]:

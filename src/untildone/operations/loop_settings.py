@@ -16,7 +16,7 @@ from untildone.core.limits import Limit
 from untildone.core.mode import FromFiles, Mode
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.value import replace
-from untildone.operations import known_secrets
+from untildone.operations import known_secrets, proofs
 from untildone.settings import Settings, guidance
 from untildone.settings.declared import SETTINGS
 from untildone.system import ssh_signing
@@ -59,7 +59,7 @@ def loop_settings(
         chosen_for_loop
     )  # a gate that cannot be loaded is an error now, not when the agent claims to be done
     known_secrets.refuse_in_commands(chosen_for_loop, known_secrets.redactor(environment, chosen))
-    return chosen_for_loop
+    return proofs.checked(chosen_for_loop)
 
 
 def _signing_key(chosen: Settings, folder: str, *, here: bool) -> str | None:

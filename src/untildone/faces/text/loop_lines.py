@@ -12,6 +12,7 @@ from untildone.core import limits, rounds
 from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
 from untildone.core.events import (
     AnswerRead,
+    BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
@@ -198,7 +199,7 @@ def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
     return (*dirty, *(Line(f"warning: {one_line(each.sentence)}", Kind.WARNING) for each in event.refused))
 
 
-def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked) -> Iterator[Line]:
+def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | BaselineRan | HostsAsked) -> Iterator[Line]:
     match event:
         case StateRepaired(detail=detail):
             yield Line(f"repaired: {one_line(detail)}", Kind.WARNING)
@@ -206,6 +207,9 @@ def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked)
             yield Line(f"warning: {settings_changed(paths)}", Kind.WARNING)
         case SandboxSeen(held=held):
             yield Line(held.sentence, Kind.WARNING if held.reason else Kind.QUIET)
+        case BaselineRan(results=results):
+            for each in results:
+                yield Line(one_line(each.sentence), Kind.QUIET if each.reason and each.has_run else Kind.WARNING)
         case HostsAsked(hosts=hosts):
             yield from (Line(one_line(each.sentence), Kind.WARNING) for each in hosts if not each.allowed)
 
@@ -228,6 +232,7 @@ def _side_event(
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
     | HostsAsked
     | HookTriggered
     | SessionRead
@@ -236,7 +241,7 @@ def _side_event(
     live: bool,
 ) -> tuple[Line, ...]:
     match event:
-        case StateRepaired() | SettingsChanged() | SandboxSeen() | HostsAsked():
+        case StateRepaired() | SettingsChanged() | SandboxSeen() | BaselineRan() | HostsAsked():
             return tuple(_warnings(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
