@@ -119,6 +119,30 @@ def test_programs_on_path_are_never_writable_even_in_a_cache(person: Person) -> 
     assert (person.home / ".cache/tool/node_modules/agent/main.js").read_text() == "program"
 
 
+def test_the_folders_around_what_is_protected_cannot_be_renamed(person: Person) -> None:
+    """Else another folder could be put in their place."""
+    tool = person.home / ".cache/tool/inner/bin"
+    tool.mkdir(parents=True)
+    env = {"PATH": f"{tool}:{os.defpath}"}
+    assert "busy" in person.run("mv ~/.cache/tool ~/.cache/old 2>&1; mv ~/.cache/tool/inner ~/.cache/x 2>&1", env=env)
+    assert tool.is_dir()
+
+
+def test_the_workspace_cannot_be_renamed_if_it_is_a_folder_of_a_repository(person: Person) -> None:
+    git(person.workspace, "init", "-q")
+    person.workspace /= "parts/one"
+    (person.workspace / ".loop").mkdir(parents=True)
+    assert "busy" in person.run("cd ../..; mv parts others 2>&1; mv parts/one parts/two 2>&1")
+    assert (person.workspace / ".loop").is_dir()
+
+
+def test_a_link_in_a_cache_makes_no_other_folder_writable(person: Person) -> None:
+    person.write(".ssh/known_hosts", ".cache/old")
+    (person.home / ".cache/claude-cli-nodejs").symlink_to(person.home / ".ssh")
+    person.run("touch ~/.ssh/authorized_keys; echo x > ~/.cache/claude-cli-nodejs/authorized_keys", "claude")
+    assert not (person.home / ".ssh/authorized_keys").exists()
+
+
 def test_a_program_of_a_hidden_folder_can_be_run_if_it_is_on_path(person: Person) -> None:
     person.write(".odd/bin/tool", content='#!/bin/sh\ncat "$(dirname "$0")/../lib/part"\n')
     person.write(".odd/lib/part", content="part")
@@ -209,6 +233,19 @@ def test_a_git_file_that_names_another_repository_does_not_make_it_writable(pers
     person.write("project/.git", content=f"gitdir: {victim}/.git\n")
     person.run(f"echo x > {victim}/.git/hooks/post-commit")
     assert not (victim / ".git/hooks/post-commit").exists()
+
+
+@pytest.mark.parametrize("place", ["made", "../.cache/made/worktrees/x"])
+def test_a_worktree_that_an_agent_made_up_does_not_make_another_repository_writable(person: Person, place: str) -> None:
+    other = person.home / "other"
+    git(person.home, "init", "-q", str(other))
+    made = person.workspace / place
+    made.mkdir(parents=True)
+    (made / "HEAD").write_text("ref: refs/heads/main\n")
+    (made / "gitdir").write_text(f"{person.workspace}/.git\n")
+    (made / "commondir").write_text(f"{other}/.git\n")
+    (person.workspace / ".git").write_text(f"gitdir: {made}\n")
+    assert "Read-only" in person.run(f"touch {other}/.git/hooks/pre-commit 2>&1")
 
 
 def test_a_repository_is_writable_as_a_whole_if_the_workspace_is_a_folder_in_it(person: Person) -> None:
@@ -346,6 +383,23 @@ class TestNeedsOfAgents:
         person.run(f"{script}; {hostile}", agent)
         assert all(Path(folder, "new").exists() for folder in needs.writable)
         assert not [path for path in steering if "hostile" in _everything(Path(path))]
+
+    def test_what_running_sessions_execute_is_new_and_what_it_installed_is_read_only(
+        self, person: Person, agent: str
+    ) -> None:
+        needs = agents.find(agent).needs(person.environment, ())
+        for folder in (*needs.fresh, *needs.installed):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            Path(folder, "program").write_text("mine")
+            person.run(f"echo other > {folder}/program; echo other > {folder}/new", agent)
+            assert [(each.name, each.read_text()) for each in Path(folder).iterdir()] == [("program", "mine")]
+        assert all(person.run(f"ls {folder}", agent) == "" for folder in needs.fresh)
+        assert all(person.run(f"cat {folder}/program", agent) == "mine" for folder in needs.installed)
+
+    def test_it_may_install_programs_for_one_turn_if_there_are_none(self, person: Person, agent: str) -> None:
+        for folder in agents.find(agent).needs(person.environment, ()).installed:
+            assert person.run(f"echo new > {folder}/program && cat {folder}/program", agent) == "new"
+            assert not Path(folder, "program").exists()
 
     def test_a_file_that_it_writes_and_that_steers_it_is_a_copy(self, person: Person, agent: str) -> None:
         for file in agents.find(agent).needs(person.environment, ()).copied:
