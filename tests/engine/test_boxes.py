@@ -7,12 +7,14 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.boxes import as_nobody, boxes, ran, shared_folder, system_python
+from tests.support.command_line import until
 from tests.support.repositories import git
 
 from untildone import agents
@@ -87,6 +89,27 @@ def test_secrets_are_hidden(person: Person, name: str) -> None:
     person.write(name)
     person.write(".cargo/bin/cargo", content="program")
     assert SECRET not in person.run(f"cat ~/{name}; grep -r '{SECRET}' ~/{name.split('/')[0]}")
+
+
+def test_a_hidden_file_that_is_replaced_during_a_turn_stays_hidden(person: Person) -> None:
+    """Shells do that with their history."""
+    person.write(".zsh_history", ".newer", content=SECRET)
+    script = "touch started; while ! [ -e go ]; do sleep 0.05; done; cat ~/.zsh_history"
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(person.run, script)
+        until((person.workspace / "started").exists)
+        (person.home / ".newer").rename(person.home / ".zsh_history")
+        (person.workspace / "go").touch()
+        assert SECRET not in said.result()
+
+
+def test_links_in_the_home_folder_lead_where_the_box_allows_it(person: Person) -> None:
+    person.write("dotfiles/bashrc", content="useful")
+    person.write(".ssh/key")
+    (person.home / ".bashrc").symlink_to("dotfiles/bashrc")
+    (person.home / "keys").symlink_to(".ssh")
+    assert person.run("cat ~/.bashrc") == "useful"
+    assert SECRET not in person.run("cat ~/keys/key; ls -R ~/keys/")
 
 
 @pytest.mark.parametrize("name", READABLE)

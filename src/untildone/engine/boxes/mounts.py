@@ -46,6 +46,8 @@ OF_SYSTEM = (
 )
 """Secrets of the machine, which root could read."""
 LARGEST_SETTINGS = 1 << 20
+MOST_LISTED = 500
+"""Entries of a home folder that are mounted one by one. In a larger one, hidden files are covered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +160,8 @@ class _Maker:
     def of_home(self) -> Iterator[Mount]:
         if not self.has_home:
             return
-        if self._is_own_place(self.home):
-            yield Mount(Access.READ, self.home)
         shown = {name.split("/")[0] for name in home.SHOWN}
+        yield from self._listed(shown)
         for name in sorted(os.listdir(self.home)):
             if name.startswith(".") and name not in shown:
                 yield from self._hide(os.path.join(self.home, name))
@@ -173,6 +174,21 @@ class _Maker:
             for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
                 yield from self._hide(path)
         yield from self._without_auth()
+
+    def _listed(self, shown: set[str]) -> Iterator[Mount]:
+        """The home folder as a list of what is visible in it. A mount over a hidden file does not last: it is gone once a program outside
+        replaces the file, as shells do with their history."""
+        entries = [entry for entry in os.scandir(self.home) if not entry.name.startswith(".") or entry.name in shown]
+        chosen = any(is_below(self.home, each) for each in (self.plan.root, *self.allow_write))
+        if chosen or len(entries) > MOST_LISTED:
+            yield from [Mount(Access.READ, self.home)] if self._is_own_place(self.home) else []
+            return
+        yield Mount(Access.HIDDEN, self.home)
+        for entry in entries:
+            if entry.is_symlink():
+                yield Mount(Access.LINK, entry.path, os.readlink(entry.path))
+            elif entry.is_dir() or entry.is_file():
+                yield Mount(Access.READ, entry.path)
 
     def _emptied(self, path: str) -> Iterator[Mount]:
         """A new folder in the place of one, which is created if it does not exist."""
