@@ -230,7 +230,7 @@ class LoopSettings:
     keep_running: tuple[str, ...] = ()
     """Programs that may outlive a turn, by name: they are not ended before the gates run."""
     fail_on_tampering: bool = False
-    sandbox: Sandbox = Sandbox.OFF
+    sandbox: Sandbox = Sandbox.AUTO
     sandbox_net: SandboxNet = SandboxNet.ALL
     allow_write: tuple[str, ...] = ()
     """Paths outside of the workspace that agents in a box may write to."""

@@ -25,6 +25,7 @@ from untildone.operations.loop_settings import loop_budget, loop_settings
 from untildone.settings import Settings, guidance
 from untildone.store import Store, layout
 from untildone.system import disk, sandbox
+from untildone.system.sandbox import Box
 from untildone.workspace.worktrees import create_worktree, fill_submodules
 
 TITLE_LENGTH = 100
@@ -79,7 +80,8 @@ def create(
     judged = () if in_cluster else _how_judged(kept, opening.rest)
     empty: tuple[str, ...] = ()
     if kept.worktree:
-        place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
+        box = _box(kept, environment, os.path.join(loop_id, "worktree"))
+        place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id, box)
         empty = fill_submodules(str(folder), place)
         kept = replace(kept, workspace=place)
     title = _shortened(" ".join(opening.rest.split()))
@@ -89,6 +91,16 @@ def create(
     if starts and in_cluster:
         poke(store, loop, environment)
     return Created(loop, (*opening.notices, *judged, *empty, *trust.notices(folder, environment)))
+
+
+def _box(kept: LoopSettings, environment: Mapping[str, str], name: str) -> Box | None:
+    """The box for programs that git starts in the workspace, if agents of the loop run in one."""
+    from untildone.engine import boxes
+    from untildone.engine.boxes import planning
+
+    if not boxes.containment(kept).boxed:
+        return None
+    return boxes.box_of(planning.plan_for(kept, kept.workspace, None, environment, name))
 
 
 def _check_sandbox(kept: LoopSettings, environment: Mapping[str, str]) -> None:

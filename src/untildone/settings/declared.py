@@ -361,7 +361,7 @@ class Settings:
         flag=Flag("What the supervisor or instructor ends with.", "TEXT", commands=EVERYWHERE),
     )
     sandbox: Sandbox = setting(
-        Sandbox.OFF,
+        Sandbox.AUTO,
         "Sandbox",
         "Whether agents run in a box that hides and protects the rest of the machine; auto: where this machine allows it",
         group=SANDBOX,
