@@ -250,4 +250,3 @@ def test_requirement_a_turn_can_be_interrupted_and_the_loop_goes_on() -> None:
     assert heard(ran, Role.WORKER) == ["One.", "Another."]
     assert heard(ran, Role.INSTRUCTOR)[1].endswith("The person says:\nDo it another way.")
     assert loop.outcome is Outcome.CLAIMED
-

@@ -61,7 +61,7 @@ class Chooses:
         return self.words.pop(0) if self.words else None
 
 
-def working(*replies: str, **chosen: Any) -> Driver:
+def working(*replies: str | Answer, **chosen: Any) -> Driver:
     return driver.looping(list(replies), Budget(iterations=10), mode="workflow", **chosen)
 
 
@@ -366,7 +366,7 @@ def test_requirement_the_prompt_says_the_control_rule() -> None:
 def test_on_purpose_continue_false_is_a_question_to_the_person() -> None:
     """In the design it ends the loop, whose status then stays `running`. Here the loop pauses with the agent's words as its
     reason, and an answer goes on."""
-    asks = said(message="Which database?", **{"continue": False})
+    asks = json.dumps({"continue": False, "message": "Which database?"})
     ran = working(tasks("pending"), asks, tasks("completed"), said(PASSED), said())
     loop = ran.run()
     assert (loop.status, loop.reason) == (Status.PAUSED, "Which database?")
