@@ -28,7 +28,7 @@ from tests.e2e.real_agents import (
 from untildone.testing.modelapi import Fault, Step, Usage
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(420)]
-TELL_TOKENS = ("claude", "codex", "gemini", "opencode")
+TELL_TOKENS = ("claude", "codex", "copilot", "gemini", "opencode")
 TELL_COST = ("claude",)
 
 
