@@ -26,7 +26,7 @@ from enum import Enum
 
 from untildone import modes
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
-from untildone.core.apply import apply
+from untildone.core.apply import apply, usage_of
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
@@ -339,7 +339,9 @@ class Stepper:
         """Write the result of a turn. `look` gets the event and returns the workspace.
 
         `transcript` is the digest of the worker's transcript, if it can be vouched for."""
-        ended = TurnEnded(role, iteration, answer, seconds, transcript=transcript)
+        # For people: an agent that reports only totals of its session says nothing about the turn.
+        told = answer if answer.session_total is None else replace(answer, usage=usage_of(self.loop, answer))
+        ended = TurnEnded(role, iteration, told, seconds, transcript=transcript)
         seen = look(ended)
         self.write(replace(ended, changes=seen.changes, note=seen.note), sync=False)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
 LEAVE = frozenset({"exit", "quit"})
+HOW_TO_LEAVE = "(exit or Ctrl-D leaves; everything is saved)"
 PROMPT = "> "
 LOOK_EVERY = 0.1
 
@@ -35,6 +36,7 @@ class TerminalPerson:
         self._view = view
         self._interrupt = interrupt
         self._session: PromptSession[str] | None = None
+        self._knows_how_to_leave = False
         self.keys = KeyWatch(speak)
         """Entered while an interactive loop is driven, so that Esc works."""
 
@@ -45,6 +47,9 @@ class TerminalPerson:
             lines = menus.box(title, facts, question.choices) if question.choices else (title, *facts)
             for line in lines:
                 self._view.line(Line(line, Kind.HEADER))
+            if not question.choices and not self._knows_how_to_leave:
+                self._view.line(Line(HOW_TO_LEAVE, Kind.QUIET))
+                self._knows_how_to_leave = True
             try:
                 answer = self._chosen(question.choices, moved_on) if question.choices else self._written(moved_on)
             except _Interrupted:
