@@ -143,7 +143,8 @@ class Turn:
             raise
         except (AgentMissing, UsageError) as problem:
             kind = FailureKind.RESOURCES if isinstance(problem, ResourcesShort) else FailureKind.UNAVAILABLE
-            failure = Failure(kind, f"{problem.sentence} {problem.hint}".strip())
+            hint = problem.hint[:1].upper() + problem.hint[1:]
+            failure = Failure(kind, f"{problem.sentence} {hint}".strip())
             self._finish(action, Answer(failure=failure), 0.0)
             return
         self._conclude(action, request, reader, ended)
