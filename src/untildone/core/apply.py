@@ -49,7 +49,7 @@ from untildone.core.events import (
 from untildone.core.hints import assert_never
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
-from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
+from untildone.core.model import Answer, Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
 from untildone.core.sandbox import together
 from untildone.core.value import replace
 
@@ -328,7 +328,7 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
 
 def _ended(loop: Loop, event: TurnEnded) -> Loop:
     answer, turn = event.answer, loop.turn
-    usage = _usage(loop, event)
+    usage = usage_of(loop, answer)
     spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
     session_id = answer.session_id or _session_at_work(loop)
@@ -363,11 +363,11 @@ def _counted(loop: Loop, event: TurnEnded) -> int:
     return max(loop.spend.iterations, event.iteration) if event.role is Role.WORKER else loop.spend.iterations
 
 
-def _usage(loop: Loop, event: TurnEnded) -> Usage:
-    """The usage of this turn. An agent that reports only totals of the session used the growth of these totals."""
-    total = event.answer.session_total
+def usage_of(loop: Loop, answer: Answer) -> Usage:
+    """What the present turn used, by its answer. An agent that reports only totals of the session used the growth of these totals."""
+    total = answer.session_total
     if total is None or loop.turn is None:
-        return event.answer.usage
+        return answer.usage
     return total.since(_total_before(loop, loop.turn))
 
 

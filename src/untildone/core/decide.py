@@ -17,6 +17,7 @@ from untildone.core.actions import (
     RunTrials,
     Wait,
 )
+from untildone.core.codec import moment
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -181,16 +182,16 @@ def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> tupl
     if kind is FailureKind.LIMIT:
         return (_limit(loop, turn, failure, now),)
     if turn.session is not SessionUse.NEW and kind in SESSION_IS_UNUSABLE:
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now), fresh_session=True),)
     if turn.session is SessionUse.RESUME and kind is FailureKind.SESSION_BUSY and turn.attempt == 1:
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now)),)
     if kind in RETRIED and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
         delay = min(LONGEST_RETRY_DELAY, loop.settings.retry_delay * 2 ** (turn.attempt - 1))
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now + delay),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now + delay)),)
     sentence = _failure_sentence(turn, failure)
     if kind in NEEDS_PERSON:
         # The turn is tried again when the person resumes the loop, inside the same iteration: the agent did no work in it.
-        again = TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now)
+        again = TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now))
         return (again, _rested(loop, Outcome.BLOCKED, sentence))
     return (Rested(Outcome.FAILED, sentence),)
 
@@ -201,7 +202,7 @@ def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached
     strikes = before.strikes + 1 if before else 1
     backoff = min(LONGEST_LIMIT_WAIT, FIRST_LIMIT_WAIT * 2 ** (strikes - 1))
     until = failure.reset_at if failure.reset_at is not None and failure.reset_at > now else now + backoff
-    return LimitReached(turn.profile, until, failure.message, strikes)
+    return LimitReached(turn.profile, moment(until), failure.message, strikes)
 
 
 def _failure_sentence(turn: Turn, failure: Failure) -> str:

@@ -64,7 +64,7 @@ def _of_agent(choice: AgentChoice, environment: Mapping[str, str]) -> tuple[Need
     """What the agent needs, and its command line without a prompt."""
     agent = agents.find(choice.agent)
     request = Request(prompt="", model=choice.model, args=choice.args, command=choice.command)
-    return agent.needs(environment, choice.args), agent.invocation(request).argv
+    return agent.needs(environment, choice.args), agent.invocation(request).reporting_to(None).argv
 
 
 def _root(workspace: str, root: str, environment: Mapping[str, str]) -> str:
