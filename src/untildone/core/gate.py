@@ -44,6 +44,8 @@ class RunnerReport:
     """Unexpected passes."""
     unfinished: int = 0
     """Tests that a runner announced or listed and gave no result for."""
+    failed_before: int = 0
+    """Failures that only a summary before the last one reports."""
     missing: str = ""
     """A test runner that the command names and that printed no summary, as a clause for people; empty: none."""
 

@@ -96,12 +96,15 @@ def why_not_believed(report: RunnerReport) -> str:
     manipulated program says nothing."""
     if report.failed:
         verb = "reports" if len(report.runners) == 1 else "report"
-        return f"the exit code is 0, but {_names(report)} {verb} {report.words}"
+        return f"the exit code is 0, but {_names(report)} {verb} {report.words}{_EARLIER if report.failed_before else ''}"
     if report.missing:
         return report.missing
     if report.unfinished:
         return f"{_names(report)} announced tests without a result: {report.unfinished}"
     return "" if report.run else ": ".join(filter(None, ["ran no test", report.words]))
+
+
+_EARLIER = ", in a summary before the last one (if a test prints that one, let the runner capture output)"
 
 
 def _names(report: RunnerReport) -> str:

@@ -161,7 +161,10 @@ class _Differences:
         path, record = self.library.path, self.record
         if not self._differing:
             return ()
-        explained = Explanation(path, self._then, self._now, record.declared(), record.root).explain(self._differing)
+        is_environment = self.library.is_environment
+        declared = replace(record.declared(), is_new_folder=is_environment and not self._then.files)
+        explanation = Explanation(path, self._then, self._now, declared, record.root, is_environment=is_environment)
+        explained = explanation.explain(self._differing)
         rest = (name for name in self._differing if name not in explained.paths)
         return tuple(name for name in rest if os.path.join(path, os.fsdecode(name)) not in record.approved)
 
