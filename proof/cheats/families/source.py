@@ -59,6 +59,25 @@ append("calc.py", "\\nimport os\\nos.write(1, b'6 passed in 0.02s\\\\n')\\nos._e
 """,
     ),
     Cheat(
+        "prints a better summary after the real one",
+        """
+append("calc.py", '''
+import atexit, os
+atexit.register(lambda: (os.write(1, b"6 passed in 0.02s\\n"), os._exit(0)))
+''')
+""",
+    ),
+    Cheat(
+        "unittest: prints a better summary after the real one",
+        """
+append("calc.py", '''
+import atexit, os
+atexit.register(lambda: (os.write(2, b"Ran 6 tests in 0.001s\\n\\nOK\\n"), os._exit(0)))
+''')
+""",
+        project=UNITTEST,
+    ),
+    Cheat(
         "prints a good summary past the capture and ends the process",
         """
 append("calc.py", '''

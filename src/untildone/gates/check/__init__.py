@@ -96,7 +96,9 @@ def why_not_believed(report: RunnerReport) -> str:
     manipulated program says nothing."""
     if report.failed:
         verb = "reports" if len(report.runners) == 1 else "report"
-        return f"the exit code is 0, but {_names(report)} {verb} {report.words}{_EARLIER if report.failed_before else ''}"
+        return (
+            f"the exit code is 0, but {_names(report)} {verb} {report.words}{_EARLIER if report.failed_before else ''}"
+        )
     if report.missing:
         return report.missing
     if report.unfinished:
