@@ -99,6 +99,10 @@ class CommandRan:
     """Judge files that the command wrote to while it ran."""
     skipping: tuple[str, ...] = ()
     """Files of the product that skip the tests which call them, since the loop began and without a person's approval."""
+    at_start: RunnerReport | None = None
+    """What test runners reported on the tree of the start, with the same tests; None: it was not run there."""
+    may_hide: tuple[str, ...] = ()
+    """Files of the product that the agent changed, if `at_start` is set: one of them may keep tests from running."""
     as_changed: CommandRan | None = None
     """The second run, with the judge files as the agent left them; None: one run was enough."""
     notes: tuple[str, ...] = ()
