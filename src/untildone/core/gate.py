@@ -45,6 +45,8 @@ class RunnerReport:
     """Unexpected passes."""
     unfinished: int = 0
     """Tests that a runner announced or listed and gave no result for."""
+    failed_before: int = 0
+    """Failures that only a summary before the last one reports."""
     missing: str = ""
     """A test runner that the command names and that printed no summary, as a clause for people; empty: none."""
 
@@ -98,6 +100,10 @@ class CommandRan:
     """Judge files that the command wrote to while it ran."""
     skipping: tuple[str, ...] = ()
     """Files of the product that skip the tests which call them, since the loop began and without a person's approval."""
+    at_start: RunnerReport | None = None
+    """What test runners reported on the tree of the start, with the same tests; None: it was not run there."""
+    may_hide: tuple[str, ...] = ()
+    """Files of the product that the agent changed, if `at_start` is set: one of them may keep tests from running."""
     as_changed: CommandRan | None = None
     """The second run, with the judge files as the agent left them; None: one run was enough."""
     notes: tuple[str, ...] = ()
