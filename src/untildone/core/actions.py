@@ -61,10 +61,16 @@ class AskAgent:
     """How many messages of the inbox the prompt contains."""
     max_cost_usd: float | None
     """What is left of the budget; None: no limit."""
+    closing: str = ""
+    """What follows the mode's own words in every prompt: rounds that were taken back, and how to say that the agent is blocked."""
 
     @property
     def prompt(self) -> str:
-        return self.ask.prompt
+        return self.closed(self.ask.prompt)
+
+    def closed(self, prompt: str) -> str:
+        """A prompt with what every prompt of this turn ends in."""
+        return f"{prompt}\n\n{self.closing}" if self.closing else prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,15 @@ class RunGates:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreWorkspace:
+    """Put the workspace back to a snapshot, then write `WorkspaceRestored`. The stepper does it itself, for every host."""
+
+    tree: str
+    kept: str
+    """The snapshot of what was there when that was decided."""
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """Append these events to the journal; nothing else is to be done."""
 
@@ -130,4 +145,4 @@ class Rest:
     outcome: Outcome | None
 
 
-Action = AskAgent | RunGates | Record | Wait | AwaitPerson | Rest
+Action = AskAgent | RunGates | RestoreWorkspace | Record | Wait | AwaitPerson | Rest

@@ -13,6 +13,7 @@ from untildone.core.actions import (
     GateStep,
     Record,
     Rest,
+    RestoreWorkspace,
     RunGates,
     Wait,
 )
@@ -78,10 +79,12 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _understand(loop, loop.turn, now, mode, gates_of)
     if loop.stop is not None:
         return _rest(loop.stop.outcome)
+    if loop.pause is not None and loop.status is Status.RUNNING:
+        return _rest(loop.pause.outcome)
+    if loop.restoring is not None:
+        return RestoreWorkspace(loop.restoring.tree, loop.restoring.kept)
     if loop.status is not Status.RUNNING:
         return Rest(loop.outcome)
-    if loop.pause is not None:
-        return _rest(loop.pause.outcome)
     if loop.asks_person:
         return _question(loop, mode)
     if loop.live_state is not None:
@@ -349,6 +352,7 @@ def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         session_id=session_id,
         messages=len(loop.inbox) if ask.hears_person else 0,
         max_cost_usd=left,
+        closing=blocked.closing(loop, ask.role),
     )
 
 

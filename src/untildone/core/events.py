@@ -29,6 +29,7 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
+from untildone.core.position import Position
 from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
@@ -86,6 +87,39 @@ class StopRequested:
 
     urgency: Urgency = Urgency.AFTER_ITERATION
     outcome: Outcome = Outcome.STOPPED
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRequested:
+    """A person retries a loop that has ended without success: it goes on from where it was. A turn that failed is asked again."""
+
+    host: Host = Host.NONE
+    """The host that shall drive the loop; NONE: the host that drove it last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """A person took the loop back to where it was after an iteration. It rests, and the workspace is to be put back."""
+
+    to: int
+    """The iteration; 0: before the first one."""
+    position: Position
+    kept: str = ""
+    """The snapshot of the workspace before it is put back; empty: the workspace stays as it is."""
+    account: str = ""
+    """What agents whose session begins anew are told about what happened."""
+    undone: bool = False
+    """Whether this takes back the rewind before."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRestored:
+    """The workspace is as it was when the snapshot `tree` was taken."""
+
+    tree: str
+    changes: Changes
+    kept: str = ""
+    """The snapshot of what was there before, if that had changed since the rewind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +416,9 @@ Event = (
     | PauseRequested
     | ResumeRequested
     | StopRequested
+    | RetryRequested
+    | Rewound
+    | WorkspaceRestored
     | MessageSent
     | BudgetChanged
     | WorkspaceSeen
@@ -435,6 +472,9 @@ _NAMES: dict[type, str] = {
     PauseRequested: "pause_requested",
     ResumeRequested: "resume_requested",
     StopRequested: "stop_requested",
+    RetryRequested: "retry_requested",
+    Rewound: "rewound",
+    WorkspaceRestored: "workspace_restored",
     MessageSent: "message",
     BudgetChanged: "budget_changed",
     WorkspaceSeen: "workspace_seen",

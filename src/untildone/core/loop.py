@@ -27,6 +27,7 @@ from untildone.core.model import (
     Subtask,
     Urgency,
 )
+from untildone.core.position import Restoring
 from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
@@ -179,6 +180,10 @@ class Loop:
     """Work of earlier loops that was refused and was still there before the first turn."""
     changes: Changes = Changes()
     """The workspace after the last turn."""
+    restoring: Restoring | None = None
+    """The snapshot to which the workspace is to be put back, while that is not done."""
+    account: str = ""
+    """What the worker is told about rounds that were taken back, until it has answered."""
     stall: Stall = Stall()
     pause: PauseOrder | None = None
     stop: PauseOrder | None = None

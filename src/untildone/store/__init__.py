@@ -141,11 +141,12 @@ class Journals(Protocol):
         """Open the journal for reading and for appending controls."""
 
     def lease(
-        self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None
+        self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None, *, reopens: bool = False
     ) -> AbstractContextManager[Journal]:
         """Open the journal as the only runner, for a kind of host, until the block ends. LoopBusy if another runner has the lease.
 
-        A cluster engine issues a `token` for each lease: at any time, the greatest one wins.
+        A cluster engine issues a `token` for each lease: at any time, the greatest one wins. With `reopens`, an archived loop is
+        brought back first: if it is still ended when the lease ends, it is archived again by whoever finds it.
         """
 
     def signature(self, loop_id: str) -> object | None:

@@ -29,6 +29,8 @@ from untildone.core.events import (
     PromptReinjected,
     Rested,
     ResumeRequested,
+    RetryRequested,
+    Rewound,
     RunnerLeased,
     SandboxSeen,
     SessionDistrusted,
@@ -44,6 +46,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    WorkspaceRestored,
     WorkspaceSeen,
 )
 from untildone.core.kinds import Interruption, Source
@@ -142,6 +145,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return introduction(loop)
         case StartRequested() | ResumeRequested() | PauseRequested() | StopRequested():
             return _controlled(entry.event, live=live)
+        case RetryRequested() | Rewound() | WorkspaceRestored():
+            return tuple(_again(entry.event, loop))
         case MessageSent(source=Source.TERMINAL) if live:
             return ()
         case MessageSent() | BudgetChanged() | BudgetWarned():
@@ -163,6 +168,20 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return () if live else (_rested(outcome, reason),)
         case _:
             return _side_event(entry.event, live=live)
+
+
+def _again(event: RetryRequested | Rewound | WorkspaceRestored, loop: Loop) -> Iterator[Line]:
+    """What takes a loop up again, or back."""
+    match event:
+        case RetryRequested():
+            yield Line("retried by a person: it goes on from where it was")
+        case Rewound():
+            yield Line(loop.reason)
+            if event.account:
+                yield Line("its agents begin new sessions, with an account of what happened", Kind.QUIET)
+        case WorkspaceRestored(tree=tree, kept=kept):
+            before = f"; what was there before is snapshot {kept[:12]}" if kept else ""
+            yield Line(f"the workspace is as in snapshot {tree[:12]}{before}", Kind.QUIET)
 
 
 def _progress(changes: Sequence[SubtaskChange], loop: Loop) -> tuple[Line, ...]:

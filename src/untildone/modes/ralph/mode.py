@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from untildone import gates
-from untildone.core import blocked
 from untildone.core.actions import Ask
 from untildone.core.claims import has_promise
 from untildone.core.events import AnswerRead
@@ -28,11 +27,9 @@ class Ralph(PlainMode):
 
 
 def _prompt(loop: Loop) -> str:
-    how_to_say = "" if loop.settings.once else blocked.HOW_TO_SAY
     parts = [
         loop.description,
         _how_to_claim(loop),
-        how_to_say,
         *(f"A message from the person:\n{text}" for text in loop.inbox),
     ]
     if loop.next_iteration > 1:
