@@ -157,6 +157,8 @@ def _rested(loop: Loop, event: Rested) -> Loop:
         return loop
     retry = _failed_turn(loop) if outcome is Outcome.FAILED else loop.retry
     loop = replace(_given_up(loop), status=outcome.status, outcome=outcome, reason=reason, retry=retry)
+    if outcome is Outcome.BLOCKED and loop.questions[-1:] != (reason,):
+        loop = replace(loop, questions=(*loop.questions, reason))
     in_turn = loop.live_in_turn and loop.live_state is not None
     return replace(loop, pause=None, stop=None, gate=None, runner=None, live_in_turn=in_turn, blocked="")
 

@@ -145,6 +145,8 @@ class Loop:
     """Whether the agent claims to be done and no gate has failed for this claim."""
     blocked: str = ""
     """What the agent says that it needs from a person, while a supervisor is asked about it. Then it is the `reason` of the rest."""
+    questions: tuple[str, ...] = ()
+    """What the loop needed from a person each time that it rested as blocked."""
     refuted: bool = False
     """Whether a supervisor has refuted a block since the person last spoke or resumed the loop."""
     gates: tuple[GateResult, ...] = ()

@@ -83,7 +83,7 @@ def values(loop: Loop, usual: Settings) -> dict[str, Any]:
         "max_iterations": "none" if budget.iterations is None else budget.iterations,
         **{name: getattr(kept, name) for name in _MADE},
     }
-    found = {**same, **limits, **agents, **kept.options, **made}
+    found: dict[str, Any] = {**same, **limits, **agents, **kept.options, **made}
     return {name: value for name, value in found.items() if value is not None}
 
 

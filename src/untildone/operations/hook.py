@@ -133,7 +133,7 @@ def cancel(store: FileStore, session: str) -> Loop:
 
 
 def begin(folder: Path, task: str, session: str, flags: dict[str, Any], prompted_at: float) -> Begun:
-    """Begin a new loop in the session; without a task, go on with its paused loop.
+    """Begin a new loop in the session; without a task, go on with its paused loop. To one that is blocked, the task is the answer.
 
     `prompted_at` is the time of the person's prompt, 0 if unknown: two hooks may report the same prompt.
     """
@@ -146,7 +146,7 @@ def begin(folder: Path, task: str, session: str, flags: dict[str, Any], prompted
         present = beginnings.loop_of(store, session)
         if present is not None and present.works_in_session:
             return _begun_already(present, prompted_at)
-        if present is not None and not rounds.parse(task, None).rest.strip():
+        if present is not None and (present.outcome is Outcome.BLOCKED or not rounds.parse(task, None).rest.strip()):
             _resume(store, present, task)
             loop_id = present.loop_id
         else:

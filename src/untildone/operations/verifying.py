@@ -192,7 +192,8 @@ def _run_again(
 
     workspace, commands = Workspace(place, loop.loop_id), _commands(loop)
     now = workspace.look(loop.changes, reading=Reading.ALL)
-    env = {**turns.inherited(environment, loop.loop_id), **watched.mark}
+    outside = turns.without_database(environment) if store.root is None else environment
+    env = {**turns.inherited(outside, loop.loop_id), **watched.mark}
     base = gating.Room(place, env, lambda: False, Redactor.from_environment(environment), watched.groups)
     differs, loop = _differing(loop, workspace, now), replace(loop, changes=now)
     judge = judging.Judge(loop, workspace, () if store.root is None else (str(store.root),), base)
