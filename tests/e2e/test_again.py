@@ -297,3 +297,68 @@ def test_python_has_the_verbs(cli: CommandLine, agent: str, monkeypatch: pytest.
         assert await untildone.list(folder=folder) == ()
 
     asyncio.run(asyncio.wait_for(play(), 120))
+
+
+# Each round adds a line; the planted round spoils the file for good.
+SPOILS = """#!/bin/sh
+cat > /dev/null
+n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n
+echo "line $n" >> work.txt
+[ $n = 13 ] && echo spoiled >> work.txt
+echo "did $n"
+"""
+
+
+@pytest.mark.parametrize("room", ["plain", "sealed"])
+def test_bisect_finds_the_planted_round_in_five_checks_of_twenty(cli: CommandLine, room: str) -> None:
+    agent = cli.home / "spoils.sh"
+    agent.write_text(SPOILS)
+    agent.chmod(0o755)
+    cli.environment["UNTILDONE_ROOM"] = room
+    check = "! grep -q spoiled work.txt"
+    assert cli.run("run", "--command", str(agent), "-r", "20", "--check", check, "Do it").code == 3
+    before = tree(cli.workspace)
+    found = cli.run("bisect", "last", "--json")
+    assert found.code == 0, found.errors
+    (record,) = found.records
+    assert (record["broke"], record["holds_after"], record["failed"]) == (13, 12, [check])
+    assert len(record["checked"]) <= 5
+    assert tree(cli.workspace) == before
+    holds = cli.run("bisect", "last", "--check", "test -e n")
+    assert (holds.code, "nothing is broken" in holds.errors or "fail after round 0" in holds.errors) == (2, True)
+    assert cli.run("bisect", "last", "--check", "false").code == 2
+
+
+BREAKS = """#!/bin/sh
+prompt=$(cat)
+n=$(($(cat ../n 2>/dev/null || echo 0) + 1)); echo $n > ../n
+printf '%s\\n=====\\n' "$prompt" >> ../prompts
+case $n in
+  1) echo a > a.txt; echo "did a" ;;
+  2) rm a.txt; echo c > c.txt; echo "did c" ;;
+  3) echo b > b.txt; echo '<promise>COMPLETE</promise>' ;;
+esac
+"""
+
+
+def test_the_ratchet_undoes_a_round_that_breaks_a_check_and_tells_the_agent(cli: CommandLine) -> None:
+    agent = cli.home / "breaks.sh"
+    agent.write_text(BREAKS)
+    agent.chmod(0o755)
+    checks = ("--check", "test -e a.txt", "--check", "test -e b.txt")
+    ended = cli.run("run", "--json", "--ratchet", "--command", str(agent), *checks, "-r", "5", "Do it")
+    assert (ended.code, ended.records[-1]["outcome"], ended.records[-1]["iterations"]) == (0, "verified", 3), (
+        ended.errors
+    )
+    assert "Round 2 is undone" in ended.errors
+    assert (cli.workspace / "a.txt").exists()
+    assert not (cli.workspace / "c.txt").exists()
+    first, second, third = (cli.workspace.parent / "prompts").read_text().split("\n=====\n")[:3]
+    assert "undone" not in first + second
+    assert "Round 2 was undone" in third
+    assert "It broke: test -e a.txt" in third
+
+
+def test_the_ratchet_needs_checks(cli: CommandLine, agent: str) -> None:
+    refused = cli.run("run", "--ratchet", "--command", agent, "Do it")
+    assert (refused.code, "--ratchet needs checks" in refused.errors) == (2, True)

@@ -19,6 +19,7 @@ from untildone.settings.declared import SETTINGS, Chosen, every
 ROOT = Path(__file__).parent.parent
 NAMES = {
     "approve",
+    "bisect",
     "budget",
     "clean",
     "create",

@@ -111,6 +111,8 @@ class RunGates:
     """Run these steps in their order, write `GateStarted` before each command, then `GatesRan`."""
 
     steps: tuple[GateStep, ...]
+    weighs: bool = False
+    """Whether they only say how many checks hold, for `ratchet`: see `GatesRan.weighs`."""
 
 
 @dataclass(frozen=True, slots=True)

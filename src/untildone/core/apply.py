@@ -203,8 +203,9 @@ def _again(loop: Loop, event: RetryRequested | Rewound | WorkspaceRestored) -> L
     match event:
         case RetryRequested(host=host):
             return replace(_going(loop, host), runner=None) if loop.status is Status.FAILED else loop
-        case WorkspaceRestored(changes=changes):
-            return replace(loop, changes=changes, restoring=None)
+        case WorkspaceRestored(changes=changes, tree=tree):
+            known = changes.fingerprint if loop.held is not None and loop.held.tree == tree else ""
+            return replace(loop, changes=changes, restoring=None, weighed=known)
         case Rewound():
             return _rewound(loop, event)
 
@@ -216,6 +217,7 @@ def _rewound(loop: Loop, event: Rewound) -> Loop:
     loop = replace(loop, claimed=False, blocked="", refuted=False, stall=Stall(), retry=None, consultations=0)
     loop = replace(loop, live_state=None, live_before="", live_in_turn=False, asks_person=False, stop=None, pause=None)
     restoring = Restoring(tree, event.kept) if tree and event.kept else None
+    loop = replace(loop, held=None, weighed="")
     return replace(loop, gate=None, runner=None, restoring=restoring)
 
 
@@ -514,6 +516,10 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
 
 
 def _judged(loop: Loop, event: GatesRan) -> Loop:
+    if event.weighs:
+        from untildone.core import ratchet  # the stop hook imports this module for every stop
+
+        return ratchet.weighed(replace(loop, spend=loop.spend.plus(event.seconds, Usage())), event)
     loop = replace(loop, blocked="", refuted=True) if loop.blocked else loop
     results = (*loop.gates, *event.results)
     failed = tuple(result for result in results if not result.passed)

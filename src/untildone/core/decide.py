@@ -93,7 +93,15 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _ask(loop, now, blocked.ask(loop))
     if loop.claimed and not loop.inbox:
         return _judge(loop, now, mode, gates_of)
-    return _go_on(loop, now, mode)
+    return _weigh(loop, gates_of) or _go_on(loop, now, mode)
+
+
+def _weigh(loop: Loop, gates_of: GatesOf) -> RunGates | None:
+    if not loop.settings.ratchet:
+        return None
+    from untildone.core import ratchet
+
+    return ratchet.due(loop, gates_of)
 
 
 def _question(loop: Loop, mode: Mode) -> AwaitPerson:

@@ -316,6 +316,8 @@ class GatesRan:
     """The fingerprint of the workspace before and after the checks; empty: no check ran."""
     signs: tuple[str, ...] = ()
     """The tampering report: what in the agent's work could deceive a check, one sentence each."""
+    weighs: bool = False
+    """Whether they judge no claim and only say how many checks hold after a round, for `ratchet`."""
 
 
 @dataclass(frozen=True, slots=True)

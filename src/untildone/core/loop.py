@@ -27,7 +27,7 @@ from untildone.core.model import (
     Subtask,
     Urgency,
 )
-from untildone.core.position import Restoring
+from untildone.core.position import Held, Restoring
 from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
@@ -184,6 +184,10 @@ class Loop:
     """The workspace after the last turn."""
     restoring: Restoring | None = None
     """The snapshot to which the workspace is to be put back, while that is not done."""
+    held: Held | None = None
+    """For `ratchet`: the checks that held when they ran last, without rounds that were undone. None: they have not run."""
+    weighed: str = ""
+    """The fingerprint of the workspace in which they ran last."""
     account: str = ""
     """What the worker is told about rounds that were taken back, until it has answered."""
     stall: Stall = Stall()

@@ -38,6 +38,14 @@ class Restoring:
     """The snapshot of what was there before."""
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The checks that hold, and the snapshot in which they do."""
+
+    commands: tuple[str, ...]
+    tree: str
+
+
 def names() -> Iterable[str]:
     """The fields of a position that are fields of a loop too, but for the workspace."""
     return (name for name in Position.__match_args__ if name != "changes")

@@ -194,7 +194,8 @@ class ProcessHands:
         leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if self.stepper.note_edit():
             return Next.GO_ON
-        if self._has_changed_since(self.loop.last_seen) and self._restless < MOST_RESTLESS:
+        judged = self.loop.changes.fingerprint if action.weighs else self.loop.last_seen
+        if self._has_changed_since(judged) and self._restless < MOST_RESTLESS:
             return Next.GO_ON
         loop, started = self.loop, time.monotonic()
         results = self._results(action) if self._restless < MOST_RESTLESS else _unjudged(action)
@@ -205,7 +206,8 @@ class ProcessHands:
         title = f"Checks after round {loop.spend.iterations}: {loop.title}"
         self.around.site.secure(loop, title, self.around.redactor)
         fingerprint = self.stepper.workspace.look(loop.changes).fingerprint
-        self.stepper.write(GatesRan(results, time.monotonic() - started, fingerprint, self._signs), sync=False)
+        ran = GatesRan(results, time.monotonic() - started, fingerprint, self._signs, action.weighs)
+        self.stepper.write(ran, sync=False)
         return Next.GO_ON
 
     def _has_changed_since(self, judged: str) -> bool:

@@ -20,6 +20,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.operations import (
     background,
+    bisecting,
     cleaning,
     control,
     creation,
@@ -44,6 +45,7 @@ __all__ = [
     "UntilDoneError",
     "Verification",
     "approve",
+    "bisect",
     "budget",
     "clean",
     "create",
@@ -149,6 +151,11 @@ async def rewind(loop: Loop | str, to: int, *, folder: Folder = ".") -> Loop:
 async def duplicate(loop: Loop | str, *, task: str = "", folder: Folder = ".", **chosen: Unpack[Chosen]) -> Loop:
     """Create a loop with the task and settings of another one, without starting it. `chosen` are the settings that differ."""
     return await asyncio.to_thread(lambda: duplicating.duplicate(*_resolve(loop, folder), dict(chosen), task).loop)
+
+
+async def bisect(loop: Loop | str, *checks: str, folder: Folder = ".") -> int:
+    """The number of the round that broke the checks of a loop, or other ones. UsageError if none did."""
+    return await asyncio.to_thread(lambda: bisecting.bisect(*_resolve(loop, folder), os.environ, checks).broke)
 
 
 async def delete(loop: Loop | str, *, folder: Folder = ".") -> None:

@@ -69,7 +69,9 @@ def chosen_for(loop: Loop, folder: Path, changed: Mapping[str, Any], environment
 def values(loop: Loop, usual: Settings) -> dict[str, Any]:
     """The settings that a loop was created with, by name, with its budget as it is now. `usual` has the profiles."""
     kept, budget = loop.settings, loop.budget
-    same = {name: to_json(getattr(kept, name)) for name in LoopSettings.__match_args__ if name in SETTINGS}
+    same: dict[str, Any] = {
+        name: to_json(getattr(kept, name)) for name in LoopSettings.__match_args__ if name in SETTINGS
+    }
     limits = {limit.row.setting: getattr(budget, limit.row.field) for limit in Limit}
     agents = {
         **_worker(kept.worker, usual),

@@ -8,9 +8,19 @@ from untildone.core.errors import UsageError
 from untildone.faces.api.common import LoopId, Serving
 from untildone.faces.api.lines import line
 from untildone.faces.api.loops import budget_changes
-from untildone.faces.api.models import Cleaning, Deleted, Duplication, LoopLine, Retrial, Rewinding, TakenBack
+from untildone.faces.api.models import (
+    Bisection,
+    BrokenBy,
+    Cleaning,
+    Deleted,
+    Duplication,
+    LoopLine,
+    Retrial,
+    Rewinding,
+    TakenBack,
+)
 from untildone.faces.api.problems import may_answer
-from untildone.operations import cleaning, retrying
+from untildone.operations import bisecting, cleaning, retrying
 
 router = APIRouter(prefix="/api", tags=["loops"])
 
@@ -45,6 +55,17 @@ def duplicate_loop(
     loop = service.duplicate(loop_id, values, changed.task or "", start=changed.start)
     response.headers["Location"] = f"/api/loops/{loop.loop_id}"
     return line(service, loop)
+
+
+@router.post("/loops/{loop_id}/bisect", response_model=BrokenBy, responses=may_answer(404, 409, 422, 503))
+def bisect_loop(loop_id: LoopId, service: Serving, what: Bisection | None = None) -> BrokenBy:
+    """Find the round that broke the checks of a loop that rests, by running them on snapshots of its rounds. Takes as long as they do."""
+    what = what or Bisection.model_validate({})
+    found = bisecting.bisect(
+        service.store_of(loop_id), loop_id, service.environment, tuple(what.checks), what.good, what.bad
+    )
+    failed = [result.command for result in found.failed]
+    return BrokenBy(broke=found.broke, holds_after=found.before, failed=failed, checked=list(found.checked))
 
 
 @router.post("/clean", response_model=Deleted, responses=may_answer(422, 503))

@@ -181,6 +181,23 @@ class TakenBack(BaseModel):
     messages: list[str] = Field(description="What was said since: the agent does not hear it again")
 
 
+class Bisection(Body):
+    """The body of bisect."""
+
+    checks: list[Text] = Field(default_factory=list, max_length=100, description="Other checks than those of the loop")
+    good: Annotated[Round, Field(ge=0)] | None = Field(None, description="A round after which they hold; the start")
+    bad: Annotated[Round, Field(ge=1)] | None = Field(None, description="A round after which they fail; the last")
+
+
+class BrokenBy(BaseModel):
+    """The round that broke the checks."""
+
+    broke: int
+    holds_after: int = Field(description="The last round after which they hold; 0: the start")
+    failed: list[str] = Field(description="The checks that fail after it")
+    checked: list[int] = Field(description="The rounds whose snapshots were checked")
+
+
 class Cleaning(Body):
     """The body of clean."""
 

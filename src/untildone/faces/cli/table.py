@@ -33,6 +33,7 @@ COMMANDS = {
     "retry": Place("retry:command", "Go on with a loop that failed or was stopped."),
     "duplicate": Place("duplicate:command", "A new loop with the task and settings of another one."),
     "rewind": Place("rewind:command", "Take a loop back to where it was after a round."),
+    "bisect": Place("bisect:command", "Which round of a loop broke its checks."),
     "say": Place("say:command", "Send a message to a loop; [r+5] at the start adds rounds."),
     "budget": Place("budget:command", "Change what a loop may use, while it runs or rests."),
     "delete": Place("delete:command", "Delete ended loops: journal, output and receipt."),

@@ -161,13 +161,26 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return (*noted, *_progress(entry.event.tasks, loop), *claim)
         case GateStarted():
             return ()
-        case GatesRan(results=results):
-            shown = [result for result in results if not (live and result.command)]
-            return tuple(line for result in shown for line in of_gate(result))
+        case GatesRan():
+            return _judged(entry.event, loop, live=live)
         case Rested(outcome=outcome, reason=reason):
             return () if live else (_rested(outcome, reason),)
         case _:
             return _side_event(entry.event, live=live)
+
+
+def _judged(event: GatesRan, loop: Loop, *, live: bool) -> tuple[Line, ...]:
+    if event.weighs:
+        return _weighed(event.results, loop)
+    shown = [result for result in event.results if not (live and result.command)]
+    return tuple(line for result in shown for line in of_gate(result))
+
+
+def _weighed(results: Sequence[GateResult], loop: Loop) -> tuple[Line, ...]:
+    """How many checks hold after a round, and whether it is undone."""
+    held = Line(f"checks: {sum(result.passed for result in results)} of {len(results)} hold", Kind.QUIET)
+    undone = Line(f"Round {loop.spend.iterations} is undone: fewer checks hold than before.", Kind.WARNING)
+    return (held, undone) if loop.restoring else (held,)
 
 
 def _again(event: RetryRequested | Rewound | WorkspaceRestored, loop: Loop) -> Iterator[Line]:

@@ -132,7 +132,7 @@ def _round_with(each: Round, entry: Entry) -> Round:
             return replace(each, attempts=attempt)
         case AnswerRead(claimed=claimed, note=note):
             return replace(each, claimed=each.claimed or claimed, note=note or each.note)
-        case GatesRan(results=results):
+        case GatesRan(results=results, weighs=False):
             return replace(each, gates=(*each.gates, *results))
         case MessageSent(text=text):
             return replace(each, messages=(*each.messages, text[:KEPT_WORDS]))
