@@ -25,6 +25,8 @@ class Ask:
     """The marker with which a reviewer agrees. The host draws a word for it and appends how to answer (`core.agreement`)."""
     agrees_if: str = ""
     """What the reviewer agrees to, as a clause; empty: that everything the person asked for is done."""
+    is_closed: bool = False
+    """Whether the mode itself put `blocked.closing` into the prompt, because something else comes last."""
     carries_messages: bool | None = None
     """Whether the prompt contains the messages in the inbox. None: only a prompt for the worker does."""
 

@@ -360,7 +360,7 @@ def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         session_id=session_id,
         messages=len(loop.inbox) if ask.hears_person else 0,
         max_cost_usd=left,
-        closing=blocked.closing(loop, ask.role),
+        closing="" if ask.is_closed else blocked.closing(loop, ask.role),
     )
 
 

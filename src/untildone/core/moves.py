@@ -42,7 +42,7 @@ _ALLOWED = {
 }
 _AGAIN = {Control.STOP: (Outcome.STOPPED, Outcome.ABANDONED)}
 """Controls that an ended loop still accepts, by the outcome that they led to."""
-_IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY, Control.RETRY)
+_IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY, Control.RETRY, Control.REWIND)
 """Controls that have no effect on a loop that is being stopped."""
 _HINTS = {
     Status.COMPLETED: "`untildone duplicate` begins a new loop with its task",

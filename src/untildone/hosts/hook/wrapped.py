@@ -105,7 +105,7 @@ def _is_our_own(loop: Loop, prompt: str) -> bool:
     ask = modes.find(loop.settings.mode).next(replace(loop, turn=None, inbox=loop.turn.messages))
     if not isinstance(ask, Ask):
         return False
-    words, closing = ask.prompt.strip(), blocked.closing(loop, Role.WORKER)
+    words, closing = ask.prompt.strip(), "" if ask.is_closed else blocked.closing(loop, Role.WORKER)
     return prompt.strip() == (f"{words}\n\n{closing}" if closing else words)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from untildone import gates
+from untildone.core import blocked
 from untildone.core.actions import Ask
 from untildone.core.claims import has_promise
 from untildone.core.events import AnswerRead
@@ -20,7 +21,7 @@ class Ralph(PlainMode):
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
-        return Ask(Role.WORKER, _prompt(loop), session)
+        return Ask(Role.WORKER, _prompt(loop), session, is_closed=True)
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         return AnswerRead(claimed=_claims(loop, answer.text))
@@ -30,6 +31,7 @@ def _prompt(loop: Loop) -> str:
     parts = [
         loop.description,
         _how_to_claim(loop),
+        blocked.closing(loop, Role.WORKER),
         *(f"A message from the person:\n{text}" for text in loop.inbox),
     ]
     if loop.next_iteration > 1:
