@@ -23,6 +23,7 @@ from untildone.core.events import (
     LiveStateSeen,
     LoopCreated,
     LoopRenamed,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     PromptReinjected,
@@ -125,7 +126,7 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | HostsAsked()
         ):
             return _observed(loop, event)
-        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
+        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached() | MachineLacked():
             return _turned(loop, event, at)
         case AnswerRead():
             return _read(loop, event)
@@ -196,7 +197,7 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
 def _going(loop: Loop, host: Host) -> Loop:
     """The loop at work again after a rest or an end."""
     loop = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall(), asks_person=False)
-    return replace(loop, consultations=0, host=host or loop.host, refuted=False)
+    return replace(loop, consultations=0, host=host or loop.host, refuted=False, lacking=(), lacking_since=0.0)
 
 
 def _again(loop: Loop, event: RetryRequested | Rewound | WorkspaceRestored) -> Loop:
@@ -335,7 +336,9 @@ def _with_budget(loop: Loop, budget: Budget) -> Loop:
 
 
 def _turned(
-    loop: Loop, event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float
+    loop: Loop,
+    event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | MachineLacked,
+    at: float,
 ) -> Loop:
     match event:
         case TurnStarted():
@@ -350,6 +353,9 @@ def _turned(
             return _retried(loop, event)
         case LimitReached():
             return _limited(loop, event)
+        case MachineLacked(machine=machine):
+            tried = loop.lacking if machine in loop.lacking else (*loop.lacking, machine)
+            return replace(loop, lacking=tried, lacking_since=loop.lacking_since or at)
 
 
 def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
@@ -373,6 +379,7 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
         sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
     claimed = loop.claimed and event.role is Role.SUPERVISOR
     loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed, gate=None)
+    loop = replace(loop, lacking=(), lacking_since=0.0)
     loop = replace(loop, tries_limits=False, blocked="" if worker else loop.blocked)
     loop = replace(loop, hosts_refused=() if worker else loop.hosts_refused)
     return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)

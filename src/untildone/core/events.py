@@ -198,6 +198,14 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineLacked:
+    """A machine of a cluster does not have the agent's program: it leaves the loop to another one. No iteration is taken."""
+
+    machine: str
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionOpened:
     """The agent reported its session id. Written at once, so that a crash does not lose it."""
 
@@ -425,6 +433,7 @@ Event = (
     | BudgetChanged
     | WorkspaceSeen
     | TurnStarted
+    | MachineLacked
     | SessionOpened
     | TurnEnded
     | SessionDistrusted
@@ -480,6 +489,7 @@ _NAMES: dict[type, str] = {
     MessageSent: "message",
     BudgetChanged: "budget_changed",
     WorkspaceSeen: "workspace_seen",
+    MachineLacked: "machine_lacked",
     SessionOpened: "session_opened",
     SessionDistrusted: "session_distrusted",
     SupervisorSeen: "supervisor_seen",
@@ -523,7 +533,7 @@ def level_of(event: Event) -> str:
     match event:
         case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned():
             return "WARN"
-        case StateRepaired() | SettingsChanged():
+        case StateRepaired() | SettingsChanged() | MachineLacked():
             return "WARN"
         case Rested(outcome=outcome) if outcome.status is Status.FAILED:
             return "ERROR"

@@ -217,6 +217,10 @@ class Loop:
     """Whether the person interrupted a turn to write a message: the loop waits for the message."""
     agent_version: str = ""
     runner: Runner | None = None
+    lacking: tuple[str, ...] = ()
+    """The machines of the cluster that do not have the agent's program, as far as they tried since the last turn or resume."""
+    lacking_since: float = 0.0
+    """When the first of them tried (epoch seconds)."""
     host: Host = Host.NONE
     """The host that drives the loop, drove it last, or shall drive it."""
     not_ours: str = ""

@@ -5,19 +5,23 @@ Terminal, server and cluster use them; the stop hook uses them for gates and sup
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from untildone import gates
+from untildone import agents, gates
 from untildone.core import budget as budgets
 from untildone.core import rounds
 from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, Wait
+from untildone.core.agent_io import Request
 from untildone.core.errors import UsageError
 from untildone.core.events import (
     GatesRan,
     GateStarted,
     LimitReached,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     Rested,
@@ -26,7 +30,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.gate import Gate
-from untildone.core.kinds import Interruption, Source
+from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, GateResult, Outcome, Role, Urgency
 from untildone.core.value import replace
@@ -42,6 +46,11 @@ LONG_WAIT = 5.0
 """Seconds. A loop that waits longer for a usage limit leaves its slot of a server or machine to another loop meanwhile."""
 LOOK_EVERY = 0.02
 """Seconds between two looks at the journal while the loop waits."""
+
+FIRST_OFFER, LONGEST_OFFER = 0.5, 30.0
+"""Seconds until a loop whose agent a machine lacks is offered to the machines again. They grow with the time that it waits."""
+NOBODY_HAS_IT_AFTER = 600.0
+"""Seconds after which a loop is blocked if only machines without its agent have taken it."""
 
 MOST_RESTLESS = 4
 """So many times in a row a workspace that changes by itself is looked at again before the claim is refused."""
@@ -90,7 +99,7 @@ class ProcessHands:
         return self.stepper.loop
 
     def ask(self, action: AskAgent) -> Next:
-        return self._instead_of(action) or self._ask(action)
+        return self._instead_of(action) or self._leave_to_others(action) or self._ask(action)
 
     def gates(self, action: RunGates) -> Next:
         return self._instead_of(action) or self._run_gates(action)
@@ -137,6 +146,30 @@ class ProcessHands:
         if not (held_back or self.stepper.note_edit()):
             turns.Turn(self).take(action)
         return Next.GO_ON
+
+    def _leave_to_others(self, action: AskAgent) -> Next | None:
+        """Leave the loop to another machine of the cluster if this one does not have the agent's program. If none has had it for a
+        while, the loop is blocked: somebody must install it."""
+        if self.around.host is not Host.CLUSTER or not (program := self._missing_program(action)):
+            return None
+        loop, now = self.loop, self.around.clock()
+        since = loop.lacking_since or now
+        if now - since > NOBODY_HAS_IT_AFTER:
+            tried = ", ".join(loop.lacking)
+            reason = f"No machine has the program '{program}' of agent '{action.agent.profile}'; tried: {tried}."
+            hint = f"install it on one of them, then `untildone resume {loop.loop_id}`"
+            self.stepper.write(Rested(Outcome.BLOCKED, f"{reason} hint: {hint}"))
+            return Next.GO_ON
+        self.stepper.write(MachineLacked(loop.runner.machine if loop.runner else "", program))
+        self.waits_until = now + min(LONGEST_OFFER, max(FIRST_OFFER, now - since))
+        return Next.LEAVE
+
+    def _missing_program(self, action: AskAgent) -> str:
+        """The program of the agent, if it is not on this machine; else empty."""
+        choice = action.agent
+        program = agents.find(choice.agent).invocation(Request(prompt="", command=choice.command)).argv[0]
+        path = os.path.join(self.stepper.place, program) if os.sep in program else program
+        return "" if shutil.which(path, path=self._environment(choice).get("PATH")) else program
 
     def _limit_known(self, action: AskAgent) -> bool:
         """Whether another loop has reached a usage limit of this agent. Then it is written to the journal, and the agent is not asked."""

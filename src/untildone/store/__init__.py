@@ -48,6 +48,11 @@ class Group:
     """How many loops a live runner drives now."""
 
     @property
+    def free(self) -> int | None:
+        """How many more loops may be at work now; None: any number."""
+        return None if self.at_once is None else max(0, self.at_once - self.at_work)
+
+    @property
     def used_up(self) -> bool:
         """Whether the group has spent its maximum cost."""
         return self.max_cost is not None and self.cost >= self.max_cost
@@ -217,6 +222,10 @@ class Groups(Protocol):
 
     def group(self, name: str) -> Group:
         """A group with its current usage."""
+        ...
+
+    def waiting_in(self, name: str) -> tuple[str, ...]:
+        """The running loops of a group that no runner drives, the oldest first."""
         ...
 
     def groups(self) -> tuple[Group, ...]:

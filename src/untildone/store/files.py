@@ -367,6 +367,9 @@ class FileStore:
         """A group without limits: a store in files has none."""
         return Group(name)
 
+    def waiting_in(self, name: str) -> tuple[str, ...]:
+        return ()
+
     def groups(self) -> tuple[Group, ...]:
         raise _no_groups()
 

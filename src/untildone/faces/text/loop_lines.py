@@ -24,6 +24,7 @@ from untildone.core.events import (
     LiveStateSeen,
     LoopCreated,
     LoopRenamed,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     PromptReinjected,
@@ -230,8 +231,10 @@ def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
     return (*dirty, *(Line(f"warning: {one_line(each.sentence)}", Kind.WARNING) for each in event.refused))
 
 
-def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked) -> Iterator[Line]:
+def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked | MachineLacked) -> Iterator[Line]:
     match event:
+        case MachineLacked(machine=machine, program=program):
+            yield Line(f"{machine} does not have '{one_line(program)}': another machine is asked", Kind.WARNING)
         case StateRepaired(detail=detail):
             yield Line(f"repaired: {one_line(detail)}", Kind.WARNING)
         case SettingsChanged(paths=paths):
@@ -250,6 +253,7 @@ def settings_changed(paths: Sequence[str]) -> str:
 def _side_event(
     event: StateRepaired
     | SettingsChanged
+    | MachineLacked
     | RunnerLeased
     | SubtasksChanged
     | ChangesApproved
@@ -268,7 +272,7 @@ def _side_event(
     live: bool,
 ) -> tuple[Line, ...]:
     match event:
-        case StateRepaired() | SettingsChanged() | SandboxSeen() | HostsAsked():
+        case StateRepaired() | SettingsChanged() | SandboxSeen() | HostsAsked() | MachineLacked():
             return tuple(_warnings(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)

@@ -359,6 +359,9 @@ class PostgresStore:
     def group(self, name: str) -> Group:
         return next(iter(groups.read(self.database, name)), Group(name))
 
+    def waiting_in(self, name: str) -> tuple[str, ...]:
+        return groups.waiting(self.database, name)
+
     def groups(self) -> tuple[Group, ...]:
         return groups.read(self.database)
 
