@@ -47,7 +47,7 @@ LONG_WAIT = 5.0
 LOOK_EVERY = 0.02
 """Seconds between two looks at the journal while the loop waits."""
 
-FIRST_OFFER, LONGEST_OFFER = 0.5, 30.0
+FIRST_OFFER, LONGEST_OFFER = 0.5, 10.0
 """Seconds until a loop whose agent a machine lacks is offered to the machines again. They grow with the time that it waits."""
 NOBODY_HAS_IT_AFTER = 600.0
 """Seconds after which a loop is blocked if only machines without its agent have taken it."""
@@ -160,7 +160,9 @@ class ProcessHands:
             hint = f"install it on one of them, then `untildone resume {loop.loop_id}`"
             self.stepper.write(Rested(Outcome.BLOCKED, f"{reason} hint: {hint}"))
             return Next.GO_ON
-        self.stepper.write(MachineLacked(loop.runner.machine if loop.runner else "", program))
+        machine = loop.runner.machine if loop.runner else ""
+        if machine not in loop.lacking:
+            self.stepper.write(MachineLacked(machine, program))
         self.waits_until = now + min(LONGEST_OFFER, max(FIRST_OFFER, now - since))
         return Next.LEAVE
 
