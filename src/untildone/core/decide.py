@@ -13,6 +13,7 @@ from untildone.core.actions import (
     GateStep,
     Record,
     Rest,
+    RestoreWorkspace,
     RunGates,
     RunTrials,
     Wait,
@@ -80,10 +81,12 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _understand(loop, loop.turn, now, mode, gates_of)
     if loop.stop is not None:
         return _rest(loop.stop.outcome)
+    if loop.pause is not None and loop.status is Status.RUNNING:
+        return _rest(loop.pause.outcome)
+    if loop.restoring is not None:
+        return RestoreWorkspace(loop.restoring.tree, loop.restoring.kept)
     if loop.status is not Status.RUNNING:
         return Rest(loop.outcome)
-    if loop.pause is not None:
-        return _rest(loop.pause.outcome)
     if loop.asks_person:
         return _question(loop, mode)
     if loop.live_state is not None:
@@ -92,7 +95,15 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _ask(loop, now, blocked.ask(loop))
     if loop.claimed and not loop.inbox:
         return _judge(loop, now, mode, gates_of)
-    return _go_on(loop, now, mode)
+    return _weigh(loop, gates_of) or _go_on(loop, now, mode)
+
+
+def _weigh(loop: Loop, gates_of: GatesOf) -> RunGates | None:
+    if not loop.settings.ratchet:
+        return None
+    from untildone.core import ratchet
+
+    return ratchet.due(loop, gates_of)
 
 
 def _question(loop: Loop, mode: Mode) -> AwaitPerson:
@@ -354,6 +365,7 @@ def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         session_id=session_id,
         messages=len(loop.inbox) if ask.hears_person else 0,
         max_cost_usd=left,
+        closing="" if ask.is_closed else blocked.closing(loop, ask.role),
     )
 
 

@@ -30,6 +30,7 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
+from untildone.core.position import Position
 from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
@@ -87,6 +88,39 @@ class StopRequested:
 
     urgency: Urgency = Urgency.AFTER_ITERATION
     outcome: Outcome = Outcome.STOPPED
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRequested:
+    """A person retries a loop that has ended without success: it goes on from where it was. A turn that failed is asked again."""
+
+    host: Host = Host.NONE
+    """The host that shall drive the loop; NONE: the host that drove it last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """A person took the loop back to where it was after an iteration. It rests, and the workspace is to be put back."""
+
+    to: int
+    """The iteration; 0: before the first one."""
+    position: Position
+    kept: str = ""
+    """The snapshot of the workspace before it is put back; empty: the workspace stays as it is."""
+    account: str = ""
+    """What agents whose session begins anew are told about what happened."""
+    undone: bool = False
+    """Whether this takes back the rewind before."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRestored:
+    """The workspace is as it was when the snapshot `tree` was taken."""
+
+    tree: str
+    changes: Changes
+    kept: str = ""
+    """The snapshot of what was there before, if that had changed since the rewind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +204,14 @@ class TurnStarted:
     """The digest of the word that was drawn for this question, which the reviewer must repeat to agree; empty: not a reviewer's turn."""
     notes: tuple[str, ...] = ()
     """Sentences for the person about how a reviewer is asked, where that is less than the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLacked:
+    """A machine of a cluster does not have the agent's program: it leaves the loop to another one. No iteration is taken."""
+
+    machine: str
+    program: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +333,8 @@ class GatesRan:
     """The fingerprint of the workspace before and after the checks; empty: no check ran."""
     signs: tuple[str, ...] = ()
     """The tampering report: what in the agent's work could deceive a check, one sentence each."""
+    weighs: bool = False
+    """Whether they judge no claim and only say how many checks hold after a round, for `ratchet`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,10 +435,14 @@ Event = (
     | PauseRequested
     | ResumeRequested
     | StopRequested
+    | RetryRequested
+    | Rewound
+    | WorkspaceRestored
     | MessageSent
     | BudgetChanged
     | WorkspaceSeen
     | TurnStarted
+    | MachineLacked
     | SessionOpened
     | TurnEnded
     | SessionDistrusted
@@ -445,9 +493,13 @@ _NAMES: dict[type, str] = {
     PauseRequested: "pause_requested",
     ResumeRequested: "resume_requested",
     StopRequested: "stop_requested",
+    RetryRequested: "retry_requested",
+    Rewound: "rewound",
+    WorkspaceRestored: "workspace_restored",
     MessageSent: "message",
     BudgetChanged: "budget_changed",
     WorkspaceSeen: "workspace_seen",
+    MachineLacked: "machine_lacked",
     SessionOpened: "session_opened",
     SessionDistrusted: "session_distrusted",
     SupervisorSeen: "supervisor_seen",
@@ -492,7 +544,7 @@ def level_of(event: Event) -> str:
     match event:
         case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned():
             return "WARN"
-        case StateRepaired() | SettingsChanged():
+        case StateRepaired() | SettingsChanged() | MachineLacked():
             return "WARN"
         case Rested(outcome=outcome) if outcome.status is Status.FAILED:
             return "ERROR"

@@ -28,6 +28,7 @@ from untildone.core.model import (
     Subtask,
     Urgency,
 )
+from untildone.core.position import Held, Restoring
 from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
@@ -145,6 +146,8 @@ class Loop:
     """Whether the agent claims to be done and no gate has failed for this claim."""
     blocked: str = ""
     """What the agent says that it needs from a person, while a supervisor is asked about it. Then it is the `reason` of the rest."""
+    questions: tuple[str, ...] = ()
+    """What the loop needed from a person each time that it rested as blocked."""
     refuted: bool = False
     """Whether a supervisor has refuted a block since the person last spoke or resumed the loop."""
     gates: tuple[GateResult, ...] = ()
@@ -182,6 +185,14 @@ class Loop:
     """Work of earlier loops that was refused and was still there before the first turn."""
     changes: Changes = Changes()
     """The workspace after the last turn."""
+    restoring: Restoring | None = None
+    """The snapshot to which the workspace is to be put back, while that is not done."""
+    held: Held | None = None
+    """For `ratchet`: the checks that held when they ran last, without rounds that were undone. None: they have not run."""
+    weighed: str = ""
+    """The fingerprint of the workspace in which they ran last."""
+    account: str = ""
+    """What the worker is told about rounds that were taken back, until it has answered."""
     stall: Stall = Stall()
     pause: PauseOrder | None = None
     stop: PauseOrder | None = None
@@ -209,6 +220,10 @@ class Loop:
     """Whether the person interrupted a turn to write a message: the loop waits for the message."""
     agent_version: str = ""
     runner: Runner | None = None
+    lacking: tuple[str, ...] = ()
+    """The machines of the cluster that do not have the agent's program, as far as they tried since the last turn or resume."""
+    lacking_since: float = 0.0
+    """When the first of them tried (epoch seconds)."""
     host: Host = Host.NONE
     """The host that drives the loop, drove it last, or shall drive it."""
     not_ours: str = ""

@@ -230,6 +230,8 @@ class LoopSettings:
     keep_running: tuple[str, ...] = ()
     """Programs that may outlive a turn, by name: they are not ended before the gates run."""
     fail_on_tampering: bool = False
+    ratchet: bool = False
+    """Whether a round after which fewer checks hold than before is undone."""
     sandbox: Sandbox = Sandbox.AUTO
     sandbox_net: SandboxNet = SandboxNet.ALL
     allow_write: tuple[str, ...] = ()

@@ -55,6 +55,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "tampering": list(loop.signs),
         "settings_changed": list(loop.settings_changed),
         **_review(loop),
+        **({"questions": list(loop.questions)} if loop.questions else {}),
     }
 
 
@@ -94,6 +95,7 @@ def report(loop: Loop, fields: dict[str, Any], unsigned: str = "") -> str:
         *(f"- Review score: {score:g}/100" for score in _review(loop).values()),
         f"- Files changed: {'not known' if files is None else len(files)}",
         *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in (files or ())[:200]),
+        *(f"- It needed: {' '.join(question.split())}" for question in loop.questions),
         *((f"- Not signed with your key: {unsigned}",) if unsigned else ()),
         "",
         *(("## Signs of tampering", *(f"- {sign}" for sign in loop.signs), "") if loop.signs else ()),

@@ -5,20 +5,24 @@ Terminal, server and cluster use them; the stop hook uses them for gates and sup
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from untildone import gates
+from untildone import agents, gates
 from untildone.core import budget as budgets
 from untildone.core import proving, rounds
 from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, RunTrials, Wait
+from untildone.core.agent_io import Request
 from untildone.core.errors import UsageError
 from untildone.core.events import (
     BaselineRan,
     GatesRan,
     GateStarted,
     LimitReached,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     Rested,
@@ -27,7 +31,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.gate import Gate
-from untildone.core.kinds import Interruption, Source
+from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, GateResult, Outcome, Role, Urgency
 from untildone.core.value import replace
@@ -43,6 +47,11 @@ LONG_WAIT = 5.0
 """Seconds. A loop that waits longer for a usage limit leaves its slot of a server or machine to another loop meanwhile."""
 LOOK_EVERY = 0.02
 """Seconds between two looks at the journal while the loop waits."""
+
+FIRST_OFFER, LONGEST_OFFER = 0.5, 10.0
+"""Seconds until a loop whose agent a machine lacks is offered to the machines again. They grow with the time that it waits."""
+NOBODY_HAS_IT_AFTER = 600.0
+"""Seconds after which a loop is blocked if only machines without its agent have taken it."""
 
 MOST_RESTLESS = 4
 """So many times in a row a workspace that changes by itself is looked at again before the claim is refused."""
@@ -91,7 +100,7 @@ class ProcessHands:
         return self.stepper.loop
 
     def ask(self, action: AskAgent) -> Next:
-        return self._instead_of(action) or self._ask(action)
+        return self._instead_of(action) or self._leave_to_others(action) or self._ask(action)
 
     def gates(self, action: RunGates) -> Next:
         return self._instead_of(action) or self._run_gates(action)
@@ -139,6 +148,32 @@ class ProcessHands:
         if not (held_back or self.stepper.note_edit()):
             turns.Turn(self).take(action)
         return Next.GO_ON
+
+    def _leave_to_others(self, action: AskAgent) -> Next | None:
+        """Leave the loop to another machine of the cluster if this one does not have the agent's program. If none has had it for a
+        while, the loop is blocked: somebody must install it."""
+        if self.around.host is not Host.CLUSTER or not (program := self._missing_program(action)):
+            return None
+        loop, now = self.loop, self.around.clock()
+        since = loop.lacking_since or now
+        if now - since > NOBODY_HAS_IT_AFTER:
+            tried = ", ".join(loop.lacking)
+            reason = f"No machine has the program '{program}' of agent '{action.agent.profile}'; tried: {tried}."
+            hint = f"install it on one of them, then `untildone resume {loop.loop_id}`"
+            self.stepper.write(Rested(Outcome.BLOCKED, f"{reason} hint: {hint}"))
+            return Next.GO_ON
+        machine = loop.runner.machine if loop.runner else ""
+        if machine not in loop.lacking:
+            self.stepper.write(MachineLacked(machine, program))
+        self.waits_until = now + min(LONGEST_OFFER, max(FIRST_OFFER, now - since))
+        return Next.LEAVE
+
+    def _missing_program(self, action: AskAgent) -> str:
+        """The program of the agent, if it is not on this machine; else empty."""
+        choice = action.agent
+        program = agents.find(choice.agent).invocation(Request(prompt="", command=choice.command)).argv[0]
+        path = os.path.join(self.stepper.place, program) if os.sep in program else program
+        return "" if shutil.which(path, path=self._environment(choice).get("PATH")) else program
 
     def _limit_known(self, action: AskAgent) -> bool:
         """Whether another loop has reached a usage limit of this agent. Then it is written to the journal, and the agent is not asked."""
@@ -209,7 +244,8 @@ class ProcessHands:
         leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if self.stepper.note_edit():
             return Next.GO_ON
-        if self._has_changed_since(self.loop.last_seen) and self._restless < MOST_RESTLESS:
+        judged = self.loop.changes.fingerprint if action.weighs else self.loop.last_seen
+        if self._has_changed_since(judged) and self._restless < MOST_RESTLESS:
             return Next.GO_ON
         loop, started = self.loop, time.monotonic()
         results = self._results(action) if self._restless < MOST_RESTLESS else _unjudged(action)
@@ -220,7 +256,8 @@ class ProcessHands:
         title = f"Checks after round {loop.spend.iterations}: {loop.title}"
         self.around.site.secure(loop, title, self.around.redactor)
         fingerprint = self.stepper.workspace.look(loop.changes).fingerprint
-        self.stepper.write(GatesRan(results, time.monotonic() - started, fingerprint, self._signs), sync=False)
+        ran = GatesRan(results, time.monotonic() - started, fingerprint, self._signs, action.weighs)
+        self.stepper.write(ran, sync=False)
         return Next.GO_ON
 
     def _has_changed_since(self, judged: str) -> bool:

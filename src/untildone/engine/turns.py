@@ -359,6 +359,11 @@ def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
     return {**inherited(around.environment, loop_id), name: value}
 
 
+def without_database(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the variables with which libpq finds and opens databases: untildone's own is none of the agents'."""
+    return {name: value for name, value in environment.items() if not name.startswith("PG")}
+
+
 def inherited(environment: Mapping[str, str], loop_id: str) -> Mapping[str, str]:
     """The environment without PRIVATE variables, with the loop's id."""
     kept = {key: entry for key, entry in environment.items() if key not in PRIVATE}

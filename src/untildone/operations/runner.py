@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.kinds import Host
-from untildone.engine import notify
+from untildone.engine import notify, turns
 from untildone.engine.engine import Engine
 from untildone.engine.notify import NotifySettings
 from untildone.engine.surroundings import Surroundings
@@ -26,10 +26,12 @@ def surroundings(
     *,
     drives_one: bool = False,
 ) -> Surroundings:
-    """What all runners of one process share. `drives_one`: this process drives one loop and nothing else."""
+    """What all runners of one process share. `drives_one`: this process drives one loop and nothing else.
+
+    With loops in Postgres, agents and checks do not get the variables of its client, such as PGPASSWORD; a profile may set them."""
     notify_settings = notifications(chosen)
     return Surroundings(
-        environment=environment,
+        environment=turns.without_database(environment) if chosen.store else environment,
         redactor=known_secrets.redactor(environment, chosen),
         guard=guard or Guard(),
         limits=SharedLimits(default_folder()),

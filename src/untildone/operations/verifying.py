@@ -200,7 +200,8 @@ def _run_again(
 
     workspace, commands = Workspace(place, loop.loop_id), _commands(loop)
     now = workspace.look(loop.changes, reading=Reading.ALL)
-    env = {**turns.inherited(environment, loop.loop_id), **watched.mark}
+    outside = turns.without_database(environment) if store.root is None else environment
+    env = {**turns.inherited(outside, loop.loop_id), **watched.mark}
     if loop.settings.room is RoomKind.PLAIN:
         # Code that is right only under our mark is found out where the person would run it.
         env = without_ours(env)

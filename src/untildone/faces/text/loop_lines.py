@@ -25,11 +25,14 @@ from untildone.core.events import (
     LiveStateSeen,
     LoopCreated,
     LoopRenamed,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     PromptReinjected,
     Rested,
     ResumeRequested,
+    RetryRequested,
+    Rewound,
     RunnerLeased,
     SandboxSeen,
     SessionDistrusted,
@@ -45,6 +48,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    WorkspaceRestored,
     WorkspaceSeen,
 )
 from untildone.core.kinds import Interruption, Source
@@ -143,6 +147,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return introduction(loop)
         case StartRequested() | ResumeRequested() | PauseRequested() | StopRequested():
             return _controlled(entry.event, live=live)
+        case RetryRequested() | Rewound() | WorkspaceRestored():
+            return tuple(_again(entry.event, loop))
         case MessageSent(source=Source.TERMINAL) if live:
             return ()
         case MessageSent() | BudgetChanged() | BudgetWarned():
@@ -157,13 +163,40 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return (*noted, *_progress(entry.event.tasks, loop), *claim)
         case GateStarted():
             return ()
-        case GatesRan(results=results):
-            shown = [result for result in results if not (live and result.command)]
-            return tuple(line for result in shown for line in of_gate(result))
+        case GatesRan():
+            return _judged(entry.event, loop, live=live)
         case Rested(outcome=outcome, reason=reason):
             return () if live else (_rested(outcome, reason),)
         case _:
             return _side_event(entry.event, live=live)
+
+
+def _judged(event: GatesRan, loop: Loop, *, live: bool) -> tuple[Line, ...]:
+    if event.weighs:
+        return _weighed(event.results, loop)
+    shown = [result for result in event.results if not (live and result.command)]
+    return tuple(line for result in shown for line in of_gate(result))
+
+
+def _weighed(results: Sequence[GateResult], loop: Loop) -> tuple[Line, ...]:
+    """How many checks hold after a round, and whether it is undone."""
+    held = Line(f"checks: {sum(result.passed for result in results)} of {len(results)} hold", Kind.QUIET)
+    undone = Line(f"Round {loop.spend.iterations} is undone: fewer checks hold than before.", Kind.WARNING)
+    return (held, undone) if loop.restoring else (held,)
+
+
+def _again(event: RetryRequested | Rewound | WorkspaceRestored, loop: Loop) -> Iterator[Line]:
+    """What takes a loop up again, or back."""
+    match event:
+        case RetryRequested():
+            yield Line("retried by a person: it goes on from where it was")
+        case Rewound():
+            yield Line(loop.reason)
+            if event.account:
+                yield Line("its agents begin new sessions, with an account of what happened", Kind.QUIET)
+        case WorkspaceRestored(tree=tree, kept=kept):
+            before = f"; what was there before is snapshot {kept[:12]}" if kept else ""
+            yield Line(f"the workspace is as in snapshot {tree[:12]}{before}", Kind.QUIET)
 
 
 def _progress(changes: Sequence[SubtaskChange], loop: Loop) -> tuple[Line, ...]:
@@ -199,8 +232,12 @@ def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
     return (*dirty, *(Line(f"warning: {one_line(each.sentence)}", Kind.WARNING) for each in event.refused))
 
 
-def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | BaselineRan | HostsAsked) -> Iterator[Line]:
+def _warnings(
+    event: StateRepaired | SettingsChanged | SandboxSeen | BaselineRan | HostsAsked | MachineLacked,
+) -> Iterator[Line]:
     match event:
+        case MachineLacked(machine=machine, program=program):
+            yield Line(f"{machine} does not have '{one_line(program)}': another machine is asked", Kind.WARNING)
         case StateRepaired(detail=detail):
             yield Line(f"repaired: {one_line(detail)}", Kind.WARNING)
         case SettingsChanged(paths=paths):
@@ -222,6 +259,7 @@ def settings_changed(paths: Sequence[str]) -> str:
 def _side_event(
     event: StateRepaired
     | SettingsChanged
+    | MachineLacked
     | RunnerLeased
     | SubtasksChanged
     | ChangesApproved
@@ -241,7 +279,7 @@ def _side_event(
     live: bool,
 ) -> tuple[Line, ...]:
     match event:
-        case StateRepaired() | SettingsChanged() | SandboxSeen() | BaselineRan() | HostsAsked():
+        case StateRepaired() | SettingsChanged() | SandboxSeen() | BaselineRan() | HostsAsked() | MachineLacked():
             return tuple(_warnings(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)

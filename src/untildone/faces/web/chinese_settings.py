@@ -75,6 +75,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
     ),
     "Fail on tampering": ("发现篡改即失败", "發現竄改即失敗"),
     "A claim with signs of tampering is not believed": ("有篡改迹象的完成声明不被相信", "有竄改跡象的完成宣告不被相信"),
+    "Ratchet": ("棘轮", "棘輪"),
+    "A round after which fewer checks hold than before is undone, and the agent is told": (
+        "若某一轮之后通过的检查比之前少，则撤销该轮并告知智能体",
+        "若某一輪之後通過的檢查比之前少，則撤銷該輪並告知智能體",
+    ),
     "Sandbox": ("沙箱", "沙箱"),
     "Whether agents run in a box that hides and protects the rest of the machine; auto: where this machine allows it": (
         "智能体是否在隐藏并保护机器其余部分的沙箱中运行；auto 表示在本机允许时",
