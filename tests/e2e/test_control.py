@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from tests.support.command_line import CommandLine, finish, until
@@ -30,7 +29,7 @@ class Stage:
         program.write_text(
             "#!/bin/sh\n"
             f"cd {self.folder}\n"
-            'round=$(ls | grep -c asked)\n'
+            "round=$(ls | grep -c asked)\n"
             "cat > asked.$round\n"
             "echo begun\n"
             "while ! test -e go; do sleep 0.03; done\n"

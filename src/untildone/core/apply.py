@@ -15,6 +15,7 @@ from untildone.core.events import (
     BudgetWarned,
     ChangesApproved,
     Entry,
+    Escalated,
     Event,
     GatesRan,
     GateStarted,
@@ -128,7 +129,15 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | HostsAsked()
         ):
             return _observed(loop, event)
-        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached() | MachineLacked():
+        case (
+            TurnStarted()
+            | TurnEnded()
+            | TurnInterrupted()
+            | TurnRetried()
+            | LimitReached()
+            | MachineLacked()
+            | Escalated()
+        ):
             return _turned(loop, event, at)
         case AnswerRead():
             return _read(loop, event)
@@ -199,7 +208,9 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
 def _going(loop: Loop, host: Host) -> Loop:
     """The loop at work again after a rest or an end."""
     loop = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall(), asks_person=False)
-    return replace(loop, consultations=0, host=host or loop.host, refuted=False, lacking=(), lacking_since=0.0)
+    return replace(
+        loop, consultations=0, host=host or loop.host, refuted=False, fruitless=0, lacking=(), lacking_since=0.0
+    )
 
 
 def _again(loop: Loop, event: RetryRequested | Rewound | WorkspaceRestored) -> Loop:
@@ -329,7 +340,7 @@ def _with_message(loop: Loop, text: str) -> Loop:
         loop = _with_budget(loop, replace(loop.budget, iterations=iterations))
     if not parsed.rest.strip():
         return loop
-    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False)
+    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False, fruitless=0)
     return replace(loop, inbox=(*loop.inbox, parsed.rest), asked=(*loop.asked, parsed.rest))
 
 
@@ -342,7 +353,7 @@ def _with_budget(loop: Loop, budget: Budget) -> Loop:
 
 def _turned(
     loop: Loop,
-    event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | MachineLacked,
+    event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | MachineLacked | Escalated,
     at: float,
 ) -> Loop:
     match event:
@@ -351,9 +362,8 @@ def _turned(
         case TurnEnded():
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
-            return replace(
-                _given_up(loop), spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON
-            )
+            loop = replace(_given_up(loop), priced=event.priced or loop.priced)
+            return replace(loop, spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON)
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():
@@ -361,6 +371,8 @@ def _turned(
         case MachineLacked(machine=machine):
             tried = loop.lacking if machine in loop.lacking else (*loop.lacking, machine)
             return replace(loop, lacking=tried, lacking_since=loop.lacking_since or at)
+        case Escalated(step=step):
+            return replace(loop, escalated=min(step, len(loop.settings.escalate)), fruitless=0, stall=Stall())
 
 
 def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
@@ -395,6 +407,7 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
     usage = usage_of(loop, answer)
     spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
+    loop = replace(loop, priced=answer.priced or loop.priced)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
         sessions = _with_session(loop, event.role, turn.profile, session_id, answer.session_total)
@@ -474,6 +487,7 @@ def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
     checks = loop.stall.checks if unchanged else 0
     return replace(
         loop,
+        fruitless=loop.fruitless + 1 if unchanged else loop.fruitless,
         stall=replace(
             loop.stall,
             answer=answer,
@@ -522,6 +536,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         needed=event.needed if event.claimed and not loop.claimed else loop.needed,
         checked="" if event.claimed and not loop.claimed else loop.checked,
         stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
+        fruitless=0 if event.progressed else loop.fruitless,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
         tasks=subtasks.changed(loop.tasks, event.tasks),
     )
@@ -544,4 +559,13 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
     check = gate_output.signature(failed)
     again = loop.stall.unchanged and check == loop.stall.check
     checks = loop.stall.checks + 1 if again else int(loop.stall.unchanged)
-    return replace(loop, stall=replace(loop.stall, check=check, checks=checks))
+    return replace(
+        loop, stall=replace(loop.stall, check=check, checks=checks), fruitless=_fruitless_after_gates(loop, check)
+    )
+
+
+def _fruitless_after_gates(loop: Loop, check: str) -> int:
+    """Rounds without progress after gates failed. A round that changed nothing is counted already."""
+    if check != loop.stall.check:
+        return 0
+    return loop.fruitless if loop.stall.unchanged else loop.fruitless + 1

@@ -23,6 +23,7 @@ from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
     BudgetWarned,
+    Escalated,
     Event,
     GatesRan,
     LimitReached,
@@ -30,7 +31,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
 )
-from untildone.core.kinds import Interruption
+from untildone.core.kinds import Host, Interruption
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
@@ -293,7 +294,7 @@ def _ask(loop: Loop, now: float, ask: Ask) -> Action:
     worker = ask.role is Role.WORKER
     retry = loop.retry if loop.retry is not None and loop.retry.role is ask.role else None
     held_back = _budget(loop, before_worker_turn=worker and retry is None)
-    held_back = held_back or (_stalled(loop) if worker else _stalled_without_worker(loop))
+    held_back = held_back or (_escalated(loop) or _stalled(loop) if worker else _stalled_without_worker(loop))
     if held_back is not None:
         return held_back
     # A time beyond the longest delay means that the clock was set back since.
@@ -323,6 +324,17 @@ def _stalled_without_worker(loop: Loop) -> Record | None:
     return _rest(Outcome.STALLED, reason)
 
 
+def _escalated(loop: Loop) -> Record | None:
+    """Another model or agent takes over after some rounds without progress, as long as one is left; a stall is no end before."""
+    settings = loop.settings
+    if loop.retry is not None or loop.host is Host.HOOK or loop.escalated >= len(settings.escalate):
+        return None
+    if loop.fruitless < settings.escalate_after and _stalled(loop) is None:
+        return None
+    following = settings.escalate[loop.escalated]
+    return Record((Escalated(loop.escalated + 1, following.profile, following.model),))
+
+
 def _stalled(loop: Loop) -> Record | None:
     if loop.settings.promise is None:
         return None
@@ -341,7 +353,7 @@ def _stalled(loop: Loop) -> Record | None:
 
 def _available(loop: Loop, role: Role, now: float) -> AgentChoice | Wait:
     """The agent of the role; the fallback agent while that one is at a usage limit; a wait if both are."""
-    chosen, fallback = loop.settings.agent_for(role), loop.settings.fallback
+    chosen, fallback = loop.agent_for(role), loop.settings.fallback
     candidates = [chosen] if fallback is None else [chosen, fallback]
     limits = [loop.limits.get(agent.profile) for agent in candidates]
     for agent, limit in zip(candidates, limits, strict=True):

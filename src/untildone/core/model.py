@@ -216,6 +216,10 @@ class LoopSettings:
     instructor: AgentChoice | None = None
     supervisor: AgentChoice | None = None
     fallback: AgentChoice | None = None
+    escalate: tuple[AgentChoice, ...] = ()
+    """The agents that take over from the worker, one after the other, while there is no progress."""
+    escalate_after: int = 2
+    """Rounds without progress, in a row, after which the next one takes over."""
     checks: tuple[str, ...] = ()
     check_timeout: float = 600.0
     review: bool = False
@@ -356,6 +360,8 @@ class Answer:
     exit_code: int | None = None
     agent_version: str | None = None
     model: str | None = None
+    priced: str = ""
+    """The date of the table of prices that the dollars come from; empty: the agent reported them, or none."""
 
 
 @dataclass(frozen=True, slots=True)
