@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from untildone.core.hints import Protocol
 from untildone.core.model import EMPTY, Answer, Permissions, SessionUse, Usage
 from untildone.core.prices import PUBLISHED, Prices
-from untildone.core.value import dataclass, field
+from untildone.core.value import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,33 @@ class Request:
     """What tokens cost, for a program that reports no dollars."""
 
 
+REPORT = "\0report"
+"""In the last word of an option: the path of a file into which the program writes at its end what it used. No argument of a person
+can contain it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """How an agent program is started."""
 
     argv: tuple[str, ...]
+    """With `REPORT` in the place of a path, if the program writes a report. Its reader gets the report as the last line."""
     env: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """Variables to add to the environment."""
     stdin: bytes | None = None
     """Content for standard input; None: it is closed at once."""
     prints_text: bool = False
     """Whether the output is plain text. Its reader also accepts several lines in one `feed`."""
+
+    @property
+    def reports(self) -> bool:
+        """Whether the program writes a report."""
+        return any(REPORT in word for word in self.argv)
+
+    def reporting_to(self, path: str | None) -> Invocation:
+        """The same, with the path of the report; without a path, no report is asked for."""
+        words = (word if path is None else word.replace(REPORT, path) for word in self.argv)
+        return replace(self, argv=tuple(word for word in words if REPORT not in word))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,12 @@ from untildone.core.actions import (
     GateStep,
     Record,
     Rest,
+    RestoreWorkspace,
     RunGates,
+    RunTrials,
     Wait,
 )
+from untildone.core.codec import moment
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -79,10 +82,12 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _understand(loop, loop.turn, now, mode, gates_of)
     if loop.stop is not None:
         return _rest(loop.stop.outcome)
+    if loop.pause is not None and loop.status is Status.RUNNING:
+        return _rest(loop.pause.outcome)
+    if loop.restoring is not None:
+        return RestoreWorkspace(loop.restoring.tree, loop.restoring.kept)
     if loop.status is not Status.RUNNING:
         return Rest(loop.outcome)
-    if loop.pause is not None:
-        return _rest(loop.pause.outcome)
     if loop.asks_person:
         return _question(loop, mode)
     if loop.live_state is not None:
@@ -91,7 +96,15 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _ask(loop, now, blocked.ask(loop))
     if loop.claimed and not loop.inbox:
         return _judge(loop, now, mode, gates_of)
-    return _go_on(loop, now, mode)
+    return _weigh(loop, gates_of) or _go_on(loop, now, mode)
+
+
+def _weigh(loop: Loop, gates_of: GatesOf) -> RunGates | None:
+    if not loop.settings.ratchet:
+        return None
+    from untildone.core import ratchet
+
+    return ratchet.due(loop, gates_of)
 
 
 def _question(loop: Loop, mode: Mode) -> AwaitPerson:
@@ -181,16 +194,16 @@ def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> tupl
     if kind is FailureKind.LIMIT:
         return (_limit(loop, turn, failure, now),)
     if turn.session is not SessionUse.NEW and kind in SESSION_IS_UNUSABLE:
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now), fresh_session=True),)
     if turn.session is SessionUse.RESUME and kind is FailureKind.SESSION_BUSY and turn.attempt == 1:
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now)),)
     if kind in RETRIED and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
         delay = min(LONGEST_RETRY_DELAY, loop.settings.retry_delay * 2 ** (turn.attempt - 1))
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now + delay),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now + delay)),)
     sentence = _failure_sentence(turn, failure)
     if kind in NEEDS_PERSON:
         # The turn is tried again when the person resumes the loop, inside the same iteration: the agent did no work in it.
-        again = TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now)
+        again = TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now))
         return (again, _rested(loop, Outcome.BLOCKED, sentence))
     return (Rested(Outcome.FAILED, sentence),)
 
@@ -201,7 +214,7 @@ def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached
     strikes = before.strikes + 1 if before else 1
     backoff = min(LONGEST_LIMIT_WAIT, FIRST_LIMIT_WAIT * 2 ** (strikes - 1))
     until = failure.reset_at if failure.reset_at is not None and failure.reset_at > now else now + backoff
-    return LimitReached(turn.profile, until, failure.message, strikes)
+    return LimitReached(turn.profile, moment(until), failure.message, strikes)
 
 
 def _failure_sentence(turn: Turn, failure: Failure) -> str:
@@ -236,9 +249,12 @@ def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
     from untildone.core import completion, gate
 
     pending = gate.pending(loop, gates_of(loop.settings))
-    steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor))
+    steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor | RunTrials))
     if steps:
         return RunGates(steps)
+    if pending and isinstance(pending[0][1].need, RunTrials):
+        # One at a time: each result is on disk before the next proof begins.
+        return RunGates((pending[0][1],))
     if pending:
         supervisor = _available(loop, Role.SUPERVISOR, now)
         asking, _ = pending[0]
@@ -361,6 +377,7 @@ def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         session_id=session_id,
         messages=len(loop.inbox) if ask.hears_person else 0,
         max_cost_usd=left,
+        closing="" if ask.is_closed else blocked.closing(loop, ask.role),
     )
 
 

@@ -18,7 +18,7 @@ from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Role, SessionUse, Usage
 from untildone.core.value import replace
-from untildone.engine import leftovers, programs
+from untildone.engine import leftovers, programs, reports
 from untildone.engine import usage_limits as limits
 from untildone.engine.boxes.refusals import Refusals
 from untildone.engine.gating import SHORTEST
@@ -151,7 +151,8 @@ class Turn:
             raise
         except (AgentMissing, UsageError) as problem:
             kind = FailureKind.RESOURCES if isinstance(problem, ResourcesShort) else FailureKind.UNAVAILABLE
-            failure = Failure(kind, f"{problem.sentence} {problem.hint}".strip())
+            hint = problem.hint[:1].upper() + problem.hint[1:]
+            failure = Failure(kind, f"{problem.sentence} {hint}".strip())
             self._finish(action, Answer(failure=failure), 0.0)
             return
         self._conclude(action, request, reader, ended)
@@ -203,12 +204,18 @@ class Turn:
         from untildone.engine.boxes import network
 
         environment = {**self._environment(action), **invocation.env}
-        with network.connected(place, self.loop.settings, action.agent, environment) as link:
-            spawn = self._spawn(action, invocation, link.place, environment)
+        name = f"{self.loop.loop_id}-{action.ask.role.value}"
+        with (
+            network.connected(place, self.loop.settings, action.agent, environment) as link,
+            reports.expected(invocation, action.agent, environment, name) as report,
+        ):
+            spawn = self._spawn(action, report.invocation, link.place, environment)
             if link.place.box is not None:
                 self._refusals = Refusals(link.place.box, spawn.env)
             self.around.guard.ensure()
             ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self._must_stop)
+            if line := report.line():
+                self._take_line(action, reader, line)
         self._look_for_refusals(ended.stderr_tail.encode(errors="replace"))
         if link.asked:
             self.stepper.write(HostsAsked(action.ask.role, action.iteration, link.asked), sync=False)
@@ -373,6 +380,11 @@ def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
     """The environment of agents and checks, with the mark by which all processes of the loop are found."""
     name, value = orphans.mark(loop_id)
     return {**inherited(around.environment, loop_id), name: value}
+
+
+def without_database(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the variables with which libpq finds and opens databases: untildone's own is none of the agents'."""
+    return {name: value for name, value in environment.items() if not name.startswith("PG")}
 
 
 def inherited(environment: Mapping[str, str], loop_id: str) -> Mapping[str, str]:

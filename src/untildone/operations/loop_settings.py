@@ -16,7 +16,7 @@ from untildone.core.limits import Limit
 from untildone.core.mode import FromFiles, Mode
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.value import replace
-from untildone.operations import known_secrets
+from untildone.operations import known_secrets, proofs
 from untildone.settings import Settings, guidance
 from untildone.settings.declared import SETTINGS
 from untildone.system import ssh_signing
@@ -59,8 +59,18 @@ def loop_settings(
     gates.gates_of(
         chosen_for_loop
     )  # a gate that cannot be loaded is an error now, not when the agent claims to be done
+    _check_ratchet(chosen_for_loop, in_cluster=not here)
     known_secrets.refuse_in_commands(chosen_for_loop, known_secrets.redactor(environment, chosen))
-    return chosen_for_loop
+    return proofs.checked(chosen_for_loop)
+
+
+def _check_ratchet(kept: LoopSettings, *, in_cluster: bool) -> None:
+    if not kept.ratchet:
+        return
+    if not kept.checks:
+        raise UsageError("--ratchet needs checks: it undoes rounds that break them.", "name some with --check")
+    if in_cluster:
+        raise UsageError("--ratchet makes no sense in a cluster, where snapshots stay on one machine.", "leave it out")
 
 
 def _signing_key(chosen: Settings, folder: str, *, here: bool) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from untildone.core.kinds import Host
 from untildone.core.notices import NoticeKind
 from untildone.core.prices import PUBLISHED
+from untildone.engine import turns
 from untildone.engine.engine import Engine
 from untildone.engine.notify import NotifySettings, check_packages
 from untildone.engine.surroundings import Surroundings
@@ -31,10 +32,12 @@ def surroundings(
     *,
     drives_one: bool = False,
 ) -> Surroundings:
-    """What all runners of one process share. `drives_one`: this process drives one loop and nothing else."""
+    """What all runners of one process share. `drives_one`: this process drives one loop and nothing else.
+
+    With loops in Postgres, agents and checks do not get the variables of its client, such as PGPASSWORD; a profile may set them."""
     redactor = known_secrets.redactor(environment, chosen)
     return Surroundings(
-        environment=environment,
+        environment=turns.without_database(environment) if chosen.store else environment,
         redactor=redactor,
         guard=guard or Guard(),
         limits=SharedLimits(default_folder()),

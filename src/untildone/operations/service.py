@@ -11,13 +11,14 @@ from typing import Any
 
 from untildone import settings
 from untildone.core.errors import UsageError
+from untildone.core.events import BudgetChanged
 from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.value import replace
 from untildone.engine.surroundings import Surroundings
 from untildone.engine.telling import Telling
 from untildone.hosts.fleet import SLOTS, Fleet, Served
-from untildone.operations import control, creation, inside, look, runner, stores
+from untildone.operations import control, creation, duplicating, inside, look, retrying, runner, stores
 from untildone.operations.loop_table import LoopTable
 from untildone.store import Store
 from untildone.system.guard import Guard
@@ -114,6 +115,22 @@ class Service:
         loop = control.resume(store, loop_id, skip_wait=skip_wait, host=host)
         self.fleet.want(loop_id)
         return loop
+
+    def retry(self, loop_id: str, *changes: BudgetChanged, from_round: int | None = None) -> Loop:
+        """Go on with a loop that has ended without success, and queue it for a slot."""
+        store = self.store_of(loop_id)
+        host = Host.NONE if store.is_driven(loop_id) else self.host
+        loop = retrying.retry(store, loop_id, *changes, from_round=from_round, host=host, environment=self.environment)
+        self.fleet.want(loop_id)
+        return loop
+
+    def duplicate(self, loop_id: str, changed: Mapping[str, Any], task: str, *, start: bool) -> Loop:
+        """Create a loop with the task and settings of another one; with `start`, queue it for a slot."""
+        store = self.store_of(loop_id)
+        new = duplicating.duplicate(
+            store, loop_id, changed, task, self.environment, host=self.creates_for, tidies=False
+        ).loop
+        return self.start(new.loop_id) if start else new
 
     def say(self, loop_id: str, text: str) -> control.Heard:
         """Send a message to a loop; queue it if the message gives it rounds again."""

@@ -342,6 +342,13 @@ class Settings:
         group=GATES,
         flag=Flag("A claim with signs of tampering is not believed.", commands=EVERYWHERE),
     )
+    ratchet: bool = setting(
+        default=False,
+        title="Ratchet",
+        help="A round after which fewer checks hold than before is undone, and the agent is told",
+        group=GATES,
+        flag=Flag("Undo a round after which fewer checks hold than before."),
+    )
     gates: Mapping[str, str] = setting(
         EMPTY,
         "More gates",
@@ -425,7 +432,7 @@ class Settings:
         flag=Flag("What the supervisor or instructor ends with.", "TEXT", commands=EVERYWHERE),
     )
     sandbox: Sandbox = setting(
-        Sandbox.OFF,
+        Sandbox.AUTO,
         "Sandbox",
         "Whether agents run in a box that hides and protects the rest of the machine; auto: where this machine allows it",
         group=SANDBOX,
@@ -667,6 +674,7 @@ class Chosen(TypedDict, total=False):
     allow_read: Sequence[str]
     allow_host: Sequence[str]
     allow_ssh: bool
+    ratchet: bool
     gates: Mapping[str, str]
     loop_enabled: bool
     max_iterations: int | Literal["none"]

@@ -75,6 +75,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
     ),
     "Fail on tampering": ("发现篡改即失败", "發現竄改即失敗"),
     "A claim with signs of tampering is not believed": ("有篡改迹象的完成声明不被相信", "有竄改跡象的完成宣告不被相信"),
+    "Ratchet": ("棘轮", "棘輪"),
+    "A round after which fewer checks hold than before is undone, and the agent is told": (
+        "若某一轮之后通过的检查比之前少，则撤销该轮并告知智能体",
+        "若某一輪之後通過的檢查比之前少，則撤銷該輪並告知智能體",
+    ),
     "Sandbox": ("沙箱", "沙箱"),
     "Whether agents run in a box that hides and protects the rest of the machine; auto: where this machine allows it": (
         "智能体是否在隐藏并保护机器其余部分的沙箱中运行；auto 表示在本机允许时",
@@ -249,4 +254,50 @@ SETTINGS: dict[str, tuple[str, str]] = {
     ),
     "Profiles": ("配置", "設定檔"),
     "Your own names for agents": ("您为智能体起的名称", "您為代理取的名稱"),
+    # Proofs
+    "Prove": ("证明", "證明"),
+    "find out at the last claim what the checks are worth: every proof": (
+        "在最后一次声明完成时查明检查的价值：全部证明",
+        "在最後一次聲明完成時查明檢查的價值：全部證明",
+    ),
+    "Minutes for proofs": ("证明的分钟数", "證明的分鐘數"),
+    "the most minutes that proofs take at one claim": (
+        "一次声明中证明最多用时（分钟）",
+        "一次聲明中證明最多用時（分鐘）",
+    ),
+    "Baseline": ("基线", "基線"),
+    "run each check once before the first round, and say what it says then": (
+        "在第一轮之前把每项检查运行一次，并说明其结果",
+        "在第一輪之前把每項檢查執行一次，並說明其結果",
+    ),
+    "Causal": ("因果", "因果"),
+    "prove that a check fails again without the agent's work": (
+        "证明撤回代理的工作后检查会再次失败",
+        "證明撤回代理的工作後檢查會再次失敗",
+    ),
+    "Canary": ("金丝雀", "金絲雀"),
+    "prove that a check fails if a test fails: one that must fail is added for one run": (
+        "证明有测试失败时检查也会失败：为一次运行加入一个必须失败的测试",
+        "證明有測試失敗時檢查也會失敗：為一次執行加入一個必須失敗的測試",
+    ),
+    "Red first": ("先红", "先紅"),
+    "prove that tests which the agent added fail without its work": (
+        "证明代理新增的测试在没有其工作时会失败",
+        "證明代理新增的測試在沒有其工作時會失敗",
+    ),
+    "Held-out tests": ("保留的测试", "保留的測試"),
+    "a folder outside of the workspace with tests that the agent never sees, laid over the workspace when it claims to be done": (
+        "工作区之外的文件夹，其中的测试代理从不可见；代理声明完成时覆盖到工作区上运行",
+        "工作區之外的資料夾，其中的測試代理從不可見；代理聲明完成時覆蓋到工作區上執行",
+    ),
+    "Repeat": ("重复", "重複"),
+    "how often a check must pass in a row (3 times with --prove)": (
+        "检查须连续通过的次数（使用 --prove 时为 3 次）",
+        "檢查須連續通過的次數（使用 --prove 時為 3 次）",
+    ),
+    "Mutants": ("变异体", "變異體"),
+    "prove that tests notice if a function that the agent changed is damaged": (
+        "证明代理改动的函数被破坏时测试会发现",
+        "證明代理改動的函式被破壞時測試會發現",
+    ),
 }
