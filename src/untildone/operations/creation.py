@@ -76,7 +76,7 @@ def create(
         kept = _for_cluster(kept, chosen, store)
     if not in_cluster:
         _check_sandbox(kept, environment)
-    judged = () if in_cluster else _how_judged(kept, opening.rest)
+    judged = () if in_cluster else (*_how_judged(kept, opening.rest), *_missing_programs(kept, environment))
     empty: tuple[str, ...] = ()
     if kept.worktree:
         place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id)
@@ -112,6 +112,14 @@ def _how_judged(kept: LoopSettings, task: str) -> tuple[str, ...]:
     lacking = f" {problem.sentence} hint: {problem.hint}" if problem else ""
     asks = kept.tests is TestsRule.ADD and wording.asks_to_change_tests(task)
     return (f"Checks run in a {kind.value} room.{lacking}", *((wording.HINT_FREE,) if asks else ()))
+
+
+def _missing_programs(kept: LoopSettings, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Sentences about checks whose programs are not there: the agent may still bring them."""
+    from untildone.operations import check_programs
+
+    notices = (check_programs.notice(check, kept.workspace, environment) for check in kept.checks)
+    return tuple(notice for notice in notices if notice)
 
 
 def start_over(store: Store, loop: Loop) -> Loop:
