@@ -13,8 +13,9 @@ from untildone import modes
 from untildone.core.agent_io import Said, ToolStarted
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
+from untildone.faces.cli import wrapping
 from untildone.faces.cli.streams import Output
-from untildone.faces.cli.views import menus, speech, wrapping
+from untildone.faces.cli.views import menus, speech
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.testing import driver
 

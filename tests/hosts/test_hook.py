@@ -414,3 +414,25 @@ def test_hook_needs_nothing_but_its_file(tmp_path: Path) -> None:
     command = [os.path.realpath(sys.executable), "-I", "-S", program.__file__, "claude", "stop"]
     ended = subprocess.run(command, input=b'{"session_id": "s"}', cwd=tmp_path, env={}, capture_output=True, timeout=30)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"{}\n", b"")
+
+
+NEEDS = "Which database may I use?"
+
+
+@pytest.mark.parametrize("mode", ["ralph", "phases"])
+def test_an_agent_in_a_session_is_told_how_to_be_blocked_and_is_answered_there(session: Session, mode: str) -> None:
+    begun = session.say(f'/until-done "connect it" --mode {mode}')
+    assert "<blocked>what you need</blocked>" in begun["hookSpecificOutput"]["additionalContext"]
+    sent_back = session.stop("I cannot.")
+    assert sent_back["decision"] == "block"
+    assert "<blocked>what you need</blocked>" in sent_back["reason"]
+    blocked = session.stop(f"I cannot.\n<blocked>{NEEDS}</blocked>")
+    assert NEEDS in blocked["systemMessage"]
+    assert "until-done" in blocked["systemMessage"]
+    shown = session.cli.shown()
+    assert (shown["outcome"], shown["reason"], shown["current_iteration"]) == ("blocked", NEEDS, 2)
+    assert NEEDS in session.cli.run("list").output
+    answered = session.say("/until-done Use staging.")
+    assert "Use staging." in answered["hookSpecificOutput"]["additionalContext"]
+    again = session.cli.shown()
+    assert (again["loop_id"], again["status"], again["current_iteration"]) == (shown["loop_id"], "running", 3)

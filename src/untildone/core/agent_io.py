@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.hints import Protocol
-from untildone.core.model import EMPTY, Answer, Permissions, SessionUse
+from untildone.core.model import EMPTY, Answer, Permissions, SessionUse, Usage
+from untildone.core.prices import PUBLISHED, Prices
 from untildone.core.value import dataclass, field, replace
 
 
@@ -30,6 +31,10 @@ class Request:
     command: str | None = None
     version: str = ""
     """The version of the program, where an option depends on it; empty: unknown."""
+    meters: bool = False
+    """Whether the program shall report its usage message by message, if it can: dollars or tokens are limited."""
+    prices: Prices = PUBLISHED
+    """What tokens cost, for a program that reports no dollars."""
 
 
 REPORT = "\0report"
@@ -108,7 +113,14 @@ class SessionKnown:
     session_id: str
 
 
-AgentEvent = Said | Thought | ToolStarted | ToolEnded | Notice | SessionKnown
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the run has used so far, after one more message of the model."""
+
+    usage: Usage
+
+
+AgentEvent = Said | Thought | ToolStarted | ToolEnded | Notice | SessionKnown | Used
 
 
 class Reader(Protocol):

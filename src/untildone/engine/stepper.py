@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from enum import Enum
 
 from untildone import modes
-from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
+from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RestoreWorkspace, RunGates, Wait
 from untildone.core.apply import apply, usage_of
 from untildone.core.codec import moment
 from untildone.core.decide import decide
@@ -42,6 +42,7 @@ from untildone.core.events import (
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
+    WorkspaceRestored,
     WorkspaceSeen,
 )
 from untildone.core.hints import Protocol, assert_never
@@ -221,6 +222,9 @@ class Stepper:
                 return self._progressed(hands.ask(action), action)
             case RunGates():
                 return self._progressed(hands.gates(action), action)
+            case RestoreWorkspace():
+                self._restore(action)
+                return Next.GO_ON
             case Wait():
                 return hands.wait(action)
             case AwaitPerson():
@@ -390,6 +394,15 @@ class Stepper:
             seen = WorkspaceSeen(start, uncommitted=uncommitted, refused=refused)
             self.write(self._recorded(seen) if self.loop.settings.checks else seen)
 
+    def _restore(self, action: RestoreWorkspace) -> None:
+        """Put the workspace back to a snapshot. What changed since that was decided is kept in one too. Raises what keeps it from that."""
+        from untildone.workspace import restoring
+
+        before = self.workspace.look(None).tree or ""
+        restoring.restore(self.workspace.shadow, before, action.tree)
+        kept = before if before not in (action.kept, action.tree) else ""
+        self.write(WorkspaceRestored(action.tree, self.workspace.look(None), kept))
+
     def _recorded(self, seen: WorkspaceSeen) -> WorkspaceSeen:
         """Keep what rooms need to know about the start of the loop."""
         from untildone.engine import judging
@@ -471,9 +484,12 @@ def leased(
     clock: Callable[[], float] = time.time,
     on_entry: Callable[[Entry, Loop], None] = _ignore,
     limits: SharedLimits | None = None,
+    reopens: bool = False,
 ) -> Iterator[Stepper]:
-    """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease."""
-    with store.lease(loop_id, host, token) as journal:
+    """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease.
+
+    With `reopens`, an archived loop is brought back first."""
+    with store.lease(loop_id, host, token, reopens=reopens) as journal:
         from untildone.system.running import Orders
 
         orders = Orders(loop_id)

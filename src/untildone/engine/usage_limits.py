@@ -72,7 +72,7 @@ class SharedLimits:
     def share(self, event: LimitReached, settings: LoopSettings, place: str) -> None:
         """Store a limit that an agent of a loop has reached, for other loops."""
         limit = UsageLimit(event.until, event.message, event.strikes)
-        for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback):
+        for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback, *settings.escalate):
             if agent is not None and agent.profile == event.profile:
                 self.put(account(agent, place), limit)
 

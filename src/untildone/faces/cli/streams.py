@@ -28,7 +28,7 @@ class Output:
 
     def prose(self, text: str) -> None:
         """Write a line for people, which at a terminal is broken between words."""
-        from untildone.faces.cli.views import wrapping
+        from untildone.faces.cli import wrapping
 
         columns = shutil.get_terminal_size().columns if self.is_terminal else None
         for part in text.split("\n"):

@@ -21,7 +21,7 @@ class Ralph(PlainMode):
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
-        return Ask(Role.WORKER, _prompt(loop), session)
+        return Ask(Role.WORKER, _prompt(loop), session, is_closed=True)
 
     def prompt_in_session(self, loop: Loop, ask: Ask) -> str:
         """What failed first: the person sees the beginning on their screen at each stop, and knows the task."""
@@ -39,7 +39,7 @@ def _prompt(loop: Loop) -> str:
 
 def _assignment(loop: Loop) -> str:
     """The task, how to claim, and what the person said since."""
-    how_to_say = "" if loop.settings.once else blocked.HOW_TO_SAY
+    how_to_say = blocked.closing(loop, Role.WORKER)
     said = (f"A message from the person:\n{text}" for text in loop.inbox)
     return "\n\n".join(part for part in (loop.description, _how_to_claim(loop), how_to_say, *said) if part)
 

@@ -27,8 +27,9 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Spend, SubtaskStatus
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
+from untildone.faces.cli import wrapping
 from untildone.faces.cli.streams import Output
-from untildone.faces.cli.views import speech, wrapping
+from untildone.faces.cli.views import speech
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text import loop_lines
 from untildone.faces.text.loop_lines import Kind, Line

@@ -19,8 +19,8 @@ from untildone.core.codec import timestamp
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import SubtaskStatus
-from untildone.faces.cli import streams
-from untildone.faces.cli.views import summaries, wrapping
+from untildone.faces.cli import streams, wrapping
+from untildone.faces.cli.views import summaries
 from untildone.faces.text.plain import one_line
 from untildone.operations import output
 

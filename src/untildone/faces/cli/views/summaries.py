@@ -55,6 +55,7 @@ def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
         "host": loop.host,
         "machine": loop.runner.machine if loop.runner else "",
         "outcome": loop.outcome.word if loop.outcome else None,
+        "reason": loop.reason,
         "proof": proof.level(loop).value,
         "mode": loop.settings.mode,
         "current_iteration": loop.spend.iterations,
