@@ -58,7 +58,7 @@ def test_checks_follow_from_the_files_of_a_project(name: str, tmp_path: Path) ->
         ("./there.sh --all", ""),
         ("sh -c true", ""),
         ("test -f ok", ""),
-        ("! grep -r TODO src", ""),
+        ("! grep -r print src", ""),
         ('"$RUNNER" -q', ""),
         ("", ""),
     ],
