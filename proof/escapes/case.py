@@ -31,7 +31,7 @@ class Escape:
     needs: tuple[str, ...] = ()
     """Programs without which the try means nothing."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """More variables of the person's environment."""
+    """More variables of the person's environment; `{home}` is the home folder."""
     at_terminal: bool = False
     """Whether the person starts the loop at a terminal."""
     known: str = ""

@@ -16,7 +16,8 @@ from proof.escapes.world import World
 
 PATIENCE = 150.0
 KIT = Path(__file__).with_name("kit.py")
-FAKE = "#!/bin/sh\nexec {python} {script}\n"
+FAKE = '#!/bin/sh\n[ "$1" != --version ] || exec echo 9.9.9\nexec {python} {script}\n'
+"""Asked for its version, the program of an agent runs outside of the box."""
 
 
 def play(world: World, family: str, escape: Escape, number: int) -> Verdict:
@@ -49,13 +50,24 @@ def _prepared(world: World, escape: Escape, number: int) -> Path:
     (workspace / "world.json").write_text(world.facts())
     (workspace / "try.py").write_text(f"from kit import *\n\n{escape.script}\n\ndone()\n")
     _shell(world, escape, workspace, "git add -A && git commit -qm Start")
+    if escape.agent != "command":
+        _install(world, escape, workspace)
     if escape.before:
         _shell(world, escape, workspace, escape.before)
     return workspace
 
 
+def _install(world: World, escape: Escape, workspace: Path) -> None:
+    """Make the program of an agent, and let a box create the folders of the agent that are missing."""
+    program = world.folder / "bin" / escape.agent
+    program.write_text(FAKE.format(python=os.path.realpath(sys.executable), script=workspace / "try.py"))
+    program.chmod(0o755)
+    _shell(world, escape, workspace, f"UNTILDONE_AGENT={escape.agent} $UNTILDONE sandbox -- true")
+
+
 def _environment(world: World, escape: Escape) -> dict[str, str]:
-    return {**world.environment, **escape.variables}
+    chosen = {name: value.format(home=world.home) for name, value in escape.variables.items()}
+    return {**world.environment, **chosen}
 
 
 def _shell(world: World, escape: Escape, workspace: Path, command: str) -> str:
@@ -78,13 +90,7 @@ def _shell(world: World, escape: Escape, workspace: Path, command: str) -> str:
 
 def _loop(world: World, escape: Escape, workspace: Path) -> str:
     python = os.path.realpath(sys.executable)
-    if escape.agent == "command":
-        agent = ["--command", f"{python} try.py"]
-    else:
-        program = world.folder / "bin" / escape.agent
-        program.write_text(FAKE.format(python=python, script=workspace / "try.py"))
-        program.chmod(0o755)
-        agent = ["--agent", escape.agent]
+    agent = ["--command", f"{python} try.py"] if escape.agent == "command" else ["--agent", escape.agent]
     network = ["--sandbox-net", escape.network.value, "--allow-host", f"127.0.0.1:{world.ports['loopback']}"]
     command = [
         sys.executable,

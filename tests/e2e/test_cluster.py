@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pytest
 from tests.support import command_line
+from tests.support.boxes import boxes
 from tests.support.cluster import HEARTBEAT_TIMEOUT, PATIENCE, Machine, TestCluster, git
 from tests.support.postgres import Cluster as Postgres
 from tests.support.temporal import Temporal
@@ -19,6 +20,7 @@ from untildone.core.kinds import Host
 from untildone.core.model import Outcome, SessionUse, Status, Urgency
 from untildone.operations import control
 
+__all__ = ["boxes"]
 Found = TypeVar("Found")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -88,6 +90,24 @@ def test_a_loop_goes_from_its_start_to_its_receipt(cluster: TestCluster) -> None
     assert '"path": "steps"' in receipt
     # Nothing but its branch is left of it on the remote.
     until(lambda: not git(cluster.remote, "for-each-ref", "refs/untildone"))
+
+
+@pytest.mark.usefixtures("boxes")
+def test_agents_on_a_machine_run_in_a_box_and_leave_git_no_program(cluster: TestCluster) -> None:
+    """The machine calls git in the clone: to commit, and to push."""
+    machine = cluster.machine("one")
+    escaped, kept = machine.cli.home / "escaped", cluster.parts.folder / "agent.sh"
+    settings = ("core.sshCommand", "credential.helper", "filter.x.clean", "core.fsmonitor", "core.pager")
+    orders = "\n".join(f"git config {name} 'touch {escaped}; cat'" for name in settings)
+    kept.write_text(
+        f"touch {escaped}\necho '* filter=x' > .gitattributes\n{orders}\necho '<promise>COMPLETE</promise>'\n"
+    )
+    chosen = {"agent": "command", "command": f"sh {kept}", "checks": ("test -e .gitattributes",), "allow_write": ()}
+    (loop,) = cluster.until_rest([cluster.run("loop-a", **chosen)])
+    assert loop.outcome is Outcome.VERIFIED, loop.reason
+    assert [held.boxed for held in loop.containments] == [True]
+    assert git(cluster.remote, "show", f"refs/heads/{loop.loop_id}:.gitattributes") == "* filter=x"
+    assert not escaped.exists()
 
 
 def test_a_killed_worker_is_replaced_in_mid_iteration(cluster: TestCluster) -> None:

@@ -28,6 +28,7 @@ class Work:
 
     def __init__(self, cli: CommandLine) -> None:
         self.cli = cli
+        cli.without_box()  # the agent notes the numbers of its processes, which are others in a box
         (cli.workspace / "agent.sh").write_text("echo $$ >> pids; sleep 100 & echo $! >> pids; wait\n")
         self.runner = cli.start("run", "a job", "--command", "sh agent.sh", "--json")
         until(lambda: self.runner.poll() is not None or len(self.pids()) == 2)

@@ -93,7 +93,8 @@ def lives(pid: int) -> bool:
 
 
 def loop_with_check(cli: CommandLine, script: str) -> None:
-    """A verified loop, whose check does more from now on."""
+    """A verified loop, whose check does more from now on: it notes the numbers of its processes, which are others in a box."""
+    cli.without_box()
     (cli.workspace / "check.sh").write_text(f"[ -e more ] || exit 0\n{script}\n")
     assert (
         cli.run("run", "a job", "--agent", "scripted", "--check", "sh check.sh", "--", "--scenario", "liar").code == 0
@@ -129,6 +130,7 @@ def test_what_a_check_leaves_behind_ends_with_the_command(cli: CommandLine, comm
 @pytest.mark.parametrize("at", ["agent", "check"])
 def test_a_loop_whose_files_vanish_ends_with_a_sentence(cli: CommandLine, removed: str, at: str) -> None:
     """Its runner worked on for nobody, out of reach of every control, and ended as if the id had been mistyped."""
+    cli.without_box()  # the numbers of processes are others in a box
     stays = "echo $$ >> pids; sleep 100 & echo $! >> pids; wait"
     (cli.workspace / "agent.sh").write_text(stays if at == "agent" else "echo '<promise>COMPLETE</promise>'")
     (cli.workspace / "check.sh").write_text(stays)

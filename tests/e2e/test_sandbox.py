@@ -246,3 +246,33 @@ def test_an_agent_whose_program_is_missing_is_told_in_a_sentence(cli: CommandLin
     program.chmod(0o755)
     ended = cli.run("run", "Do it", "--command", str(program), "-r", "1", patience=PATIENCE)
     assert "names an interpreter that does not exist" in ended.errors
+
+
+def repository(cli: CommandLine) -> None:
+    for words in (("init", "-q"), ("config", "user.name", "A"), ("config", "user.email", "a@example.com")):
+        subprocess.run(("git", *words), cwd=cli.workspace, check=True)
+    subprocess.run(("git", "commit", "-q", "--allow-empty", "-m", "first"), cwd=cli.workspace, check=True)
+
+
+def test_filters_that_the_agent_set_run_in_the_box_when_untildone_calls_git(cli: CommandLine) -> None:
+    repository(cli)
+    filters = f"touch {cli.home}/escaped; touch {cli.workspace}/filtered; cat"
+    script = "\n".join(f"git config filter.x.{name} '{filters}'" for name in ("clean", "smudge"))
+    ended = ran(cli, f"{script}\necho '* filter=x' > .gitattributes; {PROMISE}", "--commit")
+    assert ended.code == 0, ended.errors
+    assert (cli.workspace / "filtered").exists()
+    assert ran(cli, PROMISE, "--worktree").code == 0
+    assert not (cli.home / "escaped").exists()
+
+
+def test_nothing_is_committed_through_a_link_out_of_the_repository(cli: CommandLine) -> None:
+    repository(cli)
+    ended = ran(cli, f"touch made; ln -sf ~/.bashrc .git/logs/HEAD; {PROMISE}", "--commit")
+    assert ".git/logs/HEAD leads out of the repository" in ended.errors
+    assert not (cli.home / ".bashrc").exists()
+
+
+def test_a_link_in_the_place_of_the_state_is_refused(cli: CommandLine) -> None:
+    (cli.workspace / ".loop").symlink_to(cli.home)
+    ended = ran(cli, PROMISE)
+    assert (ended.code, ".loop is a link" in ended.errors) == (2, True)

@@ -7,12 +7,14 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.boxes import as_nobody, boxes, ran, shared_folder, system_python
+from tests.support.command_line import until
 from tests.support.repositories import git
 
 from untildone import agents
@@ -89,6 +91,27 @@ def test_secrets_are_hidden(person: Person, name: str) -> None:
     assert SECRET not in person.run(f"cat ~/{name}; grep -r '{SECRET}' ~/{name.split('/')[0]}")
 
 
+def test_a_hidden_file_that_is_replaced_during_a_turn_stays_hidden(person: Person) -> None:
+    """Shells do that with their history."""
+    person.write(".zsh_history", ".newer", content=SECRET)
+    script = "touch started; while ! [ -e go ]; do sleep 0.05; done; cat ~/.zsh_history"
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(person.run, script)
+        until((person.workspace / "started").exists)
+        (person.home / ".newer").rename(person.home / ".zsh_history")
+        (person.workspace / "go").touch()
+        assert SECRET not in said.result()
+
+
+def test_links_in_the_home_folder_lead_where_the_box_allows_it(person: Person) -> None:
+    person.write("dotfiles/bashrc", content="useful")
+    person.write(".ssh/key")
+    (person.home / ".bashrc").symlink_to("dotfiles/bashrc")
+    (person.home / "keys").symlink_to(".ssh")
+    assert person.run("cat ~/.bashrc") == "useful"
+    assert SECRET not in person.run("cat ~/keys/key; ls -R ~/keys/")
+
+
 @pytest.mark.parametrize("name", READABLE)
 def test_toolchains_and_other_projects_can_be_read_and_not_written(person: Person, name: str) -> None:
     person.write(name, content="useful")
@@ -117,6 +140,30 @@ def test_programs_on_path_are_never_writable_even_in_a_cache(person: Person) -> 
     person.run("cd ~/.cache/tool/node_modules; echo x > .bin/agent; echo x > agent/main.js", env={"PATH": path})
     assert (person.home / ".cache/tool/node_modules/.bin/agent").read_text() == "program"
     assert (person.home / ".cache/tool/node_modules/agent/main.js").read_text() == "program"
+
+
+def test_the_folders_around_what_is_protected_cannot_be_renamed(person: Person) -> None:
+    """Else another folder could be put in their place."""
+    tool = person.home / ".cache/tool/inner/bin"
+    tool.mkdir(parents=True)
+    env = {"PATH": f"{tool}:{os.defpath}"}
+    assert "busy" in person.run("mv ~/.cache/tool ~/.cache/old 2>&1; mv ~/.cache/tool/inner ~/.cache/x 2>&1", env=env)
+    assert tool.is_dir()
+
+
+def test_the_workspace_cannot_be_renamed_if_it_is_a_folder_of_a_repository(person: Person) -> None:
+    git(person.workspace, "init", "-q")
+    person.workspace /= "parts/one"
+    (person.workspace / ".loop").mkdir(parents=True)
+    assert "busy" in person.run("cd ../..; mv parts others 2>&1; mv parts/one parts/two 2>&1")
+    assert (person.workspace / ".loop").is_dir()
+
+
+def test_a_link_in_a_cache_makes_no_other_folder_writable(person: Person) -> None:
+    person.write(".ssh/known_hosts", ".cache/old")
+    (person.home / ".cache/claude-cli-nodejs").symlink_to(person.home / ".ssh")
+    person.run("touch ~/.ssh/authorized_keys; echo x > ~/.cache/claude-cli-nodejs/authorized_keys", "claude")
+    assert not (person.home / ".ssh/authorized_keys").exists()
 
 
 def test_a_program_of_a_hidden_folder_can_be_run_if_it_is_on_path(person: Person) -> None:
@@ -209,6 +256,19 @@ def test_a_git_file_that_names_another_repository_does_not_make_it_writable(pers
     person.write("project/.git", content=f"gitdir: {victim}/.git\n")
     person.run(f"echo x > {victim}/.git/hooks/post-commit")
     assert not (victim / ".git/hooks/post-commit").exists()
+
+
+@pytest.mark.parametrize("place", ["made", "../.cache/made/worktrees/x"])
+def test_a_worktree_that_an_agent_made_up_does_not_make_another_repository_writable(person: Person, place: str) -> None:
+    other = person.home / "other"
+    git(person.home, "init", "-q", str(other))
+    made = person.workspace / place
+    made.mkdir(parents=True)
+    (made / "HEAD").write_text("ref: refs/heads/main\n")
+    (made / "gitdir").write_text(f"{person.workspace}/.git\n")
+    (made / "commondir").write_text(f"{other}/.git\n")
+    (person.workspace / ".git").write_text(f"gitdir: {made}\n")
+    assert "Read-only" in person.run(f"touch {other}/.git/hooks/pre-commit 2>&1")
 
 
 def test_a_repository_is_writable_as_a_whole_if_the_workspace_is_a_folder_in_it(person: Person) -> None:
@@ -346,6 +406,23 @@ class TestNeedsOfAgents:
         person.run(f"{script}; {hostile}", agent)
         assert all(Path(folder, "new").exists() for folder in needs.writable)
         assert not [path for path in steering if "hostile" in _everything(Path(path))]
+
+    def test_what_running_sessions_execute_is_new_and_what_it_installed_is_read_only(
+        self, person: Person, agent: str
+    ) -> None:
+        needs = agents.find(agent).needs(person.environment, ())
+        for folder in (*needs.fresh, *needs.installed):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            Path(folder, "program").write_text("mine")
+            person.run(f"echo other > {folder}/program; echo other > {folder}/new", agent)
+            assert [(each.name, each.read_text()) for each in Path(folder).iterdir()] == [("program", "mine")]
+        assert all(person.run(f"ls {folder}", agent) == "" for folder in needs.fresh)
+        assert all(person.run(f"cat {folder}/program", agent) == "mine" for folder in needs.installed)
+
+    def test_it_may_install_programs_for_one_turn_if_there_are_none(self, person: Person, agent: str) -> None:
+        for folder in agents.find(agent).needs(person.environment, ()).installed:
+            assert person.run(f"echo new > {folder}/program && cat {folder}/program", agent) == "new"
+            assert not Path(folder, "program").exists()
 
     def test_a_file_that_it_writes_and_that_steers_it_is_a_copy(self, person: Person, agent: str) -> None:
         for file in agents.find(agent).needs(person.environment, ()).copied:

@@ -141,6 +141,15 @@ def test_the_budget_is_exact_and_can_be_raised_in_the_session(session: Session) 
     assert session.cli.shown()["current_iteration"] == 5
 
 
+def test_round_control_and_words_are_for_the_paused_loop_of_the_session(session: Session) -> None:
+    session.say('/until-done make it --max-iterations 1 --check "test -f ok"')
+    session.stop("Not yet.")
+    answer = session.say("/until-done [r+2] and mind the docs")
+    assert "goes on, round 2/3" in answer["systemMessage"]
+    assert "and mind the docs" in answer["hookSpecificOutput"]["additionalContext"]
+    assert [loop["title"] for loop in session.cli.loops] == ["make it"]
+
+
 def test_the_budget_used_up_is_a_warning(session: Session) -> None:
     session.say("/until-done make it --max-iterations 1")
     assert "The budget is used up; the job is not done." in session.stop()["systemMessage"]

@@ -180,7 +180,9 @@ class TestCluster:
     def create(self, name: str, *, iterations: int = 10, remote: Path | None = None, **chosen: Any) -> str:
         """Create a loop without starting it; return its id, which is unique across clusters."""
         loop_id = f"{name}-{self.parts.queue}"
-        values = settings.load(self.parts.folder, {"retry_delay": 0.05, **chosen}, {})
+        # Agents keep notes beside their clone.
+        usual = {"retry_delay": 0.05, "allow_write": (str(self.parts.folder),)}
+        values = settings.load(self.parts.folder, {**usual, **chosen}, {})
         kept = loop_settings.loop_settings(values, str(self.parts.folder / "nowhere"), os.environ)
         kept = replace(kept, remote=str(remote or self.remote), branch=loop_id)
         self.store.create(LoopCreated(loop_id, "A job", "A job", kept, Budget(iterations=iterations)))

@@ -242,7 +242,7 @@ for argument; do
 done
 if [ -z "$session" ]; then
   if [ -n "$resumed" ] && [ -z "$fork" ]; then session=$resumed
-  else session=$(printf '%08x-0000-4000-8000-%012x' $$ "$(date +%s)"); fi
+  else session=$(printf '%08x-0000-4000-8000-%012x' $(od -An -N4 -tu4 /dev/urandom) "$(date +%s)"); fi
 fi
 word=
 [ -t 0 ] || word=$(sed -n 's/.*The word of this question is \\([A-Z0-9]*\\)\\..*/\\1/p' | tail -n 1)

@@ -95,17 +95,29 @@ class AskSupervisor:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTrials:
+    """A proof needs the checks run on other trees; its gate says which (`core.proving`)."""
+
+    command: str
+    """The name of the proof: people and results know the step by it."""
+    timeout: float
+    """Seconds for one run of a check."""
+    seconds: float
+    """For all trials together."""
+
+
+@dataclass(frozen=True, slots=True)
 class GateStep:
     """One thing that a gate needs done; its result carries the same gate and command."""
 
     gate: str
     """The gate's name."""
-    need: RunCommand | InspectWorkspace | AskSupervisor
+    need: RunCommand | InspectWorkspace | AskSupervisor | RunTrials
 
     @property
     def command(self) -> str:
-        """The command of a `RunCommand` step; empty for other steps."""
-        return self.need.command if isinstance(self.need, RunCommand) else ""
+        """The command of a `RunCommand` step, the name of a proof; empty for other steps."""
+        return self.need.command if isinstance(self.need, RunCommand | RunTrials) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,12 @@ class Needs:
     read_only: tuple[OwnFile, ...] = ()
     """Files and folders that steer it, mostly inside the writable ones. They are created if they do not exist: else a program in
     the box could create them, and steer the program outside of it."""
+    fresh: tuple[str, ...] = ()
+    """Folders inside the writable ones with scripts that every running session executes: in a box it gets new ones, which are thrown
+    away. Else a program in the box could change those of a session outside."""
+    installed: tuple[str, ...] = ()
+    """Folders inside the writable ones into which it downloads programs that it runs: read-only in a box; an empty one is treated as
+    one of `fresh`."""
     readable: tuple[str, ...] = ()
     """What it reads although a box usually hides it, such as credentials of the cloud in which its model runs."""
     hosts: tuple[str, ...] = ()

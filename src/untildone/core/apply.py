@@ -10,10 +10,12 @@ from untildone.core import gate_output, position, rounds, subtasks
 from untildone.core.digest import sha256
 from untildone.core.events import (
     AnswerRead,
+    BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
     Entry,
+    Escalated,
     Event,
     GatesRan,
     GateStarted,
@@ -52,7 +54,7 @@ from untildone.core.events import (
 from untildone.core.hints import assert_never
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
-from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
+from untildone.core.model import Answer, Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
 from untildone.core.position import Restoring
 from untildone.core.sandbox import together
 from untildone.core.value import replace
@@ -123,10 +125,19 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | SessionDistrusted()
             | SupervisorSeen()
             | SandboxSeen()
+            | BaselineRan()
             | HostsAsked()
         ):
             return _observed(loop, event)
-        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached() | MachineLacked():
+        case (
+            TurnStarted()
+            | TurnEnded()
+            | TurnInterrupted()
+            | TurnRetried()
+            | LimitReached()
+            | MachineLacked()
+            | Escalated()
+        ):
             return _turned(loop, event, at)
         case AnswerRead():
             return _read(loop, event)
@@ -197,7 +208,9 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
 def _going(loop: Loop, host: Host) -> Loop:
     """The loop at work again after a rest or an end."""
     loop = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall(), asks_person=False)
-    return replace(loop, consultations=0, host=host or loop.host, refuted=False, lacking=(), lacking_since=0.0)
+    return replace(
+        loop, consultations=0, host=host or loop.host, refuted=False, fruitless=0, lacking=(), lacking_since=0.0
+    )
 
 
 def _again(loop: Loop, event: RetryRequested | Rewound | WorkspaceRestored) -> Loop:
@@ -283,6 +296,7 @@ def _observed(
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
     | HostsAsked,
 ) -> Loop:
     match event:
@@ -293,6 +307,8 @@ def _observed(
         case SandboxSeen(held=held):
             others = tuple(each for each in loop.containments if each != held)
             return replace(loop, containments=(*others, held))
+        case BaselineRan(results=results, seconds=seconds):
+            return replace(loop, baseline=results, spend=loop.spend.plus(seconds, Usage()))
         case HostsAsked(hosts=hosts):
             refused = tuple(each for each in hosts if not each.allowed)
             loop = replace(loop, hosts=together((*loop.hosts, *hosts)))
@@ -324,7 +340,7 @@ def _with_message(loop: Loop, text: str) -> Loop:
         loop = _with_budget(loop, replace(loop.budget, iterations=iterations))
     if not parsed.rest.strip():
         return loop
-    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False)
+    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False, fruitless=0)
     return replace(loop, inbox=(*loop.inbox, parsed.rest), asked=(*loop.asked, parsed.rest))
 
 
@@ -337,7 +353,7 @@ def _with_budget(loop: Loop, budget: Budget) -> Loop:
 
 def _turned(
     loop: Loop,
-    event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | MachineLacked,
+    event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | MachineLacked | Escalated,
     at: float,
 ) -> Loop:
     match event:
@@ -346,9 +362,8 @@ def _turned(
         case TurnEnded():
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
-            return replace(
-                _given_up(loop), spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON
-            )
+            loop = replace(_given_up(loop), priced=event.priced or loop.priced)
+            return replace(loop, spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON)
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():
@@ -356,6 +371,8 @@ def _turned(
         case MachineLacked(machine=machine):
             tried = loop.lacking if machine in loop.lacking else (*loop.lacking, machine)
             return replace(loop, lacking=tried, lacking_since=loop.lacking_since or at)
+        case Escalated(step=step):
+            return replace(loop, escalated=min(step, len(loop.settings.escalate)), fruitless=0, stall=Stall())
 
 
 def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
@@ -387,9 +404,10 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
 
 def _ended(loop: Loop, event: TurnEnded) -> Loop:
     answer, turn = event.answer, loop.turn
-    usage = _usage(loop, event)
+    usage = usage_of(loop, answer)
     spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
+    loop = replace(loop, priced=answer.priced or loop.priced)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
         sessions = _with_session(loop, event.role, turn.profile, session_id, answer.session_total)
@@ -422,11 +440,11 @@ def _counted(loop: Loop, event: TurnEnded) -> int:
     return max(loop.spend.iterations, event.iteration) if event.role is Role.WORKER else loop.spend.iterations
 
 
-def _usage(loop: Loop, event: TurnEnded) -> Usage:
-    """The usage of this turn. An agent that reports only totals of the session used the growth of these totals."""
-    total = event.answer.session_total
+def usage_of(loop: Loop, answer: Answer) -> Usage:
+    """What the present turn used, by its answer. An agent that reports only totals of the session used the growth of these totals."""
+    total = answer.session_total
     if total is None or loop.turn is None:
-        return event.answer.usage
+        return answer.usage
     return total.since(_total_before(loop, loop.turn))
 
 
@@ -469,6 +487,7 @@ def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
     checks = loop.stall.checks if unchanged else 0
     return replace(
         loop,
+        fruitless=loop.fruitless + 1 if unchanged else loop.fruitless,
         stall=replace(
             loop.stall,
             answer=answer,
@@ -517,6 +536,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         needed=event.needed if event.claimed and not loop.claimed else loop.needed,
         checked="" if event.claimed and not loop.claimed else loop.checked,
         stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
+        fruitless=0 if event.progressed else loop.fruitless,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
         tasks=subtasks.changed(loop.tasks, event.tasks),
     )
@@ -539,4 +559,13 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
     check = gate_output.signature(failed)
     again = loop.stall.unchanged and check == loop.stall.check
     checks = loop.stall.checks + 1 if again else int(loop.stall.unchanged)
-    return replace(loop, stall=replace(loop.stall, check=check, checks=checks))
+    return replace(
+        loop, stall=replace(loop.stall, check=check, checks=checks), fruitless=_fruitless_after_gates(loop, check)
+    )
+
+
+def _fruitless_after_gates(loop: Loop, check: str) -> int:
+    """Rounds without progress after gates failed. A round that changed nothing is counted already."""
+    if check != loop.stall.check:
+        return 0
+    return loop.fruitless if loop.stall.unchanged else loop.fruitless + 1

@@ -19,6 +19,7 @@ from untildone.core.model import (
     GateResult,
     KnownFile,
     LoopSettings,
+    Measured,
     NeededGate,
     Outcome,
     Refused,
@@ -169,6 +170,14 @@ class SandboxSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineRan:
+    """The checks ran once before the first round."""
+
+    results: tuple[Measured, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class HostsAsked:
     """The hosts that an agent in a box asked for in one turn, allowed or refused."""
 
@@ -248,6 +257,8 @@ class TurnInterrupted:
     seconds: float = 0.0
     usage: Usage = Usage()
     """What the agent reported of its usage before it was ended."""
+    priced: str = ""
+    """See `Answer.priced`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +285,16 @@ class LimitReached:
     message: str
     strikes: int = 1
     """How often in a row the profile reached a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escalated:
+    """Another model or agent takes over as worker: the one before made no progress."""
+
+    step: int
+    """Its number in the settings of the loop, from 1 on."""
+    profile: str
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,10 +460,12 @@ Event = (
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
     | HostsAsked
     | TurnInterrupted
     | TurnRetried
     | LimitReached
+    | Escalated
     | AnswerRead
     | GateStarted
     | GatesRan
@@ -494,8 +517,10 @@ _NAMES: dict[type, str] = {
     SessionDistrusted: "session_distrusted",
     SupervisorSeen: "supervisor_seen",
     SandboxSeen: "sandbox_seen",
+    BaselineRan: "baseline_ran",
     HostsAsked: "hosts_asked",
     LimitReached: "limit_reached",
+    Escalated: "escalated",
     AnswerRead: "answer_read",
     GateStarted: "gate_start",
     GatesRan: "gates_ran",
@@ -531,7 +556,7 @@ def name_of(event: Event) -> str:
 def level_of(event: Event) -> str:
     """The log level of an event: INFO, WARN or ERROR."""
     match event:
-        case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned():
+        case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned() | Escalated():
             return "WARN"
         case StateRepaired() | SettingsChanged() | MachineLacked():
             return "WARN"

@@ -9,6 +9,7 @@ from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
+    AgentChoice,
     Answer,
     Budget,
     Changes,
@@ -16,6 +17,7 @@ from untildone.core.model import (
     GateResult,
     KnownFile,
     LoopSettings,
+    Measured,
     NeededGate,
     Outcome,
     Refused,
@@ -159,6 +161,8 @@ class Loop:
     """The tampering report about the last claim that gates judged."""
     supervisor_files: tuple[KnownFile, ...] = ()
     """The programs and settings of supervisors as they were when the loop began."""
+    baseline: tuple[Measured, ...] = ()
+    """What each check said before the first round; empty: nobody asked for it, or it has not run."""
     containments: tuple[Containment, ...] = ()
     """What held while agents of the loop ran; the last one holds now."""
     hosts: tuple[HostAsked, ...] = ()
@@ -191,6 +195,10 @@ class Loop:
     account: str = ""
     """What the worker is told about rounds that were taken back, until it has answered."""
     stall: Stall = Stall()
+    fruitless: int = 0
+    """How many rounds in a row made no progress: nothing changed, or the same gates failed as before."""
+    escalated: int = 0
+    """How many agents of `settings.escalate` have taken over: the last of these is the worker."""
     pause: PauseOrder | None = None
     stop: PauseOrder | None = None
     inbox: tuple[str, ...] = ()
@@ -216,6 +224,8 @@ class Loop:
     asks_person: bool = False
     """Whether the person interrupted a turn to write a message: the loop waits for the message."""
     agent_version: str = ""
+    priced: str = ""
+    """The date of the table of prices that some of the dollars come from; empty: agents reported all of them."""
     runner: Runner | None = None
     lacking: tuple[str, ...] = ()
     """The machines of the cluster that do not have the agent's program, as far as they tried since the last turn or resume."""
@@ -227,6 +237,12 @@ class Loop:
     """Why the loop is not taken for one that untildone wrote here: it has no valid seal. Empty: it is one."""
     skill_state: Mapping[str, Any] | None = None
     """The state of the mode. Only the mode reads it."""
+
+    def agent_for(self, role: Role) -> AgentChoice:
+        """The agent of a role now: as a worker, the one that took over last."""
+        if role is Role.WORKER and self.escalated:
+            return self.settings.escalate[min(self.escalated, len(self.settings.escalate)) - 1]
+        return self.settings.agent_for(role)
 
     def session_of(self, role: Role, profile: str) -> Session | None:
         """The session of a role that this runner can resume; None: there is none, or it is on another machine of the cluster."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from untildone import agents, gates
 from untildone.core import budget as budgets
-from untildone.core import rounds
-from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, Wait
+from untildone.core import proving, rounds
+from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, RunTrials, Wait
 from untildone.core.agent_io import Request
 from untildone.core.errors import UsageError
 from untildone.core.events import (
+    BaselineRan,
     GatesRan,
     GateStarted,
     LimitReached,
@@ -142,6 +143,7 @@ class ProcessHands:
             or self._group_used_up()
             or self._is_another_supervisor(action)
             or self._is_contained_otherwise()
+            or self._lacks_baseline()
         )
         if not (held_back or self.stepper.note_edit()):
             turns.Turn(self).take(action)
@@ -223,6 +225,19 @@ class ProcessHands:
         self.stepper.write(SandboxSeen(held), sync=False)
         return True
 
+    def _lacks_baseline(self) -> bool:
+        """Whether the checks had to run once before the first round; what they said is written."""
+        loop, started = self.loop, time.monotonic()
+        if loop.baseline or loop.spend.iterations or not proving.wants_baseline(loop.settings):
+            return False
+        from untildone.gates import baseline
+
+        need = RunTrials(proving.BASELINE, loop.settings.check_timeout, proving.seconds(loop.settings))
+        finding = self._judge().prove(baseline.GATE, need, lambda line: self.observer.gate(line, None), self.must_stop)
+        if finding is not None:
+            self.stepper.write(BaselineRan(baseline.measured(loop, finding), time.monotonic() - started))
+        return True
+
     def _run_gates(self, action: RunGates) -> Next:
         """Run the gates on a workspace that nobody changes meanwhile. One that changed is judged again."""
         self.stepper.write()
@@ -257,6 +272,9 @@ class ProcessHands:
     def _results(self, action: RunGates) -> tuple[GateResult, ...] | None:
         """The result of every step; None: the runner must stop."""
         judge = self._judge()
+        [first, *_] = action.steps
+        if isinstance(first.need, RunTrials):
+            return self._proved(judge, first, first.need)
         needs = [step.need for step in action.steps if isinstance(step.need, RunCommand)]
         findings = judge.findings(needs, self._begin_command, self.must_stop) if needs else {}
         if findings is None or self.must_stop():
@@ -269,6 +287,17 @@ class ProcessHands:
             if result.command:
                 self.observer.gate(result.command, result)
         return results
+
+    def _proved(self, judge: judging.Judge, step: GateStep, need: RunTrials) -> tuple[GateResult, ...] | None:
+        """The result of a proof; None: the runner must stop."""
+        gate = self._gate(step)
+        self._begin_command(need.command)
+        finding = judge.prove(gate, need, lambda line: self.observer.gate(line, None), self.must_stop)
+        if finding is None or self.must_stop():
+            return None
+        result = gate.judge(self.loop, step, finding)
+        self.observer.gate(need.command, result)
+        return (result,)
 
     def _judge(self) -> judging.Judge:
         """Runs the commands of gates in their rooms, and looks for signs of tampering."""

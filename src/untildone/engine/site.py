@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
 
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
 from untildone.workspace.commits import Kept
 from untildone.workspace.shadow import NoSnapshot, Shadow
 from untildone.workspace.turn_commits import TurnCommits
+
+if TYPE_CHECKING:
+    from untildone.system.sandbox import Box
 
 
 class Site(Protocol):
@@ -53,4 +58,16 @@ class LocalSite:
                 self._commits(loop).end()
 
     def _commits(self, loop: Loop) -> TurnCommits:
-        return TurnCommits(Shadow(loop.settings.workspace, loop_id=loop.loop_id), loop.start.tree)
+        shadow = Shadow(loop.settings.workspace, loop_id=loop.loop_id)
+        return TurnCommits(shadow, loop.start.tree, cache(lambda: _box(loop, shadow)))
+
+
+def _box(loop: Loop, shadow: Shadow) -> Box | None:
+    """The box for filters of the repository, if agents of the loop run in one."""
+    from untildone.engine import boxes
+    from untildone.engine.boxes import planning
+
+    if not boxes.containment(loop.settings).boxed:
+        return None
+    name, root = os.path.join(loop.loop_id, "commits"), shadow.start.root if shadow.start else ""
+    return boxes.box_of(planning.plan_for(loop.settings, loop.settings.workspace, None, os.environ, name, root=root))

@@ -26,7 +26,8 @@ from enum import Enum
 
 from untildone import modes
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RestoreWorkspace, RunGates, Wait
-from untildone.core.apply import apply
+from untildone.core.apply import apply, usage_of
+from untildone.core.codec import moment
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
@@ -343,9 +344,18 @@ class Stepper:
         """Write the result of a turn. `look` gets the event and returns the workspace.
 
         `transcript` is the digest of the worker's transcript, if it can be vouched for."""
-        ended = TurnEnded(role, iteration, answer, seconds, transcript=transcript)
+        ended = TurnEnded(role, iteration, self._for_journal(answer), seconds, transcript=transcript)
         seen = look(ended)
         self.write(replace(ended, changes=seen.changes, note=seen.note), sync=False)
+
+    def _for_journal(self, answer: Answer) -> Answer:
+        """The answer with what its turn used, if it has only the total of its session, and with a time that JSON holds exactly."""
+        if answer.session_total is not None:
+            answer = replace(answer, usage=usage_of(self.loop, answer))
+        failure = answer.failure
+        if failure is None or failure.reset_at is None:
+            return answer
+        return replace(answer, failure=replace(failure, reset_at=moment(failure.reset_at)))
 
     def interrupt_turn(self, reason: Interruption) -> None:
         """Write that the running turn, if there is one, was interrupted."""

@@ -96,9 +96,9 @@ def _sandbox() -> Iterator[Finding]:
 
     problem = sandbox.problem()
     if not problem:
-        yield Finding("sandbox", State.OK, "Checks run in a sealed room (bubblewrap).")
+        yield Finding("sandbox", State.OK, "Agents run in a box, and checks in a sealed room (bubblewrap).")
     else:
-        yield Finding("sandbox", State.WARNING, f"No sealed rooms: {problem.sentence}", problem.hint)
+        yield Finding("sandbox", State.WARNING, f"No boxes and no sealed rooms: {problem.sentence}", problem.hint)
 
 
 def _git(folder: Path) -> Iterator[Finding]:

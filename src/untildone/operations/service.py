@@ -15,8 +15,8 @@ from untildone.core.events import BudgetChanged
 from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.value import replace
-from untildone.engine.notify import Notifier
 from untildone.engine.surroundings import Surroundings
+from untildone.engine.telling import Telling
 from untildone.hosts.fleet import SLOTS, Fleet, Served
 from untildone.operations import control, creation, duplicating, inside, look, retrying, runner, stores
 from untildone.operations.loop_table import LoopTable
@@ -25,6 +25,8 @@ from untildone.system.guard import Guard
 
 FRESH_FOR = 1.0
 """Seconds after which lists contain the entries of other processes, at the latest; the fleet looks twice as often."""
+TELL_WITHIN = 5.0
+"""Seconds that notifications have when the server ends; the next server sends the rest."""
 END_WITHIN = 20.0
 """Seconds that a loop which is to be deleted may take to end."""
 
@@ -47,7 +49,9 @@ class Service:
             raise UsageError("Loops in one database are served for one folder.", "name one folder with --dir")
         self.table = LoopTable(self.stores, FRESH_FOR)
         self._guard = Guard()
-        self._notifier = Notifier()
+        self.url: str | None = None
+        """Where this server is reached, for links in notifications, if no setting says so."""
+        self._tellers: dict[str, Telling] = {}
         served = [
             Served(store, partial(self._surroundings, Path(workspace), store), partial(self.table.look, workspace))
             for workspace, store in self.stores.items()
@@ -66,7 +70,8 @@ class Service:
         self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.fleet.close()
-        self._notifier.close()
+        for teller in self._tellers.values():
+            teller.close(TELL_WITHIN)
         for store in self.stores.values():
             store.close()
 
@@ -145,8 +150,16 @@ class Service:
         chosen = settings.load(workspace, {}, self.environment)
         around = runner.surroundings(self.environment, chosen, self._guard, Host.SERVER)
         store.redactor = around.redactor
-        notify_settings = runner.notifications(chosen)
-        return replace(around, on_rest=lambda loop: self._notifier.send(notify_settings, loop, self.environment))
+        return replace(around, teller=self._teller(store, chosen, around))
+
+    def _teller(self, store: Store, chosen: settings.Settings, around: Surroundings) -> Telling:
+        """The teller of a store, with the present settings. It is opened at once, for what a dead process left."""
+        wanted = runner.notifications(chosen)
+        wanted = wanted if wanted.url else replace(wanted, url=self.url)
+        teller = self._tellers.setdefault(store.name, Telling(wanted, self.environment, around.redactor))
+        teller.settings = wanted
+        teller.open(store.name)
+        return teller
 
 
 def _store(folder: Path, environment: Mapping[str, str]) -> Store:

@@ -485,4 +485,7 @@ def open_store(folder: Path, environment: Mapping[str, str], *, create: bool = F
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}.", "give an existing one with --dir")
     root = folder / layout.FOLDER if create else layout.find_root(folder.resolve())
+    if create and root.is_symlink():
+        # An agent may have put it there, to lead what untildone writes to another folder.
+        raise UsageError(f"{root} is a link, and loops are not kept behind one.", "delete the link, or move the folder")
     return FileStore(root, Redactor.from_environment(environment), seals=Seals(state_folder.folder(environment)))

@@ -38,6 +38,8 @@ class Access(StrEnum):
     """As `READ`; nothing, if there is no source any more."""
     WRITE = "write"
     """The source, writable."""
+    LINK = "link"
+    """A symbolic link to the source, which is resolved inside."""
     DEVICE = "device"
     """The device file that is the source."""
     LAYER = "layer"
@@ -195,6 +197,8 @@ def _options(mount: Mount) -> tuple[str, ...]:
             return ("--ro-bind-try", source, mount.path)
         case Access.WRITE:
             return ("--bind", source, mount.path)
+        case Access.LINK:
+            return ("--symlink", source, mount.path)
         case Access.DEVICE:
             return ("--dev-bind", source, mount.path)
         case Access.LAYER:

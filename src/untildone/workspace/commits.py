@@ -24,6 +24,7 @@ from untildone.workspace.git import (
     repository_at,
     status_of,
 )
+from untildone.workspace.git_links import refuse_outward
 
 NONE_KNOWN = Redactor(())
 _STATES = {
@@ -69,6 +70,7 @@ def keep(path: str, message: str, wants_out: Callable[[], bool] = never, known: 
     filter of the workspace may never end. HoldsSecret if the commit would contain a secret that `known` knows."""
     root = repository_at(path)
     try:
+        refuse_outward(root)
         status = status_of(root, wants_out)
         refuse_leak(root, (entry.path for entry in status.entries if not entry.nested), known)
         return _kept(root, status, message, wants_out)

@@ -105,6 +105,8 @@ def _exclude_of(workspace: str) -> Path | None:
     if root is None:
         return None
     path = Path(os.path.realpath(git_folders(root)[-1])) / "info" / "exclude"
+    if os.path.realpath(path.parent) != str(path.parent):
+        return None
     with suppress(FileNotFoundError):
         return path if stat.S_ISREG(path.lstat().st_mode) else None
     return path

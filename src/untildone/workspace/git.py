@@ -26,6 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
+    from untildone.system.sandbox import Box
+
 GIT_SECONDS = 300.0
 """The bound for a call that writes: a clean filter of the person may be slow, and a remote may be far."""
 QUICK_SECONDS = 5.0
@@ -154,11 +156,16 @@ def git(
     fine: tuple[int, ...] = (0,),
     seconds: float = GIT_SECONDS,
     wants_out: Callable[[], bool] = never,
+    box: Box | None = None,
 ) -> bytes:
-    """The standard output of a git command in the person's repository. Raises as `run` does."""
+    """The standard output of a git command in the person's repository. Raises as `run` does.
+
+    In a box, it runs the filters of the repository: an agent can change these."""
     inherited = {name: value for name, value in os.environ.items() if not _FOREIGN.fullmatch(name)}
     env = {**inherited, **_ENVIRONMENT, **env}
-    command = (git_program(folder), *_OPTIONS, *arguments)
+    command: tuple[str, ...] = (git_program(folder), *_OPTIONS, *arguments)
+    if box is not None:
+        command, env = box.argv(command), box.environment(env)
     return run(command, folder, env, stdin, fine=fine, seconds=seconds, wants_out=wants_out)
 
 

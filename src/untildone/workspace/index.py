@@ -10,6 +10,10 @@ from untildone.core.model import EMPTY
 from untildone.core.value import dataclass
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, git, line_of, never
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.system.sandbox import Box
+
 LINKED_REPOSITORY = "160000"
 """The mode of a submodule."""
 _ABSENT = "000000"
@@ -70,13 +74,18 @@ def put(root: str, entries: Changes, env: Mapping[str, str] = EMPTY) -> None:
 
 
 def put_files(
-    root: str, paths: Iterable[bytes], env: Mapping[str, str], options: tuple[str, ...], wants_out: Callable[[], bool]
+    root: str,
+    paths: Iterable[bytes],
+    env: Mapping[str, str],
+    options: tuple[str, ...],
+    wants_out: Callable[[], bool],
+    box: Box | None = None,
 ) -> None:
     """Put files of the work tree into the index, through the filters of the person."""
     names = b"".join(path + b"\0" for path in paths)
     if names:
         command = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-        git(root, *options, *command, env=env, stdin=names, wants_out=wants_out)
+        git(root, *options, *command, env=env, stdin=names, wants_out=wants_out, box=box)
 
 
 def submodules(root: str, entries: Mapping[bytes, Entry] | None = None) -> dict[bytes, str]:

@@ -27,18 +27,31 @@ from untildone.workspace.git import (
     never,
     repository_at,
 )
+from untildone.workspace.git_links import refuse_outward
 from untildone.workspace.index import LINKED_REPOSITORY, Entry
 from untildone.workspace.shadow import LINK, Change, Content, File, NoSnapshot, Shadow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.system.sandbox import Box
 
 KEPT_AS = "bases"
 _FILE = "commits.json"
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 """The name of an empty file in the shadow repository."""
-_HINT = "commit or stash your own changes; the next round is committed together with this one"
+_LATER = "the next round is committed together with this one"
+
+
+def unboxed() -> None:
+    """No box: filters of the repository run as the person."""
 
 
 class Tangled(Exception):
     """The changes of person and agent cannot be told apart. The text is the second half of a sentence."""
+
+    def __init__(self, problem: str, hint: str = "commit or stash your own changes") -> None:
+        super().__init__(problem)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +79,11 @@ class Plan:
 class TurnCommits:
     """The commits of one loop in the person's repository."""
 
-    def __init__(self, shadow: Shadow, start_tree: str | None) -> None:
-        """`start_tree` is the snapshot before the first turn."""
+    def __init__(self, shadow: Shadow, start_tree: str | None, box: Callable[[], Box | None] = unboxed) -> None:
+        """`start_tree` is the snapshot before the first turn. `box` makes the box in which filters of the repository run."""
         self._shadow = shadow
         self._start_tree = start_tree
+        self._new_box = box
         self._path = shadow.own_file(_FILE)
 
     def begin(self) -> None:
@@ -89,13 +103,17 @@ class TurnCommits:
 
         Once `wants_out` returns True, a commit that takes long is given up: a filter of the person may never end."""
         try:
-            return self._kept(repository_at(self._shadow.workspace), message, wants_out, known)
+            root = repository_at(self._shadow.workspace)
+            refuse_outward(root)
+            return self._kept(root, message, wants_out, known)
         except Interrupted:
             return self._not_kept("")
         except UsageError as problem:
             return self._not_kept(f"{problem.sentence} {problem.hint.capitalize()}.")
         except Tangled as problem:
-            return self._not_kept(f"The work of this round is not committed: {problem}. Hint: {_HINT}.")
+            return self._not_kept(
+                f"The work of this round is not committed: {problem}. Hint: {problem.hint}; {_LATER}."
+            )
         except (GitFailed, NoSnapshot, OSError) as problem:
             reason = f"The work of this round is not committed: {str(problem).rstrip('.')}."
             return self._not_kept("" if wants_out() else reason)
@@ -156,7 +174,7 @@ class TurnCommits:
     def _kept(self, root: str, message: str, wants_out: Callable[[], bool], known: Redactor) -> Kept:
         state, snapshot = self._load(), self._shadow.take(wants_out)
         if (what := unfinished(root)) is not None:
-            raise Tangled(f"{what} is unfinished in {root}")
+            raise Tangled(f"{what} is unfinished in {root}", "finish or abort it")
         changes = dict(
             self._in_repository(root, snapshot.root, self._shadow.changed(self._base_of(state), snapshot.tree))
         )
@@ -181,7 +199,7 @@ class TurnCommits:
         self, root: str, changes: Mapping[bytes, Change], heads: Mapping[bytes, Entry], wants_out: Callable[[], bool]
     ) -> Plan:
         ignored = _ignored(root, [path for path, change in changes.items() if change.before is None])
-        mine = _Separation(root, self._shadow, heads, wants_out)
+        mine = _Separation(root, self._shadow, heads, wants_out, self._box(root))
         files: list[bytes] = []
         entries: dict[bytes, Entry | None] = {}
         moved = mine.untracked_and_gone(changes)
@@ -202,16 +220,29 @@ class TurnCommits:
         if not plan.files and not plan.entries:
             return None
         with TemporaryDirectory(prefix="index-", dir=self._path.parent) as folder:
+            box = self._box(root, folder)
             private = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
             git(root, "read-tree", index.head_tree(root), env=private)
             index.put(root, plan.entries, private)
             in_one_pack = ("-c", "core.bigFileThreshold=1") if len(plan.files) >= MANY_FILES else ()
-            index.put_files(root, plan.files, private, in_one_pack, wants_out)
+            index.put_files(root, plan.files, private, in_one_pack, wants_out, box)
             new = index.staged(root, private)
             if not new:
                 return None
             tree = line_of(git(root, "write-tree", env=private))
         return self._recorded(root, tree, new, message)
+
+    def _box(self, root: str, *writable: str) -> Box | None:
+        """The box for filters, with more folders that can be written."""
+        box = self._new_box()
+        if box is None:
+            return None
+        import dataclasses
+
+        from untildone.system.sandbox import Access, Mount
+
+        more = (Mount(Access.WRITE, folder) for folder in writable)
+        return dataclasses.replace(box, folder=root, mounts=(*box.mounts, *more))
 
     def _recorded(self, root: str, tree: str, new: index.Changes, message: str) -> str:
         head = line_of(git(root, "rev-parse", "--verify", "--quiet", "HEAD", fine=(0, 1)))
@@ -233,7 +264,7 @@ class TurnCommits:
         heads, staged = index.committed(root), index.staged(root)
         start = self._shadow.start
         theirs = {} if start is None else start.staged
-        mine = _Separation(root, self._shadow, heads, never)
+        mine = _Separation(root, self._shadow, heads, never, self._box(root))
         after: dict[bytes, Entry | None] = {}
         for path, entry in new.items():
             own = staged.get(path)
@@ -245,8 +276,16 @@ class TurnCommits:
 class _Separation:
     """Tells the agent's changes from those of the person."""
 
-    def __init__(self, root: str, shadow: Shadow, heads: Mapping[bytes, Entry], wants_out: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        root: str,
+        shadow: Shadow,
+        heads: Mapping[bytes, Entry],
+        wants_out: Callable[[], bool],
+        box: Box | None,
+    ) -> None:
         """`heads` are the entries of the last commit."""
+        self._box = box
         self._root = root
         self._shadow = shadow
         self._heads = heads
@@ -309,7 +348,7 @@ class _Separation:
         text = self._shadow.read((file.blob,))[file.blob]
         filters = ("--no-filters",) if file.mode == LINK else (f"--path={os.fsdecode(path)}",)
         command = ("hash-object", "-w", "--stdin", *filters)
-        return line_of(git(self._root, *command, stdin=text, wants_out=self._wants_out))
+        return line_of(git(self._root, *command, stdin=text, wants_out=self._wants_out, box=self._box))
 
 
 def _divided(root: str, paths: Iterable[bytes]) -> tuple[list[bytes], set[bytes]]:

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 from untildone.core.errors import UsageError
-from untildone.workspace.git import GitFailed, git, line_of, repository_at, status_of
+from untildone.system.sandbox import Access, Box, Mount
+from untildone.workspace.git import GitFailed, git, line_of, repository_at
+from untildone.workspace.git_links import refuse_outward
 from untildone.workspace.index import LINKED_REPOSITORY, committed
 
 
-def create_worktree(repository: str, loop_id: str, folder: Path) -> str:
+def create_worktree(repository: str, loop_id: str, folder: Path, box: Box | None = None) -> str:
     """Create a worktree in `folder` on the branch `untildone/<loop_id>`, from the last commit; keep one that exists.
 
+    Filters of the repository run in `box`: an agent may have set them in an earlier loop.
     Returns the folder to work in: the same relative path in the worktree as `repository` has in its own work tree."""
     root, branch, target = repository_at(repository), f"untildone/{loop_id}", os.path.abspath(folder)
     try:
-        if not status_of(root).head:
+        refuse_outward(root)
+        if not git(root, "rev-parse", "--verify", "--quiet", "HEAD", fine=(0, 1)):
             raise UsageError(f"The repository {root} has no commit yet.", "commit something: a worktree starts from it")
         if not _is_worktree(root, target):
             known = git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", fine=(0, 1))
             place = ("--force", target, branch) if known else ("-b", branch, target, "HEAD")
-            git(root, "worktree", "add", "--quiet", *place)
-    except GitFailed as error:
+            os.makedirs(target, exist_ok=True)
+            git(root, "worktree", "add", "--quiet", *place, box=box and _writing(box, root, target))
+    except (GitFailed, OSError) as error:
         raise UsageError(f"No worktree can be made in {target}: {error}.", "name an empty folder") from error
     inside = os.path.normpath(os.path.join(target, os.path.relpath(os.path.realpath(repository), root)))
     return inside if os.path.isdir(inside) else target
+
+
+def _writing(box: Box, folder: str, target: str) -> Box:
+    """The box, with one more folder that can be written."""
+    return dataclasses.replace(box, folder=folder, mounts=(*box.mounts, Mount(Access.WRITE, target)))
 
 
 def fill_submodules(repository: str, worktree: str) -> tuple[str, ...]:

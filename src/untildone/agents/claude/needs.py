@@ -15,6 +15,7 @@ _ADDRESSES = (
     "ANTHROPIC_VERTEX_BASE_URL",
     "ANTHROPIC_FOUNDRY_BASE_URL",
 )
+_STEERING = ("agents", "commands", "hooks", "output-styles", "plugins", "routines", "rules", "skills", "workflows")
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": ((".aws",), ("*.amazonaws.com",)),
     "CLAUDE_CODE_USE_VERTEX": ((".config/gcloud",), ("*.googleapis.com",)),
@@ -38,9 +39,12 @@ def needs(environment: Mapping[str, str]) -> Needs:
         read_only=(
             *files(folder, "settings.json", content="{}\n"),
             *files(folder, "CLAUDE.md"),
-            *folders(folder, "agents", "commands", "hooks", "output-styles", "plugins", "rules", "skills", "workflows"),
+            *files(folder, "scheduled_tasks.json", content='{"tasks": []}\n'),
+            *folders(folder, *_STEERING),
         ),
-        readable=tuple(path for names, _ in clouds for path in in_home(environment, *names)),
+        fresh=(f"{folder}/shell-snapshots", f"{folder}/session-env"),
+        # The program itself, in an older way to install it.
+        readable=(f"{folder}/local", *(path for names, _ in clouds for path in in_home(environment, *names))),
         hosts=(*_HOSTS, *(host for _, hosts in clouds for host in hosts), *hosts_in(environment, *_ADDRESSES)),
         variables=("CLAUDE_CONFIG_DIR", *_ADDRESSES),
     )

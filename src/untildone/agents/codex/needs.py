@@ -19,8 +19,11 @@ def needs(environment: Mapping[str, str]) -> Needs:
         read_only=(
             *files(home, "AGENTS.md", "AGENTS.override.md", "config.toml"),
             *files(home, "hooks.json", content="{}\n"),
-            *folders(home, "prompts", "rules", "skills"),
+            *folders(home, "agents", "prompts", "rules", "skills"),
         ),
+        fresh=(f"{home}/tmp", f"{home}/shell_snapshots"),
+        installed=(f"{home}/plugins",),
+        readable=(f"{home}/packages",),
         hosts=(*_HOSTS, *hosts_in(environment, *_ADDRESSES)),
         variables=("CODEX_HOME", *_ADDRESSES),
     )

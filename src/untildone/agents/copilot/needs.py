@@ -21,6 +21,7 @@ def needs(environment: Mapping[str, str]) -> Needs:
             *files(home, "copilot-instructions.md"),
             *folders(home, "agents", "hooks", "skills", "instructions", "installed-plugins"),
         ),
+        installed=(f"{home}/pkg", *in_home(environment, ".cache/copilot/pkg")),
         hosts=(*_HOSTS, *hosts_in(environment, *_ADDRESSES)),
         variables=("COPILOT_HOME", "COPILOT_PKG_CACHE_HOME", *_ADDRESSES),
     )

@@ -22,10 +22,11 @@ def needs(environment: Mapping[str, str]) -> Needs:
     return Needs(
         writable=(home,),
         read_only=(
-            *files(home, "settings.json", content="{}\n"),
+            *files(home, "settings.json", "trustedFolders.json", content="{}\n"),
             *files(home, "GEMINI.md", ".env"),
             *folders(home, "agents", "commands", "extensions", "hooks", "policies", "skills"),
         ),
+        installed=(f"{home}/tmp/bin",),
         readable=in_home(environment, ".config/gcloud") if vertex else (),
         hosts=(*_HOSTS, *(("*.googleapis.com",) if vertex else ()), *hosts_in(environment, *_ADDRESSES)),
         variables=("GEMINI_CLI_HOME", _VERTEX, *_ADDRESSES),

@@ -13,6 +13,7 @@ _HOSTS = (
     *("generativelanguage.googleapis.com", "github.com", "api.github.com"),
 )
 _STEERING = ("agent", "command", "plugin", "skill", "tool", "mode")
+_INSTALLED = ("bin", "node_modules", "packages")
 _VARIABLES = (
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -26,8 +27,10 @@ _VARIABLES = (
 def needs(environment: Mapping[str, str]) -> Needs:
     folder = f"{own_folder(environment, 'XDG_CONFIG_HOME', '.config')}/opencode"
     state = (("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state"), ("XDG_CACHE_HOME", ".cache"))
+    data, _, cache = own = [f"{own_folder(environment, variable, name)}/opencode" for variable, name in state]
     return Needs(
-        writable=(folder, *(f"{own_folder(environment, variable, name)}/opencode" for variable, name in state)),
+        writable=(folder, *own),
+        installed=(f"{data}/bin", *(f"{cache}/{name}" for name in _INSTALLED), f"{folder}/node_modules"),
         read_only=(
             *files(folder, "opencode.json", "opencode.jsonc", "config.json", content="{}\n"),
             *files(folder, "AGENTS.md"),

@@ -17,7 +17,7 @@ from untildone.engine.boxes import Plan, expanded, home, home_of
 from untildone.system import common_mounts, sandbox
 from untildone.system.common_mounts import RUNTIME
 from untildone.system.sandbox import Access, Mount, Network, Problem
-from untildone.workspace import git
+from untildone.workspace import git_links
 from untildone.workspace.rooms.caches import is_below
 
 PRIVATE = ("/tmp", "/var/tmp")
@@ -46,6 +46,8 @@ OF_SYSTEM = (
 )
 """Secrets of the machine, which root could read."""
 LARGEST_SETTINGS = 1 << 20
+MOST_LISTED = 500
+"""Entries of a home folder that are mounted one by one. In a larger one, hidden files are covered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,23 @@ def mounts(plan: Plan) -> Made:
     )
     together = (*made, *maker.allowed(made), *maker.ours(), *plan.connection.mounts)
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
-    return Made((*kept, *maker.sockets(kept)), maker.without(kept))
+    made = (*kept, *maker.sockets(kept))
+    return Made((*made, *_pins(made, plan)), maker.without(kept))
+
+
+def _pins(made: tuple[Mount, ...], plan: Plan) -> Iterator[Mount]:
+    """The folders between a writable folder and what is protected inside of it, each as a mount of its own. A program may not rename
+    a mount, but it may rename the folder around it and put another one in its place."""
+    taken = {mount.path for mount in made}
+    protected = (mount.path for mount in made if mount.access is not Access.WRITE)
+    for path in (os.path.join(plan.workspace, "."), *protected):
+        between = []
+        while (path := os.path.dirname(path)) not in taken:
+            between.append(path)
+        around = _topmost(path, made)
+        if around.access is Access.WRITE and not around.source:
+            taken.update(between)
+            yield from (Mount(Access.WRITE, folder) for folder in between if os.path.isdir(folder))
 
 
 def _is_covered(mount: Mount, plan: Plan) -> bool:
@@ -112,6 +130,8 @@ class _Maker:
         self.allow_write = tuple(os.path.realpath(expanded(path, plan)) for path in plan.settings.allow_write)
         self.allow_read = tuple(os.path.realpath(expanded(path, plan)) for path in plan.settings.allow_read)
         self.allowed_paths = (*self.allow_write, *self.allow_read)
+        self._writables: list[str] = []
+        """The folders that are made writable, as settings and tables name them."""
         self.own = frozenset(os.path.realpath(path) for path in plan.hidden)
         listed = sorted({*glob.glob("/home/*"), "/root", *_homes()})
         self._homes = tuple(path for path in listed if os.path.isdir(path) and os.path.realpath(path) == path)
@@ -140,9 +160,8 @@ class _Maker:
     def of_home(self) -> Iterator[Mount]:
         if not self.has_home:
             return
-        if self._is_own_place(self.home):
-            yield Mount(Access.READ, self.home)
         shown = {name.split("/")[0] for name in home.SHOWN}
+        yield from self._listed(shown)
         for name in sorted(os.listdir(self.home)):
             if name.startswith(".") and name not in shown:
                 yield from self._hide(os.path.join(self.home, name))
@@ -155,6 +174,21 @@ class _Maker:
             for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
                 yield from self._hide(path)
         yield from self._without_auth()
+
+    def _listed(self, shown: set[str]) -> Iterator[Mount]:
+        """The home folder as a list of what is visible in it. A mount over a hidden file does not last: it is gone once a program outside
+        replaces the file, as shells do with their history."""
+        entries = [entry for entry in os.scandir(self.home) if not entry.name.startswith(".") or entry.name in shown]
+        chosen = any(is_below(self.home, each) for each in (self.plan.root, *self.allow_write))
+        if chosen or len(entries) > MOST_LISTED:
+            yield from [Mount(Access.READ, self.home)] if self._is_own_place(self.home) else []
+            return
+        yield Mount(Access.HIDDEN, self.home)
+        for entry in entries:
+            if entry.is_symlink():
+                yield Mount(Access.LINK, entry.path, os.readlink(entry.path))
+            elif entry.is_dir() or entry.is_file():
+                yield Mount(Access.READ, entry.path)
 
     def _emptied(self, path: str) -> Iterator[Mount]:
         """A new folder in the place of one, which is created if it does not exist."""
@@ -205,12 +239,23 @@ class _Maker:
 
     def _writable(self, path: str) -> Iterator[Mount]:
         """A folder that is writable; created if it does not exist and can be."""
+        if self._is_led_astray(path):
+            return
         with suppress(OSError):
             os.makedirs(path, mode=0o700, exist_ok=True)
         real = os.path.realpath(path)
         unsafe = is_below(self.home, real) or is_below(self.plan.root, real) or real in (*PRIVATE, os.sep)
         if os.path.isdir(real) and not unsafe and os.access(real, os.W_OK):
+            self._writables.append(path)
             yield Mount(Access.WRITE, real)
+
+    def _is_led_astray(self, path: str) -> bool:
+        """Whether a link leads from a folder that agents write, such as a cache, to somewhere else. One of them may have put it there."""
+        around = [folder for folder in self._writables if path != folder and is_below(path, folder)]
+        return any(
+            os.path.realpath(path) != os.path.join(os.path.realpath(folder), os.path.relpath(path, folder))
+            for folder in around
+        )
 
     # Programs
 
@@ -276,7 +321,7 @@ class _Maker:
             yield Mount(Access.READ, plan.root, plan.checkout)
             return
         yield Mount(Access.WRITE, plan.root)
-        for folder in git_folders_outside(plan.root):
+        for folder in git_links.folders_outside(plan.root):
             yield Mount(Access.WRITE, folder)
         yield from (
             Mount(Access.READ, path) for path in plan.protected if os.path.isfile(path) and not os.path.islink(path)
@@ -299,6 +344,10 @@ class _Maker:
         for file in needs.read_only:
             if os.path.isdir(os.path.dirname(file.path)) and _exists(file):
                 yield Mount(Access.READ, os.path.realpath(file.path))
+        for path in needs.fresh:
+            yield from self._emptied(path)
+        for path in needs.installed:
+            yield from self._show(path) if _is_filled(path) else self._emptied(path)
 
     def allowed(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
         """What the person allows, over what is `made`. Reading takes nothing away: what is visible stays as it is."""
@@ -356,29 +405,12 @@ def _topmost(path: str, made: tuple[Mount, ...]) -> Mount:
     return max(reversed(above), key=lambda mount: len(mount.path))
 
 
-def git_folders_outside(root: str) -> tuple[str, ...]:
-    """The git folder of a linked worktree or a submodule, which lies outside of its root. Only one that itself names this root: the file
-    `.git` in the root is the agent's to write."""
+def _is_filled(folder: str) -> bool:
+    """Whether a folder contains anything."""
     try:
-        folders = git.git_folders(root)
-        own, shared = os.path.realpath(folders[0]), os.path.realpath(folders[-1])
-        if is_below(shared, root) or not _names(own, root):
-            return ()
-        return (shared,)
+        return bool(os.listdir(folder))
     except OSError:
-        return ()
-
-
-def _names(own: str, root: str) -> bool:
-    """Whether a git folder says that `root` is its work tree."""
-    with suppress(OSError):
-        return os.path.realpath(git.read_small(os.path.join(own, "gitdir")).strip()) == os.path.join(root, ".git")
-    with suppress(OSError, git.GitFailed):
-        said = git.line_of(
-            git.git(own, "config", "--file", os.path.join(own, "config"), "core.worktree", seconds=git.QUICK_SECONDS)
-        )
-        return os.path.realpath(os.path.join(own, said)) == root
-    return False
+        return False
 
 
 def _homes() -> Iterator[str]:

@@ -237,6 +237,14 @@ class Heard(BaseModel):
     loop: LoopLine
 
 
+class Replied(BaseModel):
+    """The result of a reply. It tells nothing about the loop that the one who replies does not know."""
+
+    status: Status
+    notices: list[str] = Field(description="Sentences about round controls in the text")
+    goes_on: bool = Field(description="The reply answers what the loop waited for, and it goes on now")
+
+
 def _change_of(limit: Limit) -> Any:
     number = Annotated[float, Field(gt=0, le=limit.row.most, allow_inf_nan=False, strict=True)]
     return (number | AmountWord | None, Field(None, description=limit.row.api_help))

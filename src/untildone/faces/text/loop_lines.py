@@ -9,13 +9,15 @@ from typing import assert_never
 
 from untildone.core import budget as budgets
 from untildone.core import limits, rounds
-from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted, Used
 from untildone.core.events import (
     AnswerRead,
+    BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
     Entry,
+    Escalated,
     GatesRan,
     GateStarted,
     HookTriggered,
@@ -109,7 +111,7 @@ def of_agent(event: AgentEvent) -> Line | None:
             return None if ok else Line(f"  ✗ {one_line(f'{tool} {summary}')}", Kind.WARNING)
         case Notice(text):
             return Line(f"  ! {one_line(text)}", Kind.WARNING)
-        case SessionKnown():
+        case SessionKnown() | Used():
             return None
         case _:
             assert_never(event)
@@ -231,7 +233,9 @@ def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
     return (*dirty, *(Line(f"warning: {one_line(each.sentence)}", Kind.WARNING) for each in event.refused))
 
 
-def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked | MachineLacked) -> Iterator[Line]:
+def _warnings(
+    event: StateRepaired | SettingsChanged | SandboxSeen | BaselineRan | Escalated | HostsAsked | MachineLacked,
+) -> Iterator[Line]:
     match event:
         case MachineLacked(machine=machine, program=program):
             yield Line(f"{machine} does not have '{one_line(program)}': another machine is asked", Kind.WARNING)
@@ -241,6 +245,11 @@ def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked 
             yield Line(f"warning: {settings_changed(paths)}", Kind.WARNING)
         case SandboxSeen(held=held):
             yield Line(held.sentence, Kind.WARNING if held.reason else Kind.QUIET)
+        case Escalated(profile=profile, model=model):
+            yield Line(f"no progress: {profile}{f' with {model}' if model else ''} takes over", Kind.WARNING)
+        case BaselineRan(results=results):
+            for each in results:
+                yield Line(one_line(each.sentence), Kind.QUIET if each.reason and each.has_run else Kind.WARNING)
         case HostsAsked(hosts=hosts):
             yield from (Line(one_line(each.sentence), Kind.WARNING) for each in hosts if not each.allowed)
 
@@ -264,6 +273,8 @@ def _side_event(
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
+    | Escalated
     | HostsAsked
     | HookTriggered
     | SessionRead
@@ -272,7 +283,15 @@ def _side_event(
     live: bool,
 ) -> tuple[Line, ...]:
     match event:
-        case StateRepaired() | SettingsChanged() | SandboxSeen() | HostsAsked() | MachineLacked():
+        case (
+            StateRepaired()
+            | SettingsChanged()
+            | SandboxSeen()
+            | BaselineRan()
+            | Escalated()
+            | HostsAsked()
+            | MachineLacked()
+        ):
             return tuple(_warnings(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)

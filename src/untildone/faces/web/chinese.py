@@ -36,6 +36,16 @@ _PAGES: dict[str, tuple[str, str]] = {
     "{n} min ago": ("{n} 分钟前", "{n} 分鐘前"),
     "{n} h ago": ("{n} 小时前", "{n} 小時前"),
     "{n} days ago": ("{n} 天前", "{n} 天前"),
+    # The page behind a reply link
+    "This loop has ended and takes no more messages.": ("此循环已结束，不再接收消息。", "此迴圈已結束，不再接收訊息。"),
+    "The loop is at work.": ("循环正在工作。", "迴圈正在工作。"),
+    "Your answer": ("你的回答", "你的回答"),
+    "Nothing was sent: the answer was empty or too long.": (
+        "没有发送：回答为空或过长。",
+        "沒有傳送：回答為空或過長。",
+    ),
+    "The answer was sent, and the loop goes on.": ("回答已发送，循环继续。", "回答已傳送，迴圈繼續。"),
+    "The answer was sent.": ("回答已发送。", "回答已傳送。"),
     # The list
     "All": ("全部", "全部"),
     "created": ("已创建", "已建立"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from untildone.core.actions import Rest
@@ -22,6 +23,7 @@ from untildone.engine.engine import Engine
 from untildone.engine.process_hands import LONG_WAIT
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import Surroundings
+from untildone.engine.telling import journal_of
 from untildone.hosts.cluster.publishing import Published
 from untildone.hosts.cluster.workflow import Step, Then
 from untildone.store import Store
@@ -118,5 +120,5 @@ class Attempt:
             stepper.settle()
             if stepper.loop.status is Status.RUNNING:
                 stepper.write(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
+            self._around.teller.take_up(self._store.name, stepper.loop, partial(journal_of, self._store, self.loop_id))
         self.left_as = f"paused: {problem.sentence}"
-        self._around.on_rest(stepper.loop)

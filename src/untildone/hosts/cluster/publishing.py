@@ -18,8 +18,10 @@ from untildone.core.secrets import Redactor
 from untildone.hosts.cluster import ownership
 from untildone.hosts.cluster.clones import HEAD, Mirror, mirror_of
 from untildone.hosts.cluster.ownership import Address, Move
+from untildone.system import disk
 from untildone.workspace import commits, leaks
 from untildone.workspace.git import GitFailed, git, root_of
+from untildone.workspace.git_links import refuse_outward
 
 LEASE_ATTEMPTS = 20
 """How often moving the mark is tried again after another runner came first."""
@@ -81,11 +83,27 @@ class Published:
         is_new = not (place / ".git").is_dir()
         if is_new:
             mirror.clone(place)
+            disk.replace_file(self._settings_of(place), (place / ".git" / "config").read_bytes())
+        self._take_back_settings(place)
         for name in _LEFTOVERS:
             _remove(place / ".git" / name)
         git(str(place), "checkout", "--quiet", "--force", "-B", self._address.branch, self._commit)
         if not is_new:
             git(str(place), "clean", "--quiet", "-ffd")
+
+    def _settings_of(self, place: Path) -> Path:
+        """Where git's settings of a clone are kept, out of the agent's reach."""
+        folder = self.folder / "settings"
+        folder.mkdir(exist_ok=True)
+        return folder / place.name
+
+    def _take_back_settings(self, place: Path) -> None:
+        """Make git's settings of the clone what they were: an agent could set programs that git then starts outside of the box.
+        GitFailed if git would write somewhere else."""
+        refuse_outward(str(place))
+        disk.replace_file(place / ".git" / "config", self._settings_of(place).read_bytes())
+        for name in ("config.worktree", "info/attributes", "commondir"):
+            _remove(place / ".git" / name)
 
     def begin(self, loop: Loop) -> None:
         """Nobody but the agent works in the clone."""
@@ -101,9 +119,11 @@ class Published:
         """Delete the clone of an ended loop, and its mark unless that must keep an earlier runner from publishing."""
         place = self.folder / "work" / loop.loop_id
         if self._mark and not (self._keeps_out and self._commit == loop.start.head):
-            with suppress(GitFailed):
+            with suppress(GitFailed, OSError):
+                self._take_back_settings(place)
                 ownership.push(str(place), self._address.remote, [Move(self._address.mark_ref, self._mark, None)])
         shutil.rmtree(place, ignore_errors=True)
+        self._settings_of(place).unlink(missing_ok=True)
 
     def _take(self, mirror: Mirror, loop: Loop) -> None:
         repository, address = str(mirror.path), self._address
@@ -162,6 +182,11 @@ class Published:
             raise UsageError(
                 f"The git repository of {place} is gone.", "the agent deleted it; resume starts from the published work"
             )
+        try:
+            self._take_back_settings(Path(place))
+        except (GitFailed, OSError) as problem:
+            hint = "the agent changed it; resume starts from the published work"
+            raise UsageError(f"The git repository of {place} cannot be used: {problem}.", hint) from problem
         kept = commits.keep(place, title)
         commit = kept.head
         if commit is None:
