@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.dashboard import PATIENCE, DashboardServer, chromium, visit
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, until
 
 expect.set_options(timeout=PATIENCE)
 NEEDS = "Which database may I use?"
@@ -64,10 +64,11 @@ def test_a_loop_is_taken_back_retried_and_duplicated(page: Page, server: Dashboa
     page.get_by_role("button", name="Which round broke the checks?").click()
     expect(page.get_by_text("Round 3 broke the checks.")).to_be_visible()
     page.locator(".round", has_text="Round 2").click()
+    expect(page.locator(".round.chosen")).to_contain_text("Round 2")
     page.get_by_role("button", name="Take back to here").click()
     page.get_by_role("button", name="Take back", exact=True).click()
     expect(page.get_by_text("Taken back to where it was after round 2.")).to_be_visible()
-    assert (server.cli.workspace / "log.txt").read_text() == "1\n2\n"
+    until(lambda: (server.cli.workspace / "log.txt").read_text() == "1\n2\n")
     assert server.client.post(f"/api/loops/{loop_id}/stop").status_code == 200
     status(page, "stopped")
     assert server.client.get(f"/api/loops/{loop_id}/receipt").status_code == 200

@@ -136,9 +136,9 @@ class Work:
         finally:
             self._bisect.enable()
         if found is not None:
+            await self._choose(found.broke)
             with ui.context.client:
                 ui.notify(self._t("Round {n} broke the checks.", n=found.broke), timeout=0, close_button=True)
-            await self._choose(found.broke)
 
     async def _choose(self, number: int) -> None:
         if self._view is None:
