@@ -428,7 +428,7 @@ def test_agents_check_asks_the_agent_something_tiny(cli: CommandLine) -> None:
 def test_completion_knows_commands_without_loading_them(cli: CommandLine, shell: str) -> None:
     assert "_UNTILDONE_COMPLETE" in cli.run("completion", shell).output
     cli.environment |= {"_UNTILDONE_COMPLETE": "bash_complete", "COMP_WORDS": "untildone re", "COMP_CWORD": "1"}
-    assert cli.run().output == "plain,resume\n"
+    assert cli.run().output == "plain,resume\nplain,retry\nplain,rewind\n"
 
 
 def test_help_loads_nothing_heavy(cli: CommandLine) -> None:

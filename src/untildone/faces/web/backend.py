@@ -16,7 +16,8 @@ from untildone.faces.web.output_window import Output
 from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.timeline import Round
 from untildone.faces.web.values import Listing, ListQuery, LoopView
-from untildone.operations import control, creation, look, retrying, verifying
+from untildone.operations import bisecting, control, creation, look, retrying, verifying
+from untildone.operations.bisecting import Bisected
 from untildone.operations.control import Heard
 from untildone.operations.service import Service
 from untildone.operations.stores import Store
@@ -102,6 +103,10 @@ class Backend:
     def undo_rewind(self, loop_id: str) -> None:
         retrying.undo_rewind(self._store(loop_id), loop_id)
         self._changed(loop_id)
+
+    def bisect(self, loop_id: str) -> Bisected:
+        """The round that broke the checks of the loop."""
+        return bisecting.bisect(self._store(loop_id), loop_id, self._service.environment)
 
     def duplicate(self, loop_id: str) -> str:
         """Create a loop with the same task and settings, and return its id."""

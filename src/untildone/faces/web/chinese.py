@@ -117,6 +117,8 @@ _PAGES: dict[str, tuple[str, str]] = {
     "Duplicate": ("复制", "複製"),
     "Take back to here": ("退回到这一轮", "退回到這一輪"),
     "Take the loop back to this round?": ("将循环退回到这一轮？", "將迴圈退回到這一輪？"),
+    "Which round broke the checks?": ("哪一轮弄坏了检查？", "哪一輪弄壞了檢查？"),
+    "Round {n} broke the checks.": ("第 {n} 轮弄坏了检查。", "第 {n} 輪弄壞了檢查。"),
     "Take back": ("退回", "退回"),
     "Files, state and sessions become as they were after it. What is there now is kept in a snapshot.": (
         "文件、状态和会话将恢复到这一轮结束时的样子。现有内容会保存在快照中。",

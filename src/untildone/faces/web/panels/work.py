@@ -37,6 +37,10 @@ class Work:
                 self._timeline = box("timeline")
                 self._rewind = ui.button(t("Take back to here"), icon="history", on_click=self._ask_rewind)
                 self._rewind.props("outline dense no-caps padding='4px 14px'").set_visibility(False)
+                self._bisect = ui.button(
+                    t("Which round broke the checks?"), icon="troubleshoot", on_click=self._on_bisect
+                )
+                self._bisect.props("flat dense no-caps padding='4px 14px'").set_visibility(False)
             self._output = OutputView(backend, t)
         self._dialog = self._build_rewind()
 
@@ -59,6 +63,7 @@ class Work:
         chosen = self._round(view)
         number = chosen.number if chosen else None
         self._rewind.set_visibility(_may_rewind(view, chosen))
+        self._bisect.set_visibility(_rests(view) and bool(view.loop.settings.checks) and len(view.timeline.rounds) > 1)
         await self._output.choose(view.loop, number, is_going=_is_going(view, chosen))
 
     async def tick(self) -> None:
@@ -122,6 +127,19 @@ class Work:
         if self._view is not None and chosen is not None:
             await pieces.attempt(self._t, self._backend.rewind, self._view.loop.loop_id, chosen.number)
 
+    async def _on_bisect(self) -> None:
+        if self._view is None:
+            return
+        self._bisect.disable()
+        try:
+            found = await pieces.attempt(self._t, self._backend.bisect, self._view.loop.loop_id)
+        finally:
+            self._bisect.enable()
+        if found is not None:
+            await self._choose(found.broke)
+            with ui.context.client:
+                ui.notify(self._t("Round {n} broke the checks.", n=found.broke), timeout=0, close_button=True)
+
     async def _choose(self, number: int) -> None:
         if self._view is None:
             return
@@ -132,8 +150,12 @@ class Work:
 
 def _may_rewind(view: LoopView, chosen: Round | None) -> bool:
     """Whether the loop rests and can be taken back to a round: one that has a snapshot."""
-    rests = view.loop.status not in (Status.CREATED, Status.RUNNING) and view.loop.settings.remote is None
-    return rests and chosen is not None and bool(chosen.after) and not chosen.trouble
+    return _rests(view) and chosen is not None and bool(chosen.after) and not chosen.trouble
+
+
+def _rests(view: LoopView) -> bool:
+    """Whether nobody drives the loop, and its snapshots are on this machine."""
+    return view.loop.status not in (Status.CREATED, Status.RUNNING) and view.loop.settings.remote is None
 
 
 def _is_going(view: LoopView, chosen: Round | None) -> bool:
