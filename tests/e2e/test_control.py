@@ -30,7 +30,7 @@ class Stage:
         program.write_text(
             "#!/bin/sh\n"
             f"cd {self.folder}\n"
-            'round=$(ls | grep -c asked)\n'
+            "round=$(ls | grep -c asked)\n"
             "cat > asked.$round\n"
             "echo begun\n"
             "while ! test -e go; do sleep 0.03; done\n"
