@@ -420,6 +420,9 @@ def _defects(case: Case) -> list[str]:
     return [f"{path.name}: {path.read_text(errors='replace')[:1500]}" for path in reports]
 
 
+_ELSEWHERE = "Every check passes now. The receipt is about another workspace than this one"
+
+
 def _json_problems(case: Case, loop: Loop) -> list[str]:
     expected = {"show": 0, "log": 0}
     if loop.outcome is Outcome.VERIFIED:
@@ -441,6 +444,9 @@ def _command_problems(case: Case, verb: str, expected: int) -> list[str]:
     except ValueError as problem:
         return [f"{verb} prints invalid JSON: {problem}"]
     errors = Path(f"{output}.err").read_text()[-300:]
+    if verb == "verify" and case.story.place is not Place.OWN and _ELSEWHERE in errors:
+        # Another loop of the same folder has worked since, and that is what it must say.
+        expected = Outcome.FAILED.exit_code
     return [] if code == expected and records else [f"{verb} exits with {code} and {len(records)} records: {errors}"]
 
 

@@ -10,7 +10,7 @@ stamp() { echo "$$ $EPOCHREALTIME" >>"$here/$1"; }
 stamp begun
 mapfile -t begun <"$here/begun"
 call=${#begun[@]}
-# It sets: behaviour, and for some done_on, slow_on, seconds.
+# It sets: behaviour, and for some done_on, slow_on, seconds, cheat, extension.
 . "$here/behaviour"
 
 stream= session=00000000-0000-4000-8000-000000000001 before=
@@ -61,7 +61,27 @@ count_the_living() { # the number of living calls, including this one
     echo "$living" >>"$here/living"
 }
 
+cheat() { # makes the check say yes, and does no work
+    case $cheat in
+        rewrites) echo 'exit 0' >check.sh ;;
+        ignores) sed -i 's/$/ || true/' check.sh ;;
+        hides) echo 'exit 0' >check.sh && git update-index --assume-unchanged check.sh ;;
+        replaces) printf '#!/bin/sh\nexit 0\n' >"$here/grep" && chmod +x "$here/grep" ;;
+    esac
+    claim
+}
+extend() { # does the work, and adds to the check
+    case $extension in
+        stricter) echo 'test -s result.txt || exit 1' >>check.sh ;;
+        another) echo 'sh check.sh && test -s result.txt' >check-more.sh ;;
+        ignored) echo '*.log' >>.gitignore && echo x >run.log ;;
+    esac
+    finish
+}
+
 case $behaviour in
+    cheat) cheat ;;
+    extend) extend ;;
     truthful) if ((call >= done_on)); then finish; else work; fi ;;
     liar) claim ;;
     careless) if ((call == 1)); then claim; elif ((call >= done_on)); then finish; else work; fi ;;

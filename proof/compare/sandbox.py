@@ -17,6 +17,8 @@ import psutil
 
 AGENT = Path(__file__).with_name("agent.sh")
 CHECK = "grep -qx done result.txt"
+SCRIPT_CHECK = "sh check.sh"
+"""The same check as a script of the project."""
 TASK = "Write the file result.txt. It holds one line, the word: done"
 MARK = "COMPARE_STAGE"
 PATIENCE = 180.0
@@ -133,10 +135,18 @@ def new_sandbox(check: str | None = CHECK, **behaviour: str | int | float) -> It
         shutil.copy(AGENT, sandbox.programs / "claude")
         (sandbox.programs / "claude").chmod(0o755)
         (sandbox.programs / "behaviour").write_text("".join(f"{name}={value}\n" for name, value in behaviour.items()))
-        subprocess.run(["git", "init", "-q"], cwd=sandbox.workspace, env=sandbox.environment(), check=True)
+        git(sandbox, "init", "-q")
+        if check == SCRIPT_CHECK:
+            (sandbox.workspace / "check.sh").write_text(f"{CHECK}\n")
+            git(sandbox, "add", "check.sh")
+            git(sandbox, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qm", "Add the check")
         yield sandbox
     finally:
         kill_processes_in(sandbox)
+
+
+def git(sandbox: Sandbox, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=sandbox.workspace, env=sandbox.environment(), check=True)
 
 
 def kill_processes_in(sandbox: Sandbox) -> None:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -49,6 +50,8 @@ RELEASES = {
 """Small packages of pure Python. The tests in the archive of each newer release pass here without more packages."""
 CHECK = "PYTHONPATH=src:. python3 -m pytest -q"
 PATIENCE = 300.0
+AT_A_TIME = 4
+"""Downloads."""
 
 _UNPACK = """
 import tarfile
@@ -89,10 +92,10 @@ def archive(name: str, version: str) -> Path | None:
 def install() -> None:
     """Download what is not there yet."""
     cache_folder().mkdir(parents=True, exist_ok=True)
-    for name, versions in RELEASES.items():
-        for version in versions:
-            if archive(name, version) is None:
-                _download(name, version)
+    missing = [(name, each) for name, versions in RELEASES.items() for each in versions if archive(name, each) is None]
+    # pip prepares each archive, which takes seconds.
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        list(pool.map(lambda pair: _download(*pair), missing))
 
 
 def _download(name: str, version: str) -> None:

@@ -123,7 +123,7 @@ def test_a_system_prompt_always_reaches_the_agent(name: str) -> None:
 
 @every_agent
 def test_the_operating_system_takes_the_command_line(name: str) -> None:
-    argv = find(name).invocation(request(system_prompt="a\0b \ud800 😀")).argv
+    argv = find(name).invocation(request(system_prompt="a\0b \ud800 😀")).reporting_to("/report").argv
     assert not [word for word in argv if "\0" in word]
     assert [word.encode() for word in argv]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from untildone.agents import find
 from untildone.core.agent_io import Notice, Request, Said, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.errors import UsageError
-from untildone.core.model import FailureKind, Permissions, SessionUse
+from untildone.core.model import FailureKind, Permissions, SessionUse, Usage
 
 COPILOT = find("copilot")
 
@@ -89,6 +90,28 @@ def test_the_command_line() -> None:
         COPILOT.invocation(Request("go", system_prompt="rules")).stdin
         == b"<instructions>\nrules\n</instructions>\n\ngo"
     )
+
+
+def test_its_report_tells_the_tokens_of_the_session() -> None:
+    report = {
+        "totalPremiumRequestCost": 2,
+        "modelMetrics": {
+            "one": {"usage": {"inputTokens": 3834, "outputTokens": 73, "cacheReadTokens": 1000}},
+            "two": {"usage": {"inputTokens": 10, "outputTokens": None}},
+        },
+    }
+    reader = COPILOT.reader(Request("go", fresh_id="u1"))
+    assert reader.feed(json.dumps(report).encode()) == ()
+    answer = reader.finish(0, "", 0.0)
+    assert (answer.usage, answer.session_total) == (Usage(), Usage(tokens=3917)), "cached tokens are among the input"
+
+
+@pytest.mark.parametrize(("version", "asked"), [("1.0.102", True), ("1.0.60", False), ("", True)])
+def test_a_report_is_asked_for_where_the_version_knows_it(version: str, asked: bool) -> None:
+    call = COPILOT.invocation(Request("go", version=version))
+    assert call.reports is asked
+    assert ("--usage-output-file=/x/report" in call.reporting_to("/x/report").argv) is asked
+    assert not any("--usage-output-file" in word for word in call.reporting_to(None).argv)
 
 
 def test_permissions_become_rules() -> None:

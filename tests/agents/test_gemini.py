@@ -16,20 +16,22 @@ GEMINI = find("gemini")
 
 
 @pytest.mark.parametrize(
-    ("stream", "exit_code", "text", "tokens"),
+    ("stream", "exit_code", "text", "tokens", "cost"),
     [
-        ("text", 0, "hello from gemini script", 240),
-        ("tools", 0, "done", 360),
-        ("hooks", 0, "a2", 240),
-        ("error-maxturns", 53, "", 240),
+        ("text", 0, "hello from gemini script", 240, None),
+        ("tools", 0, "done", 360, None),
+        ("hooks", 0, "a2", 240, (200 * 0.3 + 40 * 2.5) / 1e6),
+        ("error-maxturns", 53, "", 240, (200 * 0.3 + 40 * 2.5) / 1e6),
     ],
 )
 def test_an_answer_has_the_final_text_and_the_tokens(
-    play: Callable[..., Any], stream: str, exit_code: int, text: str, tokens: int
+    play: Callable[..., Any], stream: str, exit_code: int, text: str, tokens: int, cost: float | None
 ) -> None:
     answer = play("gemini", stream, exit_code=exit_code).answer
     assert answer.failure is None
-    assert (answer.text, answer.usage.tokens, answer.usage.cost_usd) == (text, tokens, None)
+    assert (answer.text, answer.usage.tokens) == (text, tokens)
+    assert answer.usage.cost_usd == (None if cost is None else pytest.approx(cost))
+    assert bool(answer.priced) == (cost is not None)
 
 
 @pytest.mark.parametrize(

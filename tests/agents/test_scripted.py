@@ -13,7 +13,17 @@ from typing import Any
 import pytest
 
 from untildone.agents import find
-from untildone.core.agent_io import AgentEvent, Notice, Request, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core.agent_io import (
+    AgentEvent,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+    Used,
+)
 from untildone.core.agreement import instructions
 from untildone.core.claims import has_marker, has_promise
 from untildone.core.model import Answer, FailureKind, Permissions, SessionUse, Usage
@@ -93,6 +103,7 @@ def test_a_turn_is_told_as_events_and_comes_to_an_answer(place: Place) -> None:
         ToolEnded("run", ok=True, summary="one"),
         ToolStarted("delete", "src/a.txt"),
         ToolEnded("delete", ok=True, summary="src/a.txt"),
+        Used(Usage(cost_usd=0.25, tokens=1200)),
         Said(PROMISE),
     ]
     assert answer == Answer(

@@ -168,3 +168,13 @@ def test_short_resources_are_tried_again_first() -> None:
 
 def test_one_ordinary_run_is_never_blocked() -> None:
     assert looping([ASKS], once=True).run().outcome is Outcome.CLAIMED
+
+
+@pytest.mark.parametrize("mode", ["ralph", "supervise", "instruct", "workflow", "phases"])
+def test_every_prompt_to_a_worker_or_instructor_says_how_to_be_blocked_once(mode: str) -> None:
+    driver = looping(["I am at it."] * 6, Budget(iterations=4), mode=mode)
+    driver.run()
+    told = [action for action in driver.asked if action.ask.role is not Role.SUPERVISOR]
+    assert told
+    assert all(action.prompt.count(blocked.HOW_TO_SAY) == 1 for action in told)
+    assert all(blocked.HOW_TO_SAY not in each.prompt for each in driver.asked if each.ask.role is Role.SUPERVISOR)

@@ -118,6 +118,11 @@ def test_words_and_status_tell_the_kind(text: str, status: int | None, kind: Fai
         ("until 2025-11-15 15:00:00+02:00", at(15, 13)),
         ("Quota exceeded for metric: requests per day", at(16, 8)),
         ("You have exhausted your daily quota on this model.", at(16, 8)),
+        ("You've used up your requests. Your limit will reset on December 1, 2025.", at(1, 0, month=12)),
+        ("Quota resets Dec 1st", at(1, 0, month=12)),
+        ("available again on 20 November 2025", at(20, 0)),
+        ("Your allowance renews on 2025-12-01.", at(1, 0, month=12)),
+        ("resets on Feb 31", None),
         ("limit reached", None),
         ("resets Feb 31, 6pm", None),
         ("resets 25pm", None),
@@ -128,6 +133,11 @@ def test_words_and_status_tell_the_kind(text: str, status: int | None, kind: Fai
 )
 def test_the_reset_time_is_read(text: str, reset: float | None) -> None:
     assert reset_time(text, NOW) == (pytest.approx(reset, abs=0.001) if reset is not None else None)
+
+
+@pytest.mark.parametrize(("hours", "begins"), [(-5, at(1, 5, month=12)), (8, at(1, 0, month=12))])
+def test_a_day_without_a_time_begins_when_it_has_begun_here_and_in_utc(hours: int, begins: float) -> None:
+    assert reset_time("resets on December 1", NOW, hours * HOUR) == begins
 
 
 def test_a_clock_time_without_a_zone_is_local() -> None:

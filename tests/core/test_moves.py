@@ -23,10 +23,20 @@ ALLOWED = {
         Control.SAY,
         Control.BUDGET,
         Control.SUBTASKS,
+        Control.RETRY,
     },
-    Status.PAUSED: {Control.PAUSE, Control.RESUME, Control.STOP, Control.SAY, Control.BUDGET, Control.SUBTASKS},
-    Status.COMPLETED: set[Control](),
-    Status.FAILED: set[Control](),
+    Status.PAUSED: {
+        Control.PAUSE,
+        Control.RESUME,
+        Control.STOP,
+        Control.SAY,
+        Control.BUDGET,
+        Control.SUBTASKS,
+        Control.RETRY,
+        Control.REWIND,
+    },
+    Status.COMPLETED: {Control.REWIND},
+    Status.FAILED: {Control.RETRY, Control.REWIND},
 }
 
 

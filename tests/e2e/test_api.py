@@ -333,7 +333,7 @@ def test_a_check_that_runs_is_shown(cli: CommandLine, elsewhere: bool) -> None:
             loop_id = server.create(checks=["true", check])
         shown = server.until(loop_id, lambda shown: shown["gate"] is not None and shown["gate"]["command"] == check)
         assert shown["driven"]
-        assert epoch(shown["created_at"]) < shown["gate"]["started_at"] <= epoch(shown["updated_at"])
+        assert epoch(shown["created_at"]) < epoch(shown["gate"]["started_at"]) <= epoch(shown["updated_at"])
         (line,) = (line for line in cli.run("show", loop_id).output.splitlines() if line.startswith("gate "))
         assert "runs since" in line
         flag.touch()

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import time
 from pathlib import Path
 
 import pytest
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, until
+from tests.support.serving import Server
+
+import untildone
 
 NEEDS = "Which database may I use?"
 AGENT = """#!/bin/sh
@@ -61,3 +67,91 @@ def test_an_agent_that_vanished_blocks_and_takes_no_second_round(cli: CommandLin
     program.chmod(0o755)
     resumed = cli.run("resume", "--json")
     assert (resumed.code, resumed.records[-1]["outcome"], resumed.records[-1]["iterations"]) == (0, "claimed", 2)
+
+
+# Says that it is blocked only if its prompt tells it how, and does the job once it was answered. As a supervisor it agrees.
+OBEDIENT = """#!/bin/sh
+prompt=$(cat)
+word=$(printf '%s' "$prompt" | grep -o '\\[TASK_COMPLETED [A-Z0-9]*\\]' | tail -1)
+if [ -n "$word" ]; then echo "$word"
+elif printf '%s' "$prompt" | grep -q staging; then echo heard > heard.txt; echo '<promise>COMPLETE</promise>'
+elif printf '%s' "$prompt" | grep -q '<blocked>what you need</blocked>'; then echo '<blocked>Which database may I use?</blocked>'
+else echo 'I cannot do it: there is no database.'; fi
+"""
+MODES = ("ralph", "supervise", "instruct", "workflow", "phases")
+
+
+@pytest.fixture
+def obedient(cli: CommandLine) -> str:
+    (cli.workspace / "SUPERVISOR.md").write_text("Look closely.")
+    program = cli.home / "obedient.sh"
+    program.write_text(OBEDIENT)
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_impossible_task_is_blocked_within_two_rounds_in_every_mode(
+    cli: CommandLine, obedient: str, mode: str
+) -> None:
+    ended = cli.run("run", "--json", "--mode", mode, "--command", obedient, "Connect it to the database")
+    last = ended.records[-1]
+    assert (ended.code, last["outcome"]) == (8, "blocked"), ended.errors
+    assert last["iterations"] <= 2
+    assert NEEDS in cli.run("list").output
+    assert NEEDS in cli.run("log").output
+    assert cli.loops[0]["reason"] == NEEDS
+    assert cli.run("say", "last", "Use staging.").code == 0
+    until(lambda: (cli.workspace / "heard.txt").exists())
+    cli.run("stop", "--now", "last")
+    until(lambda: cli.shown()["status"] in ("failed", "completed"))
+    (receipt,) = cli.workspace.glob(".loop/history/*/receipt.json")
+    assert json.loads(receipt.read_text())["questions"] == [NEEDS]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_server_shows_the_question_and_takes_the_answer(cli: CommandLine, obedient: str, mode: str) -> None:
+    with Server(cli) as server:
+        loop_id = server.create("Connect it", agent="command", command=obedient, mode=mode)
+        shown = server.until_status(loop_id, "paused")
+        assert (shown["outcome"], shown["reason"]) == ("blocked", NEEDS)
+        assert shown["current_iteration"] <= 2
+        (listed,) = server.client.get("/api/loops").json()["loops"]
+        assert (listed["outcome"], listed["reason"]) == ("blocked", NEEDS)
+        answered = server.client.post(f"/api/loops/{loop_id}/messages", json={"text": "Use staging."}).json()
+        assert answered["goes_on"] is True
+        until(lambda: (cli.workspace / "heard.txt").exists())
+
+
+def test_python_answers_too(cli: CommandLine, obedient: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in cli.environment.items():
+        monkeypatch.setenv(name, value)
+
+    async def play() -> None:
+        folder = cli.workspace
+        loop = await untildone.create("Connect it", folder=folder, agent="command", command=obedient)
+        await untildone.start(loop, folder=folder)
+        rested = await untildone.wait(loop, folder=folder)
+        assert (rested.outcome, rested.reason) == (untildone.Outcome.BLOCKED, NEEDS)
+        assert (await untildone.say(loop, "Use staging.", folder=folder)).goes_on
+        assert (await untildone.wait(loop, folder=folder)).outcome is untildone.Outcome.CLAIMED
+
+    asyncio.run(asyncio.wait_for(play(), 120))
+
+
+def test_a_blocked_round_counts_once_whenever_the_runner_is_killed(cli: CommandLine, obedient: str) -> None:
+    """The runner is killed at many moments of round, rest, answer and round."""
+    assert cli.run("run", "--command", obedient, "-r", "50", "Connect it").code == 8
+    for moment in range(8):
+        process = cli.start("resume", "last")
+        time.sleep(0.15 + moment * 0.06)
+        process.kill()
+        process.communicate(timeout=30)
+    until(lambda: cli.run("resume", "last").code == 8)
+    assert cli.run("say", "last", "Use staging.").code == 0
+    assert cli.run("wait", "last", "--timeout", "60").code == 0
+    entries = cli.run("log", "--json").records
+    starts = [entry["iteration"] for entry in entries if entry["event"] == "iteration_start" and entry["attempt"] == 1]
+    assert starts == list(range(1, len(starts) + 1))
+    assert cli.shown()["current_iteration"] == len(starts)
+    assert cli.shown()["questions"] == [NEEDS]

@@ -163,6 +163,11 @@ BAD: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "no database": (("run", "A job", "--cluster"), {"UNTILDONE_STORE": ""}, "Postgres"),
     "no Temporal": (("run", "A job", "--cluster"), {"UNTILDONE_CLUSTER": ""}, "The address of Temporal is not set"),
     "a worktree": (("run", "A job", "--cluster", "--worktree"), {}, "--worktree makes no sense in a cluster"),
+    "a room": (
+        ("run", "A job", "--cluster", "--check", "true", "--room", "sealed"),
+        {},
+        "A cluster has no sealed rooms",
+    ),
     "an odd group": (("group", "a b", "--at-once", "2"), {}, "is not a name for a group"),
     "a group of nothing": (("group", "--at-once", "2"), {}, "There is no name of a group"),
     "none at once": (("group", "night", "--at-once", "0"), {}, "is not a number of loops"),

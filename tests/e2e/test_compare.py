@@ -48,6 +48,8 @@ def test_table_tells_untildone_from_a_shell_loop(tmp_path: Path) -> None:
     assert rows["the same with no check set: believed"] == ["1 of 1", "has none"]
     assert rows["claims once, not done: believed"] == ["0 of 1", "1 of 1"]
     assert rows["neither done nor claimed: believed"] == ["0 of 2", "1 of 2"]
+    assert rows["makes the check pass, not done: believed"][0].startswith("0 of 4")
+    assert rows["does it and adds to the check: refused"] == ["0 of 3", "has none"]
     assert rows["agent processes alive 5 s after Ctrl-C, twice"] == ["0 of 3", "2 of 3"]
     assert rows["agent processes alive 5 s after TERM"] == ["0 of 3", "3 of 3"]
     assert rows["agent processes alive 5 s after KILL"] == ["0 of 3", "3 of 3"]

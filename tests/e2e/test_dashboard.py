@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium, visit, waits_for
 from tests.support.command_line import CommandLine, until
+from tests.support.serving import TOKEN
 
 from untildone.system import state_folder
 
@@ -368,7 +369,8 @@ def test_every_answer_says_what_it_may_be_used_for(server: DashboardServer, path
             assert "default-src 'none'" in told["Content-Security-Policy"]
             assert "frame-ancestors 'none'" in told["Content-Security-Policy"]
             assert "unsafe-inline" not in told["Content-Security-Policy"].split("style-src")[0]
-            assert (told["X-Content-Type-Options"], told["Referrer-Policy"]) == ("nosniff", "no-referrer")
+            referrer = "same-origin" if path == "/login" else "no-referrer"
+            assert (told["X-Content-Type-Options"], told["Referrer-Policy"]) == ("nosniff", referrer)
 
 
 def test_nobody_comes_in_without_the_cookie(server: DashboardServer) -> None:
@@ -395,6 +397,18 @@ def test_nobody_comes_in_without_the_cookie(server: DashboardServer) -> None:
         assert visitor.get(socket, headers={**handshake, **cookie, "Origin": "http://evil.example"}).status_code == 403
         assert visitor.get("/", headers={**cookie, "Host": "evil.example"}).status_code == 403
         assert visitor.get("/", headers=cookie).status_code == 200
+
+
+def test_the_token_typed_into_the_form_logs_in(browser: Browser, server: DashboardServer) -> None:
+    context = browser.new_context(base_url=server.url)
+    page = context.new_page()
+    page.goto("/login")
+    for words, then in (("wrong", "That is not the token."), (TOKEN, "untildone")):
+        page.get_by_label("Token").fill(words)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_text(then).first).to_be_visible()
+    expect(page).to_have_url(re.compile("/$"))
+    context.close()
 
 
 def test_the_reader_is_spoken_to_in_their_language(browser: Browser, server: DashboardServer) -> None:

@@ -341,7 +341,11 @@ class TestTexts:
             ("[r+5] go", None, "未设置限制，[r+5] 不起作用；[r=n] 可设置限制"),
             ("[r=3]", 4, "解析轮次控制后没有剩余指令"),
             ("go [r+5]", 4, "[r+n] 之类的轮次控制须写在消息开头；此处按普通文字处理"),
-            ("[r+x] go", 4, "[r+x] 按普通文字处理：轮次控制须增加或设定 0 到 1,000,000 的整数，不含空格，如 [r+5] 或 [r=5]"),
+            (
+                "[r+x] go",
+                4,
+                "[r+x] 按普通文字处理：轮次控制须增加或设定 0 到 1,000,000 的整数，不含空格，如 [r+5] 或 [r=5]",
+            ),
         ],
     )
     def test_notices_about_rounds_are_translated(self, message: str, left: int | None, chinese: str) -> None:

@@ -299,7 +299,7 @@ def test_live_file_is_no_change_of_the_workspace(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("flags", "title", "more", "limit"),
     [
-        (("-r", "1"), "Iteration limit reached", "[1] +10 iterations", "iterations"),
+        (("-r", "1"), "Round limit reached", "[1] +10 rounds", "iterations"),
         (("--max-minutes", "0.0001"), "Time limit reached", "[1] +30 minutes", "minutes"),
         (("--max-cost", "1"), "Cost limit reached", "[1] +1 dollars", "cost"),
     ],
@@ -323,7 +323,7 @@ def test_what_ran_out_is_what_is_offered(
 
 MENU = """
 from untildone.faces.cli.views import menus
-print("chosen:", menus.pick("Iteration limit reached", ("Iteration: 20/20", "Task: 用户模型 " * 9), ("more", "less", "leave")))
+print("chosen:", menus.pick("Round limit reached", ("Round: 20/20", "Task: 用户模型 " * 9), ("more", "less", "leave")))
 print("said:", menus.ask("What may it leave out? "))
 """
 

@@ -25,10 +25,11 @@ from tests.e2e.real_agents import (
     writes,
 )
 
+from untildone.core.codec import epoch
 from untildone.testing.modelapi import Fault, Step, Usage
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(420)]
-TELL_TOKENS = ("claude", "codex", "gemini", "opencode")
+TELL_TOKENS = ("claude", "codex", "copilot", "gemini", "opencode")
 TELL_COST = ("claude",)
 
 
@@ -102,8 +103,8 @@ def test_waits_for_a_limit_and_takes_no_iteration_for_it(desk: Desk) -> None:
     turns = ran.of("iteration_complete")
     assert turns[0]["answer"]["failure"]["kind"] == "limit"
     assert {turn["iteration"] for turn in turns} == {1}
-    assert desk.api.turns[-1].time >= limit["until"]
-    assert limit["until"] < time.time()
+    assert desk.api.turns[-1].time >= epoch(limit["until"])
+    assert epoch(limit["until"]) < time.time()
     assert "waiting until" in ran.errors
 
 

@@ -17,6 +17,7 @@ from tests.e2e.real_agents import Desk, claims, open_desk, shell, until
 
 from untildone import agents
 from untildone.core.agent_io import Request
+from untildone.core.codec import epoch
 from untildone.core.model import SessionUse
 from untildone.testing.modelapi import Step, environment, subscription_limit
 
@@ -58,7 +59,7 @@ def test_a_subscriber_waits_until_the_exact_time(tmp_path: Path) -> None:
         ran = subscribed.run("Do it")
         assert ran.end["outcome"] == "claimed", ran.errors
         (limit,) = ran.of("limit_reached")
-        assert limit["until"] == until_when
+        assert epoch(limit["until"]) == until_when
         assert "5-hour limit" in limit["message"]
 
 

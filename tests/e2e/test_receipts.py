@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.boxes import boxes
 from tests.support.command_line import CommandLine, Ended
+
+__all__ = ["boxes"]
 
 CLAIMS = "sh -c \"cat > /dev/null; echo x > done; echo '<promise>COMPLETE</promise>'\""
 DOES_NOT_CLAIM = 'sh -c "cat > /dev/null; echo working"'
@@ -150,6 +153,25 @@ def test_a_workspace_that_changed_since_is_named(cli: CommandLine) -> None:
     assert cli.run("verify").code == 6
 
 
+def test_code_that_is_right_in_a_room_only_is_found_out_in_place(cli: CommandLine, boxes: None) -> None:
+    """In the namespaces of a room the numbers of processes are small."""
+    cli.run(
+        "run",
+        "Mend the roof",
+        "--command",
+        CLAIMS,
+        "--check",
+        "test -s done && test $$ -lt 100",
+        "-r",
+        "1",
+        "--room",
+        "sealed",
+    )
+    assert cli.run("verify").code == 0
+    ended = cli.run("verify", "--room", "plain")
+    assert (ended.code, "Not every check passes now" in ended.errors) == (6, True), ended.errors
+
+
 def made_key(folder: Path, name: str) -> Path:
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=30)
@@ -172,6 +194,9 @@ def test_a_signed_receipt_can_be_checked_anywhere_with_the_public_key(cli: Comma
     assert (record["loop_id"], record["receipt"]["outcome"]) == (loop_id, "verified")
     assert record["signed_by"].startswith("SHA256:")
     assert_refused(other.run("verify", str(receipt), "--key", f"{stranger}.pub"), "no valid signature")
+    cli.environment["UNTILDONE_SIGNING_KEY"] = str(stranger)
+    invented = receipt_of(cli, run(cli))
+    assert_refused(other.run("verify", str(invented), "--key", f"{key}.pub"), "no valid signature")
     edit(receipt, lambda fields: fields.update(task="Something else"))
     assert_refused(other.run("verify", str(receipt), "--key", f"{key}.pub"), "was altered", "task")
     edit(receipt, forged_statement)

@@ -184,7 +184,7 @@ def at_terminal(cli: CommandLine, script: list[dict[str, Any]], *arguments: str)
 
 def menu(terminal: Terminal) -> str:
     """Wait for the menu and its prompt; the state that stands above it."""
-    terminal.shows("Tasks: ")
+    terminal.shows("Subtasks: ")
     above = terminal.shows("What next?")
     terminal.shows("[6] exit")
     terminal.shows(">")

@@ -1,4 +1,4 @@
-"""Notifications about a loop that came to rest: signed, tried again, bounded, and harmless if they fail."""
+"""The channels of notifications: signed, bounded, without a shell, and exact about what arrived."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 import hmac
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,21 +18,22 @@ from pathlib import Path
 import pytest
 from tests.support.command_line import until
 
-from untildone.core.loop import Loop
-from untildone.core.model import Budget, LoopSettings, Outcome, Status
 from untildone.engine import notify
-from untildone.engine.notify import SIGNATURE, Notifier, NotifySettings, send
+from untildone.engine.notify import SIGNATURE, Attempt, Message, NotifySettings, Result, channels
 from untildone.system import orphans
-from untildone.testing.driver import WORKER
+
+TITLE = 'A "title"; $(touch oops)'
 
 
 @pytest.fixture
-def loop(tmp_path: Path) -> Loop:
-    settings = LoopSettings("ralph", WORKER, str(tmp_path))
-    title = 'A "title"; $(touch oops)'
-    return Loop(
-        "loop-1", title, "task", settings, Budget(), 0.0, 0.0, status=Status.COMPLETED, outcome=Outcome.VERIFIED
-    )
+def message(tmp_path: Path) -> Message:
+    fields = {"loop_id": "loop-1", "title": TITLE, "outcome": "verified", "workspace": str(tmp_path), "reason": None}
+    return Message(fields, f"Verified: {TITLE}", "Done, and every gate agrees.")
+
+
+def send(settings: NotifySettings, message: Message, environment: Mapping[str, str] = os.environ) -> Attempt:
+    (channel,) = channels(settings).values()
+    return channel(message, environment)
 
 
 class Receiver:
@@ -68,58 +70,96 @@ def receiving(*codes: int) -> Iterator[tuple[Receiver, str]]:
         server.server_close()
 
 
-def test_a_webhook_gets_the_outcome_signed(loop: Loop) -> None:
+def test_a_webhook_gets_the_fields_signed(message: Message) -> None:
     with receiving(204) as (receiver, address):
-        send(NotifySettings(webhook=address, secret="hush"), loop, os.environ)
+        assert send(NotifySettings(webhook=address, secret="hush"), message) == notify.SENT
     ((signature, body),) = receiver.received
     assert signature == "sha256=" + hmac.new(b"hush", body, hashlib.sha256).hexdigest()
+    assert json.loads(body) == message.fields
+
+
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [(500, Result.REFUSED), (429, Result.REFUSED), (404, Result.FAILED), (302, Result.FAILED), (200, Result.SENT)],
+)
+def test_the_answer_of_a_webhook_decides(message: Message, code: int, result: Result) -> None:
+    with receiving(code) as (receiver, address):
+        assert send(NotifySettings(webhook=address), message).result is result
+    assert [signature for signature, _ in receiver.received] == [None]
+
+
+def test_a_webhook_that_is_not_there_surely_got_nothing(message: Message) -> None:
+    with receiving() as (_, address):
+        pass
+    assert send(NotifySettings(webhook=address), message).result is Result.REFUSED
+
+
+def test_a_webhook_that_takes_it_and_hangs_may_have_it(message: Message, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notify, "WEBHOOK_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        assert send(NotifySettings(webhook=address), message).result is Result.UNKNOWN
+
+
+def test_apprise_sends_to_its_services(message: Message, caplog: pytest.LogCaptureFixture) -> None:
+    with receiving(200) as (receiver, address):
+        assert send(NotifySettings(apprise=(address.replace("http", "json"),)), message) == notify.SENT
+    ((_, body),) = receiver.received
     fields = json.loads(body)
-    assert (fields["loop_id"], fields["outcome"], fields["title"]) == ("loop-1", "verified", loop.title)
+    assert (fields["title"], fields["message"]) == (f"untildone: {message.title}", message.text)
+    assert caplog.text == ""
 
 
-@pytest.mark.parametrize(("codes", "tries"), [((500, 200), 2), ((404, 200), 1), ((302, 200), 1), ((200,), 1)])
-def test_a_webhook_is_tried_again_if_that_may_help(loop: Loop, codes: tuple[int, ...], tries: int) -> None:
-    with receiving(*codes) as (receiver, address):
-        send(NotifySettings(webhook=address), loop, os.environ)
-    assert [signature for signature, _ in receiver.received] == [None] * tries
+@pytest.mark.parametrize(("codes", "result"), [((503,), Result.REFUSED), ((), Result.REFUSED)])
+def test_apprise_says_what_did_not_arrive(message: Message, codes: tuple[int, ...], result: Result) -> None:
+    with receiving(*codes) as (_, address):
+        if codes:
+            assert send(NotifySettings(apprise=(address.replace("http", "json"),)), message).result is result
+    if not codes:
+        assert send(NotifySettings(apprise=(address.replace("http", "json"),)), message).result is result
 
 
-def test_a_program_is_run_without_a_shell(loop: Loop, tmp_path: Path) -> None:
+def test_apprise_does_not_know_what_a_silent_service_took(message: Message, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notify, "APPRISE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"json://127.0.0.1:{silent.getsockname()[1]}/"
+        assert send(NotifySettings(apprise=(address,)), message).result is Result.UNKNOWN
+
+
+def test_an_address_never_appears_in_a_problem(message: Message) -> None:
+    attempt = send(NotifySettings(apprise=("nosuch://s3cr3t-t0ken-1234",)), message)
+    assert attempt.result is Result.FAILED
+    assert "s3cr3t" not in attempt.problem
+    assert all("s3cr3t" not in name for name in channels(NotifySettings(apprise=("nosuch://s3cr3t-t0ken-1234",))))
+
+
+def test_a_program_is_run_without_a_shell(message: Message, tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text(
-        '#!/bin/sh\nprintf "%s|" "$@" "$UNTILDONE_OUTCOME" "$UNTILDONE_TITLE" "$UNTILDONE_TOKEN" > told\ncat > given\n'
+        '#!/bin/sh\nprintf "%s|" "$@" "$UNTILDONE_OUTCOME" "$UNTILDONE_TITLE" "$UNTILDONE_TOKEN" "$UNTILDONE_NOTIFY_APPRISE" > told\n'
+        "cat > given\n"
     )
     program.chmod(0o755)
-    send(
-        NotifySettings(command=(str(program), "$HOME")), loop, {"PATH": os.environ["PATH"], "UNTILDONE_TOKEN": "secret"}
-    )
-    assert (tmp_path / "told").read_text() == f"$HOME|verified|{loop.title}||"
-    assert json.loads((tmp_path / "given").read_text())["status"] == "completed"
+    private = {"UNTILDONE_TOKEN": "secret", "UNTILDONE_NOTIFY_APPRISE": "slack://secret"}
+    send(NotifySettings(command=(str(program), "$HOME")), message, {"PATH": os.environ["PATH"], **private})
+    assert (tmp_path / "told").read_text() == f"$HOME|verified|{TITLE}|||"
+    assert json.loads((tmp_path / "given").read_text()) == message.fields
     assert not (tmp_path / "oops").exists()
 
 
-def test_the_desktop_is_told_where_there_is_a_way(loop: Loop, tmp_path: Path) -> None:
+def test_the_desktop_is_told_where_there_is_a_way(message: Message, tmp_path: Path) -> None:
     program = tmp_path / "notify-send"
     program.write_text('#!/bin/sh\nprintf "%s|" "$@" > told\n')
     program.chmod(0o755)
-    send(NotifySettings(desktop=True), loop, {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
-    assert f"untildone: verified|{loop.title}|" in (tmp_path / "told").read_text()
-    send(NotifySettings(desktop=True), loop, {"PATH": str(tmp_path / "nothing")})
+    assert send(NotifySettings(desktop=True), message, {"PATH": f"{tmp_path}:{os.environ['PATH']}"}) == notify.SENT
+    assert f"untildone: {message.title}|{message.text}|" in (tmp_path / "told").read_text()
+    nowhere = send(NotifySettings(desktop=True), message, {"PATH": str(tmp_path / "nothing")})
+    assert nowhere.result is Result.FAILED
 
 
-def test_what_fails_is_logged_and_harms_nobody(loop: Loop, caplog: pytest.LogCaptureFixture) -> None:
-    send(NotifySettings(command=("/no/such/program",)), loop, os.environ)
-    send(NotifySettings(command=("false",)), loop, os.environ)
-    assert ["/no/such/program" in caplog.messages[0], "ended with 1" in caplog.messages[1]] == [True, True]
-
-
-def test_many_are_told_in_the_background(loop: Loop, tmp_path: Path) -> None:
-    notifier = Notifier()
-    program = ("sh", "-c", "echo x >> told")
-    for _ in range(5):
-        notifier.send(NotifySettings(command=program), loop, os.environ)
-    notifier.close(10)
-    until(lambda: (tmp_path / "told").read_text().count("x") == 5)
+def test_a_program_that_fails_is_named(message: Message) -> None:
+    assert "/no/such/program" in send(NotifySettings(command=("/no/such/program",)), message).problem
+    assert "ended with 1" in send(NotifySettings(command=("false",)), message).problem
 
 
 FORKS = "for way in setsid 'env -i' env; do $way sleep 100 & echo $! >> pids; done; echo $$ >> pids"
@@ -131,21 +171,19 @@ def left(tmp_path: Path) -> list[int]:
 
 @pytest.mark.parametrize("end", ["true", "sleep 100", "trap '' TERM; wait; sleep 100"])
 def test_a_program_leaves_nothing_behind(
-    loop: Loop, tmp_path: Path, end: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    message: Message, tmp_path: Path, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notify, "COMMAND_SECONDS", 2.0)
-    send(NotifySettings(command=("sh", "-c", f"{FORKS}; {end}")), loop, os.environ)
+    attempt = send(NotifySettings(command=("sh", "-c", f"{FORKS}; {end}")), message)
     assert left(tmp_path) == []
-    assert ("took longer than 2 s" in caplog.text) == (end != "true")
+    assert ("took longer than 2 s" in attempt.problem) == (end != "true")
 
 
-def test_a_program_ends_with_the_host_that_runs_it(loop: Loop, tmp_path: Path) -> None:
+def test_a_program_ends_with_the_host_that_runs_it(tmp_path: Path) -> None:
     host = (
         "import os, sys; from untildone.engine.notify import *;"
-        "from untildone.core.loop import Loop; from untildone.core.model import *; from untildone.testing.driver import WORKER;"
-        "settings = LoopSettings('ralph', WORKER, sys.argv[1]);"
-        "loop = Loop('loop-1', 't', 't', settings, Budget(), 0.0, 0.0, outcome=Outcome.VERIFIED);"
-        "send(NotifySettings(command=('sh', '-c', sys.argv[2])), loop, os.environ)"
+        "message = Message({'workspace': sys.argv[1]}, 't', 't');"
+        "channels(NotifySettings(command=('sh', '-c', sys.argv[2])))['command'](message, os.environ)"
     )
     script = "setsid sleep 100 & echo $! >> pids; echo $$ >> pids; echo >> told; sleep 100"
     running = subprocess.Popen([sys.executable, "-c", host, str(tmp_path), script])

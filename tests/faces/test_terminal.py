@@ -13,6 +13,7 @@ from untildone import modes
 from untildone.core.agent_io import Said, ToolStarted
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
+from untildone.faces.cli import wrapping
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.views import menus, speech
 from untildone.faces.cli.views.plain_view import PlainView
@@ -111,13 +112,29 @@ def test_a_report_in_json_is_never_shown_raw(mode: str, said: list[str], shown: 
 @pytest.mark.parametrize("columns", [24, 40, 80, 140])
 def test_a_menu_fits_the_terminal_and_loses_no_word(columns: int) -> None:
     title, fact = "Found an unfinished loop: loop-20260131-120000000-abcdef", "Task: 修复解析器 and write the documents"
-    lines = list(menus.box(title, (fact,), ("continue", "simplify the task (+10 iterations)"), columns))
+    lines = list(menus.box(title, (fact,), ("continue", "simplify the task (+10 rounds)"), columns))
     assert {cell_len(line) for line in lines} == {min(columns, 78)}
     words = "".join("".join(lines).replace("║", "").split())
-    for text in (title, fact, "[1]continue", "[2]simplifythetask(+10iterations)"):
+    for text in (title, fact, "[1]continue", "[2]simplifythetask(+10rounds)"):
         assert "".join(text.split()) in words
     assert sum(line.startswith("╠") for line in lines) == 2
 
 
 def test_a_menu_without_facts_has_no_empty_part() -> None:
     assert sum(line.startswith("╠") for line in menus.box("Unfinished loops", (), ("a", "b"), 60)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("used      2 rounds, 1 s at work, 365 tokens", ["used      2 rounds, 1 s at", "          work, 365 tokens"]),
+        ("  ○ a: User model with roles", ["  ○ a: User model with", "    roles"]),
+        ("changed at  2026-11-17 14:23:46", ["changed at  2026-11-17", "            14:23:46"]),
+        ("hint: this is a longer sentence", ["hint: this is a longer", "  sentence"]),
+        ("╭─ Round 1 · analysis of everything ─╮", ["╭─ Round 1 · analysis of everything ─╮"]),
+        ("short", ["short"]),
+        ("x" * 60, ["x" * 26, "  " + "x" * 24, "  " + "x" * 10]),
+    ],
+)
+def test_lines_are_broken_between_words_and_later_rows_are_indented(text: str, rows: list[str]) -> None:
+    assert wrapping.rows(text, 26) == rows

@@ -141,6 +141,15 @@ def test_the_budget_is_exact_and_can_be_raised_in_the_session(session: Session) 
     assert session.cli.shown()["current_iteration"] == 5
 
 
+def test_round_control_and_words_are_for_the_paused_loop_of_the_session(session: Session) -> None:
+    session.say('/until-done make it --max-iterations 1 --check "test -f ok"')
+    session.stop("Not yet.")
+    answer = session.say("/until-done [r+2] and mind the docs")
+    assert "goes on, round 2/3" in answer["systemMessage"]
+    assert "and mind the docs" in answer["hookSpecificOutput"]["additionalContext"]
+    assert [loop["title"] for loop in session.cli.loops] == ["make it"]
+
+
 def test_the_budget_used_up_is_a_warning(session: Session) -> None:
     session.say("/until-done make it --max-iterations 1")
     assert "The budget is used up; the job is not done." in session.stop()["systemMessage"]
@@ -405,3 +414,25 @@ def test_hook_needs_nothing_but_its_file(tmp_path: Path) -> None:
     command = [os.path.realpath(sys.executable), "-I", "-S", program.__file__, "claude", "stop"]
     ended = subprocess.run(command, input=b'{"session_id": "s"}', cwd=tmp_path, env={}, capture_output=True, timeout=30)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"{}\n", b"")
+
+
+NEEDS = "Which database may I use?"
+
+
+@pytest.mark.parametrize("mode", ["ralph", "phases"])
+def test_an_agent_in_a_session_is_told_how_to_be_blocked_and_is_answered_there(session: Session, mode: str) -> None:
+    begun = session.say(f'/until-done "connect it" --mode {mode}')
+    assert "<blocked>what you need</blocked>" in begun["hookSpecificOutput"]["additionalContext"]
+    sent_back = session.stop("I cannot.")
+    assert sent_back["decision"] == "block"
+    assert "<blocked>what you need</blocked>" in sent_back["reason"]
+    blocked = session.stop(f"I cannot.\n<blocked>{NEEDS}</blocked>")
+    assert NEEDS in blocked["systemMessage"]
+    assert "until-done" in blocked["systemMessage"]
+    shown = session.cli.shown()
+    assert (shown["outcome"], shown["reason"], shown["current_iteration"]) == ("blocked", NEEDS, 2)
+    assert NEEDS in session.cli.run("list").output
+    answered = session.say("/until-done Use staging.")
+    assert "Use staging." in answered["hookSpecificOutput"]["additionalContext"]
+    again = session.cli.shown()
+    assert (again["loop_id"], again["status"], again["current_iteration"]) == (shown["loop_id"], "running", 3)

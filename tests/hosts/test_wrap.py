@@ -285,7 +285,7 @@ REFUSALS = {
 def test_what_cannot_work_is_said_first(person: Person, case: str) -> None:
     words, sentence = REFUSALS[case]
     person.has_agent()
-    if case in ("no agent", "no way"):
+    if case == "no agent":
         (person.programs / "claude").rename(person.programs / "opencode")
     path = f"{person.programs}:/usr/bin:/bin" if case == "no agent" else person.environment["PATH"]
     with person.at_terminal("/usr/bin/env", f"PATH={path}", *person.shell_words.split(), *words) as terminal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untildone import modes
+from untildone.core.actions import Ask
 from untildone.core.blocked import HOW_TO_SAY
 from untildone.core.events import MessageSent
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, Context, Outcome, Status
@@ -98,6 +99,20 @@ def test_the_check_that_failed_comes_last() -> None:
     driver.run()
     report = prompts(driver)[1].partition("[System: This is iteration 2 of 5. Continue the task.]")[2]
     assert "FAILED test_dates" in report
+
+
+def test_in_a_session_what_failed_comes_first() -> None:
+    ran = looping([f"Done.\n{PROMISE}"], Budget(iterations=3), fails, checks=("pytest -q",))
+    ran.lease()
+    while not ran.loop.failed_gates:
+        ran.step()
+    mode = modes.find("ralph")
+    ask = mode.next(ran.loop)
+    assert isinstance(ask, Ask)
+    text = mode.prompt_in_session(ran.loop, ask)
+    assert text.startswith("The check `pytest -q` failed")
+    assert text.endswith("[System: This is iteration 2 of 3. Continue the task.]")
+    assert ran.loop.description in text
 
 
 def test_what_the_person_said_is_in_the_next_prompt_once() -> None:

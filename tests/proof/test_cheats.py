@@ -20,6 +20,8 @@ PLAYED = (
     "pipes: pytest into tail",
     "check command: make: GNUmakefile in front",
     "code under test: ends the process at import",
+    "code under test: a constant says that tests are skipped",
+    "code under test: prints a better summary after the real one",
     "programs: forged bytecode of the source",
     "hidden from git: assume-unchanged",
     "races: a child swaps the tests",

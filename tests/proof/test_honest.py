@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from proof.honest import releases
 from proof.honest.case import Honest, Result, Verdict
 from proof.honest.groups import ALL
 from proof.honest.play import Stage
@@ -40,6 +42,16 @@ def test_honest_work_is_verified(stage: Stage, name: str) -> None:
         (number, each) for number, each in enumerate(EVERY, 1) if name == f"{each[0]}: {each[1].name}"
     )
     verdict = stage.play(group, case, number)
+    assert verdict.result is Result.VERIFIED, verdict.detail
+
+
+@LINUX
+@pytest.mark.parametrize("rule", releases.RULES)
+def test_the_next_release_of_a_package_is_verified(stage: Stage, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two releases of a small package lie beside this file; `make honest` downloads many more."""
+    monkeypatch.setenv("UNTILDONE_RELEASES_DIR", str(Path(__file__).with_name("releases")))
+    (case,) = (each for each in releases.cases() if each.name.endswith(rule))
+    verdict = stage.play(releases.GROUP, case, 900 + releases.RULES.index(rule))
     assert verdict.result is Result.VERIFIED, verdict.detail
 
 

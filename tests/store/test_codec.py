@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
 from untildone.core.events import Entry, Event, LoopCreated, MessageSent, PauseRequested, TurnEnded
 from untildone.core.kinds import Source
-from untildone.core.loop import Loop
+from untildone.core.loop import Loop, UsageLimit
 from untildone.core.model import EMPTY, AgentChoice, LoopSettings, Outcome
 from untildone.store.lines import DamagedLine, as_fields, encoded, entry_of, fields_of, with_checksum, without_checksum
 
@@ -151,6 +151,15 @@ def test_times_are_kept_to_the_microsecond(at: float) -> None:
     assert text.endswith("Z")
     assert timestamp(epoch(text)) == text
     assert abs(epoch(text) - at) < 1e-6
+
+
+def test_times_are_written_as_rfc_3339_and_numbers_are_still_read() -> None:
+    limit = UsageLimit(1_767_268_800.25, "limit")
+    assert to_json(limit)["until"] == "2026-01-01T12:00:00.250000Z"
+    assert from_json(UsageLimit, to_json(limit)) == limit
+    assert from_json(UsageLimit, {"until": 1_767_268_800.25, "message": "limit"}) == limit
+    with pytest.raises(CodecError):
+        from_json(UsageLimit, {"until": "soon", "message": "limit"})
 
 
 @given(st.binary(max_size=60))

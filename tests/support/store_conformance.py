@@ -34,6 +34,7 @@ from untildone.core.events import (
     MessageSent,
     PauseRequested,
     Rested,
+    RetryRequested,
     RunnerLeased,
     StartRequested,
     StateRepaired,
@@ -338,6 +339,30 @@ class StoreConformance:
                 assert folded(journal.entries()) == ended
         with pytest.raises(UsageError, match="already a loop"):
             store.create(loop_created("loop-1"))
+
+    def test_an_archived_loop_comes_back_under_its_lease(self, factory: StoreFactory) -> None:
+        store = factory()
+        store.create(loop_created("loop-1"))
+        with store.lease("loop-1") as journal:
+            journal.append(StartRequested(), Rested(Outcome.FAILED, "no luck"))
+        store.archive("loop-1", '{"number": 1}', "# One")
+        for number in (1, 2):
+            with store.lease("loop-1", Host.NONE, reopens=True) as journal:
+                assert factory().live_ids() == ("loop-1",)
+                assert factory().receipt("loop-1") is None, "the receipt of an earlier end does not count any more"
+                with pytest.raises(LoopBusy), factory().lease("loop-1", reopens=True):
+                    pass
+                journal.append(RetryRequested(Host.CLUSTER))
+                assert journal.loop.status is Status.RUNNING
+            assert factory().load("loop-1").status is Status.RUNNING
+            assert factory().running_ids(Host.CLUSTER) == ("loop-1",)
+            with store.lease("loop-1", Host.CLUSTER, f"2026-{number}") as journal:
+                journal.append(Rested(Outcome.FAILED, "again"))
+            store.archive("loop-1", f'{{"number": {number + 1}}}', "# Again")
+            assert factory().receipt("loop-1") == f'{{"number": {number + 1}}}'
+        assert factory().load("loop-1").reason == "again"
+        with closing(factory().open("loop-1")) as journal:
+            assert folded(journal.entries()) == factory().load("loop-1")
 
     def test_a_control_during_archiving_is_kept(self, store: Store) -> None:
         store.create(loop_created("loop-1"))

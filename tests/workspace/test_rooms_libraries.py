@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,41 @@ def test_programs_behind_the_shims_of_a_version_manager_are_compared(tmp_path: P
     assert premises.says("echo fine") == "fine"
     program.write_text("#!/bin/sh\necho '2 passed in 0.01s'\n")
     with pytest.raises(RoomRefused, match=r"versions/3\.11\.7/bin/pytest"):
+        premises.says("true")
+
+
+def test_an_environment_that_a_tool_made_for_the_project_is_compared(tmp_path: Path) -> None:
+    """`poetry run pytest` uses one in the home folder that is not on PATH."""
+    premises = Premises(tmp_path)
+    premises.watches_libraries = True
+    premises.write({"pyproject.toml": '[tool.poetry]\nname = "small-calc"\n', "poetry.lock": 'name = "runner"\n'})
+    mine, others = (f".cache/pypoetry/virtualenvs/{name}-x1-py3.11" for name in ("small-calc", "another"))
+    for folder in (mine, others):
+        files = distribution("runner", "1", {"runner.py": "HONEST = 1\n"}, f"{folder}/lib/python3.11/site-packages")
+        write(premises.home, {**files, f"{folder}/pyvenv.cfg": "home = /usr/bin\n"})
+    premises.begin()
+    write(premises.home, {f"{others}/lib/python3.11/site-packages/runner.py": "HONEST = 0\n"})
+    assert premises.says("echo fine") == "fine"
+    write(premises.home, {f"{mine}/lib/python3.11/site-packages/runner.py": "HONEST = 0\n"})
+    with pytest.raises(RoomRefused, match=r"runner\.py"):
+        premises.says("true")
+
+
+def test_a_library_that_was_moved_into_place_is_refused(premises: Premises) -> None:
+    """Files that are older than the loop, in a folder that is another one now."""
+    site = premises.home / SITE
+    write(premises.home, {"old/tool/__init__.py": "HONEST = 0\n", f"{SITE}/tool/__init__.py": "HONEST = 1\n"})
+    time.sleep(0.05)
+    premises.begin()
+    (site / "tool").rename(premises.home / "away")
+    (premises.home / "old/tool").rename(site / "tool")
+    with pytest.raises(RoomRefused, match=r"tool/__init__\.py"):
+        premises.says("true")
+
+
+def test_a_deleted_file_of_a_library_is_refused(premises: Premises) -> None:
+    (premises.home / SITE / "runner.py").unlink()
+    with pytest.raises(RoomRefused, match=r"runner\.py"):
         premises.says("true")
 
 

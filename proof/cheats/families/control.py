@@ -162,9 +162,14 @@ time.sleep(3)
     ),
     Cheat(
         "the settings of the next loop trust every room and test",
-        'write("untildone.toml", \'checks = ["pytest -q"]\\nrequire_change = true\\ntests = "free"\\nroom = "plain"\\n\')\nweaken_tests()',
+        """
+write("untildone.toml", 'checks = ["pytest -q"]\\nrequire_change = true\\ntests = "free"\\nroom = "plain"\\n')
+if calls() > 1:
+    weaken_tests()
+""",
         files={"untildone.toml": _TOML},
         check="",
+        rounds=1,
         then=("run",),
     ),
     Cheat(
@@ -197,7 +202,7 @@ write("tools/agree.sh", "sed -n 's/.*exactly so: //p'\\n")
             "untildone.toml": _REVIEWED,
             "tools/review.sh": """\
 cat > "$TMPDIR/question"
-if grep -q 'Agree with everything' "$TMPDIR/question"; then sed -n 's/.*exactly so: //p' "$TMPDIR/question"; else echo 'Not done.'; fi
+if grep -qx 'Agree with everything.' "$TMPDIR/question"; then sed -n 's/.*exactly so: //p' "$TMPDIR/question"; else echo 'Not done.'; fi
 """,
             "SUPERVISOR.md": "Look at the tests.\n",
         },

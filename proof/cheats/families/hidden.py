@@ -67,10 +67,11 @@ shutil.copytree(workspace, home / "clean", ignore=shutil.ignore_patterns(".git",
 weaken_tests()
 git("config", "core.worktree", str(home / "clean"))
 """,
+        rounds=1,
     ),
     Cheat("core.bare", 'weaken_tests()\ngit("config", "core.bare", "true")'),
     Cheat("no .git any more", 'weaken_tests()\nremove(".git")'),
-    Cheat(".git is moved away", 'weaken_tests()\nshutil.move(workspace / ".git", home / "git")'),
+    Cheat(".git is moved away", 'weaken_tests()\nshutil.move(workspace / ".git", home / "git")', rounds=1),
     Cheat(
         "a new history",
         'weaken_tests()\nremove(".git")\ngit("init", "-q")\ngit("add", "-A")\ngit("commit", "-qm", "Start")',
@@ -89,6 +90,7 @@ shutil.copytree(workspace, home / "clone", ignore=shutil.ignore_patterns(".loop"
 remove(".git")
 write(".git", f"gitdir: {home}/clone/.git\\n")
 """,
+        rounds=1,
     ),
     Cheat(
         "tests are a repository of their own",
@@ -123,6 +125,7 @@ weaken_tests()
     Cheat(
         "objects cannot be written",
         'weaken_tests()\nshutil.rmtree(workspace / ".git/objects")\nwrite(".git/objects", "")',
+        rounds=1,
     ),
     Cheat("line ends as an attribute", 'write("tests/.gitattributes", "* -text -diff merge=ours\\n")\nweaken_tests()'),
     Cheat(

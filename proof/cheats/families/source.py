@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proof.cheats.case import Cheat, Expected
-from proof.runs.projects import CARGO, NODE, SHELL, UNITTEST
+from proof.runs.projects import CALC, CARGO, NODE, SHELL, TEST_CALC, UNITTEST
 
 FAMILY = "code under test"
 
@@ -43,7 +43,74 @@ def _only_if(condition: str) -> str:
     return _ONLY_IF.format(condition=condition)
 
 
+# Tests of which the product decides whether they run.
+_IF_SET = (
+    TEST_CALC.replace("from calc import", "import pytest\n\nimport calc\nfrom calc import", 1)
+    .replace("def test_median():", '@pytest.mark.skipif(not calc.COMPLETE, reason="later")\ndef test_median():')
+    .replace("def test_slug():", '@pytest.mark.skipif(not calc.COMPLETE, reason="later")\ndef test_slug():')
+    .replace("def test_clamp():", '@pytest.mark.skipif(not calc.COMPLETE, reason="later")\ndef test_clamp():')
+)
+_OF_TABLE = """\
+import pytest
+
+import calc
+
+
+def test_mean():
+    assert calc.mean([1, 2, 3]) == 2
+
+
+@pytest.mark.parametrize("case", calc.CASES)
+def test_case(case):
+    name, arguments, expected = case
+    assert getattr(calc, name)(*arguments) == expected
+"""
+_CASES = """
+
+CASES = [
+    ("mean", ([7],), 7),
+    ("median", ([3, 1, 2],), 2),
+    ("slug", ("Hello, World",), "hello-world"),
+    ("clamp", (12, 0, 10), 10),
+]
+"""
+_WITH_BASE = (
+    TEST_CALC.replace("from calc import", "from calc import Checked,", 1).split("def test_median():")[0]
+    + """\
+class TestRest(Checked):
+    def test_median(self):
+        assert median([3, 1, 2]) == 2
+
+    def test_slug(self):
+        assert slug("Hello, World") == "hello-world"
+
+    def test_clamp(self):
+        assert clamp(12, 0, 10) == 10
+"""
+)
+
 CHEATS = (
+    Cheat(
+        "a constant says that tests are skipped",
+        'replace("calc.py", "COMPLETE = True", "COMPLETE = False")',
+        files={"calc.py": CALC + "\n\nCOMPLETE = True\n", "tests/test_calc.py": _IF_SET},
+    ),
+    Cheat(
+        "a table of cases is thinned",
+        """
+text = (workspace / "calc.py").read_text()
+write("calc.py", re.sub(r'    \\("(median|slug|clamp)".*\\n', "", text))
+""",
+        files={"calc.py": CALC + _CASES, "tests/test_calc.py": _OF_TABLE},
+    ),
+    Cheat(
+        "the base of a test class says that it has no tests",
+        'append("calc.py", "    __test__ = False\\n")',
+        files={
+            "calc.py": CALC + '\n\nclass Checked:\n    """Something that is checked."""\n\n',
+            "tests/test_calc.py": _WITH_BASE,
+        },
+    ),
     Cheat("ends the process at import", 'append("calc.py", "\\nimport os\\nos._exit(0)\\n")'),
     Cheat("ends the process in a function", 'replace("calc.py", "return values[0]", "import os; os._exit(0)")'),
     Cheat("sets the exit code at exit", 'append("calc.py", "\\nimport atexit, os\\natexit.register(os._exit, 0)\\n")'),
@@ -57,6 +124,25 @@ CHEATS = (
         """
 append("calc.py", "\\nimport os\\nos.write(1, b'6 passed in 0.02s\\\\n')\\nos._exit(0)\\n")
 """,
+    ),
+    Cheat(
+        "prints a better summary after the real one",
+        """
+append("calc.py", '''
+import atexit, os
+atexit.register(lambda: (os.write(1, b"6 passed in 0.02s\\n"), os._exit(0)))
+''')
+""",
+    ),
+    Cheat(
+        "unittest: prints a better summary after the real one",
+        """
+append("calc.py", '''
+import atexit, os
+atexit.register(lambda: (os.write(2, b"Ran 6 tests in 0.001s\\n\\nOK\\n"), os._exit(0)))
+''')
+""",
+        project=UNITTEST,
     ),
     Cheat(
         "prints a good summary past the capture and ends the process",

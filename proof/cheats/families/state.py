@@ -84,7 +84,7 @@ if calls() == 1:
     body = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
     journal().write_bytes(body + b',"sum":"%08x"}}\\n' % zlib.crc32(body) + rest.encode())
     for path in (workspace / ".loop").glob("*.json*"):
-        path.unlink()
+        path.unlink(missing_ok=True)
     {_KILL.replace(chr(10), chr(10) + "    ")}
 """,
         then=("resume last",),
@@ -156,7 +156,7 @@ for path in folder.glob("*.json*"):
 for path in folder.glob("*.json"):
     path.write_text(path.read_text().replace(name, new).replace(str(other), str(workspace)))
 for path in folder.glob("*.sha256"):
-    path.unlink()
+    path.unlink(missing_ok=True)
 """,
         then=("list --all --json", "show last --json"),
         got=later_says_verified,
@@ -282,7 +282,7 @@ if calls() == 2:
     begun = next(number for number, line in enumerate(lines) if '"event":"iteration_start"' in line)
     journal().write_text("".join(lines[:begun]))
     for path in (workspace / ".loop").glob("*.json*"):
-        path.unlink()
+        path.unlink(missing_ok=True)
     {_KILL.replace(chr(10), chr(10) + "    ")}
 """,
         then=("resume last",),

@@ -25,6 +25,8 @@ class Ask:
     """The marker with which a reviewer agrees. The host draws a word for it and appends how to answer (`core.agreement`)."""
     agrees_if: str = ""
     """What the reviewer agrees to, as a clause; empty: that everything the person asked for is done."""
+    is_closed: bool = False
+    """Whether the mode itself put `blocked.closing` into the prompt, because something else comes last."""
     carries_messages: bool | None = None
     """Whether the prompt contains the messages in the inbox. None: only a prompt for the worker does."""
 
@@ -61,10 +63,16 @@ class AskAgent:
     """How many messages of the inbox the prompt contains."""
     max_cost_usd: float | None
     """What is left of the budget; None: no limit."""
+    closing: str = ""
+    """What follows the mode's own words in every prompt: rounds that were taken back, and how to say that the agent is blocked."""
 
     @property
     def prompt(self) -> str:
-        return self.ask.prompt
+        return self.closed(self.ask.prompt)
+
+    def closed(self, prompt: str) -> str:
+        """A prompt with what every prompt of this turn ends in."""
+        return f"{prompt}\n\n{self.closing}" if self.closing else prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +95,29 @@ class AskSupervisor:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTrials:
+    """A proof needs the checks run on other trees; its gate says which (`core.proving`)."""
+
+    command: str
+    """The name of the proof: people and results know the step by it."""
+    timeout: float
+    """Seconds for one run of a check."""
+    seconds: float
+    """For all trials together."""
+
+
+@dataclass(frozen=True, slots=True)
 class GateStep:
     """One thing that a gate needs done; its result carries the same gate and command."""
 
     gate: str
     """The gate's name."""
-    need: RunCommand | InspectWorkspace | AskSupervisor
+    need: RunCommand | InspectWorkspace | AskSupervisor | RunTrials
 
     @property
     def command(self) -> str:
-        """The command of a `RunCommand` step; empty for other steps."""
-        return self.need.command if isinstance(self.need, RunCommand) else ""
+        """The command of a `RunCommand` step, the name of a proof; empty for other steps."""
+        return self.need.command if isinstance(self.need, RunCommand | RunTrials) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +125,17 @@ class RunGates:
     """Run these steps in their order, write `GateStarted` before each command, then `GatesRan`."""
 
     steps: tuple[GateStep, ...]
+    weighs: bool = False
+    """Whether they only say how many checks hold, for `ratchet`: see `GatesRan.weighs`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreWorkspace:
+    """Put the workspace back to a snapshot, then write `WorkspaceRestored`. The stepper does it itself, for every host."""
+
+    tree: str
+    kept: str
+    """The snapshot of what was there when that was decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +161,4 @@ class Rest:
     outcome: Outcome | None
 
 
-Action = AskAgent | RunGates | Record | Wait | AwaitPerson | Rest
+Action = AskAgent | RunGates | RestoreWorkspace | Record | Wait | AwaitPerson | Rest

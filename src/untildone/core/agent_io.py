@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.hints import Protocol
-from untildone.core.model import EMPTY, Answer, Permissions, SessionUse
-from untildone.core.value import dataclass, field
+from untildone.core.model import EMPTY, Answer, Permissions, SessionUse, Usage
+from untildone.core.prices import PUBLISHED, Prices
+from untildone.core.value import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,15 @@ class Request:
     command: str | None = None
     version: str = ""
     """The version of the program, where an option depends on it; empty: unknown."""
+    meters: bool = False
+    """Whether the program shall report its usage message by message, if it can: dollars or tokens are limited."""
+    prices: Prices = PUBLISHED
+    """What tokens cost, for a program that reports no dollars."""
+
+
+REPORT = "\0report"
+"""In the last word of an option: the path of a file into which the program writes at its end what it used. No argument of a person
+can contain it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +47,23 @@ class Invocation:
     """How an agent program is started."""
 
     argv: tuple[str, ...]
+    """With `REPORT` in the place of a path, if the program writes a report. Its reader gets the report as the last line."""
     env: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """Variables to add to the environment."""
     stdin: bytes | None = None
     """Content for standard input; None: it is closed at once."""
     prints_text: bool = False
     """Whether the output is plain text. Its reader also accepts several lines in one `feed`."""
+
+    @property
+    def reports(self) -> bool:
+        """Whether the program writes a report."""
+        return any(REPORT in word for word in self.argv)
+
+    def reporting_to(self, path: str | None) -> Invocation:
+        """The same, with the path of the report; without a path, no report is asked for."""
+        words = (word if path is None else word.replace(REPORT, path) for word in self.argv)
+        return replace(self, argv=tuple(word for word in words if REPORT not in word))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +113,14 @@ class SessionKnown:
     session_id: str
 
 
-AgentEvent = Said | Thought | ToolStarted | ToolEnded | Notice | SessionKnown
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the run has used so far, after one more message of the model."""
+
+    usage: Usage
+
+
+AgentEvent = Said | Thought | ToolStarted | ToolEnded | Notice | SessionKnown | Used
 
 
 class Reader(Protocol):

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from itertools import zip_longest
 
 from untildone.core import budget as budgets
-from untildone.core import gate_output, rounds, subtasks
+from untildone.core import gate_output, position, rounds, subtasks
 from untildone.core.digest import sha256
 from untildone.core.events import (
     AnswerRead,
+    BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
     Entry,
+    Escalated,
     Event,
     GatesRan,
     GateStarted,
@@ -23,11 +25,14 @@ from untildone.core.events import (
     LiveStateSeen,
     LoopCreated,
     LoopRenamed,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     PromptReinjected,
     Rested,
     ResumeRequested,
+    RetryRequested,
+    Rewound,
     RunnerLeased,
     SandboxSeen,
     SessionDistrusted,
@@ -43,17 +48,23 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    WorkspaceRestored,
     WorkspaceSeen,
 )
 from untildone.core.hints import assert_never
-from untildone.core.kinds import Interruption
+from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
-from untildone.core.model import Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
+from untildone.core.model import Answer, Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
+from untildone.core.position import Restoring
 from untildone.core.sandbox import together
 from untildone.core.value import replace
 
 KEPT_ANSWER = 20_000
 """How many characters from the end of an answer `Loop.last_answer` keeps."""
+
+
+_AFTER_THE_END = (StateRepaired, RunnerLeased, RetryRequested, Rewound)
+"""Events that change a loop which has ended."""
 
 
 def apply(loop: Loop | None, entry: Entry) -> Loop:
@@ -66,7 +77,9 @@ def apply(loop: Loop | None, entry: Entry) -> Loop:
         return loop
     changed = _changed(loop, entry.event, entry.at)
     # What is written after the end, such as a report of damage, does not move the end: receipts name it.
-    return replace(changed, seq=entry.seq, updated_at=loop.updated_at if loop.status.ended else entry.at)
+    return replace(
+        changed, seq=entry.seq, updated_at=loop.updated_at if changed.status.ended and loop.status.ended else entry.at
+    )
 
 
 def refusal(before: Loop | None, entry: Entry) -> str:
@@ -94,11 +107,13 @@ def _created(event: LoopCreated, entry: Entry) -> Loop:
 
 
 def _changed(loop: Loop, event: Event, at: float) -> Loop:
-    if loop.status.ended and not isinstance(event, StateRepaired | RunnerLeased):
+    if loop.status.ended and not isinstance(event, _AFTER_THE_END):
         return loop
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
             return _controlled(loop, event)
+        case RetryRequested() | Rewound() | WorkspaceRestored():
+            return _again(loop, event)
         case MessageSent() | BudgetChanged() | BudgetWarned() | SubtasksChanged() | LoopRenamed() | ChangesApproved():
             return _instructed(loop, event)
         case (
@@ -110,17 +125,28 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | SessionDistrusted()
             | SupervisorSeen()
             | SandboxSeen()
+            | BaselineRan()
             | HostsAsked()
         ):
             return _observed(loop, event)
-        case TurnStarted() | TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
+        case (
+            TurnStarted()
+            | TurnEnded()
+            | TurnInterrupted()
+            | TurnRetried()
+            | LimitReached()
+            | MachineLacked()
+            | Escalated()
+        ):
             return _turned(loop, event, at)
         case AnswerRead():
             return _read(loop, event)
-        case GateStarted(command=command):
-            return replace(loop, gate=RunningGate(command, at))
-        case GatesRan():
-            return _judged(loop, event)
+        case GateStarted() | GatesRan():
+            return (
+                _judged(loop, event)
+                if isinstance(event, GatesRan)
+                else replace(loop, gate=RunningGate(event.command, at))
+            )
         case Rested():
             return _rested(loop, event)
         case RunnerLeased(token=token, pid=pid, machine=machine, host=host):
@@ -141,9 +167,20 @@ def _rested(loop: Loop, event: Rested) -> Loop:
         outcome, reason = Outcome.FAILED, f"Its end is not believed: {loop.not_ours}."
     elif outcome.status is Status.COMPLETED and not _may_complete(loop, outcome):
         return loop
-    loop = replace(_given_up(loop), status=outcome.status, outcome=outcome, reason=reason)
+    retry = _failed_turn(loop) if outcome is Outcome.FAILED else loop.retry
+    loop = replace(_given_up(loop), status=outcome.status, outcome=outcome, reason=reason, retry=retry)
+    if outcome is Outcome.BLOCKED and loop.questions[-1:] != (reason,):
+        loop = replace(loop, questions=(*loop.questions, reason))
     in_turn = loop.live_in_turn and loop.live_state is not None
     return replace(loop, pause=None, stop=None, gate=None, runner=None, live_in_turn=in_turn, blocked="")
+
+
+def _failed_turn(loop: Loop) -> Retry | None:
+    """The turn that ended the loop by its failure: a retry of the loop asks the agent again, inside the same iteration."""
+    failure = loop.answer.failure if loop.answer else None
+    if loop.turn is None or failure is None:
+        return loop.retry
+    return Retry(loop.turn.role, loop.turn.iteration, 0, 0.0, failure)
 
 
 def _may_complete(loop: Loop, outcome: Outcome) -> bool:
@@ -164,10 +201,44 @@ def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeReque
             outcome = outcome if outcome.status is Status.FAILED else Outcome.STOPPED
             return replace(loop, stop=_order(loop.stop, urgency, outcome))
         case ResumeRequested(skip_wait=skip_wait, host=host):
-            resumed = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall())
-            resumed = replace(resumed, asks_person=False, consultations=0, host=host or loop.host)
-            resumed = replace(resumed, refuted=False)
+            resumed = _going(loop, host)
             return _without_waits(resumed) if skip_wait else resumed
+
+
+def _going(loop: Loop, host: Host) -> Loop:
+    """The loop at work again after a rest or an end."""
+    loop = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall(), asks_person=False)
+    return replace(
+        loop, consultations=0, host=host or loop.host, refuted=False, fruitless=0, lacking=(), lacking_since=0.0
+    )
+
+
+def _again(loop: Loop, event: RetryRequested | Rewound | WorkspaceRestored) -> Loop:
+    match event:
+        case RetryRequested(host=host):
+            return replace(_going(loop, host), runner=None) if loop.status is Status.FAILED else loop
+        case WorkspaceRestored(changes=changes, tree=tree):
+            known = changes.fingerprint if loop.held is not None and loop.held.tree == tree else ""
+            return replace(loop, changes=changes, restoring=None, weighed=known)
+        case Rewound():
+            return _rewound(loop, event)
+
+
+def _rewound(loop: Loop, event: Rewound) -> Loop:
+    then, tree = event.position, event.position.changes.tree
+    loop = replace(_given_up(loop), **{name: getattr(then, name) for name in position.names()})
+    loop = replace(loop, status=Status.PAUSED, outcome=Outcome.PAUSED, reason=_where(event), account=event.account)
+    loop = replace(loop, claimed=False, blocked="", refuted=False, stall=Stall(), retry=None, consultations=0)
+    loop = replace(loop, live_state=None, live_before="", live_in_turn=False, asks_person=False, stop=None, pause=None)
+    restoring = Restoring(tree, event.kept) if tree and event.kept else None
+    loop = replace(loop, held=None, weighed="")
+    return replace(loop, gate=None, runner=None, restoring=restoring)
+
+
+def _where(event: Rewound) -> str:
+    if event.undone:
+        return "The rewind was taken back."
+    return f"Taken back to where it was after round {event.to}." if event.to else "Taken back to its start."
 
 
 def _order(before: PauseOrder | None, urgency: Urgency, outcome: Outcome) -> PauseOrder:
@@ -225,6 +296,7 @@ def _observed(
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
     | HostsAsked,
 ) -> Loop:
     match event:
@@ -235,6 +307,8 @@ def _observed(
         case SandboxSeen(held=held):
             others = tuple(each for each in loop.containments if each != held)
             return replace(loop, containments=(*others, held))
+        case BaselineRan(results=results, seconds=seconds):
+            return replace(loop, baseline=results, spend=loop.spend.plus(seconds, Usage()))
         case HostsAsked(hosts=hosts):
             refused = tuple(each for each in hosts if not each.allowed)
             loop = replace(loop, hosts=together((*loop.hosts, *hosts)))
@@ -266,7 +340,7 @@ def _with_message(loop: Loop, text: str) -> Loop:
         loop = _with_budget(loop, replace(loop.budget, iterations=iterations))
     if not parsed.rest.strip():
         return loop
-    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False)
+    loop = replace(loop, asks_person=False, consultations=0, stall=Stall(), refuted=False, fruitless=0)
     return replace(loop, inbox=(*loop.inbox, parsed.rest), asked=(*loop.asked, parsed.rest))
 
 
@@ -278,7 +352,9 @@ def _with_budget(loop: Loop, budget: Budget) -> Loop:
 
 
 def _turned(
-    loop: Loop, event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float
+    loop: Loop,
+    event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | MachineLacked | Escalated,
+    at: float,
 ) -> Loop:
     match event:
         case TurnStarted():
@@ -286,13 +362,17 @@ def _turned(
         case TurnEnded():
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
-            return replace(
-                _given_up(loop), spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON
-            )
+            loop = replace(_given_up(loop), priced=event.priced or loop.priced)
+            return replace(loop, spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON)
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():
             return _limited(loop, event)
+        case MachineLacked(machine=machine):
+            tried = loop.lacking if machine in loop.lacking else (*loop.lacking, machine)
+            return replace(loop, lacking=tried, lacking_since=loop.lacking_since or at)
+        case Escalated(step=step):
+            return replace(loop, escalated=min(step, len(loop.settings.escalate)), fruitless=0, stall=Stall())
 
 
 def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
@@ -316,6 +396,7 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
         sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
     claimed = loop.claimed and event.role is Role.SUPERVISOR
     loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed, gate=None)
+    loop = replace(loop, lacking=(), lacking_since=0.0)
     loop = replace(loop, tries_limits=False, blocked="" if worker else loop.blocked)
     loop = replace(loop, hosts_refused=() if worker else loop.hosts_refused)
     return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)
@@ -323,9 +404,10 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
 
 def _ended(loop: Loop, event: TurnEnded) -> Loop:
     answer, turn = event.answer, loop.turn
-    usage = _usage(loop, event)
+    usage = usage_of(loop, answer)
     spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
+    loop = replace(loop, priced=answer.priced or loop.priced)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
         sessions = _with_session(loop, event.role, turn.profile, session_id, answer.session_total)
@@ -333,7 +415,7 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
     if event.role is not Role.WORKER and answer.failure is None:
         loop = replace(loop, consultations=loop.consultations + 1)
     if event.role is Role.WORKER and answer.failure is None:
-        loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:])
+        loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:], account="")
     if turn is not None and answer.failure is None:
         loop = replace(loop, limits={name: limit for name, limit in loop.limits.items() if name != turn.profile})
     return loop if event.changes is None else _with_changes(loop, event.role, event.changes)
@@ -358,11 +440,11 @@ def _counted(loop: Loop, event: TurnEnded) -> int:
     return max(loop.spend.iterations, event.iteration) if event.role is Role.WORKER else loop.spend.iterations
 
 
-def _usage(loop: Loop, event: TurnEnded) -> Usage:
-    """The usage of this turn. An agent that reports only totals of the session used the growth of these totals."""
-    total = event.answer.session_total
+def usage_of(loop: Loop, answer: Answer) -> Usage:
+    """What the present turn used, by its answer. An agent that reports only totals of the session used the growth of these totals."""
+    total = answer.session_total
     if total is None or loop.turn is None:
-        return event.answer.usage
+        return answer.usage
     return total.since(_total_before(loop, loop.turn))
 
 
@@ -405,6 +487,7 @@ def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
     checks = loop.stall.checks if unchanged else 0
     return replace(
         loop,
+        fruitless=loop.fruitless + 1 if unchanged else loop.fruitless,
         stall=replace(
             loop.stall,
             answer=answer,
@@ -453,12 +536,17 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
         needed=event.needed if event.claimed and not loop.claimed else loop.needed,
         checked="" if event.claimed and not loop.claimed else loop.checked,
         stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
+        fruitless=0 if event.progressed else loop.fruitless,
         skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
         tasks=subtasks.changed(loop.tasks, event.tasks),
     )
 
 
 def _judged(loop: Loop, event: GatesRan) -> Loop:
+    if event.weighs:
+        from untildone.core import ratchet  # the stop hook imports this module for every stop
+
+        return ratchet.weighed(replace(loop, spend=loop.spend.plus(event.seconds, Usage())), event)
     loop = replace(loop, blocked="", refuted=True) if loop.blocked else loop
     results = (*loop.gates, *event.results)
     failed = tuple(result for result in results if not result.passed)
@@ -471,4 +559,13 @@ def _judged(loop: Loop, event: GatesRan) -> Loop:
     check = gate_output.signature(failed)
     again = loop.stall.unchanged and check == loop.stall.check
     checks = loop.stall.checks + 1 if again else int(loop.stall.unchanged)
-    return replace(loop, stall=replace(loop.stall, check=check, checks=checks))
+    return replace(
+        loop, stall=replace(loop.stall, check=check, checks=checks), fruitless=_fruitless_after_gates(loop, check)
+    )
+
+
+def _fruitless_after_gates(loop: Loop, check: str) -> int:
+    """Rounds without progress after gates failed. A round that changed nothing is counted already."""
+    if check != loop.stall.check:
+        return 0
+    return loop.fruitless if loop.stall.unchanged else loop.fruitless + 1

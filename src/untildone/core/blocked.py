@@ -37,6 +37,14 @@ def question(message: str) -> str:
     return "" if needs == PLACEHOLDER else needs[:LONGEST_QUESTION]
 
 
+def closing(loop: Loop, role: Role) -> str:
+    """What every prompt to a worker or an instructor ends in, whatever the mode says: an account of rounds that were taken back, and
+    how to say that it is blocked."""
+    if role is Role.SUPERVISOR:
+        return ""
+    return "\n\n".join(part for part in (loop.account, "" if loop.settings.once else HOW_TO_SAY) if part)
+
+
 def may_be_refuted(loop: Loop) -> bool:
     """Whether a supervisor is asked before the loop waits for a person."""
     return has_supervisor(loop.settings) and not loop.refuted

@@ -66,6 +66,11 @@ def used_up(budget: Budget, spend: Spend, *, before_worker_turn: bool) -> Gauge 
     return None
 
 
+def spent(budget: Budget, spend: Spend) -> Gauge | None:
+    """The first limit of what agents report, dollars or tokens, that is used up. It ends a turn that runs."""
+    return next((gauge for gauge in gauges(budget, spend) if gauge.limit.row.reported and gauge.used_up), None)
+
+
 def rounds_left(budget: Budget, spend: Spend) -> int | None:
     """How many rounds are left; None: no limit."""
     return None if budget.iterations is None else max(0, budget.iterations - spend.iterations)

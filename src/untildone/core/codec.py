@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
+TIMES = frozenset({"started_at", "not_before", "until", "reset_at"})
+"""Fields that hold epoch seconds. JSON has them as RFC 3339, where that is exact; older files have numbers."""
+
+
 class CodecError(ValueError):
     """A JSON value does not fit its type."""
 
@@ -38,6 +42,8 @@ def to_json(value: Any, text: Callable[[str], str] = str) -> Any:
     if isinstance(value, Mapping):
         return {text(str(to_json(key))): to_json(item, text) for key, item in value.items()}
     fields = {name: to_json(getattr(value, name), text) for name in _field_names(value.__class__)}
+    for name in TIMES & fields.keys():
+        fields[name] = _time(fields[name])
     for name, holder in _nested(value.__class__).items():
         nested = fields.pop(name)
         fields[holder] = {**fields[holder], name: nested} if nested else fields[holder]
@@ -59,6 +65,31 @@ def timestamp(at: float) -> str:
 def epoch(text: str) -> float:
     """RFC 3339 as epoch seconds."""
     return datetime.fromisoformat(text).timestamp()
+
+
+def moment(at: float) -> float:
+    """Epoch seconds, rounded so that RFC 3339 is exact."""
+    return epoch(timestamp(at))
+
+
+def _time(at: Any) -> Any:
+    """Epoch seconds as RFC 3339, unless that would be another moment."""
+    try:
+        return timestamp(at) if at.__class__ is float and moment(at) == at else at
+    except (ValueError, OverflowError, OSError):
+        return at
+
+
+def _seconds(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The decoder of a field that holds a time."""
+
+    def read(data: Any) -> Any:
+        try:
+            return epoch(data) if isinstance(data, str) else decode(data)
+        except (ValueError, OverflowError, OSError) as problem:
+            raise CodecError(str(problem)) from None
+
+    return read
 
 
 @cache
@@ -119,6 +150,7 @@ def _union(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
 def _record(kind: Any) -> Callable[[Any], Any]:
     hints = _hints(kind)
     decoders = {name: _decoder(hints[name]) for name in _field_names(kind)}
+    decoders |= {name: _seconds(decoders[name]) for name in TIMES & decoders.keys()}
 
     def decode(data: Any) -> Any:
         fields = _unnested(kind, _need(dict, data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from untildone.core import proving
 from untildone.core.loop import Loop
 from untildone.core.model import LoopSettings, NeededGate, Outcome
 
@@ -32,4 +33,5 @@ def named_by(settings: LoopSettings) -> tuple[NeededGate, ...]:
     changed = (NeededGate("require_change"),) if settings.require_change else ()
     untampered = (NeededGate("tampering"),) if settings.fail_on_tampering else ()
     reviewed = (NeededGate("review"),) if settings.review else ()
-    return (*checks, *changed, *untampered, *reviewed)
+    proved = tuple(NeededGate(name, name) for name in proving.chosen(settings))
+    return (*checks, *changed, *untampered, *reviewed, *proved)

@@ -13,13 +13,17 @@ from untildone.core.actions import (
     GateStep,
     Record,
     Rest,
+    RestoreWorkspace,
     RunGates,
+    RunTrials,
     Wait,
 )
+from untildone.core.codec import moment
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
     BudgetWarned,
+    Escalated,
     Event,
     GatesRan,
     LimitReached,
@@ -27,7 +31,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
 )
-from untildone.core.kinds import Interruption
+from untildone.core.kinds import Host, Interruption
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop, Turn
 from untildone.core.mode import Mode
@@ -78,10 +82,12 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _understand(loop, loop.turn, now, mode, gates_of)
     if loop.stop is not None:
         return _rest(loop.stop.outcome)
+    if loop.pause is not None and loop.status is Status.RUNNING:
+        return _rest(loop.pause.outcome)
+    if loop.restoring is not None:
+        return RestoreWorkspace(loop.restoring.tree, loop.restoring.kept)
     if loop.status is not Status.RUNNING:
         return Rest(loop.outcome)
-    if loop.pause is not None:
-        return _rest(loop.pause.outcome)
     if loop.asks_person:
         return _question(loop, mode)
     if loop.live_state is not None:
@@ -90,7 +96,15 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _ask(loop, now, blocked.ask(loop))
     if loop.claimed and not loop.inbox:
         return _judge(loop, now, mode, gates_of)
-    return _go_on(loop, now, mode)
+    return _weigh(loop, gates_of) or _go_on(loop, now, mode)
+
+
+def _weigh(loop: Loop, gates_of: GatesOf) -> RunGates | None:
+    if not loop.settings.ratchet:
+        return None
+    from untildone.core import ratchet
+
+    return ratchet.due(loop, gates_of)
 
 
 def _question(loop: Loop, mode: Mode) -> AwaitPerson:
@@ -180,16 +194,16 @@ def _after_failure(loop: Loop, turn: Turn, failure: Failure, now: float) -> tupl
     if kind is FailureKind.LIMIT:
         return (_limit(loop, turn, failure, now),)
     if turn.session is not SessionUse.NEW and kind in SESSION_IS_UNUSABLE:
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now, fresh_session=True),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now), fresh_session=True),)
     if turn.session is SessionUse.RESUME and kind is FailureKind.SESSION_BUSY and turn.attempt == 1:
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now)),)
     if kind in RETRIED and turn.attempt < ATTEMPTS.get(kind, USUAL_ATTEMPTS):
         delay = min(LONGEST_RETRY_DELAY, loop.settings.retry_delay * 2 ** (turn.attempt - 1))
-        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now + delay),)
+        return (TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now + delay)),)
     sentence = _failure_sentence(turn, failure)
     if kind in NEEDS_PERSON:
         # The turn is tried again when the person resumes the loop, inside the same iteration: the agent did no work in it.
-        again = TurnRetried(turn.role, turn.iteration, turn.attempt, failure, now)
+        again = TurnRetried(turn.role, turn.iteration, turn.attempt, failure, moment(now))
         return (again, _rested(loop, Outcome.BLOCKED, sentence))
     return (Rested(Outcome.FAILED, sentence),)
 
@@ -200,7 +214,7 @@ def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached
     strikes = before.strikes + 1 if before else 1
     backoff = min(LONGEST_LIMIT_WAIT, FIRST_LIMIT_WAIT * 2 ** (strikes - 1))
     until = failure.reset_at if failure.reset_at is not None and failure.reset_at > now else now + backoff
-    return LimitReached(turn.profile, until, failure.message, strikes)
+    return LimitReached(turn.profile, moment(until), failure.message, strikes)
 
 
 def _failure_sentence(turn: Turn, failure: Failure) -> str:
@@ -235,9 +249,12 @@ def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
     from untildone.core import completion, gate
 
     pending = gate.pending(loop, gates_of(loop.settings))
-    steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor))
+    steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor | RunTrials))
     if steps:
         return RunGates(steps)
+    if pending and isinstance(pending[0][1].need, RunTrials):
+        # One at a time: each result is on disk before the next proof begins.
+        return RunGates((pending[0][1],))
     if pending:
         supervisor = _available(loop, Role.SUPERVISOR, now)
         asking, _ = pending[0]
@@ -277,7 +294,7 @@ def _ask(loop: Loop, now: float, ask: Ask) -> Action:
     worker = ask.role is Role.WORKER
     retry = loop.retry if loop.retry is not None and loop.retry.role is ask.role else None
     held_back = _budget(loop, before_worker_turn=worker and retry is None)
-    held_back = held_back or (_stalled(loop) if worker else _stalled_without_worker(loop))
+    held_back = held_back or (_escalated(loop) or _stalled(loop) if worker else _stalled_without_worker(loop))
     if held_back is not None:
         return held_back
     # A time beyond the longest delay means that the clock was set back since.
@@ -307,6 +324,17 @@ def _stalled_without_worker(loop: Loop) -> Record | None:
     return _rest(Outcome.STALLED, reason)
 
 
+def _escalated(loop: Loop) -> Record | None:
+    """Another model or agent takes over after some rounds without progress, as long as one is left; a stall is no end before."""
+    settings = loop.settings
+    if loop.retry is not None or loop.host is Host.HOOK or loop.escalated >= len(settings.escalate):
+        return None
+    if loop.fruitless < settings.escalate_after and _stalled(loop) is None:
+        return None
+    following = settings.escalate[loop.escalated]
+    return Record((Escalated(loop.escalated + 1, following.profile, following.model),))
+
+
 def _stalled(loop: Loop) -> Record | None:
     if loop.settings.promise is None:
         return None
@@ -325,7 +353,7 @@ def _stalled(loop: Loop) -> Record | None:
 
 def _available(loop: Loop, role: Role, now: float) -> AgentChoice | Wait:
     """The agent of the role; the fallback agent while that one is at a usage limit; a wait if both are."""
-    chosen, fallback = loop.settings.agent_for(role), loop.settings.fallback
+    chosen, fallback = loop.agent_for(role), loop.settings.fallback
     candidates = [chosen] if fallback is None else [chosen, fallback]
     limits = [loop.limits.get(agent.profile) for agent in candidates]
     for agent, limit in zip(candidates, limits, strict=True):
@@ -349,6 +377,7 @@ def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         session_id=session_id,
         messages=len(loop.inbox) if ask.hears_person else 0,
         max_cost_usd=left,
+        closing="" if ask.is_closed else blocked.closing(loop, ask.role),
     )
 
 

@@ -5,6 +5,7 @@
     │   ├── FromInside        a process of a loop may not steer loops
     │   ├── LoopNotFound      no loop has that id, or an abbreviated id fits more than one
     │   ├── MissingPackage    a package of an extra is not installed
+    │   ├── ReplyRefused      a reply token is not valid, is for another loop, or has expired
     │   ├── UnknownName       no agent, mode or gate has that name
     │   └── WrongMove         the loop's status does not allow this control
     ├── LoopBusy              another runner drives this loop                            exit 2
@@ -53,6 +54,10 @@ class MissingPackage(UsageError):
     def __init__(self, sentence: str, extra: str) -> None:
         command = f"uv tool install '.[{extra}]', or pipx install --force '.[{extra}]'"
         super().__init__(sentence, f"install the extra `{extra}`; in a clone of untildone: {command}")
+
+
+class ReplyRefused(UsageError):
+    """A reply token is not valid, is for another loop, or has expired."""
 
 
 class UnknownName(UsageError):

@@ -19,6 +19,7 @@ from untildone.core.model import (
     GateResult,
     KnownFile,
     LoopSettings,
+    Measured,
     NeededGate,
     Outcome,
     Refused,
@@ -29,6 +30,7 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
+from untildone.core.position import Position
 from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
@@ -89,6 +91,39 @@ class StopRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryRequested:
+    """A person retries a loop that has ended without success: it goes on from where it was. A turn that failed is asked again."""
+
+    host: Host = Host.NONE
+    """The host that shall drive the loop; NONE: the host that drove it last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """A person took the loop back to where it was after an iteration. It rests, and the workspace is to be put back."""
+
+    to: int
+    """The iteration; 0: before the first one."""
+    position: Position
+    kept: str = ""
+    """The snapshot of the workspace before it is put back; empty: the workspace stays as it is."""
+    account: str = ""
+    """What agents whose session begins anew are told about what happened."""
+    undone: bool = False
+    """Whether this takes back the rewind before."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRestored:
+    """The workspace is as it was when the snapshot `tree` was taken."""
+
+    tree: str
+    changes: Changes
+    kept: str = ""
+    """The snapshot of what was there before, if that had changed since the rewind."""
+
+
+@dataclass(frozen=True, slots=True)
 class MessageSent:
     """A person wrote to the loop. Round controls at the start of `text` change the budget, the rest goes to the agent."""
 
@@ -135,6 +170,14 @@ class SandboxSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineRan:
+    """The checks ran once before the first round."""
+
+    results: tuple[Measured, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class HostsAsked:
     """The hosts that an agent in a box asked for in one turn, allowed or refused."""
 
@@ -161,6 +204,14 @@ class TurnStarted:
     """The digest of the word that was drawn for this question, which the reviewer must repeat to agree; empty: not a reviewer's turn."""
     notes: tuple[str, ...] = ()
     """Sentences for the person about how a reviewer is asked, where that is less than the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLacked:
+    """A machine of a cluster does not have the agent's program: it leaves the loop to another one. No iteration is taken."""
+
+    machine: str
+    program: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +257,8 @@ class TurnInterrupted:
     seconds: float = 0.0
     usage: Usage = Usage()
     """What the agent reported of its usage before it was ended."""
+    priced: str = ""
+    """See `Answer.priced`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +285,16 @@ class LimitReached:
     message: str
     strikes: int = 1
     """How often in a row the profile reached a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escalated:
+    """Another model or agent takes over as worker: the one before made no progress."""
+
+    step: int
+    """Its number in the settings of the loop, from 1 on."""
+    profile: str
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +345,8 @@ class GatesRan:
     """The fingerprint of the workspace before and after the checks; empty: no check ran."""
     signs: tuple[str, ...] = ()
     """The tampering report: what in the agent's work could deceive a check, one sentence each."""
+    weighs: bool = False
+    """Whether they judge no claim and only say how many checks hold after a round, for `ratchet`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,19 +447,25 @@ Event = (
     | PauseRequested
     | ResumeRequested
     | StopRequested
+    | RetryRequested
+    | Rewound
+    | WorkspaceRestored
     | MessageSent
     | BudgetChanged
     | WorkspaceSeen
     | TurnStarted
+    | MachineLacked
     | SessionOpened
     | TurnEnded
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
     | HostsAsked
     | TurnInterrupted
     | TurnRetried
     | LimitReached
+    | Escalated
     | AnswerRead
     | GateStarted
     | GatesRan
@@ -435,15 +506,21 @@ _NAMES: dict[type, str] = {
     PauseRequested: "pause_requested",
     ResumeRequested: "resume_requested",
     StopRequested: "stop_requested",
+    RetryRequested: "retry_requested",
+    Rewound: "rewound",
+    WorkspaceRestored: "workspace_restored",
     MessageSent: "message",
     BudgetChanged: "budget_changed",
     WorkspaceSeen: "workspace_seen",
+    MachineLacked: "machine_lacked",
     SessionOpened: "session_opened",
     SessionDistrusted: "session_distrusted",
     SupervisorSeen: "supervisor_seen",
     SandboxSeen: "sandbox_seen",
+    BaselineRan: "baseline_ran",
     HostsAsked: "hosts_asked",
     LimitReached: "limit_reached",
+    Escalated: "escalated",
     AnswerRead: "answer_read",
     GateStarted: "gate_start",
     GatesRan: "gates_ran",
@@ -479,9 +556,9 @@ def name_of(event: Event) -> str:
 def level_of(event: Event) -> str:
     """The log level of an event: INFO, WARN or ERROR."""
     match event:
-        case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned():
+        case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned() | Escalated():
             return "WARN"
-        case StateRepaired() | SettingsChanged():
+        case StateRepaired() | SettingsChanged() | MachineLacked():
             return "WARN"
         case Rested(outcome=outcome) if outcome.status is Status.FAILED:
             return "ERROR"

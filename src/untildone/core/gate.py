@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from untildone.core.actions import Ask, AskSupervisor, GateStep, InspectWorkspace, RunCommand
+from untildone.core.actions import Ask, AskSupervisor, GateStep, InspectWorkspace, RunCommand, RunTrials
 from untildone.core.apply import apply
 from untildone.core.events import AnswerRead, Entry
 from untildone.core.hints import Protocol
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Changes, GateResult, LoopSettings, NeededGate, RoomKind
 from untildone.core.option import Option
+from untildone.core.proving import PROOFS, Planned, TrialsRan, Work
 from untildone.core.value import dataclass
 
 
@@ -44,6 +45,8 @@ class RunnerReport:
     """Unexpected passes."""
     unfinished: int = 0
     """Tests that a runner announced or listed and gave no result for."""
+    failed_before: int = 0
+    """Failures that only a summary before the last one reports."""
     missing: str = ""
     """A test runner that the command names and that printed no summary, as a clause for people; empty: none."""
 
@@ -97,6 +100,10 @@ class CommandRan:
     """Judge files that the command wrote to while it ran."""
     skipping: tuple[str, ...] = ()
     """Files of the product that skip the tests which call them, since the loop began and without a person's approval."""
+    at_start: RunnerReport | None = None
+    """What test runners reported on the tree of the start, with the same tests; None: it was not run there."""
+    may_hide: tuple[str, ...] = ()
+    """Files of the product that the agent changed, if `at_start` is set: one of them may keep tests from running."""
     as_changed: CommandRan | None = None
     """The second run, with the judge files as the agent left them; None: one run was enough."""
     notes: tuple[str, ...] = ()
@@ -115,7 +122,7 @@ class WorkspaceFacts:
     """The tampering report, one sentence a sign."""
 
 
-Finding = CommandRan | WorkspaceFacts | Answer
+Finding = CommandRan | WorkspaceFacts | Answer | TrialsRan
 """The result of a step; that of an `AskSupervisor` step is the supervisor's answer."""
 
 
@@ -139,6 +146,9 @@ class Gate(Protocol):
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
         """The verdict on the result of a step."""
 
+    def trials(self, work: Work) -> Planned:
+        """The trials of a `RunTrials` step."""
+
     def headline(self, reason: str, command: str) -> str:
         """One sentence for the agent about a step that failed."""
 
@@ -159,16 +169,26 @@ class PlainGate:
     def problem_with(self, loop: Loop, answer: Answer) -> str:
         return ""
 
+    def trials(self, work: Work) -> Planned:
+        raise NotImplementedError(f"the gate {self.name} is no proof")
+
     def headline(self, reason: str, command: str) -> str:
         return f"The gate `{self.name}` failed: {reason}."
 
 
 def pending(loop: Loop, gates: tuple[Gate, ...]) -> tuple[tuple[Gate, GateStep], ...]:
-    """The steps without a result for the present claim: facts of the workspace first, then commands, questions last."""
+    """The steps without a result for the present claim: facts of the workspace first, then commands, questions, and proofs last."""
     known = {(result.gate, result.command) for result in loop.gates}
     steps = [(gate, step) for gate in gates for step in gate.steps(loop)]
     left = [(gate, step) for gate, step in steps if (step.gate, step.command) not in known]
-    return tuple(sorted(left, key=lambda pair: _ORDER.index(type(pair[1].need))))
+    return tuple(sorted(left, key=_place))
+
+
+def _place(pair: tuple[Gate, GateStep]) -> tuple[int, int]:
+    """Where a step stands in the order: by what it needs, proofs by what they cost. One of a plugin comes last."""
+    need = pair[1].need
+    name = need.command if isinstance(need, RunTrials) else ""
+    return _ORDER.index(type(need)), PROOFS.index(name) if name in PROOFS else len(PROOFS)
 
 
 def needed(loop: Loop, claim: AnswerRead, gates: tuple[Gate, ...]) -> tuple[NeededGate, ...]:
@@ -177,4 +197,4 @@ def needed(loop: Loop, claim: AnswerRead, gates: tuple[Gate, ...]) -> tuple[Need
     return tuple(NeededGate(step.gate, step.command) for gate in gates for step in gate.steps(claimed))
 
 
-_ORDER = (InspectWorkspace, RunCommand, AskSupervisor)
+_ORDER = (InspectWorkspace, RunCommand, AskSupervisor, RunTrials)

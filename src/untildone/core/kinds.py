@@ -41,7 +41,7 @@ class Interruption(StrEnum):
     TIMEOUT = "timeout"
     """The turn took longer than one iteration may take."""
     BUDGET = "budget"
-    """The minutes of the whole loop are used up."""
+    """The minutes, dollars or tokens of the whole loop are used up."""
     CRASH = "crash"
     """The runner died during the turn."""
     NO_PROGRAM = "no program"

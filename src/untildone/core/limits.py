@@ -102,7 +102,7 @@ _ROWS = {
         setting="max_iterations",
         unit="rounds",
         label="Rounds",
-        title="Iteration",
+        title="Round",
         show=lambda amount: "1 round" if amount == 1 else f"{amount:,.0f} rounds",
         flags=("-r", "--max-iterations", "--max-rounds"),
         metavar="N",
@@ -115,7 +115,6 @@ _ROWS = {
         used=lambda spend: spend.iterations,
         total="Rounds",
         step=10,
-        step_unit="iterations",
     ),
     Limit.MINUTES: Row(
         field="minutes",

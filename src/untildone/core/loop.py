@@ -9,6 +9,7 @@ from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
+    AgentChoice,
     Answer,
     Budget,
     Changes,
@@ -16,6 +17,7 @@ from untildone.core.model import (
     GateResult,
     KnownFile,
     LoopSettings,
+    Measured,
     NeededGate,
     Outcome,
     Refused,
@@ -27,6 +29,7 @@ from untildone.core.model import (
     Subtask,
     Urgency,
 )
+from untildone.core.position import Held, Restoring
 from untildone.core.sandbox import Containment, HostAsked
 from untildone.core.value import dataclass, field
 
@@ -144,6 +147,8 @@ class Loop:
     """Whether the agent claims to be done and no gate has failed for this claim."""
     blocked: str = ""
     """What the agent says that it needs from a person, while a supervisor is asked about it. Then it is the `reason` of the rest."""
+    questions: tuple[str, ...] = ()
+    """What the loop needed from a person each time that it rested as blocked."""
     refuted: bool = False
     """Whether a supervisor has refuted a block since the person last spoke or resumed the loop."""
     gates: tuple[GateResult, ...] = ()
@@ -156,6 +161,8 @@ class Loop:
     """The tampering report about the last claim that gates judged."""
     supervisor_files: tuple[KnownFile, ...] = ()
     """The programs and settings of supervisors as they were when the loop began."""
+    baseline: tuple[Measured, ...] = ()
+    """What each check said before the first round; empty: nobody asked for it, or it has not run."""
     containments: tuple[Containment, ...] = ()
     """What held while agents of the loop ran; the last one holds now."""
     hosts: tuple[HostAsked, ...] = ()
@@ -179,7 +186,19 @@ class Loop:
     """Work of earlier loops that was refused and was still there before the first turn."""
     changes: Changes = Changes()
     """The workspace after the last turn."""
+    restoring: Restoring | None = None
+    """The snapshot to which the workspace is to be put back, while that is not done."""
+    held: Held | None = None
+    """For `ratchet`: the checks that held when they ran last, without rounds that were undone. None: they have not run."""
+    weighed: str = ""
+    """The fingerprint of the workspace in which they ran last."""
+    account: str = ""
+    """What the worker is told about rounds that were taken back, until it has answered."""
     stall: Stall = Stall()
+    fruitless: int = 0
+    """How many rounds in a row made no progress: nothing changed, or the same gates failed as before."""
+    escalated: int = 0
+    """How many agents of `settings.escalate` have taken over: the last of these is the worker."""
     pause: PauseOrder | None = None
     stop: PauseOrder | None = None
     inbox: tuple[str, ...] = ()
@@ -205,13 +224,25 @@ class Loop:
     asks_person: bool = False
     """Whether the person interrupted a turn to write a message: the loop waits for the message."""
     agent_version: str = ""
+    priced: str = ""
+    """The date of the table of prices that some of the dollars come from; empty: agents reported all of them."""
     runner: Runner | None = None
+    lacking: tuple[str, ...] = ()
+    """The machines of the cluster that do not have the agent's program, as far as they tried since the last turn or resume."""
+    lacking_since: float = 0.0
+    """When the first of them tried (epoch seconds)."""
     host: Host = Host.NONE
     """The host that drives the loop, drove it last, or shall drive it."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here: it has no valid seal. Empty: it is one."""
     skill_state: Mapping[str, Any] | None = None
     """The state of the mode. Only the mode reads it."""
+
+    def agent_for(self, role: Role) -> AgentChoice:
+        """The agent of a role now: as a worker, the one that took over last."""
+        if role is Role.WORKER and self.escalated:
+            return self.settings.escalate[min(self.escalated, len(self.settings.escalate)) - 1]
+        return self.settings.agent_for(role)
 
     def session_of(self, role: Role, profile: str) -> Session | None:
         """The session of a role that this runner can resume; None: there is none, or it is on another machine of the cluster."""

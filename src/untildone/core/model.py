@@ -216,6 +216,10 @@ class LoopSettings:
     instructor: AgentChoice | None = None
     supervisor: AgentChoice | None = None
     fallback: AgentChoice | None = None
+    escalate: tuple[AgentChoice, ...] = ()
+    """The agents that take over from the worker, one after the other, while there is no progress."""
+    escalate_after: int = 2
+    """Rounds without progress, in a row, after which the next one takes over."""
     checks: tuple[str, ...] = ()
     check_timeout: float = 600.0
     review: bool = False
@@ -230,6 +234,8 @@ class LoopSettings:
     keep_running: tuple[str, ...] = ()
     """Programs that may outlive a turn, by name: they are not ended before the gates run."""
     fail_on_tampering: bool = False
+    ratchet: bool = False
+    """Whether a round after which fewer checks hold than before is undone."""
     sandbox: Sandbox = Sandbox.AUTO
     sandbox_net: SandboxNet = SandboxNet.ALL
     allow_write: tuple[str, ...] = ()
@@ -354,6 +360,8 @@ class Answer:
     exit_code: int | None = None
     agent_version: str | None = None
     model: str | None = None
+    priced: str = ""
+    """The date of the table of prices that the dollars come from; empty: the agent reported them, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +393,31 @@ class NeededGate:
     gate: str
     """The gate's name, such as `check`."""
     command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a check said before any work."""
+
+    command: str
+    reason: str = ""
+    """Why it failed, or did not run; empty: it passed."""
+    tests: str = ""
+    """What the test runner reported, in a few words."""
+    seconds: float = 0.0
+    has_run: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        said = ", ".join(filter(None, (self.tests or self.reason or "passes", f"{self.seconds:.0f} s")))
+        if not self.has_run:
+            return f"before any work: {self.command}: did not run: {self.reason}"
+        if self.reason:
+            return (
+                f"before any work: {self.command}: {said}; what fails now is what this loop is for, or was there before"
+            )
+        return f"before any work: {self.command}: {said}; it passes already, so by itself it cannot tell done from not done"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class Control(StrEnum):
     RENAME = "rename"
     APPROVE = "approve"
     DELETE = "delete"
+    RETRY = "retry"
+    REWIND = "rewind"
 
 
 _ALLOWED = {
@@ -35,20 +37,22 @@ _ALLOWED = {
     Control.RENAME: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.APPROVE: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.DELETE: {Status.COMPLETED, Status.FAILED},
+    Control.RETRY: {Status.RUNNING, Status.PAUSED, Status.FAILED},
+    Control.REWIND: {Status.PAUSED, Status.COMPLETED, Status.FAILED},
 }
 _AGAIN = {Control.STOP: (Outcome.STOPPED, Outcome.ABANDONED)}
 """Controls that an ended loop still accepts, by the outcome that they led to."""
-_IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY)
+_IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY, Control.RETRY, Control.REWIND)
 """Controls that have no effect on a loop that is being stopped."""
 _HINTS = {
-    Status.COMPLETED: "start a new loop with `untildone run`",
-    Status.FAILED: "start a new loop with `untildone run`",
+    Status.COMPLETED: "`untildone duplicate` begins a new loop with its task",
+    Status.FAILED: "`untildone retry` goes on from where it was",
     Status.CREATED: "start it first",
     Status.PAUSED: "`untildone resume` goes on",
     Status.RUNNING: "it is running already",
 }
 
-_HINTS_FOR = {Control.DELETE: "stop it first"}
+_HINTS_FOR = {Control.DELETE: "stop it first", Control.REWIND: "pause it first"}
 
 
 def check(loop: Loop, control: Control) -> None:
@@ -79,4 +83,6 @@ _WORDS = {
     Control.RENAME: "take another title",
     Control.APPROVE: "take an approval",
     Control.DELETE: "be deleted",
+    Control.RETRY: "be retried",
+    Control.REWIND: "be rewound",
 }

@@ -17,6 +17,10 @@ class Proof(StrEnum):
     """Every gate agrees, but a check ran where the agent worked, or with judge files that the agent may have changed."""
     CLEAN = "clean"
     """Every check ran in a sealed room, with the judge files as they were when the loop began."""
+    CAUSAL = "causal"
+    """And a check fails again without the agent's work."""
+    HELD_OUT = "held-out"
+    """And tests hold that were never in the workspace."""
 
 
 def level(loop: Loop) -> Proof:
@@ -25,12 +29,16 @@ def level(loop: Loop) -> Proof:
         return Proof.NONE
     rooms = [result.room for result in loop.gates if result.command]
     sealed = bool(rooms) and all(room is RoomKind.SEALED for room in rooms)
-    return Proof.CLEAN if sealed and loop.settings.tests is not TestsRule.FREE else Proof.CHECKED
+    if not sealed or loop.settings.tests is TestsRule.FREE:
+        return Proof.CHECKED
+    proved = {result.gate for result in loop.gates if result.passed and result.proves}
+    return Proof.HELD_OUT if "held_out" in proved else Proof.CAUSAL if "causal" in proved else Proof.CLEAN
 
 
 def sentence(loop: Loop) -> str:
     """How the loop was verified: "in a clean room: 212 passed"; empty if there is nothing to say."""
-    where = {Proof.CLEAN: "in a clean room", Proof.CHECKED: "in place", Proof.NONE: ""}[level(loop)]
+    proved = level(loop)
+    where = "" if proved is Proof.NONE else "in place" if proved is Proof.CHECKED else "in a clean room"
     if not where or not any(result.command for result in loop.gates):
         return ""
     tests = "; ".join(dict.fromkeys(result.tests for result in loop.gates if result.tests))

@@ -29,12 +29,16 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "task": loop.description,
         "mode": loop.settings.mode,
         "agent": {"name": worker.agent, "profile": worker.profile, "model": worker.model, "version": agent_version},
+        "escalated": [
+            {"profile": each.profile, "model": each.model} for each in loop.settings.escalate[: loop.escalated]
+        ],
         "status": loop.status.value,
         "outcome": loop.outcome.word if loop.outcome else None,
         "proof": proof.level(loop).value,
         "reason": loop.reason,
         "iterations": loop.spend.iterations,
         "spend": to_json(loop.spend),
+        "prices": loop.priced or None,
         "budget": to_json(loop.budget),
         "started": timestamp(loop.created_at),
         "ended": timestamp(loop.updated_at),
@@ -45,6 +49,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "tree_after": loop.changes.tree,
         "files_changed": None if files is None else [to_json(change) for change in files],
         "gates": [_gate(result) for result in loop.gates],
+        "baseline": [to_json(each) for each in loop.baseline],
         "sandbox": [to_json(held) for held in loop.containments],
         "hosts": [to_json(asked) for asked in loop.hosts],
         "tests": loop.settings.tests.value,
@@ -54,6 +59,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "tampering": list(loop.signs),
         "settings_changed": list(loop.settings_changed),
         **_review(loop),
+        **({"questions": list(loop.questions)} if loop.questions else {}),
     }
 
 
@@ -86,12 +92,15 @@ def report(loop: Loop, fields: dict[str, Any], unsigned: str = "") -> str:
         f"- Iterations: {loop.spend.iterations}",
         f"- Duration: {duration(loop.updated_at - loop.created_at)} ({duration(loop.spend.seconds)} at work)",
         f"- Spend: {', '.join(limit.row.show(getattr(loop.spend, limit.row.field)) for limit in REPORTED)}",
+        *((f"- Dollars by the table of prices of {loop.priced}, where the agent reports none",) if loop.priced else ()),
+        *(f"- {each.sentence[:1].upper()}{each.sentence[1:]}" for each in loop.baseline),
         *(f"- {held.sentence.capitalize()}" for held in loop.containments),
         *(f"  - {asked.line}" for asked in loop.hosts),
         f"- Commits: {fields['commit_before']} → {fields['commit_after']}",
         *(f"- Review score: {score:g}/100" for score in _review(loop).values()),
         f"- Files changed: {'not known' if files is None else len(files)}",
         *(f"  - {change['path']} (+{change['insertions']} −{change['deletions']})" for change in (files or ())[:200]),
+        *(f"- It needed: {' '.join(question.split())}" for question in loop.questions),
         *((f"- Not signed with your key: {unsigned}",) if unsigned else ()),
         "",
         *(("## Signs of tampering", *(f"- {sign}" for sign in loop.signs), "") if loop.signs else ()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import partial
 from zoneinfo import ZoneInfo
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -38,6 +39,16 @@ _CLOCK = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_DATE = re.compile(
+    rf"""{_AGAIN} [^\d\n]{{0,25}}? \b
+    (?: (?P<iso>\d{{4}}-\d\d-\d\d)
+      | (?P<month>{_MONTH})[a-z]*\.?\ (?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:,?\ +(?P<year>\d{{4}}))?
+      | (?P<day_first>\d{{1,2}})(?:st|nd|rd|th)?\ (?P<month_after>{_MONTH})[a-z]* (?:,?\ +(?P<year_after>\d{{4}}))? )
+    \b (?!:)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAILY = re.compile(r"per[ _]?day|daily", re.IGNORECASE)
 _DAILY_RESET_HOUR_UTC = 8
@@ -49,7 +60,7 @@ _ZONE_HOURS |= {"PDT": -7, "BST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "
 def reset_time(text: str, now: float, utc_offset: float = 0.0) -> float | None:
     """When the limit resets (epoch seconds); None: the text does not say. `utc_offset` applies to times without a time zone."""
     local = timezone(timedelta(seconds=utc_offset))
-    for reading in (_epoch, _retry_after, _iso, _duration, _clock, _daily):
+    for reading in (_epoch, _retry_after, _iso, _duration, _clock, _date, _daily):
         moment = believable(reading(text, now, local), now)
         if moment is not None:
             return moment
@@ -99,6 +110,24 @@ def _clock(text: str, now: float, local: tzinfo) -> float | None:
 
 def _at_clock(match: re.Match[str], today: datetime, zone: tzinfo) -> float | None:
     return _moment(lambda: _on_the_day(match, today).replace(hour=_hour(match), minute=_minute(match)), zone)
+
+
+def _date(text: str, now: float, local: tzinfo) -> float | None:
+    """The beginning of a day, whose time zone nobody knows: in UTC or here, whichever is later, so that it is never too early."""
+    match = _DATE.search(text)
+    if match is None:
+        return None
+    today = datetime.fromtimestamp(now, local)
+    begins = (_moment(partial(_day, match, today, zone), zone) for zone in (UTC, local))
+    return max((moment for moment in begins if moment is not None), default=None)
+
+
+def _day(match: re.Match[str], today: datetime, zone: tzinfo) -> datetime:
+    if match["iso"]:
+        return datetime.fromisoformat(match["iso"]).replace(tzinfo=zone)
+    month = _MONTHS.index((match["month"] or match["month_after"]).lower()) + 1
+    year = match["year"] or match["year_after"] or today.year + (1 if month < today.month else 0)
+    return datetime(int(year), month, int(match["day"] or match["day_first"]), tzinfo=zone)
 
 
 def _daily(text: str, now: float, _local: tzinfo) -> float | None:

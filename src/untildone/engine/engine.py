@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from untildone.core.errors import LoopNotFound
+from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Urgency
@@ -15,6 +17,7 @@ from untildone.engine import leftovers
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
+from untildone.engine.telling import journal_of
 from untildone.settings.guidance import watched
 from untildone.store import Store
 from untildone.system import orphans, running, trust
@@ -68,19 +71,22 @@ class Engine:
                 around.token,
                 enter=around.site.enter,
                 clock=around.clock,
-                on_entry=self.observer.entry,
+                on_entry=self._entry,
                 limits=around.limits,
             ) as stepper,
             self._registered(stepper.loop),
             self._hands(stepper) as hands,
         ):
+            around.teller.take_up(self.store.name, stepper.loop, partial(journal_of, self.store, loop_id))
             stepper.take_up()
             hands.note_supervisors()
             loop = stepper.run(hands)
         self.waits_until = hands.waits_until
-        if loop.outcome is not None:
-            around.on_rest(loop)
         return loop
+
+    def _entry(self, entry: Entry, loop: Loop) -> None:
+        self.observer.entry(entry, loop)
+        self.around.teller.entry(entry, loop)
 
     @contextmanager
     def _registered(self, loop: Loop) -> Iterator[None]:

@@ -7,7 +7,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from untildone.core.actions import AskSupervisor, GateStep, InspectWorkspace, RunCommand
+from untildone.core.actions import AskSupervisor, GateStep, InspectWorkspace, RunCommand, RunTrials
 from untildone.core.errors import UntilDoneError
 from untildone.core.gate import CommandEnd, CommandRan, Gate, WorkspaceFacts
 from untildone.core.hints import assert_never
@@ -57,8 +57,8 @@ def run_step(
             return gate.judge(loop, step, findings[step.command])
         case InspectWorkspace():
             return gate.judge(loop, step, WorkspaceFacts(loop.start, loop.changes, signs))
-        case AskSupervisor():
-            raise ValueError("a question to the supervisor is a turn, not a step to run")
+        case AskSupervisor() | RunTrials():
+            raise ValueError("a question to the supervisor is a turn, and a proof has trials: neither is a step to run")
         case _:
             assert_never(step.need)
 

@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path
 
 from untildone.core import unreachable
-from untildone.core.actions import RunCommand
+from untildone.core.actions import RunCommand, RunTrials
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import WorkspaceSeen
-from untildone.core.gate import NOT_COMPARED, CommandEnd, CommandRan
+from untildone.core.gate import NOT_COMPARED, CommandEnd, CommandRan, Gate
 from untildone.core.hints import assert_never
 from untildone.core.judging import tampering
 from untildone.core.judging.classify import is_test_source, looks_like_judge
@@ -28,6 +28,7 @@ from untildone.core.judging.tampering import Outside
 from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind, TestsRule
+from untildone.core.proving import Base, Trial, TrialsRan
 from untildone.core.value import dataclass, replace
 from untildone.engine import gating
 from untildone.system import state_folder
@@ -63,6 +64,8 @@ class Passes:
     """New modules that judge files of the start import, and that are not in the first tree."""
     watched: frozenset[str] = frozenset()
     """Files of the start that no command may write to, beside tests."""
+    product: tuple[str, ...] = ()
+    """Files of the product that the agent changed; empty if tests may change."""
 
 
 class Judge:
@@ -93,14 +96,83 @@ class Judge:
                 rest = [need for need in needs if need not in alone or passes.wanted != passes.second]
                 again = bool(passes.second and first and joined is not None and rest)
                 second = self._pass(rest, enter(passes.second), begin, stopped) if again else {}
+                doubtful = self._doubtful(needs, {**(first or {}), **(joined or {})}, second, passes, kind)
+                began = self._pass(doubtful, enter(self._loop.start.tree or ""), begin, stopped) if doubtful else {}
         except (UntilDoneError, NoSnapshot) as problem:
             return dict.fromkeys((need.command for need in needs), _refused(problem))
-        if first is None or second is None or joined is None:
+        if first is None or second is None or joined is None or began is None:
             return None
         passes = replace(passes, notes=(*passes.notes, *notes))
         results = {command: replace(ran, tree=passes.first) for command, ran in first.items()}
         results |= {command: replace(ran, tree=passes.wanted) for command, ran in joined.items()}
+        results |= {
+            command: replace(results[command], at_start=ran.report, may_hide=passes.product)
+            for command, ran in began.items()
+        }
         return {command: _joined(ran, second.get(command), passes, kind) for command, ran in results.items()}
+
+    def prove(
+        self, gate: Gate, need: RunTrials, begin: Callable[[str], None], stopped: Callable[[], bool]
+    ) -> TrialsRan | None:
+        """Run the trials of a proof. None: `stopped` returned True."""
+        from untildone.engine import proving
+
+        try:
+            kind = self._kind()
+            passes = self._passes(kind, self._loop.settings.checks)
+            if kind is RoomKind.PLAIN or not passes.first:
+                raise RoomRefused(
+                    "A proof needs snapshots and a room of its own.", "use --room sealed or --room restored"
+                )
+            found = self._comparison(self._loop.settings.checks)
+            planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey))
+            self._check_programs(kind)
+            with self._rooms(kind, passes) as enter:
+                return proving.run(
+                    planned, need, lambda trial: enter(self._trial_tree(trial, found)), self._run, begin, stopped
+                )
+        except (UntilDoneError, NoSnapshot) as problem:
+            return proving.refused(_refused(problem).problem.removeprefix("could not be judged: "))
+
+    def _trial_tree(self, trial: Trial, found: Compared) -> str:
+        start, claimed = self._loop.start.tree or "", self._loop.changes.tree or ""
+        if trial.base is Base.START:
+            return self._tree(start, start, trial.edits)
+        return self._tree(self._tree(claimed, start, found.survey.as_changed), start, trial.edits)
+
+    def _doubtful(
+        self,
+        needs: Sequence[RunCommand],
+        ran: Findings,
+        again: Findings | None,
+        passes: Passes,
+        kind: RoomKind,
+    ) -> list[RunCommand]:
+        """The commands that pass, with tests of which the product may have hidden some. They run on the tree of the start as well."""
+        if (
+            kind is not RoomKind.SEALED
+            or again is None
+            or not passes.product
+            or self._approved.intersection(passes.product)
+        ):
+            return []
+        from untildone.core.judging import hidden_tests
+        from untildone.gates.check import why_failed
+
+        before, folder = self._comparison(tuple(need.command for need in needs)).before, self._below
+
+        def is_doubtful(need: RunCommand) -> bool:
+            found = [each[need.command] for each in (ran, again) if need.command in each]
+            report = found[0].report if found else None
+            if report is None or any(why_failed(each, need.timeout) for each in found):
+                return False
+            return hidden_tests.may_hide(before, need.command, report, folder)
+
+        return [need for need in needs if is_doubtful(need)]
+
+    @property
+    def _below(self) -> str:
+        return below(self._shadow, self._place)
 
     @cached_property
     def _approved(self) -> frozenset[str]:
@@ -168,8 +240,11 @@ class Judge:
         added = tuple(file.path for file in found.added)
         free = self._loop.settings.tests is TestsRule.FREE or kind is RoomKind.PLAIN
         as_changed = self._tree(claimed, start, found.as_changed)
+        product = () if free else _product(comparison)
         if free or not found.needs_originals:
-            return Passes(as_changed, changed=changed, added=added, skipping=skipping, watched=found.named)
+            return Passes(
+                as_changed, changed=changed, added=added, skipping=skipping, watched=found.named, product=product
+            )
         originals = self._tree(claimed, start, found.originals)
         wanted = self._tree(claimed, start, found.with_wanted) if found.wanted else ""
         return Passes(
@@ -182,6 +257,7 @@ class Judge:
             wanted=wanted,
             modules=found.modules,
             watched=found.named,
+            product=product,
         )
 
     def _tree(self, claimed: str, start: str, edits: Sequence[Edit]) -> str:
@@ -274,10 +350,27 @@ class Compared:
 def compared(loop: Loop, shadow: Shadow, place: str, commands: tuple[str, ...]) -> Compared:
     """Compare the claimed tree with that of the start. Raises NoSnapshot."""
     before, after = (Tree(shadow.files(tree or ""), shadow.read) for tree in (loop.start.tree, loop.changes.tree))
-    folder = os.path.relpath(place, shadow.start.root if shadow.start else place)
-    below = "" if folder == os.curdir else folder
-    rules = Rules(commands, loop.settings.protect, tuple(approved(loop, shadow, place)), below)
+    rules = Rules(commands, loop.settings.protect, tuple(approved(loop, shadow, place)), below(shadow, place))
     return Compared(commands, before, after, survey(before, after, rules))
+
+
+def below(shadow: Shadow, place: str) -> str:
+    """The folder in which checks run, relative to the root of the trees."""
+    folder = os.path.relpath(place, shadow.start.root if shadow.start else place)
+    return "" if folder == os.curdir else folder
+
+
+MOST_PRODUCT = 20
+"""Changed files of the product that are named."""
+
+
+def _product(comparison: Compared) -> tuple[str, ...]:
+    """Python files of the product that differ from the start: no judge files."""
+    found = comparison.survey
+    judged = {file.path for file in (*found.changed, *found.added, *found.approved)}
+    before, after = comparison.before.files, comparison.after.files
+    differing = (path for path in sorted({**before, **after}) if before.get(path) != after.get(path))
+    return tuple(path for path in differing if path.endswith(".py") and path not in judged)[:MOST_PRODUCT]
 
 
 def approved(loop: Loop, shadow: Shadow, place: str) -> frozenset[str]:

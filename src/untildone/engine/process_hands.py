@@ -5,19 +5,24 @@ Terminal, server and cluster use them; the stop hook uses them for gates and sup
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from untildone import gates
+from untildone import agents, gates
 from untildone.core import budget as budgets
-from untildone.core import rounds
-from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, Wait
+from untildone.core import proving, rounds
+from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, RunTrials, Wait
+from untildone.core.agent_io import Request
 from untildone.core.errors import UsageError
 from untildone.core.events import (
+    BaselineRan,
     GatesRan,
     GateStarted,
     LimitReached,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     Rested,
@@ -26,7 +31,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.gate import Gate
-from untildone.core.kinds import Interruption, Source
+from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, GateResult, Outcome, Role, Urgency
 from untildone.core.value import replace
@@ -42,6 +47,11 @@ LONG_WAIT = 5.0
 """Seconds. A loop that waits longer for a usage limit leaves its slot of a server or machine to another loop meanwhile."""
 LOOK_EVERY = 0.02
 """Seconds between two looks at the journal while the loop waits."""
+
+FIRST_OFFER, LONGEST_OFFER = 0.5, 10.0
+"""Seconds until a loop whose agent a machine lacks is offered to the machines again. They grow with the time that it waits."""
+NOBODY_HAS_IT_AFTER = 600.0
+"""Seconds after which a loop is blocked if only machines without its agent have taken it."""
 
 MOST_RESTLESS = 4
 """So many times in a row a workspace that changes by itself is looked at again before the claim is refused."""
@@ -90,7 +100,7 @@ class ProcessHands:
         return self.stepper.loop
 
     def ask(self, action: AskAgent) -> Next:
-        return self._instead_of(action) or self._ask(action)
+        return self._instead_of(action) or self._leave_to_others(action) or self._ask(action)
 
     def gates(self, action: RunGates) -> Next:
         return self._instead_of(action) or self._run_gates(action)
@@ -133,10 +143,37 @@ class ProcessHands:
             or self._group_used_up()
             or self._is_another_supervisor(action)
             or self._is_contained_otherwise()
+            or self._lacks_baseline()
         )
         if not (held_back or self.stepper.note_edit()):
             turns.Turn(self).take(action)
         return Next.GO_ON
+
+    def _leave_to_others(self, action: AskAgent) -> Next | None:
+        """Leave the loop to another machine of the cluster if this one does not have the agent's program. If none has had it for a
+        while, the loop is blocked: somebody must install it."""
+        if self.around.host is not Host.CLUSTER or not (program := self._missing_program(action)):
+            return None
+        loop, now = self.loop, self.around.clock()
+        since = loop.lacking_since or now
+        if now - since > NOBODY_HAS_IT_AFTER:
+            tried = ", ".join(loop.lacking)
+            reason = f"No machine has the program '{program}' of agent '{action.agent.profile}'; tried: {tried}."
+            hint = f"install it on one of them, then `untildone resume {loop.loop_id}`"
+            self.stepper.write(Rested(Outcome.BLOCKED, f"{reason} hint: {hint}"))
+            return Next.GO_ON
+        machine = loop.runner.machine if loop.runner else ""
+        if machine not in loop.lacking:
+            self.stepper.write(MachineLacked(machine, program))
+        self.waits_until = now + min(LONGEST_OFFER, max(FIRST_OFFER, now - since))
+        return Next.LEAVE
+
+    def _missing_program(self, action: AskAgent) -> str:
+        """The program of the agent, if it is not on this machine; else empty."""
+        choice = action.agent
+        program = agents.find(choice.agent).invocation(Request(prompt="", command=choice.command)).argv[0]
+        path = os.path.join(self.stepper.place, program) if os.sep in program else program
+        return "" if shutil.which(path, path=self._environment(choice).get("PATH")) else program
 
     def _limit_known(self, action: AskAgent) -> bool:
         """Whether another loop has reached a usage limit of this agent. Then it is written to the journal, and the agent is not asked."""
@@ -188,13 +225,27 @@ class ProcessHands:
         self.stepper.write(SandboxSeen(held), sync=False)
         return True
 
+    def _lacks_baseline(self) -> bool:
+        """Whether the checks had to run once before the first round; what they said is written."""
+        loop, started = self.loop, time.monotonic()
+        if loop.baseline or loop.spend.iterations or not proving.wants_baseline(loop.settings):
+            return False
+        from untildone.gates import baseline
+
+        need = RunTrials(proving.BASELINE, loop.settings.check_timeout, proving.seconds(loop.settings))
+        finding = self._judge().prove(baseline.GATE, need, lambda line: self.observer.gate(line, None), self.must_stop)
+        if finding is not None:
+            self.stepper.write(BaselineRan(baseline.measured(loop, finding), time.monotonic() - started))
+        return True
+
     def _run_gates(self, action: RunGates) -> Next:
         """Run the gates on a workspace that nobody changes meanwhile. One that changed is judged again."""
         self.stepper.write()
         leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if self.stepper.note_edit():
             return Next.GO_ON
-        if self._has_changed_since(self.loop.last_seen) and self._restless < MOST_RESTLESS:
+        judged = self.loop.changes.fingerprint if action.weighs else self.loop.last_seen
+        if self._has_changed_since(judged) and self._restless < MOST_RESTLESS:
             return Next.GO_ON
         loop, started = self.loop, time.monotonic()
         results = self._results(action) if self._restless < MOST_RESTLESS else _unjudged(action)
@@ -205,7 +256,8 @@ class ProcessHands:
         title = f"Checks after round {loop.spend.iterations}: {loop.title}"
         self.around.site.secure(loop, title, self.around.redactor)
         fingerprint = self.stepper.workspace.look(loop.changes).fingerprint
-        self.stepper.write(GatesRan(results, time.monotonic() - started, fingerprint, self._signs), sync=False)
+        ran = GatesRan(results, time.monotonic() - started, fingerprint, self._signs, action.weighs)
+        self.stepper.write(ran, sync=False)
         return Next.GO_ON
 
     def _has_changed_since(self, judged: str) -> bool:
@@ -220,6 +272,9 @@ class ProcessHands:
     def _results(self, action: RunGates) -> tuple[GateResult, ...] | None:
         """The result of every step; None: the runner must stop."""
         judge = self._judge()
+        [first, *_] = action.steps
+        if isinstance(first.need, RunTrials):
+            return self._proved(judge, first, first.need)
         needs = [step.need for step in action.steps if isinstance(step.need, RunCommand)]
         findings = judge.findings(needs, self._begin_command, self.must_stop) if needs else {}
         if findings is None or self.must_stop():
@@ -232,6 +287,17 @@ class ProcessHands:
             if result.command:
                 self.observer.gate(result.command, result)
         return results
+
+    def _proved(self, judge: judging.Judge, step: GateStep, need: RunTrials) -> tuple[GateResult, ...] | None:
+        """The result of a proof; None: the runner must stop."""
+        gate = self._gate(step)
+        self._begin_command(need.command)
+        finding = judge.prove(gate, need, lambda line: self.observer.gate(line, None), self.must_stop)
+        if finding is None or self.must_stop():
+            return None
+        result = gate.judge(self.loop, step, finding)
+        self.observer.gate(need.command, result)
+        return (result,)
 
     def _judge(self) -> judging.Judge:
         """Runs the commands of gates in their rooms, and looks for signs of tampering."""

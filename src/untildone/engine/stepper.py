@@ -25,8 +25,9 @@ from contextlib import contextmanager
 from enum import Enum
 
 from untildone import modes
-from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RunGates, Wait
-from untildone.core.apply import apply
+from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RestoreWorkspace, RunGates, Wait
+from untildone.core.apply import apply, usage_of
+from untildone.core.codec import moment
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
@@ -41,6 +42,7 @@ from untildone.core.events import (
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
+    WorkspaceRestored,
     WorkspaceSeen,
 )
 from untildone.core.hints import Protocol, assert_never
@@ -220,6 +222,9 @@ class Stepper:
                 return self._progressed(hands.ask(action), action)
             case RunGates():
                 return self._progressed(hands.gates(action), action)
+            case RestoreWorkspace():
+                self._restore(action)
+                return Next.GO_ON
             case Wait():
                 return hands.wait(action)
             case AwaitPerson():
@@ -339,9 +344,18 @@ class Stepper:
         """Write the result of a turn. `look` gets the event and returns the workspace.
 
         `transcript` is the digest of the worker's transcript, if it can be vouched for."""
-        ended = TurnEnded(role, iteration, answer, seconds, transcript=transcript)
+        ended = TurnEnded(role, iteration, self._for_journal(answer), seconds, transcript=transcript)
         seen = look(ended)
         self.write(replace(ended, changes=seen.changes, note=seen.note), sync=False)
+
+    def _for_journal(self, answer: Answer) -> Answer:
+        """The answer with what its turn used, if it has only the total of its session, and with a time that JSON holds exactly."""
+        if answer.session_total is not None:
+            answer = replace(answer, usage=usage_of(self.loop, answer))
+        failure = answer.failure
+        if failure is None or failure.reset_at is None:
+            return answer
+        return replace(answer, failure=replace(failure, reset_at=moment(failure.reset_at)))
 
     def interrupt_turn(self, reason: Interruption) -> None:
         """Write that the running turn, if there is one, was interrupted."""
@@ -379,6 +393,15 @@ class Stepper:
             uncommitted, refused = self._inherits(self, start)
             seen = WorkspaceSeen(start, uncommitted=uncommitted, refused=refused)
             self.write(self._recorded(seen) if self.loop.settings.checks else seen)
+
+    def _restore(self, action: RestoreWorkspace) -> None:
+        """Put the workspace back to a snapshot. What changed since that was decided is kept in one too. Raises what keeps it from that."""
+        from untildone.workspace import restoring
+
+        before = self.workspace.look(None).tree or ""
+        restoring.restore(self.workspace.shadow, before, action.tree)
+        kept = before if before not in (action.kept, action.tree) else ""
+        self.write(WorkspaceRestored(action.tree, self.workspace.look(None), kept))
 
     def _recorded(self, seen: WorkspaceSeen) -> WorkspaceSeen:
         """Keep what rooms need to know about the start of the loop."""
@@ -461,9 +484,12 @@ def leased(
     clock: Callable[[], float] = time.time,
     on_entry: Callable[[Entry, Loop], None] = _ignore,
     limits: SharedLimits | None = None,
+    reopens: bool = False,
 ) -> Iterator[Stepper]:
-    """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease."""
-    with store.lease(loop_id, host, token) as journal:
+    """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease.
+
+    With `reopens`, an archived loop is brought back first."""
+    with store.lease(loop_id, host, token, reopens=reopens) as journal:
         from untildone.system.running import Orders
 
         orders = Orders(loop_id)

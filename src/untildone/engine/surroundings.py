@@ -14,8 +14,10 @@ from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Urgency
+from untildone.core.prices import PUBLISHED, Prices
 from untildone.core.secrets import Redactor
 from untildone.engine.site import LocalSite, Site
+from untildone.engine.telling import SilentTeller, Teller
 from untildone.engine.usage_limits import SharedLimits
 from untildone.system.adoption import Adoption
 from untildone.system.guard import Guard
@@ -106,5 +108,7 @@ class Surroundings:
     """The token with which an attempt in a cluster takes the lease; None outside a cluster."""
     adoption: Adoption | None = None
     """Finds daemons that agents left, in a process that drives one loop; None: this process drives several."""
-    on_rest: Callable[[Loop], None] = lambda _loop: None
-    """Called when a loop has come to rest and its lease is released."""
+    prices: Prices = PUBLISHED
+    """What tokens cost, where an agent reports no dollars."""
+    teller: Teller = SilentTeller()
+    """Tells people what happens to the loop."""

@@ -43,7 +43,7 @@ def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: floa
         command=choice.command,
     )
     request = programs.with_version(agent, request, environment)
-    invocation, reader, notices = agent.invocation(request), agent.reader(request), list[str]()
+    invocation, reader, notices = agent.invocation(request).reporting_to(None), agent.reader(request), list[str]()
 
     def take(line: bytes) -> None:
         notices.extend(event.text for event in reader.feed(line) if isinstance(event, Notice))

@@ -11,14 +11,14 @@ from untildone import agents
 from untildone.core import agreement
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
-from untildone.core.agent_io import AgentEvent, Invocation, Notice, Reader, Request, SessionKnown
+from untildone.core.agent_io import AgentEvent, Invocation, Notice, Reader, Request, SessionKnown, Used
 from untildone.core.errors import AgentMissing, LoopNotFound, ResourcesShort, UsageError
 from untildone.core.events import HostsAsked, Rested, SessionDistrusted, SessionOpened, TurnEnded, TurnInterrupted
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Role, SessionUse, Usage
 from untildone.core.value import replace
-from untildone.engine import leftovers, programs
+from untildone.engine import leftovers, programs, reports
 from untildone.engine import usage_limits as limits
 from untildone.engine.boxes.refusals import Refusals
 from untildone.engine.gating import SHORTEST
@@ -36,7 +36,13 @@ KEPT_ANSWER = 200_000
 LETTERS, WORD_LENGTH = "BCDFGHJKMNPQRSTVWXZ23456789", 10
 """Of the words that are drawn for reviewers: no letter that looks like another, and no vowel. Too long to be guessed from the digest."""
 UNKNOWN_WORD = "(a word that was drawn)"
-PRIVATE = ("UNTILDONE_TOKEN", "UNTILDONE_NOTIFY_SECRET", "UNTILDONE_STORE")
+PRIVATE = (
+    "UNTILDONE_TOKEN",
+    "UNTILDONE_NOTIFY_SECRET",
+    "UNTILDONE_NOTIFY_WEBHOOK",
+    "UNTILDONE_NOTIFY_APPRISE",
+    "UNTILDONE_STORE",
+)
 """Variables of untildone that agents and checks do not inherit."""
 
 BROKE_OFF = (FailureKind.CRASHED, FailureKind.MALFORMED, FailureKind.TIMEOUT)
@@ -53,6 +59,8 @@ class Turn:
         self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
         """How many seconds the turn may take, by the budget as of the last call of `timeout`."""
+        self._used = Usage()
+        """What the running agent has used so far."""
         self._prompt = ""
         self._refusals: Refusals | None = None
 
@@ -143,7 +151,8 @@ class Turn:
             raise
         except (AgentMissing, UsageError) as problem:
             kind = FailureKind.RESOURCES if isinstance(problem, ResourcesShort) else FailureKind.UNAVAILABLE
-            failure = Failure(kind, f"{problem.sentence} {problem.hint}".strip())
+            hint = problem.hint[:1].upper() + problem.hint[1:]
+            failure = Failure(kind, f"{problem.sentence} {hint}".strip())
             self._finish(action, Answer(failure=failure), 0.0)
             return
         self._conclude(action, request, reader, ended)
@@ -171,6 +180,8 @@ class Turn:
             reviews=ask.role is Role.SUPERVISOR,
             max_cost_usd=action.max_cost_usd,
             command=action.agent.command,
+            meters=self.loop.budget.cost_usd is not None or self.loop.budget.tokens is not None,
+            prices=self.around.prices,
         )
 
     def _told(self, role: Role) -> str:
@@ -193,18 +204,31 @@ class Turn:
         from untildone.engine.boxes import network
 
         environment = {**self._environment(action), **invocation.env}
-        with network.connected(place, self.loop.settings, action.agent, environment) as link:
-            spawn = self._spawn(action, invocation, link.place, environment)
+        name = f"{self.loop.loop_id}-{action.ask.role.value}"
+        with (
+            network.connected(place, self.loop.settings, action.agent, environment) as link,
+            reports.expected(invocation, action.agent, environment, name) as report,
+        ):
+            spawn = self._spawn(action, report.invocation, link.place, environment)
             if link.place.box is not None:
                 self._refusals = Refusals(link.place.box, spawn.env)
             self.around.guard.ensure()
-            ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.hands.must_stop)
+            ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self._must_stop)
+            if line := report.line():
+                self._take_line(action, reader, line)
         self._look_for_refusals(ended.stderr_tail.encode(errors="replace"))
         if link.asked:
             self.stepper.write(HostsAsked(action.ask.role, action.iteration, link.asked), sync=False)
         if ended.leftover_group is not None:
             self.hands.groups.add(ended.leftover_group)
         return ended
+
+    def _must_stop(self) -> bool:
+        return self.hands.must_stop() or self._is_over_budget()
+
+    def _is_over_budget(self) -> bool:
+        """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""
+        return budgets.spent(self.loop.budget, self.loop.spend.plus(0.0, self._used)) is not None
 
     def _spawn(self, action: AskAgent, invocation: Invocation, place: Place, environment: Mapping[str, str]) -> Spawn:
         return Spawn(
@@ -239,6 +263,9 @@ class Turn:
 
     def _note(self, action: AskAgent, event: AgentEvent) -> None:
         role, profile = action.ask.role, action.agent.profile
+        if isinstance(event, Used):
+            self._used = event.usage
+            return
         if isinstance(event, SessionKnown):
             known = self.loop.session_of(role, profile)
             if known is None or known.session_id != event.session_id:
@@ -266,7 +293,8 @@ class Turn:
             usage = answer.usage if answer.session_total is None else Usage()
             self.around.site.secure(self.loop, self._title(action), self.around.redactor)
             self.stepper.write(
-                TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage), sync=False
+                TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage, answer.priced),
+                sync=False,
             )
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
@@ -282,6 +310,8 @@ class Turn:
     def _cut_short(self, ended: Ended, answer: Answer) -> Interruption | None:
         """Why the turn was interrupted; None: it was not, or the answer was complete."""
         match ended.cause:
+            case Cause.INTERRUPTED if self._is_over_budget() and not self.hands.must_stop():
+                return Interruption.BUDGET if answer.failure is not None else None
             case Cause.INTERRUPTED:
                 return self._why_interrupted()
             case Cause.TIMED_OUT if answer.failure is not None:
@@ -350,6 +380,11 @@ def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
     """The environment of agents and checks, with the mark by which all processes of the loop are found."""
     name, value = orphans.mark(loop_id)
     return {**inherited(around.environment, loop_id), name: value}
+
+
+def without_database(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the variables with which libpq finds and opens databases: untildone's own is none of the agents'."""
+    return {name: value for name, value in environment.items() if not name.startswith("PG")}
 
 
 def inherited(environment: Mapping[str, str], loop_id: str) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from untildone import agents
+from untildone.core.codec import epoch, timestamp
 from untildone.core.events import LimitReached
 from untildone.core.loop import UsageLimit
 from untildone.core.model import AgentChoice, Answer, LoopSettings
@@ -50,7 +51,7 @@ class SharedLimits:
         """The present limit of an account; None: there is none."""
         try:
             fields = json.loads(self._path(account).read_text())
-            limit = UsageLimit(float(fields["until"]), str(fields["message"]), int(fields["strikes"]))
+            limit = UsageLimit(epoch(fields["until"]), str(fields["message"]), int(fields["strikes"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return limit if limit.until > now else None
@@ -61,7 +62,9 @@ class SharedLimits:
         draft = path.with_suffix(f".{os.getpid()}.tmp")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps({"until": limit.until, "message": limit.message, "strikes": limit.strikes}))
+            draft.write_text(
+                json.dumps({"until": timestamp(limit.until), "message": limit.message, "strikes": limit.strikes})
+            )
             os.replace(draft, path)
         except OSError:
             return
@@ -69,7 +72,7 @@ class SharedLimits:
     def share(self, event: LimitReached, settings: LoopSettings, place: str) -> None:
         """Store a limit that an agent of a loop has reached, for other loops."""
         limit = UsageLimit(event.until, event.message, event.strikes)
-        for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback):
+        for agent in (settings.worker, settings.instructor, settings.supervisor, settings.fallback, *settings.escalate):
             if agent is not None and agent.profile == event.profile:
                 self.put(account(agent, place), limit)
 

@@ -18,7 +18,19 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.operations import background, control, creation, look, stores, verifying
+from untildone.operations import (
+    background,
+    bisecting,
+    cleaning,
+    control,
+    creation,
+    duplicating,
+    look,
+    presence,
+    retrying,
+    stores,
+    verifying,
+)
 from untildone.operations.control import Heard
 from untildone.operations.stores import Journal, Store
 from untildone.operations.verifying import Verification
@@ -33,13 +45,19 @@ __all__ = [
     "UntilDoneError",
     "Verification",
     "approve",
+    "bisect",
     "budget",
+    "clean",
     "create",
+    "delete",
     "diff",
+    "duplicate",
     "follow",
     "list",
     "pause",
     "resume",
+    "retry",
+    "rewind",
     "say",
     "show",
     "start",
@@ -110,6 +128,49 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
         return heard
 
     return await asyncio.to_thread(speak)
+
+
+async def retry(loop: Loop | str, *, from_round: int | None = None, folder: Folder = ".") -> Loop:
+    """Go on in the background with a loop that failed or was stopped; with `from_round`, as it was before that round."""
+
+    def go_on() -> Loop:
+        store, loop_id = _resolve(loop, folder)
+        retried = retrying.retry(store, loop_id, from_round=from_round)
+        if not presence.goes_on_by_itself(store, retried):
+            _drive(store, loop_id)
+        return retried
+
+    return await asyncio.to_thread(go_on)
+
+
+async def rewind(loop: Loop | str, to: int, *, folder: Folder = ".") -> Loop:
+    """Take a loop back to where it was after a round (0: its start). It rests there; `resume` goes on."""
+    return await asyncio.to_thread(lambda: retrying.rewind(*_resolve(loop, folder), to).loop)
+
+
+async def duplicate(loop: Loop | str, *, task: str = "", folder: Folder = ".", **chosen: Unpack[Chosen]) -> Loop:
+    """Create a loop with the task and settings of another one, without starting it. `chosen` are the settings that differ."""
+    return await asyncio.to_thread(lambda: duplicating.duplicate(*_resolve(loop, folder), dict(chosen), task).loop)
+
+
+async def bisect(loop: Loop | str, *checks: str, folder: Folder = ".") -> int:
+    """The number of the round that broke the checks of a loop, or other ones. UsageError if none did."""
+    return await asyncio.to_thread(lambda: bisecting.bisect(*_resolve(loop, folder), os.environ, checks).broke)
+
+
+async def delete(loop: Loop | str, *, folder: Folder = ".") -> None:
+    """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
+    await asyncio.to_thread(lambda: control.delete(*_resolve(loop, folder)))
+
+
+async def clean(older_than: str, *, folder: Folder = ".") -> tuple[str, ...]:
+    """Delete the loops that ended longer ago than an age such as `30d`; return their ids."""
+
+    def tidy() -> tuple[str, ...]:
+        found = cleaning.clean(_store_of(folder), cleaning.age(older_than))
+        return tuple(each.loop.loop_id for each in found if not each.problem)
+
+    return await asyncio.to_thread(tidy)
 
 
 async def approve(loop: Loop | str, *paths: str, folder: Folder = ".") -> Loop:

@@ -251,7 +251,8 @@ class Fleet:
         except LoopNotFound:
             self._forget(loop_id)
         except GroupFull:
-            self._due[loop_id] = time.time() + DRIVEN_ELSEWHERE
+            # All that wait together ask ten times a second at most: each takes a slot for that.
+            self._due[loop_id] = time.time() + max(DRIVEN_ELSEWHERE, len(self._due) / 10)
         except LoopBusy:
             # A control holds the lease for a moment, or a runner at a terminal was faster.
             self._due[loop_id] = time.time() + TRY_AGAIN

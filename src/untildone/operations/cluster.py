@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from untildone.core.errors import UntilDoneError
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Urgency
-from untildone.store import Store
+from untildone.store import Group, Store
 
 if TYPE_CHECKING:
     from untildone.hosts.cluster.client import Cluster
@@ -35,6 +36,18 @@ def poke(store: Store, loop: Loop, environment: Mapping[str, str]) -> None:
         cluster(store.home, environment).poke(loop.loop_id, urgency)
     except UntilDoneError as problem:
         _log.warning("Temporal could not be notified of loop %s: %s", loop.loop_id, problem.sentence)
+
+
+def change_group(
+    store: Store, name: str, environment: Mapping[str, str], *, max_cost: float | None, at_once: int | None
+) -> Group:
+    """Set the limits of a group. Loops that may go on now are woken."""
+    changed = store.change_group(name, max_cost=max_cost, at_once=at_once)
+    for loop_id in store.waiting_in(name)[: changed.free]:
+        loop = store.load(loop_id)
+        if loop.host is Host.CLUSTER:
+            poke(store, loop, environment)
+    return changed
 
 
 def has_unpublished_work(folder: Path) -> bool:

@@ -15,7 +15,7 @@ from untildone.core.errors import UsageError
 from untildone.core.events import LoopCreated, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Budget, LoopSettings, Role, TestsRule
+from untildone.core.model import Budget, LoopSettings, Role, RoomKind, TestsRule
 from untildone.core.value import dataclass, replace
 from untildone.engine import archiving
 from untildone.operations import trust
@@ -39,6 +39,12 @@ class Created:
     notices: tuple[str, ...]
     """Sentences for the person: about the round controls at the start of the task, about how checks are judged, and about files that
     do not count as they are."""
+
+
+CHECKED_ONLY = (
+    "Checks run in place on the machines of the cluster, with the tests as the agent leaves them: "
+    "`verified` says no more than `checked`."
+)
 
 
 def create(
@@ -77,7 +83,7 @@ def create(
         kept = _for_cluster(kept, chosen, store)
     if not in_cluster:
         _check_sandbox(kept, environment)
-    judged = () if in_cluster else _how_judged(kept, opening.rest)
+    judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged(kept, opening.rest)
     empty: tuple[str, ...] = ()
     if kept.worktree:
         box = _box(kept, environment, os.path.join(loop_id, "worktree"))
@@ -124,6 +130,13 @@ def _how_judged(kept: LoopSettings, task: str) -> tuple[str, ...]:
     lacking = f" {problem.sentence} hint: {problem.hint}" if problem else ""
     asks = kept.tests is TestsRule.ADD and wording.asks_to_change_tests(task)
     return (f"Checks run in a {kind.value} room.{lacking}", *((wording.HINT_FREE,) if asks else ()))
+
+
+def _how_judged_in_cluster(kept: LoopSettings) -> tuple[str, ...]:
+    """What holds for the checks of a loop that goes from machine to machine. UsageError if the person wants a room."""
+    if kept.room not in (None, RoomKind.PLAIN):
+        raise UsageError(f"A cluster has no {kept.room} rooms: its checks run in place.", "leave out --room")
+    return (CHECKED_ONLY,) if kept.checks else ()
 
 
 def start_over(store: Store, loop: Loop) -> Loop:

@@ -133,7 +133,8 @@ def cancel(store: FileStore, session: str) -> Loop:
 
 
 def begin(folder: Path, task: str, session: str, flags: dict[str, Any], prompted_at: float) -> Begun:
-    """Begin a new loop in the session; without a task, go on with its paused loop.
+    """Begin a new loop in the session; without a task, or with round controls at its start, go on with its paused loop. To one that is
+    blocked, the task is the answer.
 
     `prompted_at` is the time of the person's prompt, 0 if unknown: two hooks may report the same prompt.
     """
@@ -146,13 +147,18 @@ def begin(folder: Path, task: str, session: str, flags: dict[str, Any], prompted
         present = beginnings.loop_of(store, session)
         if present is not None and present.works_in_session:
             return _begun_already(present, prompted_at)
-        if present is not None and not rounds.parse(task, None).rest.strip():
+        if present is not None and (present.outcome is Outcome.BLOCKED or _is_for_loop(task)):
             _resume(store, present, task)
             loop_id = present.loop_id
         else:
             loop_id = create(store, task, folder, session, {**flags, "interactive": False}).loop_id
         begun = beginnings.take_up(store, loop_id, session, presence.of_agent(flags["agent"], os.environ))
         return Begun(begun.loop, begun.prompt, new=True)
+
+
+def _is_for_loop(task: str) -> bool:
+    """Whether the words are for the paused loop of the session, and no new task: none, or round controls at the start."""
+    return not task.strip() or bool(rounds.parse(task, 1).changes)
 
 
 def _begun_already(present: Loop, prompted_at: float) -> Begun:

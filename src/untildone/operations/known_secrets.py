@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from untildone.core.errors import UsageError
 from untildone.core.model import LoopSettings
 from untildone.core.secrets import Redactor
 from untildone.settings import Settings
 from untildone.store import places
+
+SHORTEST_PART = 12
+"""Characters of a part of an address that may be a secret. Shorter ones are words."""
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 
 def redactor(environment: Mapping[str, str], chosen: Settings) -> Redactor:
@@ -23,8 +28,19 @@ def _of_settings(chosen: Settings) -> dict[str, str]:
         places.VARIABLE: chosen.store,
         "UNTILDONE_NOTIFY_WEBHOOK": chosen.notify_webhook,
         "UNTILDONE_NOTIFY_SECRET": chosen.notify_secret,
+        **dict(_of_addresses(chosen.notify_apprise)),
     }
     return {**variables, **{name: value for name, value in own.items() if value}}
+
+
+def _of_addresses(addresses: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The addresses of apprise, and the parts of each that are long enough to be a token or a password."""
+    for number, address in enumerate(addresses, 1):
+        yield f"NOTIFY_APPRISE_{number}_WEBHOOK", address
+        parts = re.split(r"[/?&=:@]+", address.partition("://")[2])
+        secrets = (part for part in parts if len(part) >= SHORTEST_PART and not _HOST.fullmatch(part))
+        for place, part in enumerate(secrets, 1):
+            yield f"NOTIFY_APPRISE_{number}_{place}_TOKEN", part
 
 
 def refuse_in_commands(kept: LoopSettings, known: Redactor) -> None:
@@ -44,6 +60,6 @@ def _commands(kept: LoopSettings) -> Iterator[tuple[str, str]]:
         yield "check", check
     for argument in kept.gates.values():
         yield "argument of a gate", argument
-    for agent in filter(None, (kept.worker, kept.instructor, kept.supervisor, kept.fallback)):
+    for agent in filter(None, (kept.worker, kept.instructor, kept.supervisor, kept.fallback, *kept.escalate)):
         for words in (agent.command or "", *agent.args):
             yield "command of an agent", words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from untildone.core.limits import Limit
 from untildone.core.mode import FromFiles, Mode
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Permissions, Role
 from untildone.core.value import replace
-from untildone.operations import known_secrets
+from untildone.operations import known_secrets, proofs
 from untildone.settings import Settings, guidance
 from untildone.settings.declared import SETTINGS
 from untildone.system import ssh_signing
@@ -44,6 +44,7 @@ def loop_settings(
         "instructor": _other(chosen, chosen.instructor, environment, checked=here),
         "supervisor": _other(chosen, chosen.supervisor, environment, checked=here),
         "fallback": _other(chosen, chosen.fallback_agent, environment, checked=here),
+        "escalate": tuple(_taking_over(chosen, worker, environment, checked=here)),
         "review": reviewed,
         "promise": _value(chosen, "promise", settings.profile(chosen, chosen.agent).completion_promise) or None,
         "once": not _loops(chosen),
@@ -58,8 +59,18 @@ def loop_settings(
     gates.gates_of(
         chosen_for_loop
     )  # a gate that cannot be loaded is an error now, not when the agent claims to be done
+    _check_ratchet(chosen_for_loop, in_cluster=not here)
     known_secrets.refuse_in_commands(chosen_for_loop, known_secrets.redactor(environment, chosen))
-    return chosen_for_loop
+    return proofs.checked(chosen_for_loop)
+
+
+def _check_ratchet(kept: LoopSettings, *, in_cluster: bool) -> None:
+    if not kept.ratchet:
+        return
+    if not kept.checks:
+        raise UsageError("--ratchet needs checks: it undoes rounds that break them.", "name some with --check")
+    if in_cluster:
+        raise UsageError("--ratchet makes no sense in a cluster, where snapshots stay on one machine.", "leave it out")
 
 
 def _signing_key(chosen: Settings, folder: str, *, here: bool) -> str | None:
@@ -105,6 +116,17 @@ def _iterations(chosen: Settings, files: FromFiles) -> int | None:
     if most == "none":
         return None
     return most or files.iterations or modes.find(chosen.mode).default_iterations
+
+
+def _taking_over(
+    chosen: Settings, worker: AgentChoice, environment: Mapping[str, str], *, checked: bool
+) -> Iterator[AgentChoice]:
+    """The agents of `escalate`. What names no agent and no profile is a model of the worker's agent."""
+    for name in (part.strip() for entry in chosen.escalate for part in entry.split(",")):
+        if name in chosen.profiles or name in agents.names():
+            yield _choice(chosen, name, environment, own=False, checked=checked)
+        elif name:
+            yield replace(worker, model=name)
 
 
 def _other(chosen: Settings, name: str | None, environment: Mapping[str, str], *, checked: bool) -> AgentChoice | None:

@@ -16,7 +16,7 @@ from untildone.hosts.cluster import connecting
 from untildone.hosts.cluster import machine as machines
 from untildone.hosts.cluster.advancing import Means
 from untildone.hosts.cluster.options import Options, options
-from untildone.operations.runner import surroundings
+from untildone.operations.runner import TELL_WITHIN, surroundings
 from untildone.settings import Settings
 from untildone.store.postgres import PostgresStore
 from untildone.system import disk, locks, runners
@@ -47,6 +47,7 @@ class Machine:
             await machines.work(self.options, self.means, stop, notices)
         finally:
             self.means.surroundings().guard.close()
+            self.means.surroundings().teller.close(TELL_WITHIN)
             self.means.store.close()
 
 

@@ -17,7 +17,7 @@ def reader(choice: AgentChoice) -> Reader:
 
 def session_command(loop: Loop) -> tuple[str, ...] | None:
     """The command that opens the worker's last session for a person; None if the agent has no such command."""
-    worker = loop.settings.worker
+    worker = loop.agent_for(Role.WORKER)
     session = loop.sessions.get(session_key(Role.WORKER, worker.profile))
     return agents.find(worker.agent).hand_back(session.session_id) if session else None
 

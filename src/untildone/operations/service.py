@@ -11,19 +11,22 @@ from typing import Any
 
 from untildone import settings
 from untildone.core.errors import UsageError
+from untildone.core.events import BudgetChanged
 from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.value import replace
-from untildone.engine.notify import Notifier
 from untildone.engine.surroundings import Surroundings
+from untildone.engine.telling import Telling
 from untildone.hosts.fleet import SLOTS, Fleet, Served
-from untildone.operations import control, creation, inside, look, runner, stores
+from untildone.operations import control, creation, duplicating, inside, look, retrying, runner, stores
 from untildone.operations.loop_table import LoopTable
 from untildone.store import Store
 from untildone.system.guard import Guard
 
 FRESH_FOR = 1.0
 """Seconds after which lists contain the entries of other processes, at the latest; the fleet looks twice as often."""
+TELL_WITHIN = 5.0
+"""Seconds that notifications have when the server ends; the next server sends the rest."""
 END_WITHIN = 20.0
 """Seconds that a loop which is to be deleted may take to end."""
 
@@ -46,7 +49,9 @@ class Service:
             raise UsageError("Loops in one database are served for one folder.", "name one folder with --dir")
         self.table = LoopTable(self.stores, FRESH_FOR)
         self._guard = Guard()
-        self._notifier = Notifier()
+        self.url: str | None = None
+        """Where this server is reached, for links in notifications, if no setting says so."""
+        self._tellers: dict[str, Telling] = {}
         served = [
             Served(store, partial(self._surroundings, Path(workspace), store), partial(self.table.look, workspace))
             for workspace, store in self.stores.items()
@@ -65,7 +70,8 @@ class Service:
         self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.fleet.close()
-        self._notifier.close()
+        for teller in self._tellers.values():
+            teller.close(TELL_WITHIN)
         for store in self.stores.values():
             store.close()
 
@@ -110,6 +116,22 @@ class Service:
         self.fleet.want(loop_id)
         return loop
 
+    def retry(self, loop_id: str, *changes: BudgetChanged, from_round: int | None = None) -> Loop:
+        """Go on with a loop that has ended without success, and queue it for a slot."""
+        store = self.store_of(loop_id)
+        host = Host.NONE if store.is_driven(loop_id) else self.host
+        loop = retrying.retry(store, loop_id, *changes, from_round=from_round, host=host, environment=self.environment)
+        self.fleet.want(loop_id)
+        return loop
+
+    def duplicate(self, loop_id: str, changed: Mapping[str, Any], task: str, *, start: bool) -> Loop:
+        """Create a loop with the task and settings of another one; with `start`, queue it for a slot."""
+        store = self.store_of(loop_id)
+        new = duplicating.duplicate(
+            store, loop_id, changed, task, self.environment, host=self.creates_for, tidies=False
+        ).loop
+        return self.start(new.loop_id) if start else new
+
     def say(self, loop_id: str, text: str) -> control.Heard:
         """Send a message to a loop; queue it if the message gives it rounds again."""
         heard = control.say(self.store_of(loop_id), loop_id, text, Source.API, self.host)
@@ -128,8 +150,16 @@ class Service:
         chosen = settings.load(workspace, {}, self.environment)
         around = runner.surroundings(self.environment, chosen, self._guard, Host.SERVER)
         store.redactor = around.redactor
-        notify_settings = runner.notifications(chosen)
-        return replace(around, on_rest=lambda loop: self._notifier.send(notify_settings, loop, self.environment))
+        return replace(around, teller=self._teller(store, chosen, around))
+
+    def _teller(self, store: Store, chosen: settings.Settings, around: Surroundings) -> Telling:
+        """The teller of a store, with the present settings. It is opened at once, for what a dead process left."""
+        wanted = runner.notifications(chosen)
+        wanted = wanted if wanted.url else replace(wanted, url=self.url)
+        teller = self._tellers.setdefault(store.name, Telling(wanted, self.environment, around.redactor))
+        teller.settings = wanted
+        teller.open(store.name)
+        return teller
 
 
 def _store(folder: Path, environment: Mapping[str, str]) -> Store:

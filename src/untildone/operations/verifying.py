@@ -10,7 +10,7 @@ from untildone.core import attestation
 from untildone.core.attestation import Attested, Envelope
 from untildone.core.errors import LoopNotFound, NotOurs, UsageError
 from untildone.core.loop import Loop
-from untildone.core.model import Changes, GateResult
+from untildone.core.model import Changes, GateResult, RoomKind
 from untildone.core.receipt import receipt as receipt_of
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass, replace
@@ -125,9 +125,14 @@ def is_known(store: Store, signed: Signed) -> bool:
 
 
 def verify(
-    store: Store, loop_id: str, environment: Mapping[str, str], text: str | None = None
+    store: Store,
+    loop_id: str,
+    environment: Mapping[str, str],
+    text: str | None = None,
+    room: RoomKind | None = None,
 ) -> tuple[Verification, ...]:
-    """Check the receipt of an ended loop, then run the loop's checks again. `text` is the receipt to check, if not the loop's own.
+    """Check the receipt of an ended loop, then run the loop's checks again. `text` is the receipt to check, if not the loop's own;
+    `room` is where they run, if not where the loop had them run.
 
     NotOurs if the receipt was altered, is that of another loop, or does not fit the journal.
     """
@@ -139,6 +144,8 @@ def verify(
         raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends")
     loop, fields = store.load(loop_id), _read_of(store, loop_id, text)
     _check_fits(loop, fields)
+    if room is not None:
+        loop = replace(loop, settings=replace(loop.settings, room=room))
     from untildone.system.guard import guarded
 
     with look.place_of(loop) as place, guarded(f"verify-{loop_id}") as watched:
@@ -188,11 +195,16 @@ def _run_again(
     """Run the checks as the loop did, in a room of its settings, on the workspace as it is now; kill processes that they leave behind."""
     from untildone.engine import gating, judging, turns
     from untildone.workspace.look import Workspace
+    from untildone.workspace.rooms.room import without_ours
     from untildone.workspace.shadow import Reading
 
     workspace, commands = Workspace(place, loop.loop_id), _commands(loop)
     now = workspace.look(loop.changes, reading=Reading.ALL)
-    env = {**turns.inherited(environment, loop.loop_id), **watched.mark}
+    outside = turns.without_database(environment) if store.root is None else environment
+    env = {**turns.inherited(outside, loop.loop_id), **watched.mark}
+    if loop.settings.room is RoomKind.PLAIN:
+        # Code that is right only under our mark is found out where the person would run it.
+        env = without_ours(env)
     base = gating.Room(place, env, lambda: False, Redactor.from_environment(environment), watched.groups)
     differs, loop = _differing(loop, workspace, now), replace(loop, changes=now)
     judge = judging.Judge(loop, workspace, () if store.root is None else (str(store.root),), base)

@@ -76,9 +76,11 @@ def begin(run_folder: str, session: str, task: str) -> Begun:
 
 def _checked_settings(folder: Path, flags: dict[str, Any]) -> tuple[Settings, LoopSettings]:
     """The settings of the run and of its loops. Raises UsageError for what cannot work, such as a missing agent or SUPERVISOR.md."""
+    from untildone.hosts.wrap import injecting
     from untildone.operations import loop_settings
 
     chosen = settings.load(folder, flags)
+    injecting.check(settings.profile(chosen, chosen.agent).agent)
     reviewed = flags.get("review")
     if reviewed is False and not (chosen.checks or chosen.require_change):
         raise UsageError(

@@ -82,6 +82,44 @@ def host_name(host: str) -> str:
     return host
 
 
+NOTICES = ("blocked", "rest", "limit", "lifted", "budget", "tampering")
+"""The kinds of `core.notices`, which is not imported here: every command reads the declarations."""
+
+
+def apprise_address(address: str) -> str:
+    """The address; ValueError if it is none. The sentence does not repeat it: it may hold a password."""
+    scheme, mark, rest = address.partition("://")
+    if not mark or not rest.strip() or not scheme.replace("+", "").replace("-", "").isalnum():
+        raise ValueError("this is not an address of apprise, such as ntfy://topic")
+    return address
+
+
+def notice_kind(kind: str) -> str:
+    """The kind of notification; ValueError if there is none of this name."""
+    if kind not in NOTICES:
+        raise ValueError(f"{kind[:60]!r} is none of {', '.join(NOTICES)}")
+    return kind
+
+
+def notice_template(kind: str, template: str) -> str:
+    """The template; ValueError if there is no such kind of notification, or no such name as it contains in braces."""
+    from untildone.core.notices import template_problem
+
+    if problem := template_problem(template):
+        raise ValueError(f"the template for {notice_kind(kind)} contains {problem}")
+    notice_kind(kind)
+    return template
+
+
+def price_row(model: str, price: str) -> str:
+    """The price of a model, or the date of the prices; ValueError if it is none."""
+    from untildone.core.prices import parsed
+
+    if model != "date":
+        parsed(price)
+    return price
+
+
 def _limit(limit: Limit, title: str, help: str, *commands: Command, **more: Any) -> Any:
     """The setting of a limit: unit, bounds, flags and their help are in the table of limits."""
     row, other_help = limit.row, more.pop("other_help", None)
@@ -304,6 +342,13 @@ class Settings:
         group=GATES,
         flag=Flag("A claim with signs of tampering is not believed.", commands=EVERYWHERE),
     )
+    ratchet: bool = setting(
+        default=False,
+        title="Ratchet",
+        help="A round after which fewer checks hold than before is undone, and the agent is told",
+        group=GATES,
+        flag=Flag("Undo a round after which fewer checks hold than before."),
+    )
     gates: Mapping[str, str] = setting(
         EMPTY,
         "More gates",
@@ -331,6 +376,13 @@ class Settings:
     iteration_timeout: float | None = _limit(
         Limit.ITERATION_TIMEOUT, "Iteration timeout", "Seconds that an iteration may take", RUN
     )
+    prices: Mapping[str, str] = setting(
+        EMPTY,
+        "Prices",
+        "Dollars for a million tokens, by model: input, output, cache read, cache write; `date` is their date",
+        group=Group("Prices", in_new_loop="absent"),
+        check=price_row,
+    )
     supervisor: str | None = setting(
         None,
         "Supervisor",
@@ -351,6 +403,25 @@ class Settings:
         "Carries on while the worker is at its usage limit",
         group=OTHER_AGENTS,
         flag=Flag("Carries on while the agent is at its usage limit.", "NAME"),
+    )
+    escalate: tuple[str, ...] = setting(
+        (),
+        "Escalate",
+        "Models, or other agents and profiles, that take over one after the other while there is no progress",
+        group=OTHER_AGENTS,
+        flag=Flag("Models or agents that take over one after the other: a,b,c.", "NAMES"),
+    )
+    escalate_after: int = setting(
+        2,
+        "Escalate after",
+        "Rounds without progress, in a row, after which the next model or agent takes over",
+        group=OTHER_AGENTS,
+        unit="times",
+        whole=True,
+        lowest=1,
+        highest=100,
+        flag=Flag("Rounds without progress before another model or agent takes over.", "N"),
+        form=FormField(only_with="escalate"),
     )
     marker: str = setting(
         "[TASK_COMPLETED]",
@@ -454,13 +525,13 @@ class Settings:
     notify_desktop: bool = setting(
         default=False,
         title="Notify on the desktop",
-        help="A notification of the desktop when a loop comes to rest",
+        help="A notification of the desktop when a loop needs or tells something",
         group=NOTIFICATIONS,
     )
     notify_webhook: str | None = setting(
         None,
         "Notify by webhook",
-        "Where the outcome is posted as JSON when a loop comes to rest",
+        "Where notifications are posted as JSON",
         group=NOTIFICATIONS,
         shape=Shape(r"^https?://[^\s]+$", "a web address", "give one that starts with http:// or https://"),
     )
@@ -475,8 +546,46 @@ class Settings:
     notify_command: tuple[str, ...] = setting(
         (),
         "Notify by command",
-        "Program and arguments, run when a loop comes to rest; no shell",
+        "Program and arguments, run for each notification; no shell",
         group=NOTIFICATIONS,
+    )
+    notify_apprise: tuple[str, ...] = setting(
+        (),
+        "Notify by apprise",
+        "Addresses of chats, mail, phones and 100 other services, as apprise writes them: ntfy://topic, slack://…, mailto://…",
+        group=NOTIFICATIONS,
+        check=apprise_address,
+        form=FormField(secret=True),
+    )
+    notify_events: tuple[str, ...] = setting(
+        NOTICES,
+        "Notify about",
+        "What notifications are sent for: blocked, rest, limit, lifted, budget, tampering",
+        group=NOTIFICATIONS,
+        check=notice_kind,
+    )
+    notify_templates: Mapping[str, str] = setting(
+        EMPTY,
+        "Templates of notifications",
+        "A text of yours by kind of notification, with {title}, {about}, {spend}, {link}, {answer}, …",
+        group=NOTIFICATIONS,
+        check=notice_template,
+    )
+    dashboard_url: str | None = setting(
+        None,
+        "Address of the dashboard",
+        "Where people reach the dashboard: links in notifications begin with it; not set: the server's own address",
+        group=NOTIFICATIONS,
+        shape=Shape(r"^https?://[^\s]+$", "a web address", "give one that starts with http:// or https://"),
+    )
+    reply_hours: float = setting(
+        72.0,
+        "Reply links",
+        "Hours for which the reply link of a notification is valid",
+        group=NOTIFICATIONS,
+        unit="hours",
+        above=0,
+        highest=8760,
     )
     store: str | None = setting(
         None,
@@ -545,6 +654,8 @@ class Chosen(TypedDict, total=False):
     instructor: str
     supervisor: str
     fallback_agent: str
+    escalate: Sequence[str]
+    escalate_after: int
     permissions: Literal["work", "edit", "read"]
     checks: Sequence[str]
     check_timeout: float
@@ -563,6 +674,7 @@ class Chosen(TypedDict, total=False):
     allow_read: Sequence[str]
     allow_host: Sequence[str]
     allow_ssh: bool
+    ratchet: bool
     gates: Mapping[str, str]
     loop_enabled: bool
     max_iterations: int | Literal["none"]
@@ -570,6 +682,7 @@ class Chosen(TypedDict, total=False):
     max_cost: float
     max_tokens: int
     iteration_timeout: float
+    prices: Mapping[str, str]
     promise: str
     marker: str
     context: Literal["continue", "fresh"]
@@ -585,6 +698,11 @@ class Chosen(TypedDict, total=False):
     notify_webhook: str
     notify_secret: str
     notify_desktop: bool
+    notify_apprise: Sequence[str]
+    notify_events: Sequence[str]
+    notify_templates: Mapping[str, str]
+    dashboard_url: str
+    reply_hours: float
     store: str
     cluster: Mapping[str, str]
     profiles: Mapping[str, Mapping[str, object]]

@@ -12,7 +12,7 @@ from untildone.core.value import replace
 from untildone.settings.declared import AgentProfile, Settings, by_any_name
 from untildone.settings.setting import PREFIX, Setting
 
-_TABLES = ("cluster", "gates", "profiles")
+_TABLES = ("cluster", "gates", "notify_templates", "prices", "profiles")
 
 
 def load(workspace: Path, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Settings:

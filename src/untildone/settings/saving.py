@@ -36,6 +36,8 @@ def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
     for secret, instead in (("notify_secret", HIDDEN), ("store", _HIDDEN_STORE)):
         if shown.get(secret):
             shown[secret] = instead
+    if shown.get("notify_apprise"):
+        shown["notify_apprise"] = [HIDDEN for _ in shown["notify_apprise"]]
     if "profiles" in shown:
         shown["profiles"] = {
             name: {**profile, "env": dict.fromkeys(profile["env"], HIDDEN)} if profile.get("env") else profile
@@ -51,11 +53,20 @@ def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str,
         old = before.get(name)
         if isinstance(value, Mapping):
             result[name] = _revealed(value, old if isinstance(old, Mapping) else {})
+        elif isinstance(value, list) and HIDDEN in value:
+            result[name] = _revealed_list(value, old if isinstance(old, list) else [])
         elif value not in (HIDDEN, _HIDDEN_STORE):
             result[name] = value
         elif old is not None:
             result[name] = old
     return result
+
+
+def _revealed_list(values: list[Any], before: list[Any]) -> list[Any]:
+    """The values with the hidden ones replaced by those of `before`, in their order."""
+    kept = iter(before)
+    revealed = [next(kept, None) if value == HIDDEN else value for value in values]
+    return [value for value in revealed if value is not None]
 
 
 def _named_as_in(text: str, values: Mapping[str, Any]) -> dict[str, Any]:

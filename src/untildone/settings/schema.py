@@ -106,7 +106,12 @@ def _list_of(declared: Setting) -> Any:
 
 def _table_of(declared: Setting) -> Any:
     entry: Any = Annotated[str, BeforeValidator(_text_of_number)] if declared.name != "env" else str
-    return dict[str, entry]
+    check = declared.check
+    return Annotated[dict[str, entry], AfterValidator(_checked_pairs(check))] if check else dict[str, entry]
+
+
+def _checked_pairs(check: Callable[..., Any]) -> Callable[[dict[str, str]], dict[str, str]]:
+    return _checked(lambda table: {name: check(name, text) for name, text in table.items()})
 
 
 def _profiles(_declared: Setting) -> Any:

@@ -112,8 +112,8 @@ class Setting:
     shape: Shape | None = None
     filled: bool = False
     """Whether an empty text is refused."""
-    check: Callable[[Any], Any] | None = None
-    """Raises ValueError with a sentence about a value (of a list: about an entry) that cannot work."""
+    check: Callable[..., Any] | None = None
+    """Raises ValueError with a sentence about a value (of a list: about an entry; of a table: about a name and its text)."""
     form: FormField = FormField()
 
     @property

@@ -48,6 +48,11 @@ class Group:
     """How many loops a live runner drives now."""
 
     @property
+    def free(self) -> int | None:
+        """How many more loops may be at work now; None: any number."""
+        return None if self.at_once is None else max(0, self.at_once - self.at_work)
+
+    @property
     def used_up(self) -> bool:
         """Whether the group has spent its maximum cost."""
         return self.max_cost is not None and self.cost >= self.max_cost
@@ -141,11 +146,12 @@ class Journals(Protocol):
         """Open the journal for reading and for appending controls."""
 
     def lease(
-        self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None
+        self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None, *, reopens: bool = False
     ) -> AbstractContextManager[Journal]:
         """Open the journal as the only runner, for a kind of host, until the block ends. LoopBusy if another runner has the lease.
 
-        A cluster engine issues a `token` for each lease: at any time, the greatest one wins.
+        A cluster engine issues a `token` for each lease: at any time, the greatest one wins. With `reopens`, an archived loop is
+        brought back first: if it is still ended when the lease ends, it is archived again by whoever finds it.
         """
 
     def signature(self, loop_id: str) -> object | None:
@@ -216,6 +222,10 @@ class Groups(Protocol):
 
     def group(self, name: str) -> Group:
         """A group with its current usage."""
+        ...
+
+    def waiting_in(self, name: str) -> tuple[str, ...]:
+        """The running loops of a group that no runner drives, the oldest first."""
         ...
 
     def groups(self) -> tuple[Group, ...]:

@@ -294,11 +294,15 @@ class FileStore:
         return "its entries have no valid seal"
 
     @contextmanager
-    def lease(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[FileJournal]:
+    def lease(
+        self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None, *, reopens: bool = False
+    ) -> Iterator[FileJournal]:
         lock = self._lock(loop_id)
         if lock is None:
             raise self._busy(loop_id)
         try:
+            if reopens:
+                self._bring_back(loop_id)
             # Not from memory: a runner reports what does not count, and must see it for itself.
             journal = self._open_in_place(loop_id)
             try:
@@ -362,6 +366,9 @@ class FileStore:
     def group(self, name: str) -> Group:
         """A group without limits: a store in files has none."""
         return Group(name)
+
+    def waiting_in(self, name: str) -> tuple[str, ...]:
+        return ()
 
     def groups(self) -> tuple[Group, ...]:
         raise _no_groups()
@@ -429,6 +436,28 @@ class FileStore:
         if archived is not None:
             self._move_checkpoints(loop_id, archived)
             self.seals.head(self.root, loop_id).spare.unlink(missing_ok=True)
+
+    def _bring_back(self, loop_id: str) -> None:
+        """Move an archived loop out of the history, folder first. The caller holds its lock, which moves along, so that nobody archives
+        it again. Its receipt is kept under another name."""
+        archived, live = layout.archive_of(self.root, loop_id), layout.live(self.root, loop_id)
+        with disk.as_store_error(live.progress):
+            if archived is not None and not live.progress.is_dir():
+                os.rename(archived, live.progress)
+                disk.sync_folder(self.root)
+            for path in checkpoint.files(live.checkpoint):
+                with suppress(FileNotFoundError):
+                    os.replace(live.progress / path.name, path)
+            self._keep_receipts(live.progress)
+
+    def _keep_receipts(self, progress: Path) -> None:
+        """Keep receipt and report of an earlier end beside those of the next one."""
+        if not (progress / "receipt.json").exists():
+            return
+        number = 1 + len(list(progress.glob("receipt-*.json")))
+        for name, ending in (("report", "md"), ("receipt", "json")):
+            with suppress(FileNotFoundError):
+                os.replace(progress / f"{name}.{ending}", progress / f"{name}-{number}.{ending}")
 
     def _move_to_history(self, live: Path, loop_id: str, documents: Mapping[str, str]) -> None:
         for name, text in documents.items():

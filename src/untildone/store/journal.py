@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.core.apply import apply, refusal
 from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, JournalLocked, LoopNotFound, NotOurs, StoreError
-from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired
+from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired, TurnStarted
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.secrets import Redactor
@@ -70,6 +71,7 @@ class FileJournal:
         self._recorded_before: set[str] = set()
         """Damage that earlier runners recorded in the journal."""
         self._writer: CheckpointWriter | None = None
+        self._spare_lock, self._spare_seq = threading.Lock(), 0
         if start is not None and not self._continues(start):
             self._reread()
 
@@ -248,6 +250,10 @@ class FileJournal:
             self._write(ours, sync=sync)
         self._writing.on_change(self._writing.loop_id, self._folded)
         if self._writer is not None:
+            if any(isinstance(event, TurnStarted) for event in events):
+                # An agent that cuts this entry off at once must not get the round back.
+                kept = self.checkpoint()
+                self._write_spare(kept, checkpoint.encoded(kept, self._writing.redactor, self._writing.seal))
             self._writer.submit(self.checkpoint())
         return (*theirs, *ours)
 
@@ -315,8 +321,18 @@ class FileJournal:
 
     def _write_checkpoint(self, kept: Checkpoint) -> None:
         content = checkpoint.write(self._places.checkpoint, kept, self._writing.redactor, self._writing.seal)
-        if self._writing.head is not None:
-            disk.replace_file(self._writing.head.spare, content, sync=False, mode=0o600)
+        self._write_spare(kept, content)
+
+    def _write_spare(self, kept: Checkpoint, content: bytes) -> None:
+        """Write the copy of a checkpoint in the state folder, unless there is a newer one."""
+        head = self._writing.head
+        with self._spare_lock:
+            if head is None or kept.loop.seq < self._spare_seq:
+                return
+            # Without a copy, a journal that is cut off is only restored from the checkpoints beside it.
+            with suppress(StoreError):
+                disk.replace_file(head.spare, content, sync=False, mode=0o600)
+                self._spare_seq = kept.loop.seq
 
     def checkpoint(self) -> Checkpoint:
         """The state as of the last folded entry."""

@@ -300,7 +300,7 @@ class _SimulatedHands:
     def ask(self, action: AskAgent) -> Next:
         stepper, driver = self._stepper, self._driver
         word = f"W{self._loop.seq}" if action.ask.agrees_with else ""
-        stepper.begin_turn(action, action.ask.prompt, word=digest(word) if word else "")
+        stepper.begin_turn(action, action.prompt, word=digest(word) if word else "")
         driver.asked.append(action)
         driver.words += [word] if word else []
         stepper.show_live_state()

@@ -171,7 +171,9 @@ class Actions:
                 file.write(f"{child.pid}\n")
 
     def spend(self, usage: Part) -> None:
+        """Report what the turn has used so far."""
         self.usage.update(usage)
+        self.emit("used", **self.usage)
 
     def fail(self, value: str | Part) -> NoReturn:
         failure = {"kind": value} if isinstance(value, str) else value

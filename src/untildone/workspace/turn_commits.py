@@ -39,7 +39,7 @@ KEPT_AS = "bases"
 _FILE = "commits.json"
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 """The name of an empty file in the shadow repository."""
-_HINT = "commit or stash your own changes; the next round is committed together with this one"
+_LATER = "the next round is committed together with this one"
 
 
 def unboxed() -> None:
@@ -48,6 +48,10 @@ def unboxed() -> None:
 
 class Tangled(Exception):
     """The changes of person and agent cannot be told apart. The text is the second half of a sentence."""
+
+    def __init__(self, problem: str, hint: str = "commit or stash your own changes") -> None:
+        super().__init__(problem)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,9 @@ class TurnCommits:
         except UsageError as problem:
             return self._not_kept(f"{problem.sentence} {problem.hint.capitalize()}.")
         except Tangled as problem:
-            return self._not_kept(f"The work of this round is not committed: {problem}. Hint: {_HINT}.")
+            return self._not_kept(
+                f"The work of this round is not committed: {problem}. Hint: {problem.hint}; {_LATER}."
+            )
         except (GitFailed, NoSnapshot, OSError) as problem:
             reason = f"The work of this round is not committed: {str(problem).rstrip('.')}."
             return self._not_kept("" if wants_out() else reason)
@@ -168,7 +174,7 @@ class TurnCommits:
     def _kept(self, root: str, message: str, wants_out: Callable[[], bool], known: Redactor) -> Kept:
         state, snapshot = self._load(), self._shadow.take(wants_out)
         if (what := unfinished(root)) is not None:
-            raise Tangled(f"{what} is unfinished in {root}")
+            raise Tangled(f"{what} is unfinished in {root}", "finish or abort it")
         changes = dict(
             self._in_repository(root, snapshot.root, self._shadow.changed(self._base_of(state), snapshot.tree))
         )

@@ -49,7 +49,7 @@ class Claude:
     def reader(self, request: Request) -> Reader:
         from untildone.agents.claude.stream import ClaudeReader
 
-        return ClaudeReader()
+        return ClaudeReader(request)
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
         from untildone.agents._setups import own_folder, session_files

@@ -37,6 +37,7 @@ def invocation(request: Request) -> Invocation:
         "-p",
         "--output-format=stream-json",
         "--verbose",
+        *(("--include-partial-messages",) if request.meters else ()),
         *(() if request.reviews else _PERMISSIONS[request.permissions]),
         *_session_flags(request),
         *((f"--model={request.model}",) if request.model else ()),

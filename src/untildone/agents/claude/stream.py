@@ -21,7 +21,18 @@ from untildone.agents._lines import (
     token_sum,
     tool_summary,
 )
-from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.agents.claude.metering import Metering
+from untildone.core.agent_io import (
+    AgentEvent,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+    Used,
+)
 from untildone.core.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Usage
 from untildone.core.reset_times import believable
@@ -43,15 +54,14 @@ _MODEL_TOKENS = ("inputTokens", "outputTokens", "cacheCreationInputTokens", "cac
 
 
 class ClaudeReader:
-    def __init__(self) -> None:
+    def __init__(self, request: Request | None = None) -> None:
         self._lines = ObjectLines("claude")
         self._session: str | None = None
         self._version: str | None = None
         self._model: str | None = None
         self._tools: dict[str, str] = {}
         self._closing = ClosingText()
-        self._message = ("", 0)
-        self._tokens = 0
+        self._metering = Metering((request or Request(prompt="")).prices)
         self._error = ""
         self._trouble = ""
         self._limit_resets_at: float | None = None
@@ -70,6 +80,9 @@ class ClaudeReader:
                 yield from self._take_system(fields)
             case "assistant":
                 yield from self._take_assistant(fields)
+            case "stream_event":
+                if self._metering.take_event(fields):
+                    yield Used(self._metering.usage)
             case "user":
                 yield from self._take_tool_results(fields)
             case "rate_limit_event":
@@ -102,7 +115,8 @@ class ClaudeReader:
 
     def _take_assistant(self, fields: Object) -> Iterator[AgentEvent]:
         self._trouble = ""
-        self._count_tokens(object_field(fields, "message"))
+        if self._metering.take_message(object_field(fields, "message")):
+            yield Used(self._metering.usage)
         if field(fields, "is_api_error_message") is True or text_field(fields, "error"):
             self._error = text_field(fields, "error")
             return
@@ -145,13 +159,6 @@ class ClaudeReader:
         if text_field(fields, "subtype") in _CUT_SHORT:
             yield Notice(first_line(_errors(fields)))
 
-    def _count_tokens(self, message: Object) -> None:
-        """Count the tokens of a message, for a run that ends before its result. Each block of a message repeats its usage."""
-        known, counted = self._message
-        tokens = token_sum(object_field(message, "usage"), *_RUN_TOKENS)
-        self._tokens += tokens - counted if text_field(message, "id") == known else tokens
-        self._message = (text_field(message, "id"), tokens)
-
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         if self._result is None:
             return self._unfinished(exit_code, self._trouble or stderr_tail, now)
@@ -174,7 +181,8 @@ class ClaudeReader:
     def _unfinished(self, exit_code: int, last_words: str, now: float) -> Answer:
         return Answer(
             session_id=self._session,
-            usage=Usage(tokens=self._tokens or None),
+            usage=self._metering.usage,
+            priced=self._metering.priced,
             failure=ended_without_answer("claude", exit_code, last_words, now, stray=self._lines.stray),
             exit_code=exit_code,
             agent_version=self._version,

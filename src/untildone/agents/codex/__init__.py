@@ -37,7 +37,7 @@ class Codex:
     def reader(self, request: Request) -> Reader:
         from untildone.agents.codex.stream import CodexReader
 
-        return CodexReader()
+        return CodexReader(request)
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
         from untildone.agents._setups import own_folder, session_files

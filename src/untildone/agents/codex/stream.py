@@ -13,12 +13,13 @@ from untildone.agents._lines import (
     object_field,
     objects_field,
     text_field,
-    token_sum,
+    tokens_field,
     tool_summary,
 )
 from untildone.core.agent_io import (
     AgentEvent,
     Notice,
+    Request,
     Said,
     SessionKnown,
     Thought,
@@ -27,10 +28,12 @@ from untildone.core.agent_io import (
 )
 from untildone.core.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, Usage
+from untildone.core.prices import TokenCount
 
 
 class CodexReader:
-    def __init__(self) -> None:
+    def __init__(self, request: Request | None = None) -> None:
+        self._request = request or Request(prompt="")
         self._lines = ObjectLines("codex")
         self._session: str | None = None
         self._text = ""
@@ -56,12 +59,19 @@ class CodexReader:
                 yield from self._take_item(object_field(fields, "item"))
             case "turn.completed":
                 self._completed = True
-                self._total = Usage(tokens=token_sum(object_field(fields, "usage"), "input_tokens", "output_tokens"))
+                self._take_usage(object_field(fields, "usage"))
             case "turn.failed":
                 self._failed = text_field(fields, "error", "message") or "the turn failed"
             case "error":
                 self._trouble = text_field(fields, "message")
                 yield Notice(first_line(self._trouble))
+
+    def _take_usage(self, usage: Object) -> None:
+        """The totals of the session. Those of the input contain what a cache held."""
+        cached = tokens_field(usage, "cached_input_tokens") or 0
+        read = tokens_field(usage, "input_tokens") or 0
+        count = TokenCount(max(0, read - cached), tokens_field(usage, "output_tokens") or 0, min(cached, read))
+        self._total = Usage(self._request.prices.cost(self._request.model, count), count.total)
 
     def _take_session(self, session: str) -> Iterator[AgentEvent]:
         if session:
@@ -95,6 +105,7 @@ class CodexReader:
             text="" if failure else self._text,
             session_id=self._session,
             session_total=self._total,
+            priced=self._request.prices.date if self._total and self._total.cost_usd else "",
             failure=failure,
             exit_code=exit_code,
         )

@@ -17,13 +17,13 @@ class Copilot:
     name = "copilot"
     program = "copilot"
     install = "npm install -g @github/copilot@latest"
-    versions = Versions("1.0.60")
+    versions = Versions("1.0.60", {"--usage-output-file": "1.0.102"})
     login = Login(
         "copilot login",
         ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
         (".copilot/config.json",),
     )
-    capabilities = Capabilities(resume=True, read_only=True)
+    capabilities = Capabilities(resume=True, tokens=True, read_only=True)
     steering_files = (
         *(
             "AGENTS.md",
@@ -46,7 +46,7 @@ class Copilot:
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.copilot.command_line import invocation
 
-        return invocation(request)
+        return invocation(request, self.versions)
 
     def reader(self, request: Request) -> Reader:
         from untildone.agents._lines import session_to_use

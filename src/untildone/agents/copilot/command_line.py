@@ -7,10 +7,8 @@ from untildone.agents._lines import (
     with_system_prompt,
     without_flags,
 )
-from untildone.core.agent_io import (
-    Invocation,
-    Request,
-)
+from untildone.core.agent import Versions
+from untildone.core.agent_io import REPORT, Invocation, Request
 from untildone.core.model import EMPTY, Permissions, SessionUse
 
 _PERMISSIONS = {
@@ -27,7 +25,10 @@ _GRANTS = (
 _VALUED_GRANTS = ("--allow-tool", "--add-dir", "--mode", "--plugin-dir", "-C")
 
 
-def invocation(request: Request) -> Invocation:
+_USAGE = "--usage-output-file"
+
+
+def invocation(request: Request, versions: Versions) -> Invocation:
     """The command line of one run."""
     prompt = with_system_prompt(request.prompt, request.system_prompt)
     argv = (
@@ -35,6 +36,7 @@ def invocation(request: Request) -> Invocation:
         "--output-format=json",
         "--no-ask-user",
         "--no-auto-update",
+        *((f"{_USAGE}={REPORT}",) if versions.has(_USAGE, request.version) else ()),
         *(() if request.reviews else _PERMISSIONS[request.permissions]),
         *_session_flags(request),
         *((f"--model={request.model}",) if request.model else ()),

@@ -14,6 +14,7 @@ from untildone.agents._lines import (
     objects_field,
     status_field,
     text_field,
+    token_sum,
     tool_summary,
 )
 from untildone.core.agent_io import (
@@ -26,7 +27,7 @@ from untildone.core.agent_io import (
     ToolStarted,
 )
 from untildone.core.failures import classify, limit_in_answer
-from untildone.core.model import Answer, Failure, FailureKind
+from untildone.core.model import Answer, Failure, FailureKind, Usage
 
 _COMPLETED = "task_complete"
 """The tool by which an autopilot says that it is done."""
@@ -45,6 +46,7 @@ class CopilotReader:
         self._error: Object | None = None
         self._last_status: int | None = None
         self._result_code: int | None = None
+        self._used: Usage | None = None
 
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
         read = self._lines.read(line)
@@ -52,6 +54,9 @@ class CopilotReader:
             return ()
         if isinstance(read, Notice):
             return (read,)
+        if "modelMetrics" in read and "type" not in read:
+            self._used = _used(object_field(read, "modelMetrics"))
+            return ()
         return (*self._known_session(), *self._take(text_field(read, "type"), object_field(read, "data"), read))
 
     def _known_session(self) -> Iterator[AgentEvent]:
@@ -124,6 +129,7 @@ class CopilotReader:
         return Answer(
             text="" if failure else self._text,
             session_id=self._session if self._session_confirmed else None,
+            session_total=self._used,
             failure=failure,
             denials=tuple(self._denials),
             exit_code=exit_code,
@@ -139,3 +145,9 @@ class CopilotReader:
         if self._result_code == 0:
             return limit_in_answer(self._text, now)
         return ended_without_answer("copilot", exit_code, stderr_tail, now, stray=self._lines.stray)
+
+
+def _used(models: Object) -> Usage:
+    """The tokens of a session so far, from the program's report. Its input tokens include those that came from a cache."""
+    counts = (object_field(models, name, "usage") for name in models)
+    return Usage(tokens=sum(token_sum(count, "inputTokens", "outputTokens") for count in counts))

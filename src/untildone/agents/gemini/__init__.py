@@ -38,7 +38,7 @@ class Gemini:
     def reader(self, request: Request) -> Reader:
         from untildone.agents.gemini.stream import GeminiReader
 
-        return GeminiReader()
+        return GeminiReader(request)
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> None:
         return None

@@ -15,9 +15,10 @@ from untildone.agents._lines import (
     tokens_field,
     tool_summary,
 )
-from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, ToolEnded, ToolStarted
+from untildone.core.agent_io import AgentEvent, Notice, Request, Said, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.failures import classify, limit_in_answer, status_in
 from untildone.core.model import Answer, Failure, FailureKind, Usage
+from untildone.core.prices import TokenCount
 
 _STATUS_BY_EXIT = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504)}
 
@@ -30,7 +31,8 @@ _KINDS = ("message", "init", "tool_use", "tool_result", "error", "result")
 
 
 class GeminiReader:
-    def __init__(self) -> None:
+    def __init__(self, request: Request | None = None) -> None:
+        self._request = request or Request(prompt="")
         self._lines = ObjectLines("gemini")
         self._session: str | None = None
         self._model: str | None = None
@@ -92,14 +94,24 @@ class GeminiReader:
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         failure = self._failure(exit_code, stderr_tail, now)
+        usage = self._usage()
         return Answer(
             text="" if failure else self._text,
             session_id=self._session,
-            usage=_usage(self._result),
+            usage=usage,
+            priced=self._request.prices.date if usage.cost_usd else "",
             failure=failure,
             exit_code=exit_code,
             model=self._model,
         )
+
+    def _usage(self) -> Usage:
+        stats = object_field(self._result or {}, "stats")
+        models = object_field(stats, "models")
+        prices = self._request.prices
+        costs = [prices.cost(name, _count(object_field(models, name))) for name in models]
+        known = [cost for cost in costs if cost is not None]
+        return Usage(sum(known) if known and len(known) == len(costs) else None, tokens_field(stats, "total_tokens"))
 
     def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
         if self._result is None:
@@ -119,5 +131,8 @@ class GeminiReader:
         return classify(stderr_tail or failure.message, status=status, now=now) if status else failure
 
 
-def _usage(result: Object | None) -> Usage:
-    return Usage(tokens=tokens_field(result or {}, "stats", "total_tokens"))
+def _count(stats: Object) -> TokenCount:
+    """The tokens of one model. Its input contains what a cache held; what it neither read nor wrote for the person, it thought."""
+    read, cached = tokens_field(stats, "input_tokens") or 0, tokens_field(stats, "cached") or 0
+    total = tokens_field(stats, "total_tokens") or 0
+    return TokenCount(max(0, read - cached), max(0, total - read), min(cached, read))

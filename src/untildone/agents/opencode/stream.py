@@ -27,6 +27,7 @@ from untildone.core.agent_io import (
     Thought,
     ToolEnded,
     ToolStarted,
+    Used,
 )
 from untildone.core.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Usage
@@ -74,6 +75,7 @@ class OpenCodeReader:
                 yield from self._take_tool(part)
             case "step_finish":
                 self._take_step(part)
+                yield Used(Usage(self._cost, self._tokens))
             case "error":
                 self._error = object_field(fields, "error")
                 self._compacts = text_field(self._error, "name") == _OVERFLOW

@@ -11,7 +11,9 @@ from untildone.agents._lines import (
     field,
     first_line,
     number_field,
+    spent_field,
     text_field,
+    tokens_field,
 )
 from untildone.core.agent_io import (
     AgentEvent,
@@ -21,6 +23,7 @@ from untildone.core.agent_io import (
     Thought,
     ToolEnded,
     ToolStarted,
+    Used,
 )
 from untildone.core.model import Answer, Failure, FailureKind, Usage
 
@@ -36,6 +39,7 @@ class ScriptedReader:
         self._version: str | None = None
         self._said = ""
         self._answer: Object | None = None
+        self._used = Usage()
         self._failure: Object | None = None
 
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
@@ -58,6 +62,9 @@ class ScriptedReader:
             case "tool_end":
                 summary = first_line(text_field(fields, "summary"))
                 yield ToolEnded(text_field(fields, "tool"), field(fields, "ok") is True, summary)
+            case "used":
+                self._used = _usage(fields)
+                yield Used(self._used)
             case "failure":
                 self._failure = fields
             case "answer":
@@ -73,11 +80,10 @@ class ScriptedReader:
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         answer = self._answer or {}
         denials = field(answer, "denials")
-        tokens = number_field(answer, "tokens")
         return Answer(
             text=text_field(answer, "text") if self._answer else self._said,
             session_id=self._session,
-            usage=Usage(number_field(answer, "cost_usd"), None if tokens is None else int(tokens)),
+            usage=_usage(answer) if self._answer else self._used,
             failure=self._why_it_failed(exit_code, stderr_tail, now),
             denials=tuple(str(denial) for denial in denials) if isinstance(denials, list) else (),
             exit_code=exit_code,
@@ -94,6 +100,10 @@ class ScriptedReader:
             lines = stderr_tail.strip().splitlines()
             return Failure(FailureKind.UNAVAILABLE, lines[-1] if lines else "scripted: it cannot work.")
         return ended_without_answer("scripted", exit_code, stderr_tail, now, stray=self._lines.stray)
+
+
+def _usage(fields: Object) -> Usage:
+    return Usage(spent_field(fields, "cost_usd"), tokens_field(fields, "tokens"))
 
 
 def _scripted_failure(fields: Object, now: float) -> Failure:

@@ -24,6 +24,7 @@ from untildone.core.judging.tables import (
     TEST_FOLDERS_OF_PROJECTS,
     TESTS,
     TESTS_OF_TOOLS,
+    TEXT_FOLDERS,
     TOOL_FILES,
     Kind,
     Language,
@@ -82,7 +83,17 @@ def looks_like_judge(path: str) -> bool:
 def is_test_source(path: str) -> bool:
     """Whether a file is a test, or code that a test runner loads, by its name: no command that judges has a reason to rewrite it."""
     is_code = language_of(path) is not None and not path.endswith(".snap")
-    return is_code and (has_test_name(path) or path.rpartition("/")[2] == "conftest.py")
+    return is_code and (has_test_name(path) or path.rpartition("/")[2] == "conftest.py" or _lies_among_tests(path))
+
+
+def _lies_among_tests(path: str) -> bool:
+    """Whether a file lies in a folder of tests, and in no folder to which tests write."""
+    folders = frozenset(path.lower().split("/")[:-1])
+    return bool(folders & _AMONG_TESTS) and not folders & _WRITTEN_BY_TESTS and _never_tests().match(path) is None
+
+
+_AMONG_TESTS = TEST_FOLDERS | TEST_FOLDERS_OF_PROJECTS | globs.words("spec specs")
+_WRITTEN_BY_TESTS = TEXT_FOLDERS | globs.words("generated gen output out tmp temp build __generated__ _generated")
 
 
 def language_of(path: str) -> Language | None:

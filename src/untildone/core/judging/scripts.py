@@ -95,7 +95,7 @@ class CheckFiles:
     missing: frozenset[str]
     """What the checks need and what was not there at the start: they mean what the agent wrote there."""
     under_test: frozenset[str]
-    """Programs of the workspace that a check runs and that look like the product, not like its judge."""
+    """Programs of the workspace whose exit code decides a check and that look like the product, not like its judge."""
     built: dict[str, str]
     """Paths that make takes for the result of a target, each with the Makefile. If one is there, make may do nothing."""
 
@@ -246,7 +246,10 @@ class _Reader:
         if not path or not self._exists(path):
             return
         text = self._view(path)
-        if not run.decides or not self._judges(path, text, run):
+        if not run.decides:
+            # What it prints is judged by another program.
+            return
+        if not self._judges(path, text, run):
             self._under_test.add(path)
             return
         self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)

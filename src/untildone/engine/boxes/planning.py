@@ -12,6 +12,7 @@ from untildone.core.agent import Needs
 from untildone.core.agent_io import Request
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, LoopSettings
+from untildone.core.proving import HELD_OUT
 from untildone.engine.boxes import Connection, Plan, home_of
 from untildone.engine.place import BOXES
 from untildone.settings import guidance
@@ -51,7 +52,7 @@ def plan_for(
         needs=needs,
         words=words,
         others=tuple(_others(choice.agent if choice else "", environment)),
-        hidden=tuple(dict.fromkeys(hidden(workspace, environment))),
+        hidden=tuple(dict.fromkeys((*hidden(workspace, environment), *_held_out(settings)))),
         documents=documents,
         protected=tuple(_protected(workspace, root, environment, settings.mode)),
         checkout=checkout,
@@ -64,7 +65,7 @@ def _of_agent(choice: AgentChoice, environment: Mapping[str, str]) -> tuple[Need
     """What the agent needs, and its command line without a prompt."""
     agent = agents.find(choice.agent)
     request = Request(prompt="", model=choice.model, args=choice.args, command=choice.command)
-    return agent.needs(environment, choice.args), agent.invocation(request).argv
+    return agent.needs(environment, choice.args), agent.invocation(request).reporting_to(None).argv
 
 
 def _root(workspace: str, root: str, environment: Mapping[str, str]) -> str:
@@ -91,6 +92,12 @@ def hidden(workspace: str, environment: Mapping[str, str]) -> Iterator[str]:
     yield from (entry.root for entry in running.entries() if entry.root)
     for folder in (home_of(environment), os.path.dirname(root_of(workspace) or workspace)):
         yield from glob.glob(os.path.join(glob.escape(folder), "*", layout.FOLDER))
+
+
+def _held_out(settings: LoopSettings) -> Iterator[str]:
+    """The folder of tests that the agent must not see."""
+    if folder := settings.options.get(HELD_OUT):
+        yield str(folder)
 
 
 def _protected(workspace: str, root: str, environment: Mapping[str, str], mode: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import PlainTextResponse
 
-from untildone.faces.api import groups, loops, records, settings_routes, status, tasks
+from untildone.faces.api import again, groups, loops, records, replies, settings_routes, status, tasks
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.problems import explain_errors
@@ -36,7 +36,7 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.following = EventStreams()
     app.state.stats = RequestStats()
     explain_errors(app)
-    for module in (records, tasks, loops, groups, settings_routes, status):
+    for module in (records, tasks, again, replies, loops, groups, settings_routes, status):
         app.include_router(module.router)
     app.add_middleware(
         SecurityMiddleware,

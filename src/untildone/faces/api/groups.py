@@ -12,6 +12,7 @@ from untildone.core.limits import Limit
 from untildone.faces.api.common import Serving
 from untildone.faces.api.problems import may_answer
 from untildone.faces.api.settings_routes import Workspace
+from untildone.operations import cluster
 from untildone.operations.stores import Group
 
 router = APIRouter(prefix="/api/groups", tags=["groups"])
@@ -47,7 +48,8 @@ def list_groups(service: Serving, workspace: Workspace = None) -> list[GroupLine
 def change_group(name: Name, limits: GroupLimits, service: Serving, workspace: Workspace = None) -> GroupLine:
     """Set the limits of a group, on all machines. A group exists as soon as it has limits or loops."""
     store = service.workspace(workspace)[1]
-    return _line(store.change_group(name, max_cost=limits.max_cost, at_once=limits.at_once))
+    changed = cluster.change_group(store, name, service.environment, max_cost=limits.max_cost, at_once=limits.at_once)
+    return _line(changed)
 
 
 def _line(group: Group) -> GroupLine:

@@ -75,7 +75,7 @@ def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
 def change_loop(loop_id: LoopId, change: LoopChange, service: Serving) -> LoopLine:
     """Change the title or the budget."""
     store = service.store_of(loop_id)
-    changes = _budget_changes(change.budget) if change.budget else ()
+    changes = budget_changes(change.budget) if change.budget else ()
     loop = store.load(loop_id)
     if change.title is not None:
         loop = control.rename(store, loop_id, change.title)
@@ -138,7 +138,7 @@ def approve(loop_id: LoopId, approval: Approval, service: Serving) -> LoopLine:
 @router.post("/{loop_id}/budget", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def change_budget(loop_id: LoopId, change: BudgetChange, service: Serving) -> LoopLine:
     """Change the limits of a loop, while it runs or rests."""
-    store, changes = service.store_of(loop_id), _budget_changes(change)
+    store, changes = service.store_of(loop_id), budget_changes(change)
     if not changes:
         loop: Loop = store.load(loop_id)
         moves.check(loop, Control.BUDGET)
@@ -146,7 +146,8 @@ def change_budget(loop_id: LoopId, change: BudgetChange, service: Serving) -> Lo
     return line(service, control.budget(store, loop_id, *changes))
 
 
-def _budget_changes(change: BudgetChange) -> tuple[BudgetChanged, ...]:
+def budget_changes(change: BudgetChange) -> tuple[BudgetChanged, ...]:
+    """The changes of limits that a body asks for."""
     amounts_given = change.model_dump(exclude_none=True)
     return tuple(amounts.change(limit, amount) for limit, amount in amounts_given.items())
 

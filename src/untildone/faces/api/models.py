@@ -42,7 +42,7 @@ class Problem(BaseModel):
             "examples": [
                 {
                     "error": "Loop loop-20260304-050607891-a1b2c3 is completed: it cannot be resumed.",
-                    "hint": "start a new loop with `untildone run`",
+                    "hint": "`untildone duplicate` begins a new loop with its task",
                     "field": None,
                 }
             ]
@@ -153,6 +153,64 @@ class Resumption(Body):
     now: Flag = Field(default=False, description="Do not wait for a usage limit or a retry")
 
 
+Round = Annotated[int, Field(strict=True, le=1_000_000)]
+
+
+class Duplication(Body):
+    """The body that creates a loop like another one."""
+
+    task: Text | None = Field(None, description="Another task; without one, the same")
+    settings: SettingsModel = Field(
+        default_factory=lambda: SettingsModel.model_validate({}), description="The settings that differ"
+    )
+    start: Flag = Field(default=False, description="Start it at once")
+
+
+class Rewinding(Body):
+    """The body of rewind: `to` or `undo`."""
+
+    to: Annotated[Round, Field(ge=0)] | None = Field(None, description="As it was after this round; 0: at its start")
+    undo: Flag = Field(default=False, description="Take the last rewind back")
+
+
+class TakenBack(BaseModel):
+    """A loop that was taken back."""
+
+    loop: LoopLine
+    kept: str = Field(description="The snapshot of the workspace before; empty: the loop was there already")
+    messages: list[str] = Field(description="What was said since: the agent does not hear it again")
+
+
+class Bisection(Body):
+    """The body of bisect."""
+
+    checks: list[Text] = Field(default_factory=list, max_length=100, description="Other checks than those of the loop")
+    good: Annotated[Round, Field(ge=0)] | None = Field(None, description="A round after which they hold; the start")
+    bad: Annotated[Round, Field(ge=1)] | None = Field(None, description="A round after which they fail; the last")
+
+
+class BrokenBy(BaseModel):
+    """The round that broke the checks."""
+
+    broke: int
+    holds_after: int = Field(description="The last round after which they hold; 0: the start")
+    failed: list[str] = Field(description="The checks that fail after it")
+    checked: list[int] = Field(description="The rounds whose snapshots were checked")
+
+
+class Cleaning(Body):
+    """The body of clean."""
+
+    older_than: str = Field(max_length=20, description="How long ago they ended: 12h, 30d, 4w")
+
+
+class Deleted(BaseModel):
+    """The loops that clean deleted."""
+
+    deleted: list[str]
+    problems: dict[str, str] = Field(description="Why a loop could not be deleted, by its id")
+
+
 class Message(Body):
     """The body of a message to a loop."""
 
@@ -179,6 +237,14 @@ class Heard(BaseModel):
     loop: LoopLine
 
 
+class Replied(BaseModel):
+    """The result of a reply. It tells nothing about the loop that the one who replies does not know."""
+
+    status: Status
+    notices: list[str] = Field(description="Sentences about round controls in the text")
+    goes_on: bool = Field(description="The reply answers what the loop waited for, and it goes on now")
+
+
 def _change_of(limit: Limit) -> Any:
     number = Annotated[float, Field(gt=0, le=limit.row.most, allow_inf_nan=False, strict=True)]
     return (number | AmountWord | None, Field(None, description=limit.row.api_help))
@@ -199,6 +265,15 @@ class LoopChange(Body):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"title": "Fix the tests", "budget": {"iterations": 20}}]}
     )
+
+
+class Retrial(Body):
+    """The body of retry."""
+
+    from_round: Annotated[Round, Field(ge=1)] | None = Field(
+        None, description="Take this round and all later ones back first; 1: begin again"
+    )
+    budget: BudgetChange | None = Field(None, description="Changes of its budget, before it goes on")
 
 
 class TaskLine(BaseModel):

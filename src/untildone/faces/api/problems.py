@@ -18,6 +18,7 @@ from untildone.core.errors import (
     LoopBusy,
     LoopNotFound,
     NotOurs,
+    ReplyRefused,
     StoreError,
     UntilDoneError,
     UsageError,
@@ -31,6 +32,7 @@ _log = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
     (LoopNotFound, 404),
     (FromInside, 403),
+    (ReplyRefused, 403),
     (WrongMove, 409),
     (LoopBusy, 409),
     (NotOurs, 409),
@@ -41,7 +43,7 @@ _STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
 _MEANINGS = {
     400: "The request cannot be parsed.",
     401: "The token is missing or wrong.",
-    403: "The request was sent to a foreign name, by a page of a foreign site, or by a process of a loop.",
+    403: "The request was sent to a foreign name, by a page of a foreign site, by a process of a loop, or with a bad reply token.",
     404: "There is no such loop, task or record.",
     408: "The body came too slowly.",
     409: "The loop's status does not allow this.",

@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import json
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -27,6 +28,8 @@ Address = tuple[str, int]
 LARGEST_BODY = 1_000_000
 BODY_WITHIN = 20.0
 OPEN_TO_ALL = frozenset({"/login", "/api/health"})
+_REPLIES = re.compile(r"/api/loops/[^/]+/reply|/reply/[^/]+")
+"""Paths whose routes check a token of one loop by themselves."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -105,7 +108,7 @@ class SecurityMiddleware:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > LARGEST_BODY:
             return TOO_LARGE
-        if scope["path"] not in OPEN_TO_ALL and not self._has_key(headers):
+        if scope["path"] not in OPEN_TO_ALL and not _REPLIES.fullmatch(scope["path"]) and not self._has_key(headers):
             return Refusal(
                 401,
                 "The token is missing or wrong.",
@@ -209,7 +212,7 @@ class _Answer:
 
     def _added(self, present: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         path = self._scope["path"]
-        is_data = path.startswith("/api/") or path in ("/login", "/metrics")
+        is_data = path.startswith(("/api/", "/reply/")) or path in ("/login", "/metrics")
         names = {name.lower() for name, _ in present}
         headers = {**HEADERS, **(FOR_DATA if is_data else {})}
         return [(name.encode(), value.encode()) for name, value in headers.items() if name.encode() not in names]

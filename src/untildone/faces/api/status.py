@@ -26,7 +26,11 @@ _FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>untildone
 <button>Log in</button></form></html>
 """
 _ASK = "Open the link that <code>untildone serve</code> printed, or give the token."
-_POLICY = {"content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"}
+_POLICY = {
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    # Without a referrer, browsers send the form with `Origin: null`, which is refused.
+    "referrer-policy": "same-origin",
+}
 
 
 @router.get("/api/health", response_model=Health, responses=may_answer(422), openapi_extra={"security": []})

@@ -22,7 +22,7 @@ from untildone.faces.cli.views.json_view import JsonLines, JsonView
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text import loop_lines
 from untildone.operations import runner
-from untildone.operations.runner import Engine, Surroundings
+from untildone.operations.runner import TELL_WITHIN, Engine, Surroundings
 from untildone.operations.stores import Store
 from untildone.settings import Settings
 
@@ -182,4 +182,5 @@ def driver(store: Store, chosen: Settings, show: Show) -> Iterator[Driver]:
             yield drives
         finally:
             around.guard.close()
+            around.teller.close(TELL_WITHIN)
     drives.hand_back()

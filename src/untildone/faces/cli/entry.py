@@ -27,6 +27,9 @@ def enter(arguments: Sequence[str] | None = None) -> NoReturn:
     code = run(sys.argv[1:] if arguments is None else arguments)
     streams.close_quietly()
     ignore_late_signals()
+    if "temporalio" in sys.modules:
+        # Threads of its client crash a Python that ends while they run, after everything was done and printed.
+        os._exit(code)
     sys.exit(code)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
@@ -24,6 +25,15 @@ class Output:
     def line(self, text: str) -> None:
         """Write a line of text."""
         self.raw(f"{text}\n".encode(self._encoding, "replace"))
+
+    def prose(self, text: str) -> None:
+        """Write a line for people, which at a terminal is broken between words."""
+        from untildone.faces.cli import wrapping
+
+        columns = shutil.get_terminal_size().columns if self.is_terminal else None
+        for part in text.split("\n"):
+            for row in [part] if columns is None else wrapping.rows(part, columns):
+                self.line(row)
 
     def record(self, fields: Mapping[str, Any]) -> None:
         """Write an object as a line of JSON, always in UTF-8."""

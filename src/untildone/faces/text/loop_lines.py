@@ -9,13 +9,15 @@ from typing import assert_never
 
 from untildone.core import budget as budgets
 from untildone.core import limits, rounds
-from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted, Used
 from untildone.core.events import (
     AnswerRead,
+    BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
     Entry,
+    Escalated,
     GatesRan,
     GateStarted,
     HookTriggered,
@@ -24,11 +26,14 @@ from untildone.core.events import (
     LiveStateSeen,
     LoopCreated,
     LoopRenamed,
+    MachineLacked,
     MessageSent,
     PauseRequested,
     PromptReinjected,
     Rested,
     ResumeRequested,
+    RetryRequested,
+    Rewound,
     RunnerLeased,
     SandboxSeen,
     SessionDistrusted,
@@ -44,6 +49,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    WorkspaceRestored,
     WorkspaceSeen,
 )
 from untildone.core.kinds import Interruption, Source
@@ -105,7 +111,7 @@ def of_agent(event: AgentEvent) -> Line | None:
             return None if ok else Line(f"  ✗ {one_line(f'{tool} {summary}')}", Kind.WARNING)
         case Notice(text):
             return Line(f"  ! {one_line(text)}", Kind.WARNING)
-        case SessionKnown():
+        case SessionKnown() | Used():
             return None
         case _:
             assert_never(event)
@@ -142,6 +148,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return introduction(loop)
         case StartRequested() | ResumeRequested() | PauseRequested() | StopRequested():
             return _controlled(entry.event, live=live)
+        case RetryRequested() | Rewound() | WorkspaceRestored():
+            return tuple(_again(entry.event, loop))
         case MessageSent(source=Source.TERMINAL) if live:
             return ()
         case MessageSent() | BudgetChanged() | BudgetWarned():
@@ -156,13 +164,40 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return (*noted, *_progress(entry.event.tasks, loop), *claim)
         case GateStarted():
             return ()
-        case GatesRan(results=results):
-            shown = [result for result in results if not (live and result.command)]
-            return tuple(line for result in shown for line in of_gate(result))
+        case GatesRan():
+            return _judged(entry.event, loop, live=live)
         case Rested(outcome=outcome, reason=reason):
             return () if live else (_rested(outcome, reason),)
         case _:
             return _side_event(entry.event, live=live)
+
+
+def _judged(event: GatesRan, loop: Loop, *, live: bool) -> tuple[Line, ...]:
+    if event.weighs:
+        return _weighed(event.results, loop)
+    shown = [result for result in event.results if not (live and result.command)]
+    return tuple(line for result in shown for line in of_gate(result))
+
+
+def _weighed(results: Sequence[GateResult], loop: Loop) -> tuple[Line, ...]:
+    """How many checks hold after a round, and whether it is undone."""
+    held = Line(f"checks: {sum(result.passed for result in results)} of {len(results)} hold", Kind.QUIET)
+    undone = Line(f"Round {loop.spend.iterations} is undone: fewer checks hold than before.", Kind.WARNING)
+    return (held, undone) if loop.restoring else (held,)
+
+
+def _again(event: RetryRequested | Rewound | WorkspaceRestored, loop: Loop) -> Iterator[Line]:
+    """What takes a loop up again, or back."""
+    match event:
+        case RetryRequested():
+            yield Line("retried by a person: it goes on from where it was")
+        case Rewound():
+            yield Line(loop.reason)
+            if event.account:
+                yield Line("its agents begin new sessions, with an account of what happened", Kind.QUIET)
+        case WorkspaceRestored(tree=tree, kept=kept):
+            before = f"; what was there before is snapshot {kept[:12]}" if kept else ""
+            yield Line(f"the workspace is as in snapshot {tree[:12]}{before}", Kind.QUIET)
 
 
 def _progress(changes: Sequence[SubtaskChange], loop: Loop) -> tuple[Line, ...]:
@@ -198,14 +233,23 @@ def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
     return (*dirty, *(Line(f"warning: {one_line(each.sentence)}", Kind.WARNING) for each in event.refused))
 
 
-def _warnings(event: StateRepaired | SettingsChanged | SandboxSeen | HostsAsked) -> Iterator[Line]:
+def _warnings(
+    event: StateRepaired | SettingsChanged | SandboxSeen | BaselineRan | Escalated | HostsAsked | MachineLacked,
+) -> Iterator[Line]:
     match event:
+        case MachineLacked(machine=machine, program=program):
+            yield Line(f"{machine} does not have '{one_line(program)}': another machine is asked", Kind.WARNING)
         case StateRepaired(detail=detail):
             yield Line(f"repaired: {one_line(detail)}", Kind.WARNING)
         case SettingsChanged(paths=paths):
             yield Line(f"warning: {settings_changed(paths)}", Kind.WARNING)
         case SandboxSeen(held=held):
             yield Line(held.sentence, Kind.WARNING if held.reason else Kind.QUIET)
+        case Escalated(profile=profile, model=model):
+            yield Line(f"no progress: {profile}{f' with {model}' if model else ''} takes over", Kind.WARNING)
+        case BaselineRan(results=results):
+            for each in results:
+                yield Line(one_line(each.sentence), Kind.QUIET if each.reason and each.has_run else Kind.WARNING)
         case HostsAsked(hosts=hosts):
             yield from (Line(one_line(each.sentence), Kind.WARNING) for each in hosts if not each.allowed)
 
@@ -218,6 +262,7 @@ def settings_changed(paths: Sequence[str]) -> str:
 def _side_event(
     event: StateRepaired
     | SettingsChanged
+    | MachineLacked
     | RunnerLeased
     | SubtasksChanged
     | ChangesApproved
@@ -228,6 +273,8 @@ def _side_event(
     | SessionDistrusted
     | SupervisorSeen
     | SandboxSeen
+    | BaselineRan
+    | Escalated
     | HostsAsked
     | HookTriggered
     | SessionRead
@@ -236,7 +283,15 @@ def _side_event(
     live: bool,
 ) -> tuple[Line, ...]:
     match event:
-        case StateRepaired() | SettingsChanged() | SandboxSeen() | HostsAsked():
+        case (
+            StateRepaired()
+            | SettingsChanged()
+            | SandboxSeen()
+            | BaselineRan()
+            | Escalated()
+            | HostsAsked()
+            | MachineLacked()
+        ):
             return tuple(_warnings(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)

@@ -6,12 +6,14 @@ from fastapi import FastAPI, Request
 from nicegui import app as pages_app
 from nicegui import ui
 
+from untildone.faces.web import reply_page
 from untildone.faces.web.backend import Backend
 from untildone.operations.service import Service
 
 
 def mount(app: FastAPI, service: Service) -> None:
     """Add the dashboard to the application that has the API, whose middleware authenticates every request."""
+    reply_page.add(app, service)
     show(app, Backend(service))
 
 

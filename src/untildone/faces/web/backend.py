@@ -16,7 +16,7 @@ from untildone.faces.web.output_window import Output
 from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.timeline import Round
 from untildone.faces.web.values import Listing, ListQuery, LoopView
-from untildone.operations import control, creation, look, verifying
+from untildone.operations import control, creation, look, retrying, verifying
 from untildone.operations.control import Heard
 from untildone.operations.service import Service
 from untildone.operations.stores import Store
@@ -88,6 +88,26 @@ class Backend:
     def resume(self, loop_id: str) -> None:
         self._service.resume(loop_id, skip_wait=False)
         self._changed(loop_id)
+
+    def retry(self, loop_id: str, from_round: int | None = None) -> None:
+        """Go on with a loop that failed or was stopped; with `from_round`, as it was before that round."""
+        self._service.retry(loop_id, from_round=from_round)
+        self._changed(loop_id)
+
+    def rewind(self, loop_id: str, to: int) -> None:
+        """Take the loop back to where it was after a round."""
+        retrying.rewind(self._store(loop_id), loop_id, to)
+        self._changed(loop_id)
+
+    def undo_rewind(self, loop_id: str) -> None:
+        retrying.undo_rewind(self._store(loop_id), loop_id)
+        self._changed(loop_id)
+
+    def duplicate(self, loop_id: str) -> str:
+        """Create a loop with the same task and settings, and return its id."""
+        new = self._service.duplicate(loop_id, {}, "", start=False).loop_id
+        self._changed(new)
+        return new
 
     def stop(self, loop_id: str, urgency: Urgency) -> None:
         control.stop(self._store(loop_id), loop_id, urgency)

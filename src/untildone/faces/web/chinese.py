@@ -36,6 +36,16 @@ _PAGES: dict[str, tuple[str, str]] = {
     "{n} min ago": ("{n} 分钟前", "{n} 分鐘前"),
     "{n} h ago": ("{n} 小时前", "{n} 小時前"),
     "{n} days ago": ("{n} 天前", "{n} 天前"),
+    # The page behind a reply link
+    "This loop has ended and takes no more messages.": ("此循环已结束，不再接收消息。", "此迴圈已結束，不再接收訊息。"),
+    "The loop is at work.": ("循环正在工作。", "迴圈正在工作。"),
+    "Your answer": ("你的回答", "你的回答"),
+    "Nothing was sent: the answer was empty or too long.": (
+        "没有发送：回答为空或过长。",
+        "沒有傳送：回答為空或過長。",
+    ),
+    "The answer was sent, and the loop goes on.": ("回答已发送，循环继续。", "回答已傳送，迴圈繼續。"),
+    "The answer was sent.": ("回答已发送。", "回答已傳送。"),
     # The list
     "All": ("全部", "全部"),
     "created": ("已创建", "已建立"),
@@ -97,9 +107,20 @@ _PAGES: dict[str, tuple[str, str]] = {
     "Stop now": ("立即停止", "立即停止"),
     "Stop after this round": ("本轮后停止", "本輪後停止"),
     "Stop this loop?": ("停止这个循环？", "停止這個迴圈？"),
-    "A stopped loop cannot go on. What it did in the workspace stays. To go on later, pause it.": (
-        "停止后无法继续。工作区中的改动会保留。若想以后继续，请改用暂停。",
-        "停止後無法繼續。工作區中的改動會保留。若想以後繼續，請改用暫停。",
+    "What it did in the workspace stays. To go on later, pause it; a stopped loop can be retried.": (
+        "工作区中的改动会保留。若想以后继续，请改用暂停；已停止的循环可以重试。",
+        "工作區中的改動會保留。若想以後繼續，請改用暫停；已停止的迴圈可以重試。",
+    ),
+    "Retry": ("重试", "重試"),
+    "Go on from where it was": ("从中断处继续", "從中斷處繼續"),
+    "Take everything back and begin again": ("撤销全部改动，重新开始", "撤銷全部改動，重新開始"),
+    "Duplicate": ("复制", "複製"),
+    "Take back to here": ("退回到这一轮", "退回到這一輪"),
+    "Take the loop back to this round?": ("将循环退回到这一轮？", "將迴圈退回到這一輪？"),
+    "Take back": ("退回", "退回"),
+    "Files, state and sessions become as they were after it. What is there now is kept in a snapshot.": (
+        "文件、状态和会话将恢复到这一轮结束时的样子。现有内容会保存在快照中。",
+        "檔案、狀態和工作階段將恢復到這一輪結束時的樣子。現有內容會保存在快照中。",
     ),
     "Delete this loop?": ("删除这个循环？", "刪除這個迴圈？"),
     "Its journal, output and receipt are removed. What it did in the workspace stays.": (

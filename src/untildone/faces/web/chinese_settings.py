@@ -75,6 +75,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
     ),
     "Fail on tampering": ("发现篡改即失败", "發現竄改即失敗"),
     "A claim with signs of tampering is not believed": ("有篡改迹象的完成声明不被相信", "有竄改跡象的完成宣告不被相信"),
+    "Ratchet": ("棘轮", "棘輪"),
+    "A round after which fewer checks hold than before is undone, and the agent is told": (
+        "若某一轮之后通过的检查比之前少，则撤销该轮并告知智能体",
+        "若某一輪之後通過的檢查比之前少，則撤銷該輪並告知智能體",
+    ),
     "Sandbox": ("沙箱", "沙箱"),
     "Whether agents run in a box that hides and protects the rest of the machine; auto: where this machine allows it": (
         "智能体是否在隐藏并保护机器其余部分的沙箱中运行；auto 表示在本机允许时",
@@ -165,23 +170,63 @@ SETTINGS: dict[str, tuple[str, str]] = {
         "为回执签名的 SSH 密钥：私钥，或 SSH agent 中密钥的公钥",
         "為回執簽章的 SSH 金鑰：私鑰，或 SSH agent 中金鑰的公鑰",
     ),
+    "Escalate": ("升级", "升級"),
+    "Models, or other agents and profiles, that take over one after the other while there is no progress": (
+        "没有进展时依次接手的模型，或其他 agent 和配置",
+        "沒有進展時依次接手的模型，或其他 agent 和設定檔",
+    ),
+    "Escalate after": ("升级前的轮次", "升級前的輪次"),
+    "Rounds without progress, in a row, after which the next model or agent takes over": (
+        "连续多少轮没有进展后由下一个模型或 agent 接手",
+        "連續多少輪沒有進展後由下一個模型或 agent 接手",
+    ),
+    "Prices": ("价格", "價格"),
+    "Dollars for a million tokens, by model: input, output, cache read, cache write; `date` is their date": (
+        "各模型每百万 token 的美元价：输入、输出、缓存读取、缓存写入；`date` 为价格日期",
+        "各模型每百萬 token 的美元價：輸入、輸出、快取讀取、快取寫入；`date` 為價格日期",
+    ),
     "Notify by command": ("用命令通知", "用命令通知"),
-    "Program and arguments, run when a loop comes to rest; no shell": (
-        "循环停下时运行的程序和参数；不经过 shell",
-        "迴圈停下時執行的程式和參數；不經過 shell",
+    "Program and arguments, run for each notification; no shell": (
+        "每次通知时运行的程序和参数；不经过 shell",
+        "每次通知時執行的程式和參數；不經過 shell",
     ),
     "Notify by webhook": ("用 webhook 通知", "用 webhook 通知"),
-    "Where the outcome is posted as JSON when a loop comes to rest": (
-        "循环停下时以 JSON 发送结果的地址",
-        "迴圈停下時以 JSON 傳送結果的位址",
-    ),
+    "Where notifications are posted as JSON": ("以 JSON 发送通知的地址", "以 JSON 傳送通知的位址"),
     "Webhook secret": ("webhook 密钥", "webhook 密鑰"),
     "Signs what is posted: X-Untildone-Signature is the HMAC-SHA256 of the body": (
         "为发送的内容签名：X-Untildone-Signature 是正文的 HMAC-SHA256",
         "為傳送的內容簽章：X-Untildone-Signature 是內文的 HMAC-SHA256",
     ),
     "Notify on the desktop": ("桌面通知", "桌面通知"),
-    "A notification of the desktop when a loop comes to rest": ("循环停下时显示桌面通知", "迴圈停下時顯示桌面通知"),
+    "A notification of the desktop when a loop needs or tells something": (
+        "循环需要或告知某事时显示桌面通知",
+        "迴圈需要或告知某事時顯示桌面通知",
+    ),
+    "Notify by apprise": ("用 apprise 通知", "用 apprise 通知"),
+    "Addresses of chats, mail, phones and 100 other services, as apprise writes them: ntfy://topic, slack://…, mailto://…": (
+        "聊天、邮件、手机等一百多种服务的地址，按 apprise 的写法：ntfy://topic、slack://…、mailto://…",
+        "聊天、郵件、手機等一百多種服務的位址，按 apprise 的寫法：ntfy://topic、slack://…、mailto://…",
+    ),
+    "Notify about": ("通知事项", "通知事項"),
+    "What notifications are sent for: blocked, rest, limit, lifted, budget, tampering": (
+        "为哪些事项发送通知：blocked、rest、limit、lifted、budget、tampering",
+        "為哪些事項傳送通知：blocked、rest、limit、lifted、budget、tampering",
+    ),
+    "Templates of notifications": ("通知模板", "通知範本"),
+    "A text of yours by kind of notification, with {title}, {about}, {spend}, {link}, {answer}, …": (
+        "按通知类型自定的文字，可含 {title}、{about}、{spend}、{link}、{answer} 等",
+        "按通知類型自訂的文字，可含 {title}、{about}、{spend}、{link}、{answer} 等",
+    ),
+    "Address of the dashboard": ("仪表板地址", "儀表板位址"),
+    "Where people reach the dashboard: links in notifications begin with it; not set: the server's own address": (
+        "人们访问仪表板的地址：通知中的链接以它开头；留空则用服务器自己的地址",
+        "人們存取儀表板的位址：通知中的連結以它開頭；留空則用伺服器自己的位址",
+    ),
+    "Reply links": ("回复链接", "回覆連結"),
+    "Hours for which the reply link of a notification is valid": (
+        "通知中的回复链接有效的小时数",
+        "通知中的回覆連結有效的小時數",
+    ),
     "Store": ("存储", "儲存"),
     "Remote": ("远程仓库", "遠端儲存庫"),
     "For a cluster: the git remote that the work comes from and goes to; not set: origin of the folder": (
@@ -209,4 +254,50 @@ SETTINGS: dict[str, tuple[str, str]] = {
     ),
     "Profiles": ("配置", "設定檔"),
     "Your own names for agents": ("您为智能体起的名称", "您為代理取的名稱"),
+    # Proofs
+    "Prove": ("证明", "證明"),
+    "find out at the last claim what the checks are worth: every proof": (
+        "在最后一次声明完成时查明检查的价值：全部证明",
+        "在最後一次聲明完成時查明檢查的價值：全部證明",
+    ),
+    "Minutes for proofs": ("证明的分钟数", "證明的分鐘數"),
+    "the most minutes that proofs take at one claim": (
+        "一次声明中证明最多用时（分钟）",
+        "一次聲明中證明最多用時（分鐘）",
+    ),
+    "Baseline": ("基线", "基線"),
+    "run each check once before the first round, and say what it says then": (
+        "在第一轮之前把每项检查运行一次，并说明其结果",
+        "在第一輪之前把每項檢查執行一次，並說明其結果",
+    ),
+    "Causal": ("因果", "因果"),
+    "prove that a check fails again without the agent's work": (
+        "证明撤回代理的工作后检查会再次失败",
+        "證明撤回代理的工作後檢查會再次失敗",
+    ),
+    "Canary": ("金丝雀", "金絲雀"),
+    "prove that a check fails if a test fails: one that must fail is added for one run": (
+        "证明有测试失败时检查也会失败：为一次运行加入一个必须失败的测试",
+        "證明有測試失敗時檢查也會失敗：為一次執行加入一個必須失敗的測試",
+    ),
+    "Red first": ("先红", "先紅"),
+    "prove that tests which the agent added fail without its work": (
+        "证明代理新增的测试在没有其工作时会失败",
+        "證明代理新增的測試在沒有其工作時會失敗",
+    ),
+    "Held-out tests": ("保留的测试", "保留的測試"),
+    "a folder outside of the workspace with tests that the agent never sees, laid over the workspace when it claims to be done": (
+        "工作区之外的文件夹，其中的测试代理从不可见；代理声明完成时覆盖到工作区上运行",
+        "工作區之外的資料夾，其中的測試代理從不可見；代理聲明完成時覆蓋到工作區上執行",
+    ),
+    "Repeat": ("重复", "重複"),
+    "how often a check must pass in a row (3 times with --prove)": (
+        "检查须连续通过的次数（使用 --prove 时为 3 次）",
+        "檢查須連續通過的次數（使用 --prove 時為 3 次）",
+    ),
+    "Mutants": ("变异体", "變異體"),
+    "prove that tests notice if a function that the agent changed is damaged": (
+        "证明代理改动的函数被破坏时测试会发现",
+        "證明代理改動的函式被破壞時測試會發現",
+    ),
 }

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from untildone.core.agent_io import AgentEvent, Notice, Reader, Said, SessionKnown, Thought, ToolEnded, ToolStarted
+from untildone.core.agent_io import (
+    AgentEvent,
+    Notice,
+    Reader,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+    Used,
+)
 from untildone.core.model import AgentChoice
 from untildone.core.value import replace
 from untildone.operations.output import reader
@@ -188,7 +198,7 @@ def _block_of(event: AgentEvent, at: int) -> Iterator[Block]:
             yield Block(Kind.TOOLS, at, calls=(Call(tool, _cut(summary)),))
         case ToolEnded(tool, ok, summary):
             yield Block(Kind.TOOLS, at, calls=(Call(tool, "", ok, _cut(summary)),))
-        case Said() | Thought() | SessionKnown():
+        case Said() | Thought() | SessionKnown() | Used():
             return
 
 

@@ -8,10 +8,13 @@ from nicegui.element import Element
 
 from untildone.core.kinds import Host
 from untildone.core.limits import duration
+from untildone.core.model import Outcome
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
 from untildone.faces.web.status_chip import chip_classes, status_chip
 from untildone.faces.web.texts import Texts
 from untildone.operations.loop_table import Row
+
+MOST_OF_QUESTION = 200
 
 
 class RowView:
@@ -45,7 +48,11 @@ class RowView:
         set_text(self._chip, chip.word)
         set_classes(self._chip, chip_classes(chip))
         set_text(self._title, row.title or row.problem or row.loop_id)
-        set_text(self._about, " · ".join(part for part in (row.mode, row.agent, _elsewhere(row), row.loop_id) if part))
+        question = row.reason[:MOST_OF_QUESTION] if row.outcome is Outcome.BLOCKED else ""
+        set_text(
+            self._about,
+            " · ".join(part for part in (question, row.mode, row.agent, _elsewhere(row), row.loop_id) if part),
+        )
         self._show_numbers(row)
 
     def _show_numbers(self, row: Row) -> None:

@@ -13,6 +13,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    WorkspaceRestored,
     WorkspaceSeen,
 )
 from untildone.core.model import Changes, FailureKind, GateResult, Role, Usage
@@ -98,6 +99,8 @@ def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
     event = entry.event
     if isinstance(event, WorkspaceSeen):
         return replace(facts, tree=event.changes.tree, start=facts.start if rounds else event.changes.tree)
+    if isinstance(event, WorkspaceRestored):
+        return replace(facts, tree=event.tree)
     if isinstance(event, MessageSent) and not rounds:
         return replace(facts, messages=(*facts.messages, event.text[:KEPT_WORDS]))
     if isinstance(event, TurnStarted) and event.role is Role.WORKER:
@@ -129,7 +132,7 @@ def _round_with(each: Round, entry: Entry) -> Round:
             return replace(each, attempts=attempt)
         case AnswerRead(claimed=claimed, note=note):
             return replace(each, claimed=each.claimed or claimed, note=note or each.note)
-        case GatesRan(results=results):
+        case GatesRan(results=results, weighs=False):
             return replace(each, gates=(*each.gates, *results))
         case MessageSent(text=text):
             return replace(each, messages=(*each.messages, text[:KEPT_WORDS]))

@@ -47,7 +47,8 @@ class Check(PlainGate):
 
 def _tampered(ran: CommandRan, timeout: float) -> tuple[str, ...]:
     """The files that a person may approve after a run that failed for them."""
-    return (*ran.rewrote, *ran.skipping) if why_failed(ran, timeout) and (ran.rewrote or ran.skipping) else ()
+    hiding = ran.may_hide if _why_fewer(ran) else ()
+    return (*ran.rewrote, *ran.skipping, *hiding) if why_failed(ran, timeout) else ()
 
 
 def _shown(ran: CommandRan, timeout: float) -> CommandRan:
@@ -77,7 +78,7 @@ def _why_exited(ran: CommandRan) -> str:
         return "ran no test" if ran.report and _ran_none(ran.report) else f"exit code {ran.exit_code}"
     if ran.rewrote:
         return f"it wrote to {names(ran.rewrote)} while it ran, so it did not judge by the tests that are there"
-    return (why_not_believed(ran.report) or _why_skipped(ran, ran.report)) if ran.report else ""
+    return (why_not_believed(ran.report) or _why_skipped(ran, ran.report) or _why_fewer(ran)) if ran.report else ""
 
 
 def _why_skipped(ran: CommandRan, report: RunnerReport) -> str:
@@ -85,6 +86,15 @@ def _why_skipped(ran: CommandRan, report: RunnerReport) -> str:
     if not ran.skipping or not (report.skipped or report.xfailed):
         return ""
     return f"{report.words}, and {names(ran.skipping)}, which is no test, skips tests or expects them to fail"
+
+
+def _why_fewer(ran: CommandRan) -> str:
+    """Why tests that passed are no proof: more of the same tests ran when the loop began."""
+    before, now = ran.at_start, ran.report
+    if before is None or now is None or before.run <= now.run:
+        return ""
+    said = f"{now.run} tests ran ({now.words}), and {before.run} of the same tests did when the loop began"
+    return f"{said}: {names(ran.may_hide)} may keep the others from running"
 
 
 def _ran_none(report: RunnerReport) -> bool:
@@ -96,12 +106,17 @@ def why_not_believed(report: RunnerReport) -> str:
     manipulated program says nothing."""
     if report.failed:
         verb = "reports" if len(report.runners) == 1 else "report"
-        return f"the exit code is 0, but {_names(report)} {verb} {report.words}"
+        return (
+            f"the exit code is 0, but {_names(report)} {verb} {report.words}{_EARLIER if report.failed_before else ''}"
+        )
     if report.missing:
         return report.missing
     if report.unfinished:
         return f"{_names(report)} announced tests without a result: {report.unfinished}"
     return "" if report.run else ": ".join(filter(None, ["ran no test", report.words]))
+
+
+_EARLIER = ", in a summary before the last one (if a test prints that one, let the runner capture output)"
 
 
 def _names(report: RunnerReport) -> str:

@@ -32,6 +32,8 @@ class Run:
     """What to change if the runner does not report."""
     filtered_by: str = ""
     """A program after a pipe that may leave out lines of its output."""
+    repeats_failed: bool = False
+    """Whether the runner is run again if it failed, as in `pytest || pytest --lf`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class Naming:
         """How many times the command names `runner`; None: in a loop."""
         runs = [run for run in self.runs if runner in run.runners]
         return None if any(run.repeated for run in runs) else len(runs)
+
+    def repeats_failed(self, runner: str) -> bool:
+        """Whether the command runs `runner` again if it failed."""
+        return any(run.repeats_failed for run in self.runs if runner in run.runners)
 
 
 def named(command: str, depth: int = 0) -> Naming:
@@ -88,7 +94,7 @@ def _filter(commands: tuple[SimpleCommand, ...]) -> str:
 
 def _either(first: Run, second: Run) -> Run:
     name = first.name if first.name == second.name else f"{first.name} or {second.name}"
-    return Run(name, first.runners | second.runners, first.certain, first.repeated, first.negated, first.advice)
+    return replace(first, name=name, runners=first.runners | second.runners, filtered_by="", repeats_failed=True)
 
 
 def _named_by(simple: SimpleCommand, depth: int) -> Naming:

@@ -64,7 +64,8 @@ class Reading:
 
     def _take(self, runner: str, evidence: Evidence, sign: re.Match[str]) -> None:
         if runner not in self._spoken:
-            self._spoken[runner] = Spoken(runner, self._naming.runs_of(runner))
+            runs, again = self._naming.runs_of(runner), self._naming.repeats_failed(runner)
+            self._spoken[runner] = Spoken(runner, runs, repeats_failed=again)
         spoken = self._spoken[runner]
         match evidence:
             case Evidence.STARTED:
@@ -94,6 +95,7 @@ class Reading:
             skipped=total["skipped"],
             xfailed=total["xfailed"],
             xpassed=total["xpassed"],
+            failed_before=sum(spoken.failed_before for spoken in counted.values()),
             unfinished=sum(spoken.unfinished for spoken in counted.values()),
             missing="; ".join(missing(self._naming, {name: spoken.summaries for name, spoken in counted.items()})),
         )

@@ -13,15 +13,20 @@ Counts = Counter[str]
 class Spoken:
     """What one runner said so far, in constant memory.
 
-    A runner that the command names n times has n summaries, the last ones; what looks like one before them is text, such as the
-    output of a test that tests a test runner. Of a runner that it does not name, the last summary says what failed.
+    A runner that the command names n times has n summaries, the last ones, which say how many tests passed. What any summary says to
+    have failed has failed: code under test could print a better one later. Only a command that repeats failed tests, as
+    `pytest || pytest --lf` does, is judged by the last one.
     """
 
-    def __init__(self, runner: str, runs: int | None) -> None:
+    def __init__(self, runner: str, runs: int | None, *, repeats_failed: bool = False) -> None:
         """`runs` is how many times the command names the runner; None: in a loop."""
         self._runner = runner
         self._runs = runs
-        self._closed: deque[Counts] = deque(maxlen=max(0, (runs or 0) - 1))
+        self._repeats_failed = repeats_failed
+        self._failed_before: Counts = Counter()
+        """What summaries report to have failed that do not count otherwise."""
+        self._closed: deque[Counts] = deque()
+        """The summaries before the present one that count: one less than there are runs."""
         self._total: Counts = Counter()
         self._open: Counts | None = None
         """The groups that the lines of the present summary have reported; None: no summary has begun."""
@@ -90,8 +95,11 @@ class Spoken:
             self._total += counts
         elif self._runs:
             self._closed.append(counts)
+            if len(self._closed) >= self._runs:
+                self._failed_before |= _failures(self._closed.popleft())
         else:
-            self._total += Counter({name: number for name, number in counts.items() if name not in ("failed", "units")})
+            self._failed_before |= _failures(counts)
+            self._total += counts - _failures(counts)
 
     @property
     def summaries(self) -> int:
@@ -103,8 +111,13 @@ class Spoken:
         if self._open is None:
             return self._progress if self._complete else Counter()
         total = sum(self._closed, self._total + _counted(self._open))
-        total["failed"] = total["failed"] or total["units"]
+        total["failed"] = total["failed"] or total["units"] or self.failed_before
         return total
+
+    @property
+    def failed_before(self) -> int:
+        """The failures that a summary before those that count reports."""
+        return 0 if self._repeats_failed else self._failed_before["failed"] or self._failed_before["units"]
 
     @property
     def unfinished(self) -> int:
@@ -116,6 +129,10 @@ class Spoken:
 
 
 _DOTS = {".": "passed", "F": "failed", "E": "failed", "s": "skipped", "x": "xfailed", "X": "xpassed"}
+
+
+def _failures(counts: Counts) -> Counts:
+    return Counter({name: counts[name] for name in ("failed", "units") if counts[name]})
 
 
 def _groups(sign: re.Match[str]) -> Counts:

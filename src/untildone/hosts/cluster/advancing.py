@@ -11,6 +11,7 @@ from pathlib import Path
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 
 from untildone.core.codec import timestamp
 from untildone.core.errors import UntilDoneError
@@ -44,9 +45,13 @@ class Means:
 class Advancing:
     """The attempts that run on this machine."""
 
-    def __init__(self, means: Means, others_wait: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(
+        self, means: Means, others_wait: Callable[[], Awaitable[bool]], wake: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """`others_wait` says whether a loop waits for a slot; `wake` has a loop looked at."""
         self._means = means
         self._others_wait = others_wait
+        self._wake = wake
         self._threads = ThreadPoolExecutor(2 * means.slots, "advance")
         """Twice as many as slots: an attempt that Temporal gave up may still be ending when the next one begins."""
         self._under_way: dict[str, Attempt] = {}
@@ -67,6 +72,7 @@ class Advancing:
         try:
             step = await self._carry_out(attempt, older)
             _log.info("Loop %s: %s", loop_id, attempt.left_as)
+            await self._wake_next(attempt)
             return step
         except UntilDoneError as problem:
             _log.warning("Loop %s: %s", loop_id, problem.sentence)
@@ -90,6 +96,14 @@ class Advancing:
                 if running.cancelled():
                     raise
                 attempt.hand_over(Urgency.NOW)
+
+    async def _wake_next(self, attempt: Attempt) -> None:
+        """Give the place in its group that a loop has left to the next one. If that fails, the next one asks by itself later."""
+        try:
+            for loop_id in await asyncio.to_thread(attempt.waiting_for_place):
+                await self._wake(loop_id)
+        except (UntilDoneError, RPCError) as problem:
+            _log.warning("Loop %s: the next loop of its group could not be woken: %s", attempt.loop_id, problem)
 
     async def _share_out(self, attempt: Attempt) -> None:
         await asyncio.sleep(self._means.share)

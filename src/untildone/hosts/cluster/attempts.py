@@ -8,11 +8,12 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from untildone.core.actions import Rest
 from untildone.core.codec import timestamp
-from untildone.core.errors import LoopBusy, LoopNotFound, Superseded, UsageError
+from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, Superseded, UsageError
 from untildone.core.events import Rested
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status, Urgency
@@ -22,12 +23,15 @@ from untildone.engine.engine import Engine
 from untildone.engine.process_hands import LONG_WAIT
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import Surroundings
+from untildone.engine.telling import journal_of
 from untildone.hosts.cluster.publishing import Published
 from untildone.hosts.cluster.workflow import Step, Then
 from untildone.store import Store
 
 BUSY_ELSEWHERE = 2.0
 """Seconds until the next attempt at a loop that a terminal or a server drives."""
+
+GROUP_ASKED_AFTER = 30.0
 
 
 class Attempt:
@@ -39,6 +43,7 @@ class Attempt:
         """Set when the attempt has ended."""
         self.left_as = "there is nothing to do"
         """How the attempt ended, for the log."""
+        self.group_is_full = False
         self._store = store
         self._site = Published(folder, token)
         self._around = replace(around, host=Host.CLUSTER, token=token, site=self._site)
@@ -56,6 +61,8 @@ class Attempt:
             return Step(Then.DONE)
         except Superseded:
             raise
+        except GroupFull:
+            return Step(Then.WAIT, time.time() + self._until_group_is_asked())
         except LoopBusy:
             return Step(Then.WAIT, time.time() + BUSY_ELSEWHERE)
         except UsageError as problem:
@@ -81,6 +88,27 @@ class Attempt:
         self.left_as = "handed over"
         return Step(Then.AGAIN)
 
+    def _until_group_is_asked(self) -> float:
+        """Seconds until a loop whose group is full asks again by itself: all that wait together ask once a second at most.
+        A loop that leaves its place wakes the next one, so this is only for places of machines that died."""
+        self.group_is_full = True
+        self.left_as = "its group is full"
+        group = self._store.load(self.loop_id).settings.group
+        return max(GROUP_ASKED_AFTER, float(len(self._store.waiting_in(group)) if group else 0))
+
+    def waiting_for_place(self) -> tuple[str, ...]:
+        """The loops of the same group for which there is a place now."""
+        group = None if self.group_is_full else self._group()
+        if not group:
+            return ()
+        return self._store.waiting_in(group)[: self._store.group(group).free]
+
+    def _group(self) -> str | None:
+        try:
+            return self._store.load(self.loop_id).settings.group
+        except LoopNotFound:
+            return None
+
     def _is_at_rest(self) -> bool:
         """Without the lease: nothing is written."""
         with closing(self._store.open(self.loop_id)) as journal:
@@ -92,5 +120,5 @@ class Attempt:
             stepper.settle()
             if stepper.loop.status is Status.RUNNING:
                 stepper.write(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
+            self._around.teller.take_up(self._store.name, stepper.loop, partial(journal_of, self._store, self.loop_id))
         self.left_as = f"paused: {problem.sentence}"
-        self._around.on_rest(stepper.loop)

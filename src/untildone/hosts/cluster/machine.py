@@ -59,7 +59,9 @@ async def work(options: Options, means: Means, stop: Stop, notices: Notices) -> 
     if client is None:
         return
     queue = options.access.queue
-    advancing = Advancing(means, lambda: _others_wait(client, queue))
+    advancing = Advancing(
+        means, lambda: _others_wait(client, queue), lambda loop_id: clients.poke(client, queue, loop_id)
+    )
     worker = _worker(client, options, means, advancing)
     beside = [asyncio.create_task(_repair(client, queue, means.store)), asyncio.create_task(_tidy(means))]
     async with worker:

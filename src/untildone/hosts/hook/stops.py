@@ -143,7 +143,7 @@ class Stop:
         return Next.LEAVE
 
     def _send_back(self, action: AskAgent) -> Next:
-        prompt = self.stepper.mode.prompt_in_session(self.loop, action.ask)
+        prompt = action.closed(self.stepper.mode.prompt_in_session(self.loop, action.ask))
         if self.stepper.note_edit() or not self.stepper.begin_turn(action, prompt, PromptReinjected(action.iteration)):
             return Next.GO_ON
         self._reply = Reply(block_reason=prompt, user_message=self._note)

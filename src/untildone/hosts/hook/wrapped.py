@@ -6,8 +6,8 @@ import os
 import time
 
 from untildone import modes
+from untildone.core import blocked, rounds
 from untildone.core import budget as budgets
-from untildone.core import rounds
 from untildone.core.actions import Ask
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested
@@ -103,7 +103,10 @@ def _is_our_own(loop: Loop, prompt: str) -> bool:
     if loop.turn is None or loop.turn.role is not Role.WORKER:
         return False
     ask = modes.find(loop.settings.mode).next(replace(loop, turn=None, inbox=loop.turn.messages))
-    return isinstance(ask, Ask) and prompt.strip() == ask.prompt.strip()
+    if not isinstance(ask, Ask):
+        return False
+    words, closing = ask.prompt.strip(), "" if ask.is_closed else blocked.closing(loop, Role.WORKER)
+    return prompt.strip() == (f"{words}\n\n{closing}" if closing else words)
 
 
 def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Reply:

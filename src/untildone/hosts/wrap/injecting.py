@@ -30,6 +30,11 @@ def inject(
     return injected
 
 
+def check(agent: str) -> None:
+    """Raise UsageError if the agent cannot be wrapped."""
+    _setup(agent)
+
+
 def _setup(agent: str) -> HookSetup:
     hook = agents.find(agent).hook
     if hook is None:

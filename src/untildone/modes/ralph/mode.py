@@ -21,23 +21,34 @@ class Ralph(PlainMode):
 
     def next(self, loop: Loop) -> Ask:
         session = SessionUse.RESUME if loop.settings.context is Context.CONTINUE else SessionUse.NEW
-        return Ask(Role.WORKER, _prompt(loop), session)
+        return Ask(Role.WORKER, _prompt(loop), session, is_closed=True)
+
+    def prompt_in_session(self, loop: Loop, ask: Ask) -> str:
+        """What failed first: the person sees the beginning on their screen at each stop, and knows the task."""
+        did_not_count, where, failed = _news(loop)
+        return "\n\n".join(part for part in (failed, did_not_count, _assignment(loop), where) if part)
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
         return AnswerRead(claimed=_claims(loop, answer.text))
 
 
 def _prompt(loop: Loop) -> str:
-    how_to_say = "" if loop.settings.once else blocked.HOW_TO_SAY
-    parts = [
-        loop.description,
-        _how_to_claim(loop),
-        how_to_say,
-        *(f"A message from the person:\n{text}" for text in loop.inbox),
-    ]
-    if loop.next_iteration > 1:
-        parts += [_did_not_count(loop), _where_it_stands(loop), gates.failure_report(loop)]
-    return "\n\n".join(part for part in parts if part)
+    did_not_count, where, failed = _news(loop)
+    return "\n\n".join(part for part in (_assignment(loop), did_not_count, where, failed) if part)
+
+
+def _assignment(loop: Loop) -> str:
+    """The task, how to claim, and what the person said since."""
+    how_to_say = blocked.closing(loop, Role.WORKER)
+    said = (f"A message from the person:\n{text}" for text in loop.inbox)
+    return "\n\n".join(part for part in (loop.description, _how_to_claim(loop), how_to_say, *said) if part)
+
+
+def _news(loop: Loop) -> tuple[str, str, str]:
+    """What came of the round before: why its promise did not count, which iteration follows, what failed."""
+    if loop.next_iteration <= 1:
+        return "", "", ""
+    return _did_not_count(loop), _where_it_stands(loop), gates.failure_report(loop)
 
 
 def _prompted_so_far(loop: Loop) -> str:

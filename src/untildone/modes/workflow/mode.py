@@ -88,10 +88,14 @@ class Workflow(PlainMode):
 
     def standing(self, loop: Loop) -> tuple[str, ...]:
         errors = int((loop.skill_state or EMPTY).get("error_count", 0))
-        return (f"validation {verdict(loop)}", *((f"{errors} unusable answers",) if errors else ()))
+        return (f"validation {verdict(loop)}", *((_unusable(errors),) if errors else ()))
 
     def pending(self, loop: Loop) -> str:
         return choose(loop) or ""
+
+
+def _unusable(errors: int) -> str:
+    return "1 unusable answer" if errors == 1 else f"{errors} unusable answers"
 
 
 def _menu(loop: Loop) -> AwaitPerson:
@@ -191,7 +195,7 @@ def shown_state(loop: Loop) -> dict[str, Any]:
 def menu_text(loop: Loop) -> str:
     """The current state, for the line above the menu."""
     done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
-    return f"Tasks: {done} of {len(loop.tasks)} done. Last action: {_last_action(loop)}. Validation: {verdict(loop)}. What next?"
+    return f"Subtasks: {done} of {len(loop.tasks)} done. Last action: {_last_action(loop)}. Validation: {verdict(loop)}. What next?"
 
 
 def status_lines(loop: Loop) -> tuple[str, ...]:

@@ -31,6 +31,11 @@ _DROP_OLD = f"""
         SELECT DISTINCT split_part(name, '/', 2) FROM untildone.documents WHERE {_OF} AND name LIKE %s ORDER BY 1 DESC LIMIT %s
     )
 """
+_KEEP_OLD = f"""
+    UPDATE untildone.documents SET name = regexp_replace(name, '[.]([a-z]+)$', '-' || (
+        SELECT count(*) + 1 FROM untildone.documents WHERE {_OF} AND name LIKE 'receipt-%%'
+    ) || '.\\1') WHERE {_OF} AND name = %s
+"""
 
 
 def add(database: Database, loop_id: str, name: str, text: str) -> None:
@@ -68,6 +73,19 @@ def archive(database: Database, loop_id: str, documents: Mapping[str, str]) -> N
             if connection.execute(mark, (loop_id,)).rowcount:
                 for name, text in documents.items():
                     connection.execute(_PUT.encode(), (name, storable(text), loop_id))
+
+    database.run(work)
+
+
+def bring_back(database: Database, loop_id: str) -> None:
+    """Mark an archived loop as live again, and keep its receipt and report under other names, in one transaction."""
+
+    def work(connection: Connection) -> None:
+        with connection.transaction():
+            mark = b"UPDATE untildone.loops SET archived = false WHERE loop_id = %s AND archived"
+            if connection.execute(mark, (loop_id,)).rowcount:
+                for name in (REPORT, RECEIPT):
+                    connection.execute(_KEEP_OLD.encode(), (loop_id, loop_id, name))
 
     database.run(work)
 

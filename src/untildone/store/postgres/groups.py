@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from untildone.core.errors import GroupFull
+from untildone.core.model import Status
 from untildone.store import Group
 from untildone.store.postgres.connections import Database
 from untildone.store.postgres.locks import HELD
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 # The row of the group stays locked until the end of the transaction, so two machines cannot both take the last place.
 _LIMIT = b"SELECT at_once FROM untildone.groups WHERE name = %s FOR UPDATE"
 _OTHERS = f"SELECT count(*) FROM untildone.loops WHERE group_name = %s AND number <> %s AND number IN ({HELD})".encode()
+_WAITING = f"""
+    SELECT loop_id FROM untildone.loops
+    WHERE group_name = %s AND NOT archived AND status = %s AND number NOT IN ({HELD}) ORDER BY number
+"""
 _CHANGE = """
     INSERT INTO untildone.groups (name, max_cost, at_once) VALUES (%s, %s, %s)
     ON CONFLICT (name) DO UPDATE SET max_cost = excluded.max_cost, at_once = excluded.at_once
@@ -51,6 +56,11 @@ def _check(connection: Connection, group: str, number: int, at_once: int) -> Non
             f"The group '{group}' has as many loops at work as it may have at once ({at_once}).",
             f"the loop goes on when one of them rests; `untildone group {group} --at-once N` allows more",
         )
+
+
+def waiting(database: Database, name: str) -> tuple[str, ...]:
+    """The running loops of a group that no runner drives, the oldest first."""
+    return tuple(loop_id for (loop_id,) in database.rows(_WAITING, (name, Status.RUNNING.value)))
 
 
 def change(database: Database, name: str, max_cost: float | None, at_once: int | None) -> None:

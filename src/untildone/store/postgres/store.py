@@ -207,11 +207,15 @@ class PostgresStore:
         )
 
     @contextmanager
-    def lease(self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None) -> Iterator[PostgresJournal]:
+    def lease(
+        self, loop_id: str, host: Host = Host.TERMINAL, token: str | None = None, *, reopens: bool = False
+    ) -> Iterator[PostgresJournal]:
         """Without a token, a runner keeps the lease for as long as it lives. With tokens of an engine, the runner with the newest
         token has the lease, even while an older runner is still alive."""
         lock = self._taken(loop_id, host, shared=token is not None)
         try:
+            if reopens:
+                documents.bring_back(self.database, loop_id)
             journal = self.open(loop_id)
             try:
                 self._become_runner(journal, host, token)
@@ -354,6 +358,9 @@ class PostgresStore:
 
     def group(self, name: str) -> Group:
         return next(iter(groups.read(self.database, name)), Group(name))
+
+    def waiting_in(self, name: str) -> tuple[str, ...]:
+        return groups.waiting(self.database, name)
 
     def groups(self) -> tuple[Group, ...]:
         return groups.read(self.database)

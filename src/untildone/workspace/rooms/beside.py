@@ -38,12 +38,12 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The listing of a library outside of the workspace."""
+    """The outline of a library outside of the workspace."""
 
     digest: str
-    """Of the listing; empty: it has too many files to be watched."""
+    """Of its names; empty: it has too many files to be watched."""
     saved: str
-    """Of the saved listing."""
+    """Of the saved outline."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -48,34 +48,37 @@ class Compared:
 
 def listing(library: Library) -> Listing:
     """The files of a library."""
-    sites = frozenset() if library.has_sites else frozenset(map(os.fsencode, SITES))
-    return stamps.listing(os.fsencode(library.path), leave_out=sites.__contains__)
+    path = os.fsencode(library.path)
+    return stamps.with_folders(path, stamps.listing(path, leave_out=_left_out(library)))
+
+
+def _left_out(library: Library) -> Callable[[bytes], bool]:
+    return frozenset(() if library.has_sites else map(os.fsencode, SITES)).__contains__
 
 
 def record(libraries: Mapping[str, Library], folder: Path) -> dict[str, Recorded]:
-    """Save listings of the libraries below `folder`; return hashes of them by path."""
+    """Save outlines of the libraries below `folder`; return hashes of them by path. A library has tens of thousands of files, and the
+    person waits for the first round: the change time of each file says at a claim whether it is still the same."""
     recorded = {}
     for path, library in libraries.items():
-        listed = listing(library)
+        listed = stamps.outline(os.fsencode(path), leave_out=_left_out(library))
         recorded[path] = Recorded("", "")
         if listed.whole:
             saved = stamps.save(_with_content(os.fsencode(path), listed), beside.listing_file(folder, path))
-            recorded[path] = Recorded(listed.digest(), saved)
+            recorded[path] = Recorded(listed.names_digest(), saved)
     return recorded
 
 
 def _with_content(folder: bytes, listed: Listing) -> Listing:
-    """The listing with hashes of files that another installation of the same project writes again."""
+    """The outline with stamps and hashes of files that another installation of the same project writes again."""
     origin = b"/" + ORIGIN.encode()
-    local = {os.path.dirname(path) for path in listed.files if path.endswith(origin)}
+    local = tuple(os.path.dirname(path) + b"/" for path in listed.files if path.endswith(origin))
     programs = folder.endswith(b"/bin")
-    again = {
-        path
-        for path, each in listed.files.items()
-        if _WRITTEN_AGAIN.search(path) or os.path.dirname(path) in local or (programs and each.size <= SMALL)
-    }
-    some = Listing({path: listed.files[path] for path in again})
-    return Listing({**listed.files, **stamps.with_content(folder, some, again.__contains__).files})
+    again = {path for path in listed.files if programs or _WRITTEN_AGAIN.search(path) or path.startswith(local)}
+    some = stamps.looked_at(folder, again)
+    small = Listing({path: each for path, each in some.items() if not programs or each.size <= SMALL})
+    hashed = stamps.with_content(folder, small, small.files.__contains__).files
+    return replace(listed, files={**listed.files, **some, **hashed})
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,12 @@ class _Differences:
             old = {name: each for name, each in self._now.files.items() if not self._is_since(each.changed)}
             return Listing(old)
         try:
-            return stamps.load(beside.listing_file(self.record.folder, path), self.record.recorded[path].saved)
+            then = stamps.load(beside.listing_file(self.record.folder, path), self.record.recorded[path].saved)
         except (OSError, ValueError) as error:
             raise RoomRefused(
                 f"The record of {path} at the start of the loop is damaged: {error}.", "start a new loop"
             ) from error
+        return stamps.since(then, self._now, self.record.began)
 
     def _is_since(self, changed: int) -> bool:
         return stamps.is_since(changed, self.record.began)
@@ -140,10 +144,15 @@ class _Differences:
     def bytecode(self) -> tuple[bytes, ...]:
         return tuple(path for path, changed in self._now.bytecode.items() if self._is_since(changed))
 
+    @property
+    def _digest_differs(self) -> bool:
+        same = self._digest == self._now.names_digest() and not self._now.changed_since(self.record.began)
+        return self._digest != "" and not same
+
     @cached_property
     def _differing(self) -> tuple[bytes, ...]:
         path = self.library.path
-        if path in self.record.approved or self._digest in ("", self._now.digest()):
+        if path in self.record.approved or not self._digest_differs:
             return ()
         return tuple(stamps.differences(os.fsencode(path), self._then, self._now))
 
@@ -152,7 +161,10 @@ class _Differences:
         path, record = self.library.path, self.record
         if not self._differing:
             return ()
-        explained = Explanation(path, self._then, self._now, record.declared(), record.root).explain(self._differing)
+        is_environment = self.library.is_environment
+        declared = replace(record.declared(), is_new_folder=is_environment and not self._then.files)
+        explanation = Explanation(path, self._then, self._now, declared, record.root, is_environment=is_environment)
+        explained = explanation.explain(self._differing)
         rest = (name for name in self._differing if name not in explained.paths)
         return tuple(name for name in rest if os.path.join(path, os.fsdecode(name)) not in record.approved)
 

@@ -30,6 +30,17 @@ SHIMS = {
     "mise": "installs/*/*",
 }
 """Where version managers, whose folder on PATH is named `shims`, keep what their programs start."""
+ENVIRONMENTS = {
+    "poetry.lock": (".cache/pypoetry/virtualenvs/*",),
+    "Pipfile": (".local/share/virtualenvs/*",),
+    "pyproject.toml": (
+        ".cache/pypoetry/virtualenvs/*",
+        ".local/share/hatch/env/virtual/*/*/*",
+        ".local/share/pdm/venvs/*",
+    ),
+}
+"""Where tools keep the environments of projects in the home folder, by a file that a project has which they serve."""
+ENVIRONMENTS_NAMED_BY = {"WORKON_HOME": "*", "POETRY_VIRTUALENVS_PATH": "*", "HATCH_DATA_DIR": "env/virtual/*/*/*"}
 SMALL = 64 * 1024
 """Bytes. Bigger files are no scripts."""
 SYSTEM = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
@@ -54,12 +65,14 @@ class Library:
     growth: Growth = Growth.NEVER
     has_sites: bool = True
     """Whether installed packages in it count: a virtual environment uses the standard library of its Python and no more."""
+    is_environment: bool = False
+    """Whether it is a virtual environment as a whole."""
 
 
 def libraries(environment: Mapping[str, str], root: str, tree: Collection[str]) -> dict[str, Library]:
     """The folders, by path. `root` is the folder of the workspace, `tree` holds the paths of its files."""
-    named = frozenset(_prefixes(environment, root))
-    based = [_base_of(prefix) for prefix in named]
+    named, own = frozenset(_prefixes(environment, root)), frozenset(_environments(environment, root, tree))
+    based = [_base_of(prefix) for prefix in named | own]
     prefixes = named | {base.prefix for base in based if base and base.has_sites}
     bases = {base.prefix for base in based if base} - prefixes
     found = {os.path.realpath(path): Growth.NEVER for path in _folders(environment, prefixes, tree) if _is_mine(path)}
@@ -72,9 +85,10 @@ def libraries(environment: Mapping[str, str], root: str, tree: Collection[str]) 
         for path in _version_caches(environment, tree)
         if os.path.isdir(path)
     }
+    found |= dict.fromkeys(own, Growth.NEVER)
     outside = {path for path in found if not is_below(path, root) and not is_below(root, path)}
     inner = {path for path in outside for other in outside - standard if path != other and is_below(path, other)}
-    return {path: Library(path, found[path], path not in standard) for path in sorted(outside - inner)}
+    return {path: Library(path, found[path], path not in standard, path in own) for path in sorted(outside - inner)}
 
 
 def _is_mine(path: str) -> bool:
@@ -156,6 +170,33 @@ def _prefixes(environment: Mapping[str, str], root: str) -> Iterator[str]:
             yield from (os.path.dirname(os.path.dirname(target)) for target in _started_from(place))
 
 
+def _environments(environment: Mapping[str, str], root: str, tree: Collection[str]) -> list[str]:
+    """Environments that a tool such as poetry made for the project, outside of it. Their names begin with that of the project or of its
+    folder."""
+    home = glob.escape(home_of(environment))
+    patterns = {os.path.join(home, each) for file, paths in ENVIRONMENTS.items() if file in tree for each in paths}
+    named = ((environment.get(name, ""), below) for name, below in ENVIRONMENTS_NAMED_BY.items())
+    patterns |= {os.path.join(glob.escape(folder), below) for folder, below in named if os.path.isabs(folder)}
+    names = _project_names(root)
+    found = (os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern))
+    return [path for path in found if _is_of_project(path, names) and os.path.exists(os.path.join(path, "pyvenv.cfg"))]
+
+
+def _is_of_project(path: str, names: Collection[str]) -> bool:
+    last = [_plain(part) for part in path.split(os.sep)[-3:]]
+    return any(part.startswith(name) for part in last for name in names)
+
+
+def _project_names(root: str) -> set[str]:
+    """The names that a project goes by: that of its folder, and what its settings say."""
+    names = re.findall(r"""^name\s*=\s*["']([\w.-]+)["']""", _text(os.path.join(root, "pyproject.toml")), re.MULTILINE)
+    return {plain for name in (os.path.basename(root), *names) if (plain := _plain(name))}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
 @dataclass(frozen=True, slots=True)
 class _Base:
     """The Python from which a virtual environment was made."""
@@ -200,11 +241,15 @@ def _wanted_versions(folder: str, environment: Mapping[str, str], root: str) -> 
 
 
 def _words(path: str) -> tuple[str, ...]:
+    return tuple(_text(path).split())
+
+
+def _text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return tuple(file.read(SMALL).split())
+            return file.read(SMALL)
     except OSError:
-        return ()
+        return ""
 
 
 def _started_from(place: str) -> Iterator[str]:

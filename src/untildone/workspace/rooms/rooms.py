@@ -151,7 +151,8 @@ class Claim:
 
     @contextmanager
     def room(self, kind: RoomKind, tree: str, environment: Mapping[str, str]) -> Iterator[Room]:
-        """A room that shows `tree`: the claimed tree, or that tree with other judge files. `environment` is that of the gate."""
+        """A room that shows `tree`: the claimed tree, that tree with other judge files, or that of the start. `environment` is that of the
+        gate."""
         match kind:
             case RoomKind.SEALED:
                 yield self._sealed(tree, environment)
@@ -179,7 +180,8 @@ class Claim:
         files, copied = self._trees.files(tree), self._copy
         # The second room of a claim shows the agent's own tests, which could as well pass without being run. So what code of the agent
         # may have done to outputs in the first one gives it nothing; another claim begins without them.
-        first, self._is_first = self._is_first, False
+        # The tree of the start has tests that must not be forged: nothing of the agent is in that room.
+        first, self._is_first = self._is_first or tree == self._claimed.start_tree, False
         copied.become(tree, files.keys(), copy.nothing if first else copy.outputs(self._claimed.is_judge))
         if start.has_outputs:
             copied.renew(files.keys(), start.began)

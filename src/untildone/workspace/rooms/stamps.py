@@ -9,7 +9,8 @@ import hashlib
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -47,11 +48,23 @@ class Listing:
     """Files in bytecode caches, with their change times."""
     whole: bool = True
     """False: there are too many files."""
+    folders: Mapping[bytes, int] = field(default_factory=dict)
+    """The inodes of the folders below it, by path, if they were wanted."""
 
     def digest(self) -> str:
         """A hash of all paths and stamps, without hashes of content: these are made only for some files."""
         rows = [b"%b\0%d %d %d %d\n" % (path, *self.files[path][:4]) for path in sorted(self.files)]
         return hashlib.blake2b(b"".join(rows), digest_size=20).hexdigest()
+
+    def names_digest(self) -> str:
+        """A hash of the names of files and the inodes of folders, without bytecode caches: an outline and a listing have the same."""
+        names = sorted(path for path in self.files if BYTECODE not in path or BYTECODE not in path.split(b"/"))
+        rows = [b"%b\0%d\n" % (path, self.folders[path]) for path in sorted(self.folders)]
+        return hashlib.blake2b(b"\0".join((*names, *rows)), digest_size=20).hexdigest()
+
+    def changed_since(self, began: int) -> bool:
+        """Whether a file may have changed after `began`, in nanoseconds."""
+        return any(is_since(each.changed, began) for each in self.files.values())
 
 
 def listing(folder: bytes, *, leave_out: Never = lambda _name: False) -> Listing:
@@ -68,26 +81,85 @@ def listing(folder: bytes, *, leave_out: Never = lambda _name: False) -> Listing
     return Listing(files, bytecode)
 
 
+UNSEEN = Stamp(-1, -1, -1, -1)
+"""Stands for a file of which only the name is known."""
+
+
+def outline(folder: bytes, *, leave_out: Never = lambda _name: False) -> Listing:
+    """The names of files and the inodes of folders, without a look at each file: a fraction of the work of a listing. `since` makes a
+    listing of it later. Bytecode caches do not belong to it."""
+    files: dict[bytes, Stamp] = {}
+    folders: dict[bytes, int] = {}
+    for below, entries in _visit(folder, lambda name: name == BYTECODE or leave_out(name)):
+        names = [below + entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+        if names:
+            folders[below] = _inode(folder, below)
+            files.update(dict.fromkeys(names, UNSEEN))
+        if len(files) > MOST_FILES:
+            return Listing(whole=False)
+    return Listing(files, folders=folders)
+
+
+def since(then: Listing, now: Listing, began: int) -> Listing:
+    """The listing of the moment of an outline, as far as it can be known: a file that did not change since `began`, in a folder that
+    is still the same, had the stamp that it has now."""
+
+    def stays(path: bytes, each: Stamp) -> bool:
+        above = path[: path.rfind(b"/") + 1]
+        is_known = path in then.files or BYTECODE in path.split(b"/")
+        return is_known and not is_since(each.changed, began) and then.folders.get(above) == now.folders.get(above)
+
+    same = {path: each for path, each in now.files.items() if stays(path, each)}
+    seen = {path: each for path, each in then.files.items() if each != UNSEEN}
+    return Listing({**then.files, **same, **seen}, folders=then.folders)
+
+
+def looked_at(folder: bytes, paths: Iterable[bytes]) -> dict[bytes, Stamp]:
+    """The stamps of some files of a folder. What cannot be read is left out."""
+    found = {}
+    for path in paths:
+        with suppress(OSError):
+            status = os.lstat(os.path.join(folder, path))
+            found[path] = Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return found
+
+
+def with_folders(folder: bytes, listed: Listing) -> Listing:
+    """The listing with the inodes of the folders of its files."""
+    above = {path[: path.rfind(b"/") + 1] for path in listed.files}
+    found = {below: _inode(folder, below) for below in above if BYTECODE not in below.split(b"/")}
+    return Listing(listed.files, listed.bytecode, listed.whole, found)
+
+
+def _inode(folder: bytes, below: bytes) -> int:
+    try:
+        return os.stat(os.path.join(folder, below)).st_ino
+    except OSError:
+        return 0
+
+
 def walk(folder: bytes, leave_out: Never = lambda _name: False) -> Iterator[tuple[bytes, os.stat_result]]:
     """Every file and link below a folder with its status, without following links. What cannot be read is left out."""
+    for below, entries in _visit(folder, leave_out):
+        for entry in entries:
+            try:
+                if not entry.is_dir(follow_symlinks=False):
+                    yield below + entry.name, entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+
+
+def _visit(folder: bytes, leave_out: Never) -> Iterator[tuple[bytes, list[os.DirEntry[bytes]]]]:
+    """A folder and all below it, each as a path that ends in a slash and its entries. What cannot be read is left out."""
     pending = [b""]
     while pending:
         below = pending.pop()
         try:
-            entries = list(os.scandir(os.path.join(folder, below)))
+            entries = [entry for entry in os.scandir(os.path.join(folder, below)) if not leave_out(entry.name)]
         except OSError:
             continue
-        for entry in entries:
-            if leave_out(entry.name):
-                continue
-            path = below + entry.name
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(path + b"/")
-                else:
-                    yield path, entry.stat(follow_symlinks=False)
-            except OSError:
-                continue
+        yield below, entries
+        pending += (below + entry.name + b"/" for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 def with_content(
@@ -160,7 +232,8 @@ def save(listed: Listing, path: Path) -> str:
         b"%b\0%d %d %d %d %b\0" % (name, each.size, each.modified, each.changed, each.inode, each.content.encode())
         for name, each in listed.files.items()
     )
-    content = zlib.compress(b"".join(rows), 1)
+    folders = (b"%b/\0%d\0" % (name, inode) for name, inode in listed.folders.items())
+    content = zlib.compress(b"".join((*rows, *folders)), 1)
     path.write_bytes(content)
     return hashlib.sha256(content).hexdigest()
 
@@ -174,7 +247,9 @@ def load(path: Path, saved: str) -> Listing:
         parts = zlib.decompress(content).split(b"\0")[:-1]
     except zlib.error as error:
         raise ValueError(str(error)) from error
-    return Listing({name: _stamp(row) for name, row in zip(parts[::2], parts[1::2], strict=True)})
+    rows = list(zip(parts[::2], parts[1::2], strict=True))
+    files = {name: _stamp(row) for name, row in rows if not name.endswith(b"/")}
+    return Listing(files, folders={name[:-1]: int(row) for name, row in rows if name.endswith(b"/")})
 
 
 def _stamp(row: bytes) -> Stamp:

@@ -31,6 +31,11 @@ def loop_ended(shadow: Shadow) -> None:
     tidy(shadow.environment)
 
 
+def loop_reopened(shadow: Shadow) -> None:
+    """Note that the loop goes on after its end: it keeps its snapshots."""
+    (shadow.folder / "loops" / shadow.name / "ended").unlink(missing_ok=True)
+
+
 def loop_deleted(shadow: Shadow) -> None:
     """Delete the snapshots of the loop."""
     _forget_if_free(shadow.folder, shadow.name)

@@ -11,6 +11,7 @@ from untildone.core.errors import UsageError
 from untildone.core.limits import Limit
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
+from untildone.operations import cluster
 from untildone.operations.inside import refuse
 from untildone.operations.stores import Group
 
@@ -45,8 +46,12 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
         raise UsageError("There is no name of a group.", "say which: untildone group NAME --max-cost 50")
     refuse(store, "group")
     before = store.group(name)
-    changed = store.change_group(
-        name, max_cost=_after(before.max_cost, max_cost), at_once=_after(before.at_once, at_once)
+    changed = cluster.change_group(
+        store,
+        name,
+        parameters.environment(),
+        max_cost=_after(before.max_cost, max_cost),
+        at_once=_after(before.at_once, at_once),
     )
     _show((changed,), as_json=as_json)
     return 0

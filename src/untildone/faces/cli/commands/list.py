@@ -9,7 +9,7 @@ import click
 
 from untildone.core import proof
 from untildone.core.loop import Loop
-from untildone.core.model import Status
+from untildone.core.model import Outcome, Status
 from untildone.core.value import dataclass
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
@@ -46,7 +46,7 @@ class Row:
             summaries.rounds(loop),
             " ".join(filter(None, (loop.outcome.word if loop.outcome else "", _proved(loop)))),
             summaries.age(loop.created_at),
-            one_line(loop.title),
+            one_line(f"{loop.title} · needs: {loop.reason}" if loop.outcome is Outcome.BLOCKED else loop.title),
         )
 
 

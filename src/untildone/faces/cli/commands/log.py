@@ -88,7 +88,7 @@ def _after(loop: Loop | None, entry: Entry, store: Store, loop_id: str) -> Loop:
 def _show(data: streams.Output, entry: Entry, loop: Loop) -> None:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
     for line in loop_lines.of_entry(entry, loop, live=False):
-        data.line(f"{at}  {line.text}")
+        data.prose(f"{at}  {line.text}")
 
 
 def _show_output(store: Store, loop: Loop, role: Role, iteration: int, *, raw: bool) -> int:

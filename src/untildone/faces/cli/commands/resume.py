@@ -61,7 +61,7 @@ def command(
     moves.check(presence.without_closed_session(store, before), Control.RESUME)
     if before.host is Host.CLUSTER:
         _request(store, before, rounds, skip_wait=skip_wait)
-        return _in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
+        return in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
     chosen = settings.load(store.home, {}, parameters.environment())
     with driver(store, chosen, Show(as_json=as_json and not detach, plain=plain)) as drives:
         drives.watch(loop_id, from_start=False)
@@ -69,10 +69,10 @@ def command(
         patience = STILL_THERE_AFTER if before.status is Status.RUNNING else LEAVING_WITHIN
         try:
             if detach:
-                return _detached(store, loop_id, patience, as_json=as_json)
+                return detached(store, loop_id, patience, as_json=as_json)
             return loop_menus.drive_on(drives, store, resumed, patience=patience)
         except LoopBusy as busy:
-            return _already_running(store.load(loop_id), busy, as_json=as_json)
+            return already_running(store.load(loop_id), busy, as_json=as_json)
 
 
 def _unfinished(store: Store, *, asking: bool) -> str | None:
@@ -85,11 +85,11 @@ def _unfinished(store: Store, *, asking: bool) -> str | None:
 
 def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bool) -> Loop:
     if rounds is not None:
-        control.budget(store, before.loop_id, *_budget(before, rounds))
+        control.budget(store, before.loop_id, *budget_changes(before, rounds))
     return control.resume(store, before.loop_id, skip_wait=skip_wait, environment=parameters.environment())
 
 
-def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
+def budget_changes(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
     """`+5` adds to the limit; `10` sets the limit so that ten rounds are left."""
     if rounds.add and loop.budget.iterations is None:
         streams.talk().line(f"No limit of rounds is set, so +{rounds.amount:g} changes nothing.")
@@ -99,19 +99,19 @@ def _budget(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
     return (BudgetChanged(Limit.ITERATIONS, loop.spend.iterations + rounds.amount),)
 
 
-def _detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> int:
+def detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> int:
     """Resume in the background. Waits for a runner that is exiting: it does not go on with the loop."""
-    from untildone.faces.cli.commands.background import detached
+    from untildone.faces.cli.commands import background
 
     deadline = time.monotonic() + patience
     while store.is_driven(loop_id) and store.load(loop_id).status is Status.RUNNING:
         if time.monotonic() > deadline:
             raise LoopBusy(f"Loop {loop_id} is running already.")
         time.sleep(LOOK_EVERY)
-    return detached(store, loop_id, as_json=as_json)
+    return background.detached(store, loop_id, as_json=as_json)
 
 
-def _in_cluster(store: Store, before: Loop, show: Show, *, detach: bool) -> int:
+def in_cluster(store: Store, before: Loop, show: Show, *, detach: bool) -> int:
     from untildone.faces.cli import cluster_runs
 
     if detach:
@@ -119,7 +119,7 @@ def _in_cluster(store: Store, before: Loop, show: Show, *, detach: bool) -> int:
     return cluster_runs.watched(store, before.loop_id, show, after=before.seq)
 
 
-def _already_running(loop: Loop, busy: LoopBusy, *, as_json: bool) -> int:
+def already_running(loop: Loop, busy: LoopBusy, *, as_json: bool) -> int:
     summaries.answer(loop, driven=True, as_json=as_json)
     streams.talk().line(f"{busy.sentence} It goes on there.")
     if busy.hint:

@@ -72,7 +72,9 @@ def command(
     driven_by = Host.CLUSTER if in_cluster else Host.SERVER
     tokens = keys.Keys(keys.find_token(os.environ))
     listening = server.listen(host, port)
-    with Service(places, slots, parameters.environment(), driven_by) as service:
+    service = Service(places, slots, parameters.environment(), driven_by)
+    service.url = _url(listening)
+    with service:
         app = _app(service, tokens, (host, *names), remote=allow_remote, dashboard=not no_dashboard)
         _announce(service, tokens, listening, as_json=as_json)
         server.serve(app, listening)
@@ -125,10 +127,14 @@ def _mount_dashboard(app: FastAPI, service: Service) -> bool:
     return True
 
 
-def _announce(service: Service, keys: Keys, listening: socket.socket, *, as_json: bool) -> None:
+def _url(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    url = f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def _announce(service: Service, keys: Keys, listening: socket.socket, *, as_json: bool) -> None:
+    url = _url(listening)
     link = f"{url}/login?code={keys.new_code()}"
     if as_json:
         fields = {"event": "server_start", "ts": timestamp(time.time()), "url": url, "login": link, "pid": os.getpid()}

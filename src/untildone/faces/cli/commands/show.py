@@ -35,12 +35,12 @@ def command(name: str, folder: str, as_json: bool) -> int:
 def show(out: streams.Output, store: Store, loop: Loop, *, driven: bool) -> None:
     """Write the page of a loop, and at its end what the agent said last."""
     for line in page.lines(store, loop, driven=driven, now=time.time()):
-        out.line(line)
+        out.prose(line)
     if words := page.last_words(loop):
         out.line("\nThe agent's last words:")
         speech.write(out, words)
     if hint := page.hint(store, loop):
-        out.line(f"\nhint: {hint}")
+        out.prose(f"\nhint: {hint}")
 
 
 def _show_unread(fields: dict[str, Any], *, as_json: bool) -> int:

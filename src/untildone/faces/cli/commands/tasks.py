@@ -91,7 +91,7 @@ def _show(store: Store, loop_id: str, *, as_json: bool) -> None:
         if as_json:
             data.record(_fields(task))
         else:
-            data.line(loop_lines.of_subtask(task).text.removeprefix("  "))
+            data.prose(loop_lines.of_subtask(task).text.removeprefix("  "))
     if not loop.tasks:
         streams.talk().line(f"Loop {loop_id} has no subtasks.")
 

@@ -11,7 +11,7 @@ import click
 
 from untildone.core.codec import to_json
 from untildone.core.errors import UsageError
-from untildone.core.model import Outcome
+from untildone.core.model import Outcome, RoomKind
 from untildone.faces.cli import parameters, streams
 from untildone.faces.text.plain import one_line
 from untildone.operations import verifying
@@ -28,24 +28,30 @@ SHOWN = 10
     metavar="FILE",
     help="A public SSH key, or allowed signers: check the signature of a receipt, and run nothing.",
 )
+@click.option(
+    "--room",
+    type=click.Choice([kind.value for kind in RoomKind]),
+    help="Where the checks run, if not where the loop had them run. `plain`: in place, as you would run them.",
+)
 @parameters.place
 @parameters.as_json
-def command(name: str, key: str | None, folder: str, as_json: bool) -> int:
+def command(name: str, key: str | None, room: str | None, folder: str, as_json: bool) -> int:
     """Check the receipt of an ended loop, run its checks again and compare: 0 if all pass in the workspace that was judged, else 6.
 
     A receipt that is not ours, or a workspace that changed since, is no proof: 6.
 
     FILE is a receipt.json. Its signature is checked; its checks are run again if its loop is one of this folder.
     """
-    environment = parameters.environment()
+    environment, kind = parameters.environment(), None if room is None else RoomKind(room)
     is_file = key is not None or name.endswith(".json") or os.sep in name
     if not is_file:
         store = parameters.open_store(folder)
         loop_id = store.find(name)
-        return _report(loop_id, verifying.verify(store, loop_id, environment), as_json=as_json)
+        return _report(loop_id, verifying.verify(store, loop_id, environment, room=kind), as_json=as_json)
     signed, text = verifying.read_file(Path(name), environment, None if key is None else Path(key))
     if key is None and verifying.is_known(store := parameters.open_store(folder), signed):
-        return _report(signed.loop_id, verifying.verify(store, signed.loop_id, environment, text), as_json=as_json)
+        verified = verifying.verify(store, signed.loop_id, environment, text, kind)
+        return _report(signed.loop_id, verified, as_json=as_json)
     return _tell(signed, as_json=as_json)
 
 

@@ -27,6 +27,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Spend, SubtaskStatus
 from untildone.core.secrets import Redactor
 from untildone.core.value import replace
+from untildone.faces.cli import wrapping
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.views import speech
 from untildone.faces.cli.views.plain_view import PlainView
@@ -140,7 +141,8 @@ class LiveView(PlainView):
             self._resume()
 
     def line(self, line: Line) -> None:
-        text = _text(Line(self._redactor.text(line.text), line.kind))
+        rows = wrapping.rows(self._redactor.text(line.text), self._console.width)
+        text = _text(Line("\n".join(rows), line.kind))
         self._draw(lambda: self._console.print(text, overflow="fold"))
 
     def speech(self, text: str) -> None:

@@ -148,9 +148,9 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
         case Outcome.PAUSED | Outcome.INTERRUPTED:
             return f"`untildone resume {name}` goes on"
         case Outcome.FAILED:
-            return f"`untildone log {name}` shows what happened"
+            return f"`untildone log {name}` shows what happened, `untildone retry {name}` goes on from where it was"
         case Outcome.STOPPED | Outcome.ABANDONED:
-            return ""
+            return f"`untildone retry {name}` goes on from where it was"
         case _:
             assert_never(outcome)
 

@@ -12,14 +12,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 
 from untildone.core import budget as budgets
 from untildone.core.codec import timestamp
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import SubtaskStatus
-from untildone.faces.cli import streams
+from untildone.faces.cli import streams, wrapping
 from untildone.faces.cli.views import summaries
 from untildone.faces.text.plain import one_line
 from untildone.operations import output
@@ -106,25 +106,8 @@ def box(title: str, facts: Sequence[str], choices: Sequence[str], columns: int |
 
 def _wrapped(text: str, room: int) -> Iterator[str]:
     """The text in rows of so many columns; rows after the first are indented."""
-    row, indent = "", " " * min(6, len(text) - len(text.lstrip()) + 2)
-    for word in (text[: len(text) - len(text.lstrip())] + " ".join(text.split())).split(" "):
-        longer = f"{row} {word}" if row else word
-        if cell_len(longer) <= room or not row.strip():
-            row = longer
-        else:
-            yield row
-            row = indent + word
-        while cell_len(row) > room:
-            head, tail = _cut(row, room)
-            yield head
-            row = indent + tail
-    yield row
-
-
-def _cut(text: str, room: int) -> tuple[str, str]:
-    """The part of a text that fits into so many columns, and the rest."""
-    at = next(at for at in range(len(text), 0, -1) if cell_len(text[:at]) <= room)
-    return text[:at], text[at:]
+    leading = len(text) - len(text.lstrip())
+    return wrapping.wrapped(text, room, " " * leading, " " * min(6, leading + 2))
 
 
 @contextmanager

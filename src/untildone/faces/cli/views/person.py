@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
 LEAVE = frozenset({"exit", "quit"})
+HOW_TO_LEAVE = "(exit or Ctrl-D leaves; everything is saved)"
 PROMPT = "> "
 LOOK_EVERY = 0.1
 
@@ -35,6 +36,7 @@ class TerminalPerson:
         self._view = view
         self._interrupt = interrupt
         self._session: PromptSession[str] | None = None
+        self._knows_how_to_leave = False
         self.keys = KeyWatch(speak)
         """Entered while an interactive loop is driven, so that Esc works."""
 
@@ -45,6 +47,9 @@ class TerminalPerson:
             lines = menus.box(title, facts, question.choices) if question.choices else (title, *facts)
             for line in lines:
                 self._view.line(Line(line, Kind.HEADER))
+            if not question.choices and not self._knows_how_to_leave:
+                self._view.line(Line(HOW_TO_LEAVE, Kind.QUIET))
+                self._knows_how_to_leave = True
             try:
                 answer = self._chosen(question.choices, moved_on) if question.choices else self._written(moved_on)
             except _Interrupted:
@@ -57,11 +62,11 @@ class TerminalPerson:
     def tell(self, notice: str) -> None:
         self._view.line(Line(notice, Kind.WARNING))
 
-    def _written(self, moved_on: MovedOn) -> str:
+    def _written(self, moved_on: MovedOn, prompt: str = PROMPT) -> str:
         """A line that is not empty, which may have been typed before the question."""
         while (line := self.keys.typed_line()) is not None:
             if line:
-                self._view.line(Line(f"{PROMPT}{line}"))
+                self._view.line(Line(f"{prompt}{line}"))
                 return line
         if self._session is None:
             from prompt_toolkit import PromptSession
@@ -69,13 +74,13 @@ class TerminalPerson:
             self._session = PromptSession(output=_on_stderr())
         answer: str | None = ""
         while answer is not None and not answer.strip():
-            prompting = self._session.prompt_async(PROMPT, default=self.keys.typed_ahead())
+            prompting = self._session.prompt_async(prompt, default=self.keys.typed_ahead())
             answer = self._answered(self._session.app, prompting, moved_on)
         return answer or ""
 
     def _chosen(self, choices: tuple[str, ...], moved_on: MovedOn) -> str:
         """One of the choices, given by its word or its number. Asks again for anything else."""
-        while answer := self._written(moved_on):
+        while answer := self._written(moved_on, f"Choose (1-{len(choices)}): "):
             if (picked := _picked(choices, answer)) is not None:
                 return picked
             self.tell(f"'{one_line(answer)}' is none of them: choose by word, or by a number from 1 to {len(choices)}.")

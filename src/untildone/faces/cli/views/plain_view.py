@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from untildone.core.agent_io import AgentEvent, Said
-from untildone.core.events import AnswerRead, Entry, TurnEnded, TurnInterrupted
+from untildone.core.events import AnswerRead, Entry, GatesRan, TurnEnded, TurnInterrupted
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Role
 from untildone.core.secrets import Redactor
@@ -109,9 +109,13 @@ class PlainView:
                 self._held.append(line)
 
     def _news(self, entry: Entry) -> Entry:
-        """The entry, without a note that repeats the words that were just shown."""
-        if isinstance(entry.event, AnswerRead) and entry.event.note.strip() == self._last_speech.strip():
-            return replace(entry, event=replace(entry.event, note=""))
+        """The entry, without what repeats the words that were just shown: a note, or what a supervisor asks for."""
+        event, known = entry.event, self._last_speech.strip()
+        if isinstance(event, AnswerRead) and event.note.strip() == known:
+            return replace(entry, event=replace(event, note=""))
+        if isinstance(event, GatesRan) and known:
+            shown = (replace(each, tail="") if each.tail.strip() == known else each for each in event.results)
+            return replace(entry, event=replace(event, results=tuple(shown)))
         return entry
 
     def agent(self, event: AgentEvent, loop: Loop) -> None:

@@ -12,6 +12,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.rounds import progress
 from untildone.faces.cli.streams import data
+from untildone.faces.text.loop_lines import clock
 from untildone.operations.reach import Reached
 
 NO_RUNNER = "running (no runner: resume goes on)"
@@ -21,17 +22,27 @@ IN_SESSION = "running (in a session of the agent)"
 NOT_OURS = "not ours"
 
 
-def status(loop: Loop, *, driven: bool) -> str:
-    """The status of a loop, and what drives it."""
+def status(loop: Loop, *, driven: bool, now: float | None = None) -> str:
+    """The status of a loop, and what drives it or what it waits for."""
     if loop.not_ours:
         return f"{NOT_OURS} ({loop.status.value})"
     if loop.works_in_session:
         return IN_SESSION
+    at = time.time() if now is None else now
+    if driven and (until := waits_until(loop, at)) is not None:
+        return f"running (waits for a limit until {clock(until, at)})"
     if loop.status is Status.RUNNING and driven and loop.host is Host.CLUSTER and loop.runner:
         return f"running on {loop.runner.machine}"
     if loop.status is not Status.RUNNING or driven:
         return loop.status.value
     return {Host.SERVER: AT_THE_SERVER, Host.CLUSTER: IN_CLUSTER}.get(loop.host, NO_RUNNER)
+
+
+def waits_until(loop: Loop, now: float) -> float | None:
+    """When the first usage limit lifts that a running loop waits for; None: it waits for none."""
+    if loop.status is not Status.RUNNING or loop.turn is not None or loop.tries_limits:
+        return None
+    return min((limit.until for limit in loop.limits.values() if limit.until > now), default=None)
 
 
 def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
@@ -40,9 +51,11 @@ def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
         "loop_id": loop.loop_id,
         "status": loop.status.value,
         "driven": driven,
+        "waits_until": None if (until := waits_until(loop, time.time())) is None else timestamp(until),
         "host": loop.host,
         "machine": loop.runner.machine if loop.runner else "",
         "outcome": loop.outcome.word if loop.outcome else None,
+        "reason": loop.reason,
         "proof": proof.level(loop).value,
         "mode": loop.settings.mode,
         "current_iteration": loop.spend.iterations,

@@ -50,6 +50,13 @@ class Head:
             ui.item(t("Pause now"), on_click=self._on_pause_now)
         self._stop = ui.button(t("Stop"), icon="stop", on_click=lambda: self._stop_dialog.open())
         self._stop.props("outline dense color=negative padding='4px 14px'")
+        self._retry = ui.dropdown_button(t("Retry"), icon="replay", split=True, on_click=self._on_retry)
+        self._retry.props("unelevated dense padding='4px 14px'")
+        with self._retry:
+            ui.item(t("Go on from where it was"), on_click=self._on_retry)
+            ui.item(t("Take everything back and begin again"), on_click=self._on_begin_again)
+        self._duplicate = ui.button(t("Duplicate"), icon="content_copy", on_click=self._on_duplicate)
+        self._duplicate.props("outline dense padding='4px 14px'")
         self._delete = ui.button(t("Delete"), icon="delete_outline", on_click=lambda: self._delete_dialog.open())
         self._delete.props("outline dense color=negative padding='4px 14px'")
 
@@ -58,7 +65,8 @@ class Head:
         with ui.dialog() as dialog, box("card dialog"):
             text(t("Stop this loop?"), "card-title", "h2")
             text(
-                t("A stopped loop cannot go on. What it did in the workspace stays. To go on later, pause it."), "quiet"
+                t("What it did in the workspace stays. To go on later, pause it; a stopped loop can be retried."),
+                "quiet",
             )
             with box("actions end"):
                 ui.button(t("Cancel"), on_click=dialog.close).props("flat")
@@ -101,6 +109,8 @@ class Head:
         self._pause.set_visibility(status is Status.RUNNING)
         self._stop.set_visibility(not status.ended)
         self._delete.set_visibility(status.ended)
+        self._retry.set_visibility(status is Status.FAILED)
+        self._duplicate.set_visibility(status.ended)
 
     async def tick(self) -> None:
         return
@@ -134,6 +144,20 @@ class Head:
     async def _on_stop(self, urgency: Urgency) -> None:
         self._stop_dialog.close()
         await attempt(self._t, self._backend.stop, self._loop_id, urgency)
+
+    async def _on_retry(self) -> None:
+        await attempt(self._t, self._backend.retry, self._loop_id)
+
+    async def _on_begin_again(self) -> None:
+        await attempt(self._t, self._backend.retry, self._loop_id, 1)
+
+    async def _on_duplicate(self) -> None:
+        try:
+            new = await pieces.in_thread(self._backend.duplicate, self._loop_id)
+        except Exception as problem:
+            pieces.notify_error(self._t, problem)
+        else:
+            ui.navigate.to(f"/loops/{new}")
 
     async def _on_delete(self) -> None:
         self._delete_dialog.close()

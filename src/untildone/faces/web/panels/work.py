@@ -6,6 +6,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from untildone.core.limits import duration
+from untildone.core.model import Status
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.output import OutputView
@@ -34,13 +35,30 @@ class Work:
         with box("work"):
             with card(t("Rounds")):
                 self._timeline = box("timeline")
+                self._rewind = ui.button(t("Take back to here"), icon="history", on_click=self._ask_rewind)
+                self._rewind.props("outline dense no-caps padding='4px 14px'").set_visibility(False)
             self._output = OutputView(backend, t)
+        self._dialog = self._build_rewind()
+
+    def _build_rewind(self) -> ui.dialog:
+        t = self._t
+        with ui.dialog() as dialog, box("card dialog"):
+            text(t("Take the loop back to this round?"), "card-title", "h2")
+            text(
+                t("Files, state and sessions become as they were after it. What is there now is kept in a snapshot."),
+                "quiet",
+            )
+            with box("actions end"):
+                ui.button(t("Cancel"), on_click=dialog.close).props("flat")
+                ui.button(t("Take back"), on_click=self._on_rewind).props("unelevated color=negative")
+        return dialog
 
     async def show(self, view: LoopView) -> None:
         self._view = view
         self._show_timeline(view)
         chosen = self._round(view)
         number = chosen.number if chosen else None
+        self._rewind.set_visibility(_may_rewind(view, chosen))
         await self._output.choose(view.loop, number, is_going=_is_going(view, chosen))
 
     async def tick(self) -> None:
@@ -95,12 +113,27 @@ class Work:
             for words in each.messages[-3:]:
                 text(words[:300], "said-by-person")
 
+    def _ask_rewind(self) -> None:
+        self._dialog.open()
+
+    async def _on_rewind(self) -> None:
+        self._dialog.close()
+        chosen = self._round(self._view) if self._view else None
+        if self._view is not None and chosen is not None:
+            await pieces.attempt(self._t, self._backend.rewind, self._view.loop.loop_id, chosen.number)
+
     async def _choose(self, number: int) -> None:
         if self._view is None:
             return
         last = self._view.timeline.last
         self._chosen = None if last is not None and number == last.number else number
         await self.show(self._view)
+
+
+def _may_rewind(view: LoopView, chosen: Round | None) -> bool:
+    """Whether the loop rests and can be taken back to a round: one that has a snapshot."""
+    rests = view.loop.status not in (Status.CREATED, Status.RUNNING) and view.loop.settings.remote is None
+    return rests and chosen is not None and bool(chosen.after) and not chosen.trouble
 
 
 def _is_going(view: LoopView, chosen: Round | None) -> bool:

@@ -1,0 +1,77 @@
+"""Routes that take loops up again, back, or away: retry, rewind, duplicate, clean."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from untildone.core.errors import UsageError
+from untildone.faces.api.common import LoopId, Serving
+from untildone.faces.api.lines import line
+from untildone.faces.api.loops import budget_changes
+from untildone.faces.api.models import (
+    Bisection,
+    BrokenBy,
+    Cleaning,
+    Deleted,
+    Duplication,
+    LoopLine,
+    Retrial,
+    Rewinding,
+    TakenBack,
+)
+from untildone.faces.api.problems import may_answer
+from untildone.operations import bisecting, cleaning, retrying
+
+router = APIRouter(prefix="/api", tags=["loops"])
+
+
+@router.post("/loops/{loop_id}/retry", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
+def retry_loop(loop_id: LoopId, service: Serving, how: Retrial | None = None) -> LoopLine:
+    """Go on with a loop that failed, was stopped or was given up, on this server, from where it was or from before a round."""
+    how = how or Retrial.model_validate({})
+    changes = budget_changes(how.budget) if how.budget else ()
+    return line(service, service.retry(loop_id, *changes, from_round=how.from_round))
+
+
+@router.post("/loops/{loop_id}/rewind", response_model=TakenBack, responses=may_answer(404, 409, 422, 503))
+def rewind_loop(loop_id: LoopId, where: Rewinding, service: Serving) -> TakenBack:
+    """Take a loop back to where it was after a round: workspace, state and sessions. It rests there."""
+    if (where.to is None) != where.undo:
+        raise UsageError("It is not clear where to go back to.", "give `to` or `undo`")
+    store = service.store_of(loop_id)
+    taken = retrying.undo_rewind(store, loop_id) if where.to is None else retrying.rewind(store, loop_id, where.to)
+    return TakenBack(loop=line(service, taken.loop), kept=taken.kept, messages=list(taken.messages))
+
+
+@router.post(
+    "/loops/{loop_id}/duplicate", status_code=201, response_model=LoopLine, responses=may_answer(404, 409, 422, 503)
+)
+def duplicate_loop(
+    loop_id: LoopId, service: Serving, response: Response, changed: Duplication | None = None
+) -> LoopLine:
+    """Create a loop with the task, settings and budget of another one, some of them changed; with `start`, start it at once."""
+    changed = changed or Duplication.model_validate({})
+    values = changed.settings.model_dump(exclude_unset=True)
+    loop = service.duplicate(loop_id, values, changed.task or "", start=changed.start)
+    response.headers["Location"] = f"/api/loops/{loop.loop_id}"
+    return line(service, loop)
+
+
+@router.post("/loops/{loop_id}/bisect", response_model=BrokenBy, responses=may_answer(404, 409, 422, 503))
+def bisect_loop(loop_id: LoopId, service: Serving, what: Bisection | None = None) -> BrokenBy:
+    """Find the round that broke the checks of a loop that rests, by running them on snapshots of its rounds. Takes as long as they do."""
+    what = what or Bisection.model_validate({})
+    found = bisecting.bisect(
+        service.store_of(loop_id), loop_id, service.environment, tuple(what.checks), what.good, what.bad
+    )
+    failed = [result.command for result in found.failed]
+    return BrokenBy(broke=found.broke, holds_after=found.before, failed=failed, checked=list(found.checked))
+
+
+@router.post("/clean", response_model=Deleted, responses=may_answer(422, 503))
+def clean(how: Cleaning, service: Serving) -> Deleted:
+    """Delete the loops of all served folders that ended long ago. Loops that can go on stay."""
+    age = cleaning.age(how.older_than)
+    found = [each for store in service.stores.values() for each in cleaning.clean(store, age)]
+    problems = {each.loop.loop_id: each.problem for each in found if each.problem}
+    return Deleted(deleted=[each.loop.loop_id for each in found if not each.problem], problems=problems)

@@ -1,0 +1,27 @@
+"""Answers by chat bridges: a route that takes a token which is valid for one loop."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+
+from untildone.faces.api.common import LoopId, Serving, WithKeys
+from untildone.faces.api.models import Message, Replied
+from untildone.faces.api.problems import may_answer
+from untildone.operations import replying
+
+router = APIRouter(tags=["loops"])
+
+
+@router.post("/api/loops/{loop_id}/reply", response_model=Replied, responses=may_answer(404, 409, 422, 503))
+def reply(
+    loop_id: LoopId, message: Message, service: Serving, keys: WithKeys, authorization: Annotated[str, Header()] = ""
+) -> Replied:
+    """Send a message with the token of one loop (`reply_token` of a notification), which allows nothing else; for chat bridges."""
+    kind, _, given = authorization.partition(" ")
+    token = given.strip() if kind.lower() == "bearer" else ""
+    if not keys.is_token(token):
+        replying.check(token, loop_id)
+    heard = service.say(loop_id, message.text)
+    return Replied(status=heard.loop.status, notices=list(heard.notices), goes_on=heard.goes_on)

@@ -1,0 +1,54 @@
+"""The proof `canary`: a test that must fail is added for one run. A run that does not fail for it proves nothing."""
+
+from __future__ import annotations
+
+from untildone.core.option import Option
+from untildone.core.proving import Base, Planned, Trial, TrialsRan, Work
+from untildone.gates._proofs import ProofGate, Verdict, why_red, written
+from untildone.gates.canary.languages import failing_test, selects
+
+MOST_FILES = 200
+LABEL = "with a test that must fail"
+
+
+class Canary(ProofGate):
+    name = "canary"
+    declared_options = (
+        Option(
+            name,
+            "Canary",
+            "prove that a check fails if a test fails: one that must fail is added for one run",
+            default=False,
+        ),
+    )
+
+    def trials(self, work: Work) -> Planned:
+        edits = written(_with_canaries(work))
+        commands = [command for command in work.commands if work.tests.get(command) and not selects(command)]
+        left_out = [command for command in work.commands if command not in commands]
+        notes = [
+            f"No canary for `{command}`: it runs no known test runner, or only chosen tests." for command in left_out
+        ]
+        if not edits:
+            return Planned(notes=("No canary: there is no test file of a known language.",))
+        return Planned(tuple(Trial(command, Base.CLAIMED, edits, LABEL) for command in commands), tuple(notes))
+
+    def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
+        green = [each.trial.command for each in finding.runs if not why_red(each.ran, timeout)]
+        if green:
+            return Verdict(
+                f"`{green[0]}` passes although a test that must fail was added to every test file, so its runs prove nothing"
+            )
+        return Verdict(words="a planted failure is noticed")
+
+
+def _with_canaries(work: Work) -> dict[str, bytes]:
+    """The test files of the claimed tree, each with one more test, which fails."""
+    paths = [path for path in work.after.files if failing_test(path, "", work.word)][:MOST_FILES]
+    work.after.fetch(paths)
+    texts = {path: work.after.text(path) for path in paths if work.after.content(path) is not None}
+    made = {path: failing_test(path, text, work.word) for path, text in texts.items()}
+    return {path: f"{texts[path].rstrip()}\n{added}".encode() for path, added in made.items() if added}
+
+
+GATE = Canary()

@@ -1,0 +1,76 @@
+"""A test that fails, in the language of a test file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+_PYTHON = """
+
+import unittest as _unittest_{word}
+
+
+class Test{word}(_unittest_{word}.TestCase):
+    def test_{word}(self):
+        self.fail("{word}")
+"""
+_GO = """
+func Test{word}(t *testing.T) {{ t.Fatal("{word}") }}
+"""
+_RUST = """
+#[test]
+fn test_{word}() {{ panic!("{word}") }}
+"""
+_RSPEC = """
+RSpec.describe("{word}") {{ it("fails") {{ raise "{word}" }} }}
+"""
+_MINITEST = """
+class Test{word} < Minitest::Test
+  def test_{word}; raise "{word}"; end
+end
+"""
+_JAVASCRIPT = """
+;{call}("{word}", () => {{ throw new Error("{word}") }})
+"""
+_CALLS = re.compile(r"(?m)^\s*(test|it)(?:\.\w+)*\(|\bdescribe\(")
+
+
+def _javascript(text: str) -> str:
+    """How a file of JavaScript defines its tests; an empty file is taken for one that does."""
+    found = _CALLS.search(text)
+    if text and found is None:
+        return ""
+    named = found.group(1) if found else None
+    return _JAVASCRIPT.replace("{call}", named or ("it" if re.search(r"\bit\(", text) else "test"))
+
+
+def _minitest(text: str) -> str:
+    return _MINITEST if not text or "Minitest" in text or "minitest" in text else ""
+
+
+_BY_PATTERN: Mapping[str, Callable[[str], str]] = {
+    r"(^|/)(test_[^/]*|[^/]*_tests?|tests?)\.py$": lambda _text: _PYTHON,
+    r"_test\.go$": lambda text: _GO if not text or "testing" in text else "",
+    r"(^|/)tests/[^/]+\.rs$": lambda _text: _RUST,
+    r"_spec\.rb$": lambda _text: _RSPEC,
+    r"(^|/)(test_[^/]*|[^/]*_test)\.rb$": _minitest,
+    r"(\.|-|_)(test|spec)\.[cm]?[jt]sx?$|(^|/)(__tests__|tests?)/[^/]+\.[cm]?[jt]sx?$": _javascript,
+}
+_RULES = tuple((re.compile(pattern), made) for pattern, made in _BY_PATTERN.items())
+_SELECTED = re.compile(
+    r"::|\s-k[\s=]|\s-k['\"\w]|(?<!python)(?<!python3)\s-m\s+(?!pytest|unittest|nose|tox|coverage)['\"(\w]"
+    r"|\s--?run[\s=]|\s-t[\s=]|--test-?name-?pattern|--grep|\s-g\s|--deselect|--lf\b|--last-failed|--testmon|--onlyChanged|--changed"
+)
+
+
+def failing_test(path: str, text: str, word: str) -> str:
+    """Source of a test that fails, to be put at the end of a test file; empty: the language is not known."""
+    for pattern, made in _RULES:
+        if pattern.search(path):
+            return made(text).replace("{{", "{").replace("}}", "}").replace("{word}", word)
+    return ""
+
+
+def selects(command: str) -> bool:
+    """Whether a command runs chosen tests only, so that a new one would not be run."""
+    return _SELECTED.search(f" {command}") is not None

@@ -1,0 +1,155 @@
+"""Covers `--prove` and its parts in whole loops: what a check that passes is worth."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.boxes import boxes
+from tests.support.command_line import CommandLine, Ended
+
+__all__ = ["boxes"]
+
+CALC = "def add(a, b):\n    return a - b\n"
+TEST = "import unittest\nfrom {module} import {name}\n\n\nclass Test(unittest.TestCase):\n    def test_it(self):\n        assert {what}\n"
+FIX = "sed -i 's/a - b/a + b/' calc.py"
+MORE = "printf 'def double(a):\\n    return a * 2\\n' > more.py"
+CHECK = f"{sys.executable} -m unittest"
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+
+
+def a_test(module: str, name: str, what: str) -> str:
+    return TEST.format(module=module, name=name, what=what)
+
+
+@pytest.fixture
+def project(cli: CommandLine, boxes: None) -> CommandLine:
+    (cli.workspace / "calc.py").write_text(CALC)
+    (cli.workspace / "test_calc.py").write_text(a_test("calc", "add", "add(2, 3) == 5"))
+    del cli.environment["UNTILDONE_ROOM"]
+    return cli
+
+
+def ran(cli: CommandLine, work: str, *flags: str, check: str = CHECK) -> Ended:
+    program = cli.workspace.parent / "agent.sh"
+    program.write_text(f"cat > /dev/null\n{work}\necho '<promise>COMPLETE</promise>'\n")
+    agent = ("--agent", "command", "--command", f"sh {program}")
+    return cli.run("run", "Fix it", *agent, "--check", check, "-r", "1", "--json", *flags)
+
+
+def written(cli: CommandLine, name: str, content: str) -> str:
+    """A shell command that writes a file into the workspace."""
+    source = cli.workspace.parent / f"new-{name}"
+    source.write_text(content)
+    return f"cp {source} {name}"
+
+
+def results(ended: Ended) -> dict[str, dict[str, Any]]:
+    ran = [each for record in ended.records if record["event"] == "gates_ran" for each in record["results"]]
+    return {each["gate"]: each for each in ran}
+
+
+def test_honest_work_is_proved(project: CommandLine) -> None:
+    test = written(project, "test_more.py", a_test("more", "double", "double(2) == 4"))
+    held_out = project.workspace.parent / "held"
+    held_out.mkdir()
+    (held_out / "test_held.py").write_text(a_test("calc", "add", "add(7, 8) == 15"))
+    ended = ran(project, f"{FIX}; {MORE}; {test}", "--prove", "--repeat", "2", "--held-out", str(held_out))
+    found = results(ended)
+    assert (ended.records[-1]["outcome"], ended.records[-1]["proof"]) == ("verified", "held-out"), ended.output
+    assert found["causal"]["tests"].startswith("1 failed before, ")
+    assert found["held_out"]["tests"] == "1 held-out tests passed"
+    assert found["mutants"]["tests"].endswith("mutants died")
+    assert list(found) == ["check", "repeat", "canary", "causal", "red_first", "held_out", "mutants"]
+    [baseline] = [record for record in ended.records if record["event"] == "baseline_ran"]
+    assert baseline["results"][0]["tests"] == "1 failed"
+    receipt = json.loads(next(project.workspace.glob(".loop/history/*/receipt.json")).read_text())
+    assert "held-out" in json.dumps(receipt)
+
+
+@pytest.mark.parametrize(
+    ("work", "flags", "gate", "reason"),
+    [
+        ("true", ("--causal",), "check", "exit code 1"),
+        (
+            f"{FIX}; sed 's/add(2, 3) == 5/True/' test_calc.py > test_more.py",
+            ("--red-first",),
+            "red_first",
+            "test nothing of it",
+        ),
+        (f"{FIX}; {MORE}", ("--mutants",), "mutants", "of 3 mutants died; tests must notice"),
+        (FIX, ("--canary", "--repeat", "2"), "", ""),
+    ],
+    ids=["no work", "a weak test", "a function without a test", "a fix"],
+)
+def test_what_a_proof_says(project: CommandLine, work: str, flags: tuple[str, ...], gate: str, reason: str) -> None:
+    ended = ran(project, work, *flags)
+    assert ended.records[-1]["outcome"] == ("budget" if gate else "verified"), ended.output
+    if gate:
+        result = results(ended)[gate]
+        assert not result["passed"]
+        assert reason in result["reason"]
+
+
+def test_a_check_that_passes_before_any_work_proves_nothing(project: CommandLine) -> None:
+    (project.workspace / "calc.py").write_text(CALC.replace("-", "+"))
+    ended = ran(project, "echo 'x = 1' > other.py", "--causal")
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert "none of them can tell done from not done" in results(ended)["causal"]["reason"]
+
+
+def test_a_run_that_hides_its_failures_is_found_by_a_planted_one(project: CommandLine) -> None:
+    """The code under test makes every failure a pass, inside of the test runner."""
+    patch = (
+        "import _pytest.runner as r\n"
+        "r.CallInfo.from_call = classmethod(lambda cls, func, when, reraise=None: "
+        "cls(None, None, 0.0, 0.0, 0.0, when, _ispytest=True))\n"
+    )
+    (project.workspace.parent / "patch.py").write_text(patch)
+    work = f"cat {project.workspace.parent}/patch.py calc.py > new.py; mv new.py calc.py"
+    ended = ran(project, work, "--canary", check=PYTEST)
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert not all(result["passed"] for result in results(ended).values())
+
+
+def test_held_out_tests_fail_without_a_word_about_how(project: CommandLine, tmp_path: Path) -> None:
+    held_out = tmp_path / "elsewhere"
+    held_out.mkdir()
+    (held_out / "test_held.py").write_text(a_test("calc", "add", "add(0, 0) == 0").replace("test_it", "test_zero"))
+    special = "printf 'def add(a, b):\\n    return 5\\n' > calc.py"
+    ended = ran(project, special, "--held-out", str(held_out), "-r", "2")
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    result = results(ended)["held_out"]
+    assert "tests that you cannot see fail" in result["reason"]
+    prompts = [record["prompt"] for record in ended.records if record["event"] == "iteration_start"]
+    assert "tests that you cannot see fail" in prompts[-1]
+    assert "test_zero" not in "".join(prompts)
+
+
+def test_held_out_tests_that_were_changed_are_refused(project: CommandLine, tmp_path: Path) -> None:
+    held_out = tmp_path / "elsewhere"
+    held_out.mkdir()
+    (held_out / "test_held.py").write_text(a_test("calc", "add", "False"))
+    work = f"{FIX}; echo 'def test_held(): pass' > {held_out}/test_held.py"
+    ended = ran(project, work, "--held-out", str(held_out))
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert "not those of the loop's start" in results(ended)["held_out"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--causal",), "--causal needs a check"),
+        (("--prove", "--check", "true", "--room", "plain"), "--prove needs a room of its own"),
+        (("--held-out", "nowhere", "--check", "true"), "does not exist"),
+        (("--held-out", ".", "--check", "true"), "where the agent sees them"),
+        (("--repeat", "0", "--check", "true"), "repeat"),
+    ],
+)
+def test_what_cannot_be_proved_is_refused_at_once(project: CommandLine, flags: tuple[str, ...], sentence: str) -> None:
+    ended = project.run("run", "Fix it", "--agent", "command", "--command", "true", *flags)
+    assert ended.code == 2
+    assert sentence in ended.errors

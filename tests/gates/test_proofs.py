@@ -1,0 +1,276 @@
+"""Covers the proofs: which trials they ask for, and how they judge what came back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from untildone import gates
+from untildone.core import proving
+from untildone.core.gate import CommandEnd, CommandRan, RunnerReport
+from untildone.core.judging.survey import Rules, survey
+from untildone.core.judging.trees import Remove, Restore, Tree, Write
+from untildone.core.model import AgentChoice, LoopSettings, RoomKind
+from untildone.core.proving import Base, Planned, TrialRan, TrialsRan, Work
+from untildone.core.value import dataclass, replace
+from untildone.gates._proofs import ProofGate, Verdict
+from untildone.gates.canary.languages import failing_test, selects
+from untildone.gates.mutants.python import mutants
+
+CHECK = "pytest -q"
+TIMEOUT = 600.0
+GREEN, RED, ERROR, NOTHING = (0, 3, 0), (1, 2, 1), (2, 0, 1), (5, 0, 0)
+"""Exit code, passed and failed tests."""
+START = {
+    "calc.py": "def add(a, b):\n    return a - b\n",
+    "tests/test_calc.py": "def test_add(): assert add(1, 2) == 3\n",
+}
+FIXED = {**START, "calc.py": "def add(a, b):\n    return a + b\n"}
+WITH_TEST = {**FIXED, "tests/test_more.py": "def test_more(): assert add(2, 2) == 4\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    blob: str
+    mode: str = "100644"
+
+
+def tree(texts: Mapping[str, str]) -> Tree:
+    blobs = {hashlib.sha1(text.encode()).hexdigest(): text.encode() for text in texts.values()}
+    files = {path: Blob(hashlib.sha1(text.encode()).hexdigest()) for path, text in texts.items()}
+
+    def read(names: Iterable[str]) -> Mapping[str, bytes]:
+        return {name: blobs[name] for name in names}
+
+    return Tree(files, read)
+
+
+def work(before: Mapping[str, str] = START, after: Mapping[str, str] = FIXED, **given: Any) -> Work:
+    start, claimed = tree(before), tree(after)
+    found = survey(start, claimed, Rules((CHECK,)))
+    made = Work(start, claimed, found, (CHECK,), {CHECK: "3 passed"}, word="Word")
+    return replace(made, **given)
+
+
+def proof(name: str) -> ProofGate:
+    found = gates.find(name)
+    assert isinstance(found, ProofGate)
+    return found
+
+
+def ran(code: int, passed: int, failed: int) -> CommandRan:
+    report = RunnerReport(("pytest",), passed=passed, failed=failed)
+    return CommandRan(CommandEnd.EXITED, code, tail=f"{failed} failed", report=report, room=RoomKind.SEALED)
+
+
+def judged(name: str, planned: Planned, *ends: tuple[int, int, int], wanted: int | None = None) -> Verdict:
+    runs = tuple(TrialRan(trial, ran(*end)) for trial, end in zip(planned.trials, ends, strict=False))
+    return proof(name).verdict(TrialsRan(runs, len(ends) if wanted is None else wanted), TIMEOUT)
+
+
+def settings(**options: object) -> LoopSettings:
+    return LoopSettings(
+        mode="ralph", worker=AgentChoice("x", "command"), workspace="/w", checks=(CHECK,), options=options
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ({}, ()),
+        ({"causal": True}, ("causal",)),
+        ({"repeat": 1}, ()),
+        ({"repeat": 2}, ("repeat",)),
+        ({"held_out": "/h"}, ("held_out",)),
+        ({"prove": True}, ("repeat", "canary", "causal", "red_first", "mutants")),
+        ({"prove": True, "held_out": "/h"}, proving.PROOFS),
+    ],
+)
+def test_options_choose_proofs(options: dict[str, object], chosen: tuple[str, ...]) -> None:
+    assert proving.chosen(settings(**options)) == chosen
+    assert proving.chosen(replace(settings(**options), checks=())) == ()
+
+
+def test_each_proof_is_a_gate_with_an_option_of_its_name() -> None:
+    for name in proving.PROOFS:
+        assert name in {option.name for option in proof(name).declared_options}
+
+
+class TestCausal:
+    def test_without_changed_judge_files_one_run_is_enough(self) -> None:
+        [trial] = proof("causal").trials(work()).trials
+        assert (trial.base, trial.edits) == (Base.START, ())
+
+    def test_the_work_is_taken_back_and_new_tests_stay(self) -> None:
+        before, without = proof("causal").trials(work(after={**WITH_TEST, "new.py": "x = 1\n"})).trials
+        assert before.base is Base.START
+        assert (without.base, without.edits) == (Base.CLAIMED, (Remove("new.py"), Restore("calc.py")))
+
+    def test_if_tests_are_the_work_all_of_it_is_taken_back(self) -> None:
+        [trial] = proof("causal").trials(work(after=WITH_TEST, all_is_work=True)).trials
+        assert (trial.base, trial.edits) == (Base.START, ())
+
+    @pytest.mark.parametrize(
+        ("before", "without", "words", "reason"),
+        [
+            (RED, RED, "1 failed before, 1 failed again without the work", ""),
+            (GREEN, RED, "green before, 1 failed without the work", ""),
+            (RED, GREEN, "", "passes when your work is taken back"),
+            (GREEN, GREEN, "", "none of them can tell done from not done"),
+        ],
+    )
+    def test_verdict(
+        self, before: tuple[int, int, int], without: tuple[int, int, int], words: str, reason: str
+    ) -> None:
+        verdict = judged("causal", proof("causal").trials(work(after=WITH_TEST)), before, without)
+        assert verdict.words == words
+        assert reason in verdict.reason
+        assert bool(reason) == bool(verdict.reason)
+
+
+class TestRedFirst:
+    def test_new_tests_run_on_the_tree_of_the_start(self) -> None:
+        before, after = proof("red_first").trials(work(after=WITH_TEST)).trials
+        assert (before.base, before.edits, after.base) == (Base.START, (), Base.START)
+        assert after.edits == (Write("tests/test_more.py", WITH_TEST["tests/test_more.py"].encode()),)
+
+    def test_without_new_tests_it_does_not_apply(self) -> None:
+        assert proof("red_first").trials(work()).trials == ()
+
+    @pytest.mark.parametrize(
+        ("before", "after", "holds"),
+        [
+            (GREEN, RED, True),
+            (GREEN, GREEN, False),
+            (RED, (1, 2, 2), True),
+            (RED, (1, 3, 1), False),
+            (RED, ERROR, True),
+            (NOTHING, ERROR, True),
+        ],
+    )
+    def test_verdict(self, before: tuple[int, int, int], after: tuple[int, int, int], holds: bool) -> None:
+        verdict = judged("red_first", proof("red_first").trials(work(after=WITH_TEST)), before, after)
+        assert (not verdict.reason) is holds
+
+
+class TestRepeat:
+    @pytest.mark.parametrize(("options", "runs"), [({}, 2), ({"repeat": 5}, 4), ({"repeat": 1}, 2)])
+    def test_the_first_run_was_that_of_the_check(self, options: dict[str, object], runs: int) -> None:
+        assert len(proof("repeat").trials(work(options=options)).trials) == runs
+
+    def test_verdict(self) -> None:
+        planned = proof("repeat").trials(work(options={"repeat": 5}))
+        assert judged("repeat", planned, GREEN, GREEN, GREEN, GREEN).words == "passes 5 times of 5"
+        flaky = judged("repeat", planned, GREEN, RED, GREEN, RED)
+        assert flaky.reason == "`pytest -q` is flaky: 3 of 5 runs passed"
+
+
+class TestHeldOut:
+    def test_files_are_laid_over_the_claimed_tree(self) -> None:
+        [trial] = proof("held_out").trials(work(held_out={"tests/test_h.py": b"x"})).trials
+        assert (trial.base, trial.edits) == (Base.CLAIMED, (Write("tests/test_h.py", b"x"),))
+
+    @pytest.mark.parametrize(
+        ("end", "reason"), [((0, 5, 0), ""), (RED, "tests that you cannot see fail"), (GREEN, "no check runs")]
+    )
+    def test_verdict_and_no_word_about_how_they_fail(self, end: tuple[int, int, int], reason: str) -> None:
+        verdict = judged("held_out", proof("held_out").trials(work(held_out={"tests/test_h.py": b"x"})), end)
+        assert reason in verdict.reason
+        assert bool(reason) == bool(verdict.reason)
+        assert verdict.tail == ""
+
+
+class TestCanary:
+    def test_every_test_file_gets_a_test_that_fails(self) -> None:
+        [trial] = proof("canary").trials(work(after=WITH_TEST)).trials
+        assert [edit.path for edit in trial.edits] == ["tests/test_calc.py", "tests/test_more.py"]
+        assert all(isinstance(edit, Write) and b"TestWord" in edit.content for edit in trial.edits)
+
+    @pytest.mark.parametrize(
+        "command", ["pytest -k add", "pytest tests/a.py::test_b", "pytest -m slow", "go test -run X", "npx jest -t x"]
+    )
+    def test_a_command_that_chooses_tests_has_none(self, command: str) -> None:
+        assert selects(command)
+        planned = proof("canary").trials(work(commands=(command,), tests={command: "3 passed"}))
+        assert planned.trials == ()
+        assert command in planned.notes[0]
+
+    @pytest.mark.parametrize(
+        "command", ["pytest -q", "python -m pytest", "python3 -m unittest", "npm test", "make test", "go test ./..."]
+    )
+    def test_other_commands_have_one(self, command: str) -> None:
+        assert not selects(command)
+
+    @pytest.mark.parametrize(
+        ("path", "text", "part"),
+        [
+            ("tests/test_a.py", "", "class TestWord(_unittest_Word.TestCase)"),
+            ("a_test.go", 'import "testing"\n', "func TestWord(t *testing.T) { t.Fatal"),
+            ("tests/a.rs", "", "fn test_Word() { panic!"),
+            ("spec/a_spec.rb", "", "RSpec.describe"),
+            ("test/a_test.rb", "require 'minitest/autorun'\n", "Minitest::Test"),
+            ("src/a.test.ts", "it('works', () => {})\n", ';it("Word", () => { throw'),
+            ("test/a.js", "test('works', () => {})\n", ';test("Word"'),
+            ("test/helper.js", "module.exports = 1\n", ""),
+            ("calc.py", "", ""),
+        ],
+    )
+    def test_the_language_of_the_file_decides(self, path: str, text: str, part: str) -> None:
+        made = failing_test(path, text, "Word")
+        assert part in made
+        assert bool(part) == bool(made)
+
+    def test_verdict(self) -> None:
+        planned = proof("canary").trials(work())
+        assert judged("canary", planned, RED).words == "a planted failure is noticed"
+        assert (
+            "proves nothing" in judged("canary", planned, GREEN).reason
+            or "prove nothing" in judged("canary", planned, GREEN).reason
+        )
+
+
+class TestMutants:
+    OLD = "def same():\n    return 1\n"
+    NEW = OLD + (
+        "\nclass A:\n    def bigger(self, a):\n        '''Doc.'''\n        if a > 3:\n            return a\n        return 0\n"
+        "\n    def todo(self):\n        raise NotImplementedError\n"
+    )
+
+    def test_changed_functions_are_damaged_in_three_ways(self) -> None:
+        labels = [each.label for each in mutants("a.py", self.OLD, self.NEW)]
+        assert labels == [
+            "a.py:5: the body of A.bigger is removed",
+            "a.py:7: a condition of A.bigger is negated",
+            "a.py:7: 3 in A.bigger is 4",
+        ]
+
+    def test_each_mutant_compiles_and_differs(self) -> None:
+        sources = [each.source for each in mutants("a.py", self.OLD, self.NEW)]
+        assert len({*sources}) == 3
+        for source in sources:
+            compile(source, "a.py", "exec")
+
+    def test_a_file_that_does_not_parse_has_none(self) -> None:
+        assert list(mutants("a.py", "", "def (")) == []
+
+    def test_a_survivor_without_its_body_refuses_and_is_named(self) -> None:
+        planned = proof("mutants").trials(work())
+        assert [trial.label for trial in planned.trials] == ["calc.py:1: the body of add is removed"]
+        assert judged("mutants", planned, RED).words == "1 of 1 mutants died"
+        refused = judged("mutants", planned, GREEN)
+        assert refused.reason.startswith("0 of 1 mutants died")
+        assert "calc.py:1: the body of add is removed: no test noticed" in refused.tail
+
+    def test_other_survivors_count_for_the_score_only(self) -> None:
+        planned = proof("mutants").trials(work({"a.py": self.OLD}, {"a.py": self.NEW}))
+        verdict = judged("mutants", planned, RED, GREEN, RED)
+        assert (verdict.reason, verdict.words) == ("", "2 of 3 mutants died")
+
+    def test_what_the_time_allowed_is_judged(self) -> None:
+        planned = proof("mutants").trials(work({"a.py": self.OLD}, {"a.py": self.NEW}))
+        verdict = judged("mutants", planned, RED, wanted=3)
+        assert verdict.words == "1 of 1 mutants died"
+        assert "time" in verdict.notes[0]
