@@ -71,7 +71,7 @@ def _environment(world: World, escape: Escape) -> dict[str, str]:
 
 
 def _shell(world: World, escape: Escape, workspace: Path, command: str) -> str:
-    environment = {**_environment(world, escape), "UNTILDONE": f"{sys.executable} -m untildone"}
+    environment = {**_environment(world, escape), "UNTILDONE": f"{sys.executable} -P -m untildone"}
     try:
         done = subprocess.run(
             ["sh", "-c", command],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -173,7 +174,10 @@ def open_desk(agent: str, folder: Path) -> Iterator[Desk]:
             package_cache=bins.parents[3] / "copilot-packages",
         )
         # Checks of these tests leave traces in the workspace and beside it.
-        ours = {"PYTHONPATH": str(ROOT / "src"), "UNTILDONE_RETRY_DELAY": "0.1", "UNTILDONE_ROOM": "plain"}
+        # The packages too: an ordinary user may have to run these tests with an interpreter of the system.
+        packages = (path for path in sys.path if path.endswith("site-packages"))
+        python_path = os.pathsep.join((str(ROOT / "src"), *packages))
+        ours = {"PYTHONPATH": python_path, "UNTILDONE_RETRY_DELAY": "0.1", "UNTILDONE_ROOM": "plain"}
         yield Desk(agent, api, folder, {**program, **ours})
 
 

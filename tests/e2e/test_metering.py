@@ -63,3 +63,15 @@ def test_an_agent_that_tells_only_at_the_end_stops_after_the_turn(agent: str, tm
         ran = desk.run("Work", "--max-tokens", "1000", "-r", "3")
         assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (3, "budget", 1), ran.errors
         assert ran.end["spend"]["tokens"] == desk.api.usage_served.total_tokens
+
+
+def test_another_model_and_then_another_agent_take_over(cli: CommandLine) -> None:
+    script = cli.script({"say": "the same", "repeat": "forever"})
+    (cli.workspace / "untildone.toml").write_text('[profiles.other]\nagent = "command"\ncommand = "echo other"\n')
+    flags = ("--escalate", "strong,other", "--escalate-after", "1", "-r", "3")
+    ended = cli.run("run", "--json", *script[:2], *flags, "Work", *script[2:])
+    taken = [record for record in ended.records if record["event"] == "escalated"]
+    assert [(each["profile"], each["model"]) for each in taken] == [("scripted", "strong"), ("other", None)]
+    starts = [record["profile"] for record in ended.records if record["event"] == "iteration_start"]
+    assert starts == ["scripted", "scripted", "other"], ended.errors
+    assert "no progress: scripted with strong takes over" in ended.errors

@@ -30,7 +30,8 @@ from untildone.testing.modelapi import Fault, Step, Usage
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(420)]
 TELL_TOKENS = ("claude", "codex", "copilot", "gemini", "opencode")
-TELL_COST = ("claude",)
+TELL_COST = ("claude", "gemini")
+"""The latter by the table of prices."""
 
 
 @pytest.fixture(params=AGENTS)

@@ -168,6 +168,17 @@ def test_an_agent_has_time_to_save_its_work_before_it_is_killed(cli: CommandLine
     assert (cli.workspace / "saved").exists()
 
 
+def test_a_script_does_not_go_on_with_its_next_command_when_it_is_ended(cli: CommandLine) -> None:
+    """The shell gets the signal together with the program that it waits for."""
+    script = f"touch {cli.workspace}/started\nsleep 60\ntouch {cli.workspace}/went-on"
+    runner = cli.start("run", "Do it", *agent(cli, script))
+    until((cli.workspace / "started").exists, PATIENCE)
+    cli.run("pause", "last", "--now")
+    runner.communicate(timeout=PATIENCE)
+    assert runner.returncode == 7
+    assert not (cli.workspace / "went-on").exists()
+
+
 def test_a_program_that_is_kept_running_outlives_the_turn_and_ends_with_the_runner(
     cli: CommandLine, token: str
 ) -> None:

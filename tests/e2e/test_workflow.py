@@ -184,10 +184,10 @@ def at_terminal(cli: CommandLine, script: list[dict[str, Any]], *arguments: str)
 
 def menu(terminal: Terminal) -> str:
     """Wait for the menu and its prompt; the state that stands above it."""
-    terminal.shows("Subtasks: ")
+    terminal.shows("Tasks: ")
     above = terminal.shows("What next?")
     terminal.shows("[6] exit")
-    terminal.shows(">")
+    terminal.shows("Choose (1-6):")
     return above
 
 
@@ -201,7 +201,7 @@ def test_choices_by_word_and_number_with_the_state_above_them(cli: CommandLine) 
         terminal.enter("STATUS")
         terminal.shows("Rounds: 3 of 10 used. Actions so far: init, develop, validate")
         terminal.shows("[6] exit")
-        terminal.shows(">")
+        terminal.shows("Choose (1-6):")
         terminal.enter("complete")
         assert terminal.ends() == 0
     assert actions(cli) == ["init", "develop", "validate", "complete"]
@@ -214,7 +214,7 @@ def test_nonsense_is_asked_for_again(cli: CommandLine) -> None:
         for nonsense in ("dance", "0", "7", "-1", "1 2", "dévelop", "{}", "1.0"):
             terminal.enter(nonsense)
             terminal.shows(f"'{nonsense}' is none of them: choose by word, or by a number from 1 to 6.")
-            terminal.shows(">")
+            terminal.shows("Choose (1-6):")
         terminal.enter("6")
         assert terminal.ends() == 7
     assert actions(cli) == ["init"], "nothing was done"
@@ -237,7 +237,7 @@ def test_rounds_can_be_added_at_the_menu(cli: CommandLine) -> None:
         menu(terminal)
         terminal.enter("[r+3]")
         terminal.shows("Added 3 rounds. Remaining: 4")
-        terminal.shows(">")
+        terminal.shows("Choose (1-6):")
         terminal.enter("[r+1] develop")
         terminal.shows("Added 1 rounds. Remaining: 5")
         menu(terminal)

@@ -440,7 +440,7 @@ def test_requirement_the_menu_shows_the_state_and_the_actions() -> None:
 
     driver.looping([tasks("pending")], Budget(iterations=9), person=leaves, mode="workflow", interactive=True).run()
     assert offered[0].choices == ("develop", "debug", "validate", "status", "complete", "exit")
-    assert offered[0].question.startswith("Subtasks: 0 of 1 done. Last action: init. Validation: not yet.")
+    assert offered[0].question.startswith("Tasks: 0 of 1 done. Last action: init. Validation: not yet.")
 
 
 def test_requirement_the_auto_mode_asks_nobody() -> None:

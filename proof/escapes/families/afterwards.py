@@ -117,9 +117,11 @@ run("cp -r .git evil/git; mv .git evil/old; echo gitdir: evil/git > .git")
         "settings of the agent program, which it reads outside too",
         """
 for name in ("settings.json", "settings.local.json", "CLAUDE.md", "hooks/x", "commands/x.md", "agents/x.md", "plugins/x", "skills/x/SKILL.md"):
-    os.makedirs(os.path.dirname(f"{HOME}/.claude/{name}"), exist_ok=True) if opens(f"{HOME}/.claude", os.O_RDONLY) else None
-    spoil(f"{HOME}/.claude/{name}")
-spoil(f"{HOME}/.claude.json", '{"mcpServers": {"x": {"command": "touch"}}}')
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(f"{HOME}/.claude/{name}"), exist_ok=True)
+        open(f"{HOME}/.claude/{name}", "a").write("ESCAPED")
+with contextlib.suppress(OSError):
+    open(f"{HOME}/.claude.json", "a").write('{"mcpServers": {"x": {"command": "touch"}}}')
 """,
         agent="claude",
         flags=("--promise", "NEVER"),

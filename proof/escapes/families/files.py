@@ -118,7 +118,7 @@ for name, kind in (("disk", 0o60600), ("memory", 0o20600)):
     ),
     Escape(
         "devices of the machine",
-        'for name in ("mem", "kmem", "sda", "vda", "nvme0n1", "kmsg", "fuse", "kvm", "loop0", "loop-control", "port"):\n'
+        'for name in ("mem", "kmem", "sda", "vda", "nvme0n1", "kmsg", "fuse", "loop0", "loop-control", "port"):\n'
         '    if opens(f"/dev/{name}", os.O_RDWR):\n        got(f"/dev/{name}")',
     ),
     Escape("files in memory of other programs", 'show(W["in_memory"])'),

@@ -11,6 +11,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -64,12 +65,22 @@ class Item:
         return all(delivery.state is not State.WAITING for delivery in self.deliveries.values())
 
 
+def forget(store_name: str, loop_id: str) -> None:
+    """Remove what is known about the notices of a deleted loop. What is still to be sent stays."""
+    with suppress(OSError):
+        (_root(store_name) / CURSORS / loop_id).unlink()
+
+
+def _root(store_name: str) -> Path:
+    place = sha256(store_name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return Path(state_folder.folder()) / FOLDER / place
+
+
 class Outbox:
     """The notices of one store. One process owns it; it also holds what dead processes left."""
 
     def __init__(self, store_name: str) -> None:
-        place = sha256(store_name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-        self._root = Path(state_folder.made(FOLDER, place))
+        self._root = Path(state_folder.made(FOLDER, _root(store_name).name))
         self._locks: dict[Path, int] = {}
         self._own = self._root / uuid.uuid4().hex[:12]
 
@@ -78,7 +89,8 @@ class Outbox:
         for folder, lock in self._locks.items():
             if not any(folder.glob("*.json")):
                 (folder / LOCK).unlink(missing_ok=True)
-                _remove(folder)
+                with suppress(OSError):
+                    folder.rmdir()
             os.close(lock)
         self._locks.clear()
 
@@ -156,10 +168,3 @@ def _read(path: Path) -> Item | None:
         return Item(path, content["at"], content["fields"], deliveries)
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def _remove(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return

@@ -160,10 +160,11 @@ def delete(store: Store, loop_id: str) -> None:
     if store.is_driven(loop_id):
         raise LoopBusy(f"Loop {loop_id} is being archived.", "try again in a moment")
     store.delete(loop_id)
-    from untildone.engine import judging
+    from untildone.engine import judging, outbox
     from untildone.workspace.shadow import Shadow, tidying
 
     judging.forget(loop)
+    outbox.forget(store.name, loop_id)
     tidying.loop_deleted(Shadow(loop.settings.workspace, loop_id=loop_id))
 
 

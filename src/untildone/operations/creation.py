@@ -84,6 +84,7 @@ def create(
     if not in_cluster:
         _check_sandbox(kept, environment)
     judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged(kept, opening.rest)
+    judged += () if in_cluster else _missing_programs(kept, environment)
     empty: tuple[str, ...] = ()
     if kept.worktree:
         box = _box(kept, environment, os.path.join(loop_id, "worktree"))
@@ -130,6 +131,14 @@ def _how_judged(kept: LoopSettings, task: str) -> tuple[str, ...]:
     lacking = f" {problem.sentence} hint: {problem.hint}" if problem else ""
     asks = kept.tests is TestsRule.ADD and wording.asks_to_change_tests(task)
     return (f"Checks run in a {kind.value} room.{lacking}", *((wording.HINT_FREE,) if asks else ()))
+
+
+def _missing_programs(kept: LoopSettings, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Sentences about checks whose programs are not there: the agent may still bring them."""
+    from untildone.operations import check_programs
+
+    notices = (check_programs.notice(check, kept.workspace, environment) for check in kept.checks)
+    return tuple(notice for notice in notices if notice)
 
 
 def _how_judged_in_cluster(kept: LoopSettings) -> tuple[str, ...]:

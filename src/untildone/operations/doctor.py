@@ -51,7 +51,7 @@ def examine(folder: Path, environment: Mapping[str, str] = os.environ) -> Iterat
     yield from _terminal(environment)
     yield from _server()
     yield from _store(folder, environment)
-    yield from _project(folder)
+    yield from _project(folder, environment)
 
 
 def _agents(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -178,8 +178,9 @@ def _folder_is_writable(area: str, folder: str, what: str) -> Iterator[Finding]:
         yield Finding(area, State.WARNING, f"Only {free >> 20} MB are free for {what}, {folder}.", "free some space")
 
 
-def _project(folder: Path) -> Iterator[Finding]:
+def _project(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
     from untildone import settings
+    from untildone.operations import check_programs
 
     try:
         chosen = settings.load(folder, {})
@@ -187,7 +188,10 @@ def _project(folder: Path) -> Iterator[Finding]:
         yield Finding("project", State.PROBLEM, problem.sentence, problem.hint)
         return
     if chosen.checks:
-        yield Finding("project", State.OK, f"Checks: {'; '.join(chosen.checks)}.")
+        yield Finding("project", State.OK, f"Checks: {'; '.join(chosen.checks)}")
+        for notice in (check_programs.notice(check, str(folder), environment) for check in chosen.checks):
+            if notice:
+                yield Finding("project", State.PROBLEM, notice, "install it, or name another check in untildone.toml")
         return
     fitting = suggestions.checks(folder)
     fix = f'untildone init, or: untildone run … --check "{fitting[0].command}"' if fitting else "name one with --check"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from untildone.core.value import dataclass
 LARGEST = 1 << 20
 _NO_TEST = "no test specified"
 """What npm writes into a new package."""
+_IMPORTS_UNITTEST = re.compile(r"^\s*(?:import|from)\s+unittest\b", re.MULTILINE)
 _MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
 _RUNNERS = {
     "pnpm-lock.yaml": "pnpm test",
@@ -42,8 +44,27 @@ def _pytest(folder: Path) -> Iterator[Suggestion]:
         (name for name in ("pytest.ini", "conftest.py", "tests/conftest.py") if (folder / name).is_file()), None
     )
     reason = named or _mentions_pytest(folder)
-    if reason and (named or _has_python_tests(folder)):
+    if reason and (named or any(_python_tests(folder))):
         yield Suggestion(_pytest_command(folder), reason)
+    elif not reason:
+        yield from _by_test_files(folder)
+
+
+def _by_test_files(folder: Path) -> Iterator[Suggestion]:
+    """A check for Python tests in a project that names no runner: by what the first of them imports."""
+    first = next(_python_tests(folder), None)
+    if first is not None:
+        is_unittest = _IMPORTS_UNITTEST.search(_text(first))
+        command = _unittest(folder, first.parent) if is_unittest else _pytest_command(folder)
+        yield Suggestion(command, str(first.relative_to(folder)))
+
+
+def _unittest(folder: Path, tests: Path) -> str:
+    """Tests in a folder that is no package are found only if it is named."""
+    is_found = tests == folder or (tests / "__init__.py").is_file()
+    where = "" if is_found else f" discover {shlex.quote(str(tests.relative_to(folder)))}"
+    python = "uv run python" if (folder / "uv.lock").is_file() else _own_python(folder) or "python3"
+    return f"{python} -m unittest{where}"
 
 
 def _mentions_pytest(folder: Path) -> str | None:
@@ -51,18 +72,22 @@ def _mentions_pytest(folder: Path) -> str | None:
     return next((name for name in names if "pytest" in _text(folder / name)), None)
 
 
-def _has_python_tests(folder: Path) -> bool:
-    return any(
-        any(folder.glob(pattern))
-        for pattern in ("test_*.py", "tests/**/test_*.py", "test/**/test_*.py", "src/**/test_*.py")
-    )
+def _python_tests(folder: Path) -> Iterator[Path]:
+    patterns = ("test_*.py", "tests/**/test_*.py", "test/**/test_*.py", "src/**/test_*.py")
+    return (path for pattern in patterns for path in sorted(folder.glob(pattern)))
 
 
 def _pytest_command(folder: Path) -> str:
     if (folder / "uv.lock").is_file():
         return "uv run pytest -q"
-    own = next((name for name in (".venv", "venv") if (folder / name / "bin" / "python").exists()), None)
-    return f"{own}/bin/python -m pytest -q" if own else "pytest -q"
+    own = _own_python(folder)
+    return f"{own} -m pytest -q" if own else "pytest -q"
+
+
+def _own_python(folder: Path) -> str:
+    """The Python of the project's own environment; empty: it has none."""
+    own = (f"{name}/bin/python" for name in (".venv", "venv"))
+    return next((path for path in own if (folder / path).exists()), "")
 
 
 def _npm(folder: Path) -> Iterator[Suggestion]:

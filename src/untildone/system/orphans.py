@@ -136,13 +136,16 @@ class _Termination:
     def terminate(self) -> None:
         """Send SIGTERM, once only: a process that is started for a clean-up may run until it is killed.
 
-        The keepers of boxes get none: they would end at once, and everything in the box with them."""
+        The keepers of boxes outside get none: they would end at once, and everything in the box with them. The one inside, which is in the
+        group of the program, ignores it as the first process of its namespace."""
         if not self.ended:
-            keepers = {each.pid: each.group for each in self._targets.values() if keeps_box(each.pid)}
+            kept = [each for each in self._targets.values() if keeps_box(each.pid)]
+            keepers = {each.pid: each.group for each in kept if not _is_first_in_namespace(each.pid)}
             groups = self._groups - set(keepers.values())
             self._signal_groups(signal.SIGTERM, groups)
             alone = (each for each in self._targets.values() if each.group not in groups and each.pid not in keepers)
-            self._signal(list(alone), signal.SIGTERM)
+            # The oldest first: a shell whose child has ended goes on with its next command.
+            self._signal(sorted(alone, key=lambda each: (each.start, each.pid)), signal.SIGTERM)
 
     def kill(self) -> None:
         """Send SIGKILL."""
@@ -199,6 +202,15 @@ def keeps_box(pid: int) -> bool:
         return HAS_PROC and _read(f"/proc/{pid}/comm") == b"bwrap\n"
     except OSError:
         return False
+
+
+def _is_first_in_namespace(pid: int) -> bool:
+    """Whether a process is the first one of a process namespace, which gets no SIGTERM that it has no handler for."""
+    try:
+        rows = _read(f"/proc/{pid}/status").splitlines()
+    except OSError:
+        return False
+    return any(row.startswith(b"NSpid:") and row.split()[2:] and row.split()[-1] == b"1" for row in rows)
 
 
 def line_of(pid: int) -> list[Process]:

@@ -37,7 +37,7 @@ def needs(environment: Mapping[str, str]) -> Needs:
         # It holds servers of the person that are started with every session.
         copied=(OwnFile(state, "{}\n"),),
         read_only=(
-            *files(folder, "settings.json", content="{}\n"),
+            *files(folder, "settings.json", "settings.local.json", content="{}\n"),
             *files(folder, "CLAUDE.md"),
             *files(folder, "scheduled_tasks.json", content='{"tasks": []}\n'),
             *folders(folder, *_STEERING),

@@ -52,7 +52,7 @@ class Copilot:
         from untildone.agents._lines import session_to_use
         from untildone.agents.copilot.stream import CopilotReader
 
-        return CopilotReader(session_to_use(request)[1] or None)
+        return CopilotReader(session_to_use(request)[1] or None, request.prices)
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> None:
         return None

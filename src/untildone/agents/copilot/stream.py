@@ -14,7 +14,7 @@ from untildone.agents._lines import (
     objects_field,
     status_field,
     text_field,
-    token_sum,
+    tokens_field,
     tool_summary,
 )
 from untildone.core.agent_io import (
@@ -28,6 +28,7 @@ from untildone.core.agent_io import (
 )
 from untildone.core.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Usage
+from untildone.core.prices import PUBLISHED, Prices, TokenCount
 
 _COMPLETED = "task_complete"
 """The tool by which an autopilot says that it is done."""
@@ -35,7 +36,8 @@ _FILTERED, _LONGEST_NOTE = "the response was blocked by content filtering", 200
 
 
 class CopilotReader:
-    def __init__(self, session_id: str | None) -> None:
+    def __init__(self, session_id: str | None, prices: Prices = PUBLISHED) -> None:
+        self._prices = prices
         self._lines = ObjectLines("copilot")
         self._session = session_id
         self._session_confirmed = False
@@ -55,7 +57,7 @@ class CopilotReader:
         if isinstance(read, Notice):
             return (read,)
         if "modelMetrics" in read and "type" not in read:
-            self._used = _used(object_field(read, "modelMetrics"))
+            self._used = _used(object_field(read, "modelMetrics"), self._prices)
             return ()
         return (*self._known_session(), *self._take(text_field(read, "type"), object_field(read, "data"), read))
 
@@ -130,6 +132,7 @@ class CopilotReader:
             text="" if failure else self._text,
             session_id=self._session if self._session_confirmed else None,
             session_total=self._used,
+            priced=self._prices.date if self._used and self._used.cost_usd else "",
             failure=failure,
             denials=tuple(self._denials),
             exit_code=exit_code,
@@ -147,7 +150,16 @@ class CopilotReader:
         return ended_without_answer("copilot", exit_code, stderr_tail, now, stray=self._lines.stray)
 
 
-def _used(models: Object) -> Usage:
-    """The tokens of a session so far, from the program's report. Its input tokens include those that came from a cache."""
-    counts = (object_field(models, name, "usage") for name in models)
-    return Usage(tokens=sum(token_sum(count, "inputTokens", "outputTokens") for count in counts))
+def _used(models: Object, prices: Prices) -> Usage:
+    """What a session has used so far, from the program's report; no dollars if a model has no price."""
+    counts = {name: _count(object_field(models, name, "usage")) for name in models}
+    costs = [prices.cost(name, count) for name, count in counts.items()]
+    known = [cost for cost in costs if cost is not None]
+    dollars = sum(known) if known and len(known) == len(costs) else None
+    return Usage(dollars, sum(count.total for count in counts.values()))
+
+
+def _count(usage: Object) -> TokenCount:
+    """The tokens of one model. Its input tokens include those that came from a cache."""
+    read, cached = tokens_field(usage, "inputTokens") or 0, tokens_field(usage, "cacheReadTokens") or 0
+    return TokenCount(max(0, read - cached), tokens_field(usage, "outputTokens") or 0, min(cached, read))

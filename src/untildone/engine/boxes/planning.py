@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -81,13 +82,16 @@ def _others(own: str, environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def hidden(workspace: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """What belongs to untildone: its state, its settings, and the folders of loops in and above the workspace, and of running ones."""
+    """What belongs to untildone: its state, its settings, and the folders of loops: in and above the workspace, of projects beside it
+    and in the home folder, and of running ones."""
     yield state_folder.folder()
     yield state_folder.folder(environment)
     own = places.settings_files(Path(workspace), os.environ)[0]
     yield str(own.parent if own.parent.name == "untildone" else own)
     yield from (str(folder / layout.FOLDER) for folder in (Path(workspace), *Path(workspace).parents))
     yield from (entry.root for entry in running.entries() if entry.root)
+    for folder in (home_of(environment), os.path.dirname(root_of(workspace) or workspace)):
+        yield from glob.glob(os.path.join(glob.escape(folder), "*", layout.FOLDER))
 
 
 def _held_out(settings: LoopSettings) -> Iterator[str]:

@@ -195,7 +195,7 @@ def shown_state(loop: Loop) -> dict[str, Any]:
 def menu_text(loop: Loop) -> str:
     """The current state, for the line above the menu."""
     done = sum(task.status is SubtaskStatus.COMPLETED for task in loop.tasks)
-    return f"Subtasks: {done} of {len(loop.tasks)} done. Last action: {_last_action(loop)}. Validation: {verdict(loop)}. What next?"
+    return f"Tasks: {done} of {len(loop.tasks)} done. Last action: {_last_action(loop)}. Validation: {verdict(loop)}. What next?"
 
 
 def status_lines(loop: Loop) -> tuple[str, ...]:

@@ -141,18 +141,21 @@ class _Differences:
         return recorded.digest if recorded else None
 
     @cached_property
-    def bytecode(self) -> tuple[bytes, ...]:
-        return tuple(path for path, changed in self._now.bytecode.items() if self._is_since(changed))
+    def _glance(self) -> stamps.Glance:
+        return stamps.glance(os.fsencode(self.library.path), self.record.began, leave_out=_left_out(self.library))
 
     @property
-    def _digest_differs(self) -> bool:
-        same = self._digest == self._now.names_digest() and not self._now.changed_since(self.record.began)
-        return self._digest != "" and not same
+    def bytecode(self) -> tuple[bytes, ...]:
+        return self._glance.bytecode
+
+    @property
+    def _may_differ(self) -> bool:
+        return self._digest != "" and (self._glance.is_touched or self._digest != self._glance.names)
 
     @cached_property
     def _differing(self) -> tuple[bytes, ...]:
         path = self.library.path
-        if path in self.record.approved or not self._digest_differs:
+        if path in self.record.approved or not self._may_differ:
             return ()
         return tuple(stamps.differences(os.fsencode(path), self._then, self._now))
 

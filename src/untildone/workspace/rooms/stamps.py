@@ -58,13 +58,53 @@ class Listing:
 
     def names_digest(self) -> str:
         """A hash of the names of files and the inodes of folders, without bytecode caches: an outline and a listing have the same."""
-        names = sorted(path for path in self.files if BYTECODE not in path or BYTECODE not in path.split(b"/"))
-        rows = [b"%b\0%d\n" % (path, self.folders[path]) for path in sorted(self.folders)]
-        return hashlib.blake2b(b"\0".join((*names, *rows)), digest_size=20).hexdigest()
+        names = [path for path in self.files if BYTECODE not in path or BYTECODE not in path.split(b"/")]
+        return _names_digest(names, self.folders)
 
-    def changed_since(self, began: int) -> bool:
-        """Whether a file may have changed after `began`, in nanoseconds."""
-        return any(is_since(each.changed, began) for each in self.files.values())
+
+def _names_digest(names: Iterable[bytes], folders: Mapping[bytes, int]) -> str:
+    rows = [b"%b\0%d\n" % (path, folders[path]) for path in sorted(folders)]
+    return hashlib.blake2b(b"\0".join((*sorted(names), *rows)), digest_size=20).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A quick look at a folder: whether it may differ from an outline of it."""
+
+    names: str
+    """As `Listing.names_digest`."""
+    is_touched: bool
+    """Whether a file changed since a moment, bytecode aside."""
+    bytecode: tuple[bytes, ...]
+    """Files in bytecode caches that changed since."""
+
+
+def glance(folder: bytes, began: int, *, leave_out: Never = lambda _name: False) -> Glance:
+    """Look at every file of a folder, and keep what changed after `began`, in nanoseconds: most of the time nothing did."""
+    names: list[bytes] = []
+    folders: dict[bytes, int] = {}
+    recent: list[bytes] = []
+    for below, entries in _visit(folder, leave_out):
+        files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)]
+        recent += _recent(below, files, began)
+        if files and BYTECODE not in below.split(b"/"):
+            folders[below] = _inode(folder, below)
+            names += (below + entry.name for entry in files)
+    bytecode = tuple(path for path in recent if _is_bytecode(path))
+    return Glance(_names_digest(names, folders), len(bytecode) < len(recent), bytecode)
+
+
+def _recent(below: bytes, files: list[os.DirEntry[bytes]], began: int) -> list[bytes]:
+    """The files that may have changed after `began`; all of them, if one cannot be looked at."""
+    limit = began - UNSURE_NANOSECONDS
+    try:
+        return [below + entry.name for entry in files if entry.stat(follow_symlinks=False).st_ctime_ns > limit]
+    except OSError:
+        return [below + entry.name for entry in files]
+
+
+def _is_bytecode(path: bytes) -> bool:
+    return path.endswith(b".pyc") and BYTECODE in path.split(b"/")[:-1]
 
 
 def listing(folder: bytes, *, leave_out: Never = lambda _name: False) -> Listing:
@@ -74,7 +114,7 @@ def listing(folder: bytes, *, leave_out: Never = lambda _name: False) -> Listing
     for path, status in walk(folder, leave_out):
         if len(files) >= MOST_FILES:
             return Listing(whole=False)
-        if path.endswith(b".pyc") and BYTECODE in path.split(b"/")[:-1]:
+        if _is_bytecode(path):
             bytecode[path] = status.st_ctime_ns
         else:
             files[path] = Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import click
 from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.faces.cli import parameters, streams
-from untildone.operations import agents, suggestions
+from untildone.operations import agents, check_programs, suggestions
 from untildone.settings.declared import SETTINGS
 
 SHOWN = {
@@ -42,8 +43,19 @@ def command(force: bool, folder: str) -> int:
     except OSError as problem:
         raise UsageError(f"Cannot write {file}: {problem.strerror}.", "choose another folder with --dir") from None
     streams.data().line(str(file))
+    for sentence in _found(place):
+        streams.talk().line(sentence)
     streams.talk().line('hint: look through it, then: untildone run "your task"')
     return 0
+
+
+def _found(place: Path) -> tuple[str, ...]:
+    """What the person should know about the check in the file."""
+    found = suggestions.checks(place)
+    if not found:
+        return ("No check was found: name the command that tests this project in `checks`.",)
+    notice = check_programs.notice(found[0].command, str(place), os.environ)
+    return (f"Check: {found[0].command} (found by {found[0].reason})", *((notice,) if notice else ()))
 
 
 def _content(place: Path) -> str:
