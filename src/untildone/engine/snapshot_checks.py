@@ -10,13 +10,15 @@ from pathlib import Path
 
 from untildone import gates
 from untildone.core.actions import GateStep, RunCommand
-from untildone.core.errors import StoreError, UsageError
+from untildone.core.errors import StoreError
 from untildone.core.gate import CommandRan
 from untildone.core.loop import Loop
 from untildone.core.model import Changes, GateResult, RoomKind
 from untildone.core.value import replace
 from untildone.engine import boxes, gating, judging
+from untildone.engine.boxes import planning
 from untildone.gates.check import GATE
+from untildone.system.sandbox import Network, in_network
 from untildone.workspace import rooms
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import copy
@@ -31,7 +33,7 @@ def run(
     tree: str,
     begin: Callable[[str], None] = lambda _command: None,
 ) -> tuple[GateResult, ...]:
-    """The verdicts of the loop's checks on a snapshot. UsageError if this machine has no room for it; StoreError if it is gone."""
+    """The verdicts of the loop's checks on a snapshot. StoreError if the snapshot is gone."""
     loop = replace(loop, changes=Changes(tree, None, tree))
     needs = [RunCommand(command, loop.settings.check_timeout) for command in loop.settings.checks]
     if _is_sealed(loop):
@@ -55,16 +57,25 @@ def _in_a_copy(
     needs: list[RunCommand],
     begin: Callable[[str], None],
 ) -> dict[str, CommandRan]:
-    if boxes.containment(loop.settings).boxed:
-        raise UsageError(
-            "The agents of this loop run in a box, and there is no sealed room for its checks.", "use --room sealed"
-        )
     ran: dict[str, CommandRan] = {}
     with _copied(workspace, tree) as folder:
+        room = _boxed(loop, replace(base, folder=folder))
         for need in needs:
             begin(need.command)
-            ran[need.command] = replace(gating.run_command(need, replace(base, folder=folder)), room=RoomKind.PLAIN)
+            ran[need.command] = replace(gating.run_command(need, room), room=RoomKind.PLAIN)
     return ran
+
+
+def _boxed(loop: Loop, room: gating.Room) -> gating.Room:
+    """The room inside a box, if the agents of the loop run in one: checks run code of theirs."""
+    if not boxes.containment(loop.settings).boxed:
+        return room
+    name = os.path.join(loop.loop_id, "checks")
+    box = boxes.box_of(planning.plan_for(loop.settings, room.folder, None, room.environment, name, root=room.folder))
+    box = in_network(box, Network.HOST) if loop.settings.room_net else box
+    return replace(
+        room, argv=lambda command: box.argv(("/bin/sh", "-c", command)), environment=box.environment(room.environment)
+    )
 
 
 @contextmanager
