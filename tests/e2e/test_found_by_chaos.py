@@ -21,9 +21,10 @@ from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status
 from untildone.operations import control, look
 from untildone.store.files import FileStore
-from untildone.system import orphans
+from untildone.system import orphans, sandbox
 
 CLAIM = {"say": "Done.", "claim": True}
+boxed = pytest.mark.skipif(bool(sandbox.problem()), reason=str(sandbox.problem()))
 
 
 def ended_loop(cli: CommandLine) -> tuple[str, Path]:
@@ -110,6 +111,31 @@ def test_a_killed_verify_leaves_no_check_behind(cli: CommandLine, number: signal
     os.kill(verifies.pid, number)
     finish(verifies, patience=60)
     until(lambda: not any(lives(pid) for pid in pids), patience=60)
+
+
+@boxed
+@pytest.mark.parametrize("flags", [(), ("--keep-running", "sleep")], ids=["usual", "kept running"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_verify_leaves_no_check_behind_in_a_box(
+    cli: CommandLine, number: signal.Signals, flags: tuple[str, ...]
+) -> None:
+    """With `--keep-running`, the kernel does not end a box together with the process that started it."""
+    name = f"300.{os.getpid()}{number.value}{len(flags)}"
+    script = f"[ -e more ] || exit 0; setsid env -i sleep {name} & sleep {name} & touch begun; wait"
+    (cli.workspace / "check.sh").write_text(script)
+    check = ("--check", "sh check.sh", *flags)
+    assert cli.run("run", "a job", *check, *cli.script(CLAIM)).code == 0
+    (cli.workspace / "more").touch()
+    verifies = cli.start("verify", "last")
+    until(lambda: (cli.workspace / "begun").exists() and len(sleepers(name)) >= 2, patience=60)
+    os.kill(verifies.pid, number)
+    finish(verifies, patience=60)
+    until(lambda: not sleepers(name), patience=60)
+
+
+def sleepers(seconds: str) -> list[int]:
+    """The processes that sleep for so many seconds, in boxes too."""
+    return [pid for pid in orphans.scan()[0] if orphans.command_of(pid)[:2] == ["sleep", seconds]]
 
 
 @pytest.mark.parametrize("command", ["verify", "run"])

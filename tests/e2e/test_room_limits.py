@@ -156,6 +156,7 @@ def test_a_judge_file_that_became_a_link_out_of_the_tree(project: CommandLine) -
 
 @pytest.mark.usefixtures("boxes")
 def test_a_room_that_cannot_be_made(project: CommandLine) -> None:
+    project.without_box()  # an agent in a box cannot reach the state folder
     rooms = project.home / ".local" / "state" / "untildone" / "rooms"
     work = f"open('done', 'w').write('x')\nimport shutil\nshutil.rmtree({str(rooms)!r})\nopen({str(rooms)!r}, 'w')"
     ended = run(project, "true", "--room", "sealed", work=work)
@@ -167,6 +168,7 @@ def test_a_room_that_cannot_be_made(project: CommandLine) -> None:
 @pytest.mark.usefixtures("boxes")
 @pytest.mark.parametrize("content", [None, b"", b"short"])
 def test_a_key_that_is_gone_or_damaged(project: CommandLine, content: bytes | None) -> None:
+    project.without_box()  # an agent in a box cannot reach the key
     key: Path = project.home / ".local" / "state" / "untildone" / "key"
     damage = f"os.remove({str(key)!r})" if content is None else f"open({str(key)!r}, 'wb').write({content!r})"
     ended = run(project, "true", "--room", "sealed", work=f"open('done', 'w').write('x')\n{damage}")

@@ -46,6 +46,8 @@ class Room:
     """The seconds until the deadline of the host; None: it has none."""
     argv: Callable[[str], tuple[str, ...]] = lambda command: ("/bin/sh", "-c", command)
     """The command line that runs a shell command."""
+    launcher: tuple[str, ...] = ()
+    """A program with its arguments that starts every command line, outside of boxes and rooms: see `system.keeper`."""
 
 
 def run_step(
@@ -70,7 +72,7 @@ def run_command(need: RunCommand, room: Room) -> CommandRan:
         return CommandRan(CommandEnd.NOT_STARTED, problem="there was no time left for it in the stop hook")
     timeout = need.timeout if left is None else min(need.timeout, left)
     spawn = Spawn(
-        room.argv(need.command),
+        (*room.launcher, *room.argv(need.command)),
         room.environment,
         room.folder,
         timeout=timeout,

@@ -10,8 +10,9 @@ from untildone.core import attestation
 from untildone.core.attestation import Attested, Envelope
 from untildone.core.errors import LoopNotFound, NotOurs, UsageError
 from untildone.core.loop import Loop
-from untildone.core.model import Changes, GateResult, RoomKind
+from untildone.core.model import Changes, GateResult, LoopSettings, RoomKind
 from untildone.core.receipt import receipt as receipt_of
+from untildone.core.sandbox import Sandbox
 from untildone.core.secrets import Redactor
 from untildone.core.value import dataclass, replace
 from untildone.operations import look
@@ -145,11 +146,16 @@ def verify(
     loop, fields = store.load(loop_id), _read_of(store, loop_id, text)
     _check_fits(loop, fields)
     if room is not None:
-        loop = replace(loop, settings=replace(loop.settings, room=room))
+        loop = replace(loop, settings=_in_room(loop.settings, room))
     from untildone.system.guard import guarded
 
     with look.place_of(loop) as place, guarded(f"verify-{loop_id}") as watched:
         return _run_again(store, loop, fields["gates"], place, environment, watched)
+
+
+def _in_room(settings: LoopSettings, room: RoomKind) -> LoopSettings:
+    """The settings with a room that the person names. The plain one is meant to be no room at all: what holds only in a box fails."""
+    return replace(settings, room=room, sandbox=Sandbox.OFF if room is RoomKind.PLAIN else settings.sandbox)
 
 
 def _read_of(store: Store, loop_id: str, text: str) -> Mapping[str, Any]:
@@ -194,18 +200,18 @@ def _run_again(
 ) -> tuple[Verification, ...]:
     """Run the checks as the loop did, in a room of its settings, on the workspace as it is now; kill processes that they leave behind."""
     from untildone.engine import gating, judging, turns
+    from untildone.system import keeper
     from untildone.workspace.look import Workspace
-    from untildone.workspace.rooms.room import without_ours
     from untildone.workspace.shadow import Reading
 
     workspace, commands = Workspace(place, loop.loop_id), _commands(loop)
     now = workspace.look(loop.changes, reading=Reading.ALL)
     outside = turns.without_database(environment) if store.root is None else environment
     env = {**turns.inherited(outside, loop.loop_id), **watched.mark}
-    if loop.settings.room is RoomKind.PLAIN:
-        # Code that is right only under our mark is found out where the person would run it.
-        env = without_ours(env)
-    base = gating.Room(place, env, lambda: False, Redactor.from_environment(environment), watched.groups)
+    # Code that is right only under our mark is found out where the person would run it: the keeper takes the mark away.
+    launcher = keeper.launcher() if loop.settings.room is RoomKind.PLAIN else ()
+    redactor = Redactor.from_environment(environment)
+    base = gating.Room(place, env, lambda: False, redactor, watched.groups, launcher=launcher)
     differs, loop = _differing(loop, workspace, now), replace(loop, changes=now)
     judge = judging.Judge(loop, workspace, () if store.root is None else (str(store.root),), base)
     needs = [need for _, _, need in commands]

@@ -17,6 +17,7 @@ from untildone.core.digest import sha256
 from untildone.core.model import RoomKind
 from untildone.system import common_mounts, sandbox
 from untildone.system.common_mounts import RUNTIME
+from untildone.system.keeper import without_ours
 from untildone.system.sandbox import Access, Box, Mount
 from untildone.workspace.rooms import caches, copy, home, recording, repository, stamps
 from untildone.workspace.rooms.beside import Start
@@ -24,7 +25,7 @@ from untildone.workspace.rooms.caches import is_below
 from untildone.workspace.rooms.comparing import Shown, Surroundings
 from untildone.workspace.rooms.libraries import Hidden
 from untildone.workspace.rooms.refusal import RoomRefused, named
-from untildone.workspace.rooms.room import SHELL, Site, Touched, without_ours
+from untildone.workspace.rooms.room import SHELL, Site, Touched
 from untildone.workspace.rooms.watching import Watch
 
 PRIVATE = ("/tmp", "/var/tmp")
