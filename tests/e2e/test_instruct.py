@@ -10,6 +10,8 @@ import pytest
 from tests.support.command_line import CommandLine, until
 from tests.support.terminal import Terminal
 
+from untildone.core.blocked import HOW_TO_SAY
+
 LEADS: dict[str, Any] = {"match_system": "You are the instructor"}
 TASK = "Implement the login feature"
 
@@ -30,10 +32,11 @@ def at_terminal(cli: CommandLine, script: list[dict[str, Any]], *arguments: str,
 
 
 def prompts(cli: CommandLine, role: str) -> list[str]:
+    """What a role was asked, without the sentence about being blocked that a new session begins with."""
     journals = (cli.workspace / ".loop").rglob("execution.log.jsonl")
     entries = [json.loads(line) for journal in journals for line in journal.read_text().splitlines()]
     asked = [entry for entry in entries if entry["event"] in ("iteration_start", "consultation_start")]
-    return [entry["prompt"] for entry in asked if entry["role"] == role]
+    return [entry["prompt"].removesuffix(f"\n\n{HOW_TO_SAY}") for entry in asked if entry["role"] == role]
 
 
 def test_without_a_terminal_it_is_done_when_the_instructor_says_so(cli: CommandLine) -> None:

@@ -14,6 +14,7 @@ from tests.support.command_line import CommandLine, Ended
 from tests.support.terminal import Terminal
 
 from untildone.core.agreement import word_in
+from untildone.core.blocked import HOW_TO_SAY
 
 JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
 AGREED = "[TASK_COMPLETED {word}]"
@@ -55,7 +56,7 @@ def test_work_and_feedback_until_the_supervisor_agrees(guided: CommandLine) -> N
     )
     assert (ended.code, ended.records[-1]["outcome"], ended.records[-1]["iterations"]) == (0, "verified", 3)
     work, looks = asked(guided)[::2], asked(guided)[1::2]
-    assert [call["prompt"] for call in work] == [TASK, "Where are the tests?", "And the docs?"]
+    assert [call["prompt"] for call in work] == [f"{TASK}\n\n{HOW_TO_SAY}", "Where are the tests?", "And the docs?"]
     assert len({call["session_id"] for call in work}) == 1, "feedback is the next message of the same session"
     for call in looks:
         asked_for, _, shown = call["prompt"].partition("\n\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Depends, Header
 
 from untildone.faces.api.common import LoopId, Serving, WithKeys
 from untildone.faces.api.models import Message, Replied
@@ -14,14 +14,21 @@ from untildone.operations import replying
 router = APIRouter(tags=["loops"])
 
 
-@router.post("/api/loops/{loop_id}/reply", response_model=Replied, responses=may_answer(404, 409, 422, 503))
-def reply(
-    loop_id: LoopId, message: Message, service: Serving, keys: WithKeys, authorization: Annotated[str, Header()] = ""
-) -> Replied:
-    """Send a message with the token of one loop (`reply_token` of a notification), which allows nothing else; for chat bridges."""
+def _check_token(loop_id: LoopId, keys: WithKeys, authorization: Annotated[str, Header()] = "") -> None:
+    """Refuse a request without a valid token before its body is looked at."""
     kind, _, given = authorization.partition(" ")
     token = given.strip() if kind.lower() == "bearer" else ""
     if not keys.is_token(token):
         replying.check(token, loop_id)
+
+
+@router.post(
+    "/api/loops/{loop_id}/reply",
+    response_model=Replied,
+    responses=may_answer(404, 409, 422, 503),
+    dependencies=[Depends(_check_token)],
+)
+def reply(loop_id: LoopId, message: Message, service: Serving) -> Replied:
+    """Send a message with the token of one loop (`reply_token` of a notification), which allows nothing else; for chat bridges."""
     heard = service.say(loop_id, message.text)
     return Replied(status=heard.loop.status, notices=list(heard.notices), goes_on=heard.goes_on)

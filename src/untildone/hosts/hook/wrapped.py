@@ -106,7 +106,7 @@ def _is_our_own(loop: Loop, prompt: str) -> bool:
     if not isinstance(ask, Ask):
         return False
     words, closing = ask.prompt.strip(), "" if ask.is_closed else blocked.closing(loop, Role.WORKER)
-    return prompt.strip() == (f"{words}\n\n{closing}" if closing else words)
+    return prompt.strip() in (words, f"{words}\n\n{closing}")
 
 
 def _ask(stepper: Stepper, event: HookEvent, note: Note, parsed: Parsed) -> Reply:
