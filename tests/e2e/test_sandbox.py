@@ -276,6 +276,28 @@ def test_filters_that_the_agent_set_run_in_the_box_when_untildone_calls_git(cli:
     assert not (cli.home / "escaped").exists()
 
 
+def test_filters_of_a_repository_that_the_agent_made_run_in_the_box(cli: CommandLine) -> None:
+    repository(cli)
+    makes = "git init -q sub; cd sub; echo x > file; echo '* filter=x' > .gitattributes; git add file"
+    sets = f"git config filter.x.clean 'touch {cli.home}/escaped; touch {cli.workspace}/filtered; cat'"
+    ended = ran(cli, f"{makes}; {sets}; touch -d 2001-01-01 file; {PROMISE}", "--commit")
+    assert "Changes inside another repository are not part of the commit: sub." in ended.errors
+    assert (cli.workspace / "filtered").exists()
+    assert not (cli.home / "escaped").exists()
+
+
+def test_files_that_are_as_new_as_the_index_are_filtered_in_the_box(cli: CommandLine) -> None:
+    """Git reads them again whenever it writes an index."""
+    repository(cli)
+    slow = f"touch {cli.home}/escaped; cat"
+    makes = "echo x > file; echo '* filter=x' > .gitattributes; git add file; touch -d 2001-01-01 file"
+    racy = "git add file .gitattributes; touch -r file .git/index; echo x > new"
+    ended = ran(cli, f"{makes}; {racy}; git config filter.x.clean '{slow}'; {PROMISE}", "--commit")
+    assert ended.code == 0, ended.errors
+    assert "not committed" not in ended.errors
+    assert not (cli.home / "escaped").exists()
+
+
 def test_nothing_is_committed_through_a_link_out_of_the_repository(cli: CommandLine) -> None:
     repository(cli)
     ended = ran(cli, f"touch made; ln -sf ~/.bashrc .git/logs/HEAD; {PROMISE}", "--commit")

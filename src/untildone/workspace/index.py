@@ -62,7 +62,7 @@ def _after(facts: list[str]) -> Entry | None:
     return None if mode == _ABSENT else Entry(mode, name)
 
 
-def put(root: str, entries: Changes, env: Mapping[str, str] = EMPTY) -> None:
+def put(root: str, entries: Changes, env: Mapping[str, str] = EMPTY, box: Box | None = None) -> None:
     """Replace entries of the index. Removed ones come first: a file may make room for a folder."""
     gone = [path for path, entry in entries.items() if entry is None]
     zeros = "0" * len(_empty_tree(root)) if gone else ""
@@ -70,7 +70,7 @@ def put(root: str, entries: Changes, env: Mapping[str, str] = EMPTY) -> None:
     placed = (f"{entry.mode} {entry.name}\t".encode() + path for path, entry in entries.items() if entry is not None)
     rows = b"".join(row + b"\0" for row in (*removed, *placed))
     if rows:
-        git(root, "update-index", "-z", "--index-info", env=env, stdin=rows)
+        git(root, "update-index", "-z", "--index-info", env=env, stdin=rows, box=box)
 
 
 def put_files(
@@ -103,9 +103,9 @@ def submodules(root: str, entries: Mapping[bytes, Entry] | None = None) -> dict[
     return {path: commit for path, commit in links.items() if commit}
 
 
-def is_dirty(folder: str, wants_out: Callable[[], bool] = never) -> bool:
-    """Whether a repository has changes that are not committed."""
+def is_dirty(folder: str, wants_out: Callable[[], bool] = never, box: Box | None = None) -> bool:
+    """Whether a repository has changes that are not committed. Runs its filters."""
     try:
-        return bool(git(folder, "status", "--porcelain", seconds=QUICK_SECONDS, wants_out=wants_out))
+        return bool(git(folder, "status", "--porcelain", seconds=QUICK_SECONDS, wants_out=wants_out, box=box))
     except GitFailed:
         return True

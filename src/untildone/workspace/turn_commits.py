@@ -186,7 +186,7 @@ class TurnCommits:
         plan = replace(plan, entries={**plan.entries, **_moved(before, links, heads)})
         made = self._commit(root, plan, message, wants_out)
         self._save(State(snapshot.tree, snapshot.tree, links))
-        return Kept(made, made is not None, whole=made is not None, note=_note(root, nested, wants_out))
+        return Kept(made, made is not None, whole=made is not None, note=self._note(root, nested, wants_out))
 
     def _in_repository(self, root: str, top: str, changes: Iterable[Change]) -> Iterator[tuple[bytes, Change]]:
         """The changes below `root`, with paths relative to it."""
@@ -223,14 +223,24 @@ class TurnCommits:
             box = self._box(root, folder)
             private = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
             git(root, "read-tree", index.head_tree(root), env=private)
-            index.put(root, plan.entries, private)
+            index.put(root, plan.entries, private, box)
             in_one_pack = ("-c", "core.bigFileThreshold=1") if len(plan.files) >= MANY_FILES else ()
             index.put_files(root, plan.files, private, in_one_pack, wants_out, box)
             new = index.staged(root, private)
             if not new:
                 return None
-            tree = line_of(git(root, "write-tree", env=private))
+            # Whatever writes an index reads the files again that are as new as the index, through filters.
+            tree = line_of(git(root, "write-tree", env=private, box=box))
         return self._recorded(root, tree, new, message)
+
+    def _note(self, root: str, nested: set[bytes], wants_out: Callable[[], bool]) -> str:
+        """What a commit cannot contain."""
+        names = sorted(os.fsdecode(path) for path in nested)
+        folders = ((name, os.path.join(root, name)) for name in names)
+        dirty = [name for name, folder in folders if index.is_dirty(folder, wants_out, self._box(folder))]
+        if not dirty:
+            return ""
+        return f"Changes inside another repository are not part of the commit: {', '.join(dirty)}. Commit them there."
 
     def _box(self, root: str, *writable: str) -> Box | None:
         """The box for filters, with more folders that can be written."""
@@ -250,12 +260,13 @@ class TurnCommits:
         text = message.encode(errors="replace")
         commit = line_of(git(root, "commit-tree", tree, *parents, "-F", "-", env=identity(root), stdin=text))
         after, before = self._index_after(root, new)
-        index.put(root, after)
+        box = self._box(root)
+        index.put(root, after, box=box)
         try:
             title = message.partition("\n")[0]
             git(root, "update-ref", "-m", f"commit: {title}", "HEAD", commit, head or "0" * len(commit))
         except GitFailed:
-            index.put(root, before)
+            index.put(root, before, box=box)
             raise
         return commit
 
@@ -382,12 +393,3 @@ def _moved(
         if heads[path].name not in (before[path], moved[path]):
             raise Tangled(f"you and the agent moved the submodule {os.fsdecode(path)}")
     return {path: Entry(LINKED_REPOSITORY, commit) for path, commit in moved.items()}
-
-
-def _note(root: str, nested: set[bytes], wants_out: Callable[[], bool]) -> str:
-    """What a commit cannot contain."""
-    folders = sorted(os.fsdecode(path) for path in nested)
-    dirty = [folder for folder in folders if index.is_dirty(os.path.join(root, folder), wants_out)]
-    if not dirty:
-        return ""
-    return f"Changes inside another repository are not part of the commit: {', '.join(dirty)}. Commit them there."
