@@ -32,7 +32,7 @@ def at_terminal(cli: CommandLine, script: list[dict[str, Any]], *arguments: str,
 
 
 def prompts(cli: CommandLine, role: str) -> list[str]:
-    """What a role was asked, without the sentence about being blocked that a new session begins with."""
+    """What a role was asked, without the sentence about being blocked that each prompt ends in."""
     journals = (cli.workspace / ".loop").rglob("execution.log.jsonl")
     entries = [json.loads(line) for journal in journals for line in journal.read_text().splitlines()]
     asked = [entry for entry in entries if entry["event"] in ("iteration_start", "consultation_start")]

@@ -267,7 +267,7 @@ def test_feedback_that_comes_back_as_a_prompt_is_nothing_that_the_person_asked(p
     person.has_supervisor(MORE, AGREES)
     with supervised(person):
         assert hook(person, "UserPromptSubmit", "other", prompt="one") == {}
-        assert hook(person, "Stop", "other", last_assistant_message="Done.")["reason"] == MORE
+        assert hook(person, "Stop", "other", last_assistant_message="Done.")["reason"].startswith(MORE)
         assert hook(person, "UserPromptSubmit", "other", prompt=f"{MORE}\n") == {}
         assert "systemMessage" in hook(person, "Stop", "other", last_assistant_message="Now it is.")
     shown = person.cli.shown()
@@ -282,7 +282,7 @@ def test_what_was_asked_in_the_session_before_it_was_wrapped_is_looked_at_too(pe
     with supervised(person):
         hook(person, "UserPromptSubmit", "other", prompt="[r+2] go on")
         payload = {"last_assistant_message": "Done.", "transcript_path": str(record)}
-        assert hook(person, "Stop", "other", **payload)["reason"] == MORE
+        assert hook(person, "Stop", "other", **payload)["reason"].startswith(MORE)
         assert "systemMessage" in hook(person, "Stop", "other", **{**payload, "last_assistant_message": "Now it is."})
     for asked in person.supervisor_was_asked:
         assert "What the person asked:\ngo on\n\nIn the agent's own record of its session" in asked

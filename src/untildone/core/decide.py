@@ -377,8 +377,7 @@ def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
         session_id=session_id,
         messages=len(loop.inbox) if ask.hears_person else 0,
         max_cost_usd=left,
-        # Said once in a session: the agent knows it then, and a person at its terminal does not read it again and again.
-        closing="" if ask.is_closed or session is not SessionUse.NEW else blocked.closing(loop, ask.role),
+        closing="" if ask.is_closed else blocked.closing(loop, ask.role),
     )
 
 
