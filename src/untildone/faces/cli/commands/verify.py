@@ -31,7 +31,7 @@ SHOWN = 10
 @click.option(
     "--room",
     type=click.Choice([kind.value for kind in RoomKind]),
-    help="Where the checks run, if not where the loop had them run. `plain`: in place, as you would run them.",
+    help="Where the checks run, if not where the loop had them run. `plain`: in place and outside of the sandbox, as you would run them.",
 )
 @parameters.place
 @parameters.as_json
