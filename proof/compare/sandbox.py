@@ -65,6 +65,8 @@ class Sandbox:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "ANTHROPIC_API_KEY": "dummy-key",
+            # The fake agent notes its calls and process ids beside the workspace; in a box it could reach neither.
+            "UNTILDONE_SANDBOX": "off",
             MARK: str(self.folder),
         }
 

@@ -31,6 +31,8 @@ FLAGS = (
 PICTURES = Path(__file__).parent.parent.parent / "artefacts"
 PATIENCE = 60_000
 """Milliseconds that a page may take for anything."""
+PAUSE_CHOICES = ".loop-head .q-btn-group:has-text('Pause') .q-btn-dropdown__arrow-container"
+"""The arrow beside Pause; Retry has one as well."""
 
 
 class DashboardServer(Server):
@@ -59,6 +61,10 @@ class DashboardServer(Server):
     def script(self, *turns: dict[str, Any] | list[dict[str, Any]]) -> str:
         """The argument that makes the scripted agent play these turns."""
         return f"--script={self.cli.script(*turns)[-1]}"
+
+    def flag(self, name: str) -> Path:
+        """A file for `waits_for` that agents and checks see in their box, and that does not change the workspace."""
+        return self.cli.workspace.parent / name
 
     @property
     def cookie(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.e2e.dashboard import PATIENCE as PAGE_PATIENCE
-from tests.e2e.dashboard import PICTURES, DashboardServer, chromium, visit
+from tests.e2e.dashboard import PAUSE_CHOICES, PICTURES, DashboardServer, chromium, visit
 from tests.support.cluster import PATIENCE, TestCluster, git
 from tests.support.command_line import CommandLine, until
 
@@ -64,7 +64,7 @@ def test_machines_are_shown_and_controls_reach_them(cluster: TestCluster, server
     page.screenshot(path=PICTURES / "cluster-loop.png")
 
     asked_at = time.time()
-    page.locator(".loop-head .q-btn-dropdown__arrow-container").click()
+    page.locator(PAUSE_CHOICES).click()
     page.get_by_text("Pause now").click()
     expect(page.locator(".loop-head .chip")).to_have_text("paused", ignore_case=True)
     print(f"pause acted after {cluster.loop(loop_ids[0]).updated_at - asked_at:.2f} s")

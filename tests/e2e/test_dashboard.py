@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium, visit, waits_for
+from tests.e2e.dashboard import PATIENCE, PAUSE_CHOICES, PICTURES, DashboardServer, chromium, visit, waits_for
 from tests.support.command_line import CommandLine, until
 from tests.support.serving import TOKEN
 
@@ -54,8 +54,8 @@ def open_tab(page: Page, name: str) -> None:
     page.locator(".q-tab", has_text=name).click()
 
 
-def test_a_loop_from_the_form_to_the_receipt(page: Page, server: DashboardServer, tmp_path: Path) -> None:
-    first_round = tmp_path / "go"
+def test_a_loop_from_the_form_to_the_receipt(page: Page, server: DashboardServer) -> None:
+    first_round = server.flag("go")
     script = server.script(
         [{"say": "I look around first."}, {"run": waits_for(first_round)}, {"say": "Nothing is written yet."}],
         [{"match": "also write docs", "write": {"docs.md": "# Docs\n"}, "say": "The docs are there."}, {"claim": True}],
@@ -178,7 +178,7 @@ def test_keys_pause_and_resume(page: Page, server: DashboardServer) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
     page.keyboard.press("p")
     expect(page.get_by_text("It pauses after this round.")).to_be_visible()
-    page.locator(".loop-head .q-btn-dropdown__arrow-container").click()
+    page.locator(PAUSE_CHOICES).click()
     page.get_by_text("Pause now").click()
     status(page, "paused")
     page.keyboard.press("Escape")
@@ -306,8 +306,8 @@ def test_what_cannot_be_is_said(page: Page, server: DashboardServer) -> None:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["by the server", "by another process"])
-def test_a_check_that_runs_is_shown(page: Page, server: DashboardServer, tmp_path: Path, elsewhere: bool) -> None:
-    flag = tmp_path / "go on"
+def test_a_check_that_runs_is_shown(page: Page, server: DashboardServer, elsewhere: bool) -> None:
+    flag = server.flag(f"go on {elsewhere}")
     check = waits_for(flag)[-1]
     if elsewhere:
         words = ("run", "Checked elsewhere", "--agent", "scripted", "--check", check)

@@ -32,5 +32,6 @@ TOOL = Tool(
     has_check=True,
     notes=(
         f"`untildone run TASK --agent claude -r CAP` with the check `{CHECK}` in untildone.toml; then `untildone resume`.",
+        "Its sandbox is off, because the fake agent notes its calls and process ids outside of the workspace.",
     ),
 )
