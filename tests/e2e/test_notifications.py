@@ -37,7 +37,8 @@ def test_a_run_tells_by_every_channel_and_writes_no_address_anywhere(cli: Comman
         cli.environment["UNTILDONE_NOTIFY_APPRISE"] = address
         (cli.workspace / "untildone.toml").write_text(
             f'notify_webhook = "{webhook.url}"\nnotify_secret = "hush"\n'
-            'notify_command = ["sh", "-c", "env > ../env.txt"]\ndashboard_url = "https://loops.example.org/"\n'
+            # Longer than the loop takes to end its leftovers, to which this program does not belong.
+            'notify_command = ["sh", "-c", "sleep 2; env > ../env.txt"]\ndashboard_url = "https://loops.example.org/"\n'
         )
         assert cli.run("run", "--command", agent, "Connect it").code == 8
     (fields,) = webhook.accepted

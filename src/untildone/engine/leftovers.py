@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Collection, Set
 
 from untildone.engine.surroundings import Surroundings
-from untildone.system import orphans
+from untildone.system import apart, orphans
 
 INSTALLED = ("/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/", "/usr/local/", "/opt/", "/nix/store/", "/snap/")
 """Where package managers put programs: servers often lie in a folder that is not on PATH."""
@@ -18,11 +18,20 @@ def end(loop_id: str, around: Surroundings, groups: Set[int] = frozenset(), keep
 
     Programs named in `keep` live on, with what they started.
     """
-    adopted = around.adoption.adopted(around.guard.pid) if around.adoption else frozenset()
+    adopted = _adopted(around)
     mark, _ = orphans.mark(loop_id)
     orphans.end_all(mark, _kept(keep), groups=frozenset(groups) | adopted)
     if around.adoption:
         around.adoption.reap(adopted)
+
+
+def _adopted(around: Surroundings) -> frozenset[int]:
+    """Adopted processes. A program that notifies people is a child of this process as well, and no leftover of the loop."""
+    if not around.adoption:
+        return frozenset()
+    # In this order: what starts in between is not among the children.
+    children = around.adoption.adopted(around.guard.pid)
+    return children - apart.pids()
 
 
 def _kept(names: Collection[str]) -> frozenset[int]:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from untildone.system import inside, orphans
+from untildone.system import apart, inside, orphans
 
 CLOSE_WITHIN = 3.0
 """Seconds that `close` waits for the guard to end the processes that are still watched."""
@@ -82,7 +82,7 @@ class Guard:
         for _ in range(STARTS):
             if self._process is not None:
                 _close_input(self._process)
-            self._process = _start()
+            self._process = apart.start(_start, frozenset(self._watched))
             with contextlib.suppress(OSError):
                 self._write("".join(f"+{mark_name}\n" for mark_name in sorted(self._watched)))
                 return
@@ -110,15 +110,16 @@ def guarded(name: str) -> Iterator[Watched]:
     The mark is sealed: an agent cannot make one up and pass for such a process."""
     mark, value = orphans.mark(inside.sealed_name(name))
     guard, watched = Guard(), Watched({mark: value})
-    guard.watch(mark)
-    try:
-        yield watched
-    finally:
+    with apart.block(mark):
+        guard.watch(mark)
         try:
-            orphans.end_all(mark, groups=frozenset(watched.groups))
-            guard.forget(mark)
+            yield watched
         finally:
-            guard.close()
+            try:
+                orphans.end_all(mark, groups=frozenset(watched.groups))
+                guard.forget(mark)
+            finally:
+                guard.close()
 
 
 def _close_input(process: subprocess.Popen[bytes]) -> None:

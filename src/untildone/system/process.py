@@ -15,7 +15,7 @@ from typing import Protocol
 
 from untildone.core.errors import AgentMissing, ResourcesShort, UntilDoneError, UsageError
 from untildone.core.secrets import Redactor
-from untildone.system import orphans
+from untildone.system import apart, orphans
 from untildone.system.lines import LineFramer
 from untildone.system.pipes import Pipes, Stream
 
@@ -251,19 +251,23 @@ def _leftover_group(group: int) -> int | None:
 
 def _start(spawn: Spawn) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            spawn.argv,
-            bufsize=0,
-            stdin=subprocess.DEVNULL if spawn.stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if spawn.merge_stderr else subprocess.PIPE,
-            env=spawn.env,
-            cwd=spawn.cwd,
-            start_new_session=True,
-            pass_fds=spawn.descriptors,
-        )
+        return apart.start(lambda: _popen(spawn), spawn.env)
     except (OSError, ValueError) as error:
         raise _start_error(spawn, error) from error
+
+
+def _popen(spawn: Spawn) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        spawn.argv,
+        bufsize=0,
+        stdin=subprocess.DEVNULL if spawn.stdin is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if spawn.merge_stderr else subprocess.PIPE,
+        env=spawn.env,
+        cwd=spawn.cwd,
+        start_new_session=True,
+        pass_fds=spawn.descriptors,
+    )
 
 
 _BOX_FAILED = {1: "bwrap: ", 125: "untildone: ", 126: "untildone: ", 127: "untildone: "}
