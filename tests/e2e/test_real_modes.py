@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.e2e.real_agents import CLAIM, Desk, Ran, bin_folder, claims, open_desk, shell, writes
 
+from untildone.core.blocked import HOW_TO_SAY
 from untildone.testing.modelapi import Request, Step, environment
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(180)]
@@ -59,6 +60,11 @@ def test_ralph_says_it_again_until_the_agents_own_last_message_holds_the_promise
     assert (gate["command"], gate["exit_code"]) == ("grep poem poem.txt", 0)
 
 
+def words_of(turn: Request) -> str:
+    """What the agent was told, without the sentence about being blocked that each prompt ends in."""
+    return turn.user_text.removesuffix(f"\n\n{HOW_TO_SAY}")
+
+
 # supervise
 
 
@@ -92,7 +98,7 @@ def test_a_copy_of_the_session_supervises_and_leaves_the_original_as_it_was(desk
     assert words == [f"{REVIEWS}:\nWrite an ode to Anna"] * 3, "only the person's words"
     assert all(GUIDANCE in system_prompt(turn) for turn in reviews)
     assert not any(GUIDANCE in json.dumps(turn.body) for turn in work)
-    assert [turn.user_text for turn in work[2:]] == feedback, "feedback is the next message, word for word"
+    assert [words_of(turn) for turn in work[2:]] == feedback, "feedback is the next message, word for word"
     assert "an ode to Ana" in json.dumps(reviews[0].body), "the copy knows what was done"
 
     (own,) = {event["session_id"] for event in ran.of("session_opened") if event["role"] == "worker"}
@@ -136,7 +142,7 @@ def test_another_program_supervises_and_is_shown_the_work(desk: Desk) -> None:
     assert "+an ode to Anna" in first
     assert "I added the title." in second
     assert "The title is missing." not in second, "earlier feedback is not shown"
-    assert both.api.turns[-2].user_text == "The title is missing."
+    assert words_of(both.api.turns[-2]) == "The title is missing."
 
 
 def with_codex(desk: Desk) -> Desk:
@@ -174,7 +180,7 @@ def test_an_instructor_and_a_worker_each_keep_their_session(desk: Desk) -> None:
     assert all(start["session_id"] == sessions[start["role"]] for start in starts if start["session"] == "resume")
     leads = [turn for turn in desk.api.turns if "You are the instructor" in system_prompt(turn)]
     builds = [turn for turn in desk.api.turns if turn not in leads]
-    assert [turn.user_text for turn in builds] == [told, told, then, then]
+    assert [words_of(turn) for turn in builds] == [told, told, then, then]
     assert "Collect two names" not in json.dumps([turn.body["messages"] for turn in builds])
     assert told in json.dumps(leads[-1].body["messages"]), "it remembers what it said"
 
