@@ -10,6 +10,7 @@ from pathlib import Path
 
 from untildone import agents
 from untildone.core.model import LoopSettings
+from untildone.core.sandbox import Sandbox
 from untildone.engine import boxes
 from untildone.engine.boxes import Connection, network, planning
 from untildone.engine.place import Place
@@ -25,14 +26,11 @@ from untildone.system.sandbox import Access, Mount
 def boxed(
     program: Program, settings: LoopSettings, own: Path, arguments: tuple[str, ...], report: Callable[[str], None]
 ) -> Iterator[tuple[Program, Reports | None]]:
-    """The program in a box, if the settings want one and this machine has boxes. `own` is the folder of the run.
+    """The program in a box, if the person asks for one (`--sandbox on`). `own` is the folder of the run.
 
-    Raises UsageError if a box is wanted and there can be none. `report` gets why there is no box, and the hosts that were refused:
-    nothing else may appear at the person's terminal."""
-    held = boxes.containment(settings)
-    if held.reason:
-        report(held.sentence)
-    if not held.boxed:
+    By default there is none: a person sits at the terminal of a wrapped agent, which asks before it acts. Raises UsageError if a box is
+    wanted and there can be none. `report` gets the hosts that were refused: nothing else may appear at the person's terminal."""
+    if settings.sandbox is not Sandbox.ON or not boxes.containment(settings).boxed:
         yield program, None
         return
     choice = settings.worker
