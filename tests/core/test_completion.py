@@ -47,6 +47,7 @@ from untildone.modes import find
 from untildone.testing.driver import NOON, WORKER
 
 SETTINGS = LoopSettings("ralph", WORKER, "/workspace", checks=("make", "make lint"), require_change=True, review=True)
+PROVED = replace(SETTINGS, options={"prove": True})
 PLAIN = LoopSettings("ralph", WORKER, "/workspace")
 KEYS = named_by(SETTINGS)
 EXTRA = NeededGate("plugin", "scan")
@@ -217,3 +218,12 @@ def test_a_gate_that_changes_its_mind_ends_the_loop_and_never_verifies_it() -> N
             loop = after(*action.events, of=loop)
     assert (loop.status, loop.outcome) == (Status.FAILED, Outcome.FAILED)
     assert "gave no result" in loop.reason
+
+
+def test_proofs_that_the_settings_ask_for_are_needed_whatever_the_journal_says() -> None:
+    wanted = set(named_by(PROVED)) - set(named_by(SETTINGS))
+    assert {each.gate for each in wanted} == {"repeat", "canary", "causal", "red_first", "mutants"}
+    passed = tuple(GateResult(each.gate, each.command, passed=True) for each in named_by(SETTINGS))
+    claimed = Loop("loop-x", "x", "x", SETTINGS, Budget(), NOON, NOON, claimed=True, gates=passed)
+    assert outcome_of_claim(claimed) is Outcome.VERIFIED
+    assert outcome_of_claim(replace(claimed, settings=PROVED)) is None

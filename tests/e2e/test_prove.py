@@ -129,6 +129,20 @@ def test_held_out_tests_fail_without_a_word_about_how(project: CommandLine, tmp_
     assert "test_zero" not in "".join(prompts)
 
 
+@pytest.mark.parametrize("room", ["sealed", "restored"])
+def test_code_that_a_check_runs_cannot_read_held_out_tests(project: CommandLine, room: str) -> None:
+    """It would print them, and the output of a failed check is part of the next prompt."""
+    held_out = project.home / "held"
+    held_out.mkdir()
+    (held_out / "test_held.py").write_text(a_test("calc", "add", "add(0, 0) == 0").replace("test_it", "test_zero"))
+    spy = f"import pathlib\nprint(*(path.read_text() for path in pathlib.Path({str(held_out)!r}).glob('*.py')))\n"
+    work = f"{written(project, 'spy.py', spy)}; cat spy.py >> calc.py"
+    ended = ran(project, work, "--held-out", str(held_out), "-r", "2", "--room", room)
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert "calc.py" in ended.output
+    assert "test_zero" not in ended.output
+
+
 def test_held_out_tests_that_were_changed_are_refused(project: CommandLine, tmp_path: Path) -> None:
     project.without_box()  # in one, the agent does not reach them
     held_out = tmp_path / "elsewhere"

@@ -79,6 +79,8 @@ class Trial:
     """What is special about this run, for people: `without the work`, `calc.py:3: the body of add is removed`."""
     timeout: float | None = None
     """Seconds; None: the timeout of a check."""
+    tests_before: int = 0
+    """How many tests the command ran on the claimed tree, for a trial that must run more."""
 
 
 @dataclass(frozen=True, slots=True)

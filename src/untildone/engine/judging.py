@@ -28,7 +28,7 @@ from untildone.core.judging.tampering import Outside
 from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind, TestsRule
-from untildone.core.proving import Base, Trial, TrialsRan
+from untildone.core.proving import HELD_OUT, Base, Trial, TrialsRan
 from untildone.core.value import dataclass, replace
 from untildone.engine import gating
 from untildone.system import state_folder
@@ -414,7 +414,9 @@ def _outside(shadow: Shadow) -> Outside:
 
 
 def rooms_of(loop: Loop, shadow: Shadow, place: str, hidden: tuple[str, ...]) -> Rooms:
-    """The rooms of a loop."""
+    """The rooms of a loop. Code under test must not read held-out tests there: it could print them for the agent."""
+    held_out = loop.settings.options.get(HELD_OUT)
+    hidden = (*hidden, str(held_out)) if held_out else hidden
     root = shadow.start.root if shadow.start else place
     network = Network.HOST if loop.settings.room_net else Network.NONE
     watches = any(map(loads_libraries, loop.settings.checks))

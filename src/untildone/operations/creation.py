@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from untildone import modes
-from untildone.core import rounds
+from untildone.core import proving, rounds
 from untildone.core.errors import UsageError
 from untildone.core.events import LoopCreated, StartRequested
 from untildone.core.kinds import Host
@@ -176,6 +176,8 @@ def _for_cluster(kept: LoopSettings, chosen: Settings, store: Store) -> LoopSett
     if kept.worktree or kept.interactive:
         what = "--worktree" if kept.worktree else "--interactive"
         raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
+    if wanted := proving.chosen(kept):
+        raise UsageError(f"A cluster has no rooms for the proof `{wanted[0]}`.", "leave out --prove and its parts")
     remote = ownership.checked_remote(chosen.remote or reading.remote_of(kept.workspace))
     return replace(kept, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
 

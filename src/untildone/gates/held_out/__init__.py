@@ -22,11 +22,11 @@ class HeldOut(ProofGate):
     )
 
     def trials(self, work: Work) -> Planned:
-        """Every check with the files laid over the claimed tree. The label carries how many tests ran without them."""
+        """Every check with the files laid over the claimed tree."""
         added = written(dict(work.held_out))
         return Planned(
             tuple(
-                Trial(command, Base.CLAIMED, added, f"{LABEL}|{number_run(work.tests.get(command, ''))}")
+                Trial(command, Base.CLAIMED, added, LABEL, tests_before=number_run(work.tests.get(command, "")))
                 for command in work.commands
             )
         )
@@ -35,17 +35,12 @@ class HeldOut(ProofGate):
         red = [each for each in finding.runs if why_red(each.ran, timeout)]
         if red:
             return Verdict("tests that you cannot see fail: the task is not done in every case that it names")
-        more = [_more(each.trial.label, each.ran.report.run) for each in finding.runs if each.ran.report]
+        more = [each.ran.report.run - each.trial.tests_before for each in finding.runs if each.ran.report]
         if not more or max(more) <= 0:
             return Verdict(
                 "no check runs the held-out tests (hint: lay them out as in the workspace: FOLDER/tests/test_more.py)"
             )
         return Verdict(words=f"{max(more)} held-out tests passed")
-
-
-def _more(label: str, now: int) -> int:
-    """How many more tests ran than without the held-out ones."""
-    return now - int(label.rpartition("|")[2])
 
 
 GATE = HeldOut()

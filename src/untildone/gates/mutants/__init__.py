@@ -25,7 +25,7 @@ class Mutants(ProofGate):
     )
 
     def trials(self, work: Work) -> Planned:
-        """Emptied functions first: the time may not be enough for all. The first check that fails kills a mutant."""
+        """Emptied functions first: the time may not be enough for all. A mutant is dead if one of the checks fails."""
         changed = [path for path in work.changed if path not in work.judges and path in work.after.files]
         sources = [path for path in changed if path.endswith(".py")]
         others = sorted({path.rpartition(".")[2] for path in changed if path.endswith(_OTHER_LANGUAGES)})
@@ -42,7 +42,11 @@ class Mutants(ProofGate):
         runs: dict[str, list[TrialRan]] = {}
         for each in finding.runs:
             runs.setdefault(each.trial.label, []).append(each)
-        alive = [label for label, group in runs.items() if not any(why_red(each.ran, timeout) for each in group)]
+        dead = {label for label, group in runs.items() if any(why_red(each.ran, timeout) for each in group)}
+        checks = max((len(group) for group in runs.values()), default=0)
+        # The time may have been over between two checks of a mutant that lives so far: nobody knows about that one.
+        runs = {label: group for label, group in runs.items() if label in dead or len(group) == checks}
+        alive = [label for label in runs if label not in dead]
         words = f"{len(runs) - len(alive)} of {len(runs)} mutants died"
         cut = ("The time for proofs was over before every mutant had run.",) if finding.is_cut else ()
         survivors = "\n".join(f"- {label}: no test noticed" for label in alive[:MOST_NAMED])
