@@ -484,6 +484,7 @@ def test_all_of_this_holds_for_an_ordinary_user_too(shared_folder: Path) -> None
         "HOME": str(shared_folder),
         "PYTHONPATH": os.pathsep.join(packages),
         "TMPDIR": str(shared_folder),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # plugins may be compiled for another Python
     }
     options = (
         "-q",
