@@ -31,6 +31,7 @@ from untildone.core.value import replace
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver, Surroundings
 from untildone.engine.usage_limits import SharedLimits
+from untildone.operations import control
 from untildone.store.files import FileStore
 from untildone.system.guard import Guard
 from untildone.workspace.look import Workspace
@@ -125,13 +126,20 @@ def drive(
     return driven(tmp_path, store, choice, observer, replace(budget, iterations=rounds))
 
 
-def driven(tmp_path: Path, store: FileStore, choice: AgentChoice, observer: IgnoringObserver, budget: Budget) -> Loop:
+def driven(
+    tmp_path: Path,
+    store: FileStore,
+    choice: AgentChoice,
+    observer: IgnoringObserver,
+    budget: Budget,
+    guard: Guard | None = None,
+) -> Loop:
     settings = LoopSettings("ralph", choice, str(tmp_path / "workspace"), sandbox=UNBOXED)
     store.create(LoopCreated("loop-1", "t", "do it", settings, budget))
     journal = store.open("loop-1")
     journal.append(StartRequested())
     journal.close()
-    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), guard or Guard(), SharedLimits(tmp_path / "limits"))
     try:
         return Engine(store, around, observer).drive("loop-1")
     finally:
@@ -168,6 +176,41 @@ def test_more_time_given_while_the_agent_works_is_used(tmp_path: Path, limit: Li
         tmp_path, "<promise>COMPLETE</promise>", "TurnStarted", change, rounds=1, works="sleep 2", budget=budget
     )
     assert (loop.outcome, loop.spend.iterations) == (Outcome.CLAIMED, 1)
+
+
+class CallsWhileItLeaves(Guard):
+    """Calls a function when the runner has nothing left to do for the loop, and still holds its lease."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        super().__init__()
+        self.call = call
+
+    def forget(self, mark: str) -> None:
+        self.call()
+        super().forget(mark)
+
+
+def resting(tmp_path: Path, while_it_leaves: Callable[[FileStore], object]) -> tuple[FileStore, Loop]:
+    (tmp_path / "workspace").mkdir()
+    store = FileStore(tmp_path / ".loop")
+    choice = agent(tmp_path, "\n<blocked>Which database?</blocked>")
+    guard = CallsWhileItLeaves(lambda: while_it_leaves(store))
+    return store, driven(tmp_path, store, choice, IgnoringObserver(), Budget(iterations=5), guard)
+
+
+def test_a_stop_that_comes_while_the_runner_leaves_is_obeyed(tmp_path: Path) -> None:
+    store, loop = resting(tmp_path, lambda store: control.stop(store, "loop-1"))
+    assert (loop.status, loop.outcome) == (Status.FAILED, Outcome.STOPPED)
+    assert store.load("loop-1").outcome is Outcome.STOPPED
+    assert not store.is_driven("loop-1")
+
+
+def test_an_answer_that_comes_while_the_runner_leaves_needs_a_new_runner(tmp_path: Path) -> None:
+    heard: list[control.Heard] = []
+    store, loop = resting(tmp_path, lambda store: heard.append(control.say(store, "loop-1", "staging")))
+    assert loop.outcome is Outcome.BLOCKED
+    assert [(one.goes_on, one.has_driver) for one in heard] == [(True, False)]
+    assert store.load("loop-1").status is Status.RUNNING
 
 
 # The first rounds last until nothing of git's own is so new that only git tells.

@@ -12,7 +12,7 @@ from untildone.core.errors import LoopNotFound
 from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Urgency
+from untildone.core.model import Status, Urgency
 from untildone.engine import leftovers
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.stepper import Stepper, leased
@@ -82,7 +82,9 @@ class Engine:
             hands.note_supervisors()
             loop = stepper.run(hands)
         self.waits_until = hands.waits_until
-        return loop
+        # `leased` obeys a stop that came after the loop had come to rest.
+        ended = loop.status is Status.PAUSED and (late := self.store.load(loop_id)).status.ended
+        return late if ended else loop
 
     def _entry(self, entry: Entry, loop: Loop) -> None:
         self.observer.entry(entry, loop)

@@ -21,7 +21,7 @@ The stop hook imports this module: it loads git, receipts and usage limits only 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 
 from untildone import modes
@@ -29,6 +29,7 @@ from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, 
 from untildone.core.apply import apply, usage_of
 from untildone.core.codec import moment
 from untildone.core.decide import decide
+from untildone.core.errors import LoopBusy
 from untildone.core.events import (
     AnswerRead,
     Entry,
@@ -489,6 +490,27 @@ def leased(
     """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease.
 
     With `reopens`, an archived loop is brought back first."""
+    with _leased(store, loop_id, host, token, enter, clock, on_entry, limits, reopens=reopens) as stepper:
+        yield stepper
+    if stepper.loop.status is Status.PAUSED and store.load(loop_id).stop is not None:
+        # Written after the loop came to rest: whoever wrote it saw the lease, and left it to its holder.
+        with suppress(LoopBusy), _leased(store, loop_id, host, token, enter, clock, on_entry, limits) as late:
+            late.settle()
+
+
+@contextmanager
+def _leased(
+    store: Store,
+    loop_id: str,
+    host: Host,
+    token: str | None,
+    enter: Callable[[Loop], str],
+    clock: Callable[[], float],
+    on_entry: Callable[[Entry, Loop], None],
+    limits: SharedLimits | None,
+    *,
+    reopens: bool = False,
+) -> Iterator[Stepper]:
     with store.lease(loop_id, host, token, reopens=reopens) as journal:
         from untildone.system.running import Orders
 

@@ -26,6 +26,6 @@ def goes_on_by_itself(store: Store, loop: Loop) -> bool:
     """Whether a runner, session, server or cluster will go on with a running loop without a new runner."""
     if without_closed_session(store, loop).works_in_session:
         return True
-    return (
-        loop.host is Host.CLUSTER or store.is_driven(loop.loop_id) or (loop.host is Host.SERVER and store.is_served())
-    )
+    # A runner that wrote that the loop rests holds the lease until it exits, and does not go on with the loop.
+    is_driven = loop.runner is not None and store.is_driven(loop.loop_id)
+    return loop.host is Host.CLUSTER or is_driven or (loop.host is Host.SERVER and store.is_served())

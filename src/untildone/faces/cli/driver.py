@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from untildone.faces.cli.views.person import TerminalPerson
 
 TRY_AGAIN = 0.05
+LEAVING_WITHIN = 10.0
+"""Seconds that the runner of a resting loop gets to exit."""
 
 
 @dataclass(frozen=True, slots=True)

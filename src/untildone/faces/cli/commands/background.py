@@ -10,7 +10,7 @@ from untildone import settings
 from untildone.core.codec import timestamp
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.driver import Show, driver
+from untildone.faces.cli.driver import LEAVING_WITHIN, Show, driver
 from untildone.operations import background, control
 from untildone.operations.inside import refuse
 from untildone.operations.stores import Store
@@ -39,4 +39,5 @@ def command(name: str, folder: str) -> int:
     chosen = settings.load(store.home, {}, parameters.environment())
     with driver(store, chosen, Show(plain=True, ask=False)) as drives:
         loop = store.load(loop_id)
-        return drives.drive(control.start(store, loop_id) if loop.status is Status.CREATED else loop)
+        patience = LEAVING_WITHIN if loop.runner is None else 0.0
+        return drives.drive(control.start(store, loop_id) if loop.status is Status.CREATED else loop, patience=patience)

@@ -17,15 +17,15 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.moves import Control
 from untildone.faces.cli import loop_menus, parameters, streams
-from untildone.faces.cli.driver import Show, driver
+from untildone.faces.cli.driver import LEAVING_WITHIN, Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
 from untildone.faces.cli.views import summaries
 from untildone.operations import control, presence
 from untildone.operations.stores import Store
 
 LOOK_EVERY = 0.02
-LEAVING_WITHIN, STILL_THERE_AFTER = 10.0, 0.5
-"""Seconds that the runner of a resting loop gets to exit. A runner that is still there drives a running loop."""
+STILL_THERE_AFTER = 0.5
+"""Seconds after which a runner that is still there drives a running loop."""
 
 
 @click.command()
