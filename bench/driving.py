@@ -26,7 +26,9 @@ from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver
-from untildone.operations import control, creation, runner, stores
+from untildone.operations import control, stores
+from untildone.operations.creating import creation
+from untildone.operations.driving import runner
 from untildone.store.files import FileStore
 
 INSTANT = '#!/bin/sh\ncat > /dev/null\necho "working on it, call $$"\n'

@@ -21,7 +21,7 @@ from figures import Curve, Result, Row, figure, grown, growth, taking_turns
 from untildone.core.events import Event, TurnEnded, TurnStarted
 from untildone.core.loop import output_name
 from untildone.core.model import Role
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.store import checkpoint
 
 FIRST = 10

@@ -11,9 +11,9 @@ from functools import partial
 
 from figures import Row, figure, seconds_of, taking_turns
 
-from untildone.core import hosts
-from untildone.system import sandbox
-from untildone.system.proxy import Proxy, interpreter
+from untildone.core.protection import hosts
+from untildone.system.box import sandbox
+from untildone.system.box.proxy import Proxy, interpreter
 
 EXTRA_MS = 30.0
 """The goal: so many milliseconds more for a start."""

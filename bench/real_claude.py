@@ -19,13 +19,15 @@ from driving import repository
 from figures import Figure, Row, figure
 
 from untildone import agents, settings
-from untildone.core.agent_io import Request
 from untildone.core.events import Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import SessionUse
+from untildone.core.plugins.agent_io import Request
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver
-from untildone.operations import control, creation, runner, stores
+from untildone.operations import control, stores
+from untildone.operations.creating import creation
+from untildone.operations.driving import runner
 from untildone.testing.modelapi import ModelAPI, Step, environment
 
 INSTALL_AGENTS = Path(__file__).parents[1] / "scripts" / "install-agents"

@@ -24,10 +24,10 @@ from untildone.core.actions import RunCommand
 from untildone.core.events import WorkspaceSeen
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, RoomKind
-from untildone.core.value import replace
-from untildone.engine import gating, judging
-from untildone.system import sandbox
+from untildone.core.values.value import replace
+from untildone.engine.verdicts import gating, judging
 from untildone.system.adoption import Adoption
+from untildone.system.box import sandbox
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import Claimed
 from untildone.workspace.shadow import PLAIN, Content, Reading

@@ -14,7 +14,7 @@ from figures import Row, figure, seconds_of, taking_turns
 
 from untildone.core.model import AgentChoice, LoopSettings
 from untildone.engine.boxes import box_of, planning
-from untildone.system import sandbox
+from untildone.system.box import sandbox
 
 EXTRA_MS = 30.0
 """The goal: so many milliseconds more for a start in a box, and for an iteration."""

@@ -19,7 +19,7 @@ from serving import CLIENTS, Clients, completed, create
 from tests.support.command_line import CommandLine
 from tests.support.serving import Server
 
-from untildone.core.codec import epoch
+from untildone.core.values.codec import epoch
 
 ENDLESS = "#!/bin/sh\ncat > /dev/null\nexec sleep 600\n"
 ON_THE_COMMAND_LINE = 5

@@ -30,8 +30,8 @@ PRELOADED = (
     "untildone.faces.cli.commands.verify",
     "untildone.faces.cli.entry",
     "untildone.agents.scripted",
-    "untildone.core.failures",
-    "untildone.operations.creation",
+    "untildone.core.answers.failures",
+    "untildone.operations.creating.creation",
     *(f"untildone.modes.{mode}.mode" for mode in MODES),
 )
 

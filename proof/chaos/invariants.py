@@ -26,7 +26,8 @@ from untildone.core.model import Outcome, Status
 from untildone.engine.turns import UNKNOWN_WORD
 from untildone.store import layout
 from untildone.store.lines import DamagedLine, entry_of, fields_of, without_checksum
-from untildone.system import locks, orphans, sandbox
+from untildone.system import locks, orphans
+from untildone.system.box import sandbox
 from untildone.testing.journal_laws import Laws
 
 GONE_WITHIN = 20.0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from untildone.agents import find
-from untildone.core.agent_io import AgentEvent, Request
 from untildone.core.model import Answer
+from untildone.core.plugins.agent_io import AgentEvent, Request
 
 STREAMS = Path(__file__).parent / "streams"
 NOW = 1794765000.0

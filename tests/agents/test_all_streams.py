@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from untildone.agents import find, names
-from untildone.core.agent_io import Invocation, Notice, Request, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.model import Permissions, SessionUse
+from untildone.core.plugins.agent_io import Invocation, Notice, Request, SessionKnown, ToolEnded, ToolStarted
 
 STREAMS = sorted((Path(__file__).parent / "streams").glob("*/*.jsonl"))
 RECORDED = ("claude", "codex", "copilot", "gemini", "opencode")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from untildone.agents import find
-from untildone.core.agent_io import Notice, Request, Said, Thought, ToolEnded, ToolStarted
 from untildone.core.model import FailureKind, Permissions, SessionUse
+from untildone.core.plugins.agent_io import Notice, Request, Said, Thought, ToolEnded, ToolStarted
 
 CLAUDE = find("claude")
 NOW = 1794765000.0

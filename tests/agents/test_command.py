@@ -9,9 +9,9 @@ import pytest
 
 from untildone.agents import find
 from untildone.agents.command.stream import LONGEST_ANSWER
-from untildone.core.agent_io import Request
 from untildone.core.errors import UsageError
 from untildone.core.model import Answer, FailureKind
+from untildone.core.plugins.agent_io import Request
 
 COMMAND = find("command")
 NOW = 1763208000.0

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from untildone.agents import find
-from untildone.core.agent_io import Notice, Request, Said, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.errors import UsageError
 from untildone.core.model import FailureKind, Permissions, SessionUse, Usage
+from untildone.core.plugins.agent_io import Notice, Request, Said, SessionKnown, ToolEnded, ToolStarted
 
 COPILOT = find("copilot")
 

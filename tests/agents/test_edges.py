@@ -9,8 +9,8 @@ import pytest
 from tests.agents.conftest import NOW
 
 from untildone.agents import find
-from untildone.core.agent_io import Request
 from untildone.core.model import Answer, FailureKind
+from untildone.core.plugins.agent_io import Request
 
 CLAIM = "<promise>COMPLETE</promise>"
 

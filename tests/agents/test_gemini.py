@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from untildone.agents import find
-from untildone.core.agent_io import Notice, Request, Said, ToolEnded, ToolStarted
 from untildone.core.errors import UsageError
 from untildone.core.model import FailureKind, Permissions, SessionUse
+from untildone.core.plugins.agent_io import Notice, Request, Said, ToolEnded, ToolStarted
 
 GEMINI = find("gemini")
 

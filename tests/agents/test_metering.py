@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from untildone import agents
-from untildone.core.agent_io import Request, Used
 from untildone.core.model import Usage
+from untildone.core.plugins.agent_io import Request, Used
 from untildone.core.prices import Price, Prices
 
 PRICES = Prices("2026-01-01", {"big": Price(10, 50, 1, 12)})

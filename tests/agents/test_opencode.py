@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from untildone.agents import find
-from untildone.core.agent_io import Request, Said, ToolEnded, ToolStarted
 from untildone.core.model import FailureKind, Permissions, SessionUse
+from untildone.core.plugins.agent_io import Request, Said, ToolEnded, ToolStarted
 
 OPENCODE = find("opencode")
 

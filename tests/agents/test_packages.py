@@ -13,7 +13,7 @@ import pytest
 
 from untildone import agents
 from untildone.core.errors import UsageError
-from untildone.core.hook import ALLOW, PROMPT, STOP, HookCall, Reply
+from untildone.core.plugins.hook import ALLOW, PROMPT, STOP, HookCall, Reply
 
 SOURCE = Path(agents.__file__).parents[1]
 ORDINARY_WORD = "command"

@@ -6,8 +6,8 @@ import pytest
 
 from untildone import agents
 from untildone.agents._lines import without_flags
-from untildone.core.agent_io import Invocation, Request
 from untildone.core.model import Permissions, SessionUse
+from untildone.core.plugins.agent_io import Invocation, Request
 
 READS_ONLY = {
     "claude": ("--permission-mode=dontAsk", "--tools=Read,Grep,Glob", "--setting-sources=user", "--strict-mcp-config"),

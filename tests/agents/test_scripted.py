@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from untildone.agents import find
-from untildone.core.agent_io import (
+from untildone.core.answers.agreement import instructions
+from untildone.core.answers.claims import has_marker, has_promise
+from untildone.core.model import Answer, FailureKind, Permissions, SessionUse, Usage
+from untildone.core.plugins.agent_io import (
     AgentEvent,
     Notice,
     Request,
@@ -24,9 +27,6 @@ from untildone.core.agent_io import (
     ToolStarted,
     Used,
 )
-from untildone.core.agreement import instructions
-from untildone.core.claims import has_marker, has_promise
-from untildone.core.model import Answer, FailureKind, Permissions, SessionUse, Usage
 
 PROMISE = "<promise>COMPLETE</promise>"
 NOW = 1_000_000.0

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from untildone import agents
-from untildone.core.agent import is_older
-from untildone.core.agent_io import Request
 from untildone.core.model import Failure, FailureKind, SessionUse
-from untildone.core.value import replace
+from untildone.core.plugins.agent import is_older
+from untildone.core.plugins.agent_io import Request
+from untildone.core.values.value import replace
 from untildone.engine import programs
 
 FORK = Request("look", session=SessionUse.FORK, session_id="s1", system_prompt="rules", reviews=True)

@@ -7,10 +7,8 @@ import math
 import pytest
 
 from untildone import gates
-from untildone.core import bisecting, ratchet, rewinding
 from untildone.core.actions import AskAgent, Record, RestoreWorkspace, RunGates
 from untildone.core.apply import apply
-from untildone.core.bisecting import Snapshot
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
@@ -31,6 +29,9 @@ from untildone.core.events import (
     WorkspaceRestored,
     WorkspaceSeen,
 )
+from untildone.core.history import bisecting, ratchet, rewinding
+from untildone.core.history.bisecting import Snapshot
+from untildone.core.history.position import Restoring
 from untildone.core.loop import Loop
 from untildone.core.model import (
     AgentChoice,
@@ -46,7 +47,6 @@ from untildone.core.model import (
     SessionUse,
     Status,
 )
-from untildone.core.position import Restoring
 from untildone.modes import find
 
 AGENT = AgentChoice("a", "claude", abilities=("resume",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.agreement import Agreed, agreeing_line, agreement, digest, instructions, lacks_word, word_in
+from untildone.core.answers.agreement import Agreed, agreeing_line, agreement, digest, instructions, lacks_word, word_in
 
 MARKER, WORD = "[TASK_COMPLETED]", "K7F3QM"
 LINE = "[TASK_COMPLETED K7F3QM]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core import amounts
+from untildone.core.answers import amounts
 from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
 from untildone.core.limits import Limit

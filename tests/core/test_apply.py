@@ -59,7 +59,7 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.testing.driver import NOON, WORKER
 
 SETTINGS = LoopSettings(mode="ralph", worker=WORKER, workspace="/workspace")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untildone.core import attestation
-from untildone.core.attestation import NoReceipt, Signature, attested, read, signed_bytes
+from untildone.core.receipts import attestation
+from untildone.core.receipts.attestation import NoReceipt, Signature, attested, read, signed_bytes
 
 GATES = [
     {"gate": "check", "command": "pytest -q", "passed": True, "exit_code": 0},

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from untildone.core import blocked
 from untildone.core.actions import AskAgent
+from untildone.core.answers import blocked
 from untildone.core.events import MessageSent, ResumeRequested
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Budget, Failure, FailureKind, Outcome, Role, Status

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untildone.core.claims import MarkerFound, has_marker, has_promise
-from untildone.core.last_line import normal, unix_lines
+from untildone.core.answers.claims import MarkerFound, has_marker, has_promise
+from untildone.core.answers.last_line import normal, unix_lines
 
 PROMISE = "<promise>COMPLETE</promise>"
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from untildone.core.actions import GateStep, InspectWorkspace, Record, RunCommand, RunGates
 from untildone.core.apply import apply
-from untildone.core.completion import named_by, outcome_of_claim
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
@@ -26,7 +25,6 @@ from untildone.core.events import (
     TurnStarted,
     WorkspaceSeen,
 )
-from untildone.core.gate import PlainGate
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import (
@@ -41,7 +39,9 @@ from untildone.core.model import (
     SessionUse,
     Status,
 )
-from untildone.core.value import replace
+from untildone.core.plugins.gate import PlainGate
+from untildone.core.receipts.completion import named_by, outcome_of_claim
+from untildone.core.values.value import replace
 from untildone.gates import gates_of
 from untildone.modes import find
 from untildone.testing.driver import NOON, WORKER

@@ -7,7 +7,7 @@ import hmac
 
 import pytest
 
-from untildone.core.digest import Hmac, sha256
+from untildone.core.values.digest import Hmac, sha256
 
 
 @pytest.mark.parametrize("content", [b"", b"untildone", bytes(range(256)) * 1000])

@@ -6,7 +6,7 @@ from untildone.core.actions import AskAgent
 from untildone.core.events import Escalated
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, Outcome, Role, SessionUse
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.testing.driver import WORKER, Reply, fails, looping
 
 DONE = "All of it.\n<promise>COMPLETE</promise>"

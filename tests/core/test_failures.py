@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from untildone.core.failures import LONGEST_MESSAGE, classify, hint, limit_in_answer, status_in
+from untildone.core.answers.failures import LONGEST_MESSAGE, classify, hint, limit_in_answer, status_in
+from untildone.core.answers.reset_times import reset_time
 from untildone.core.model import FailureKind
-from untildone.core.reset_times import reset_time
 
 NOW = datetime(2025, 11, 15, 12, 0, 0, tzinfo=UTC).timestamp()
 HOUR = 3600.0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from untildone.core.claims import has_marker, has_promise
+from untildone.core.answers.claims import has_marker, has_promise
 
 LANGUAGES = ("en", "zh-CN", "zh-TW", "ja", "ko", "es", "de", "fr")
 MOST_MISSED = 0.02

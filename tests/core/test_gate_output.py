@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.gate_output import signature
+from untildone.core.answers.gate_output import signature
 from untildone.core.model import GateResult
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 
 PASSED = GateResult("check", "ruff check", passed=True, tail="All checks passed!")
 FAILED = GateResult(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core import hosts
-from untildone.core.sandbox import HostAsked, together
+from untildone.core.protection import hosts
+from untildone.core.protection.sandbox import HostAsked, together
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.testing.driver import NOON, Crash, Driver, Reply, fails, passes
 from untildone.testing.journal_laws import Laws, check_laws
 

@@ -9,7 +9,7 @@ from untildone.core.errors import WrongMove
 from untildone.core.loop import Loop, PauseOrder
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.core.moves import Control
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.testing.driver import looping
 
 CONTROLS = tuple(each for each in Control if each not in (Control.RENAME, Control.APPROVE, Control.DELETE))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from untildone import modes
-from untildone.core.option import Option
+from untildone.core.plugins.option import Option
 
 ROUTE = Option("route", "Route", "which way", "auto", choices=("auto", "direct"))
 SCORE = Option("score", "Score", "how good", 80, lowest=0, highest=100)

@@ -8,7 +8,7 @@ import pytest
 
 from untildone.core.limits import duration
 from untildone.core.model import Answer, Budget, Changes, GateResult, Usage
-from untildone.core.receipt import FileChange, receipt, report
+from untildone.core.receipts.receipt import FileChange, receipt, report
 from untildone.testing.driver import Driver, Reply, looping
 
 FILES = (FileChange("src/a.py", 10, 2), FileChange("README.md", 1, 0))

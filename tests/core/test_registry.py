@@ -1,4 +1,4 @@
-"""covers: core/registry.py, with real small packages on sys.path for what comes from outside."""
+"""covers: core/plugins/registry.py, with real small packages on sys.path for what comes from outside."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from untildone import agents, modes
-from untildone.core.agent import Agent
 from untildone.core.errors import UnknownName, UsageError
-from untildone.core.mode import Mode
-from untildone.core.registry import Registry
+from untildone.core.plugins.agent import Agent
+from untildone.core.plugins.mode import Mode
+from untildone.core.plugins.registry import Registry
 
 PLUGIN = """
 from untildone.modes.ralph.mode import Ralph

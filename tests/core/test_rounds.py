@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untildone.core import rounds
-from untildone.core.rounds import BELONGS_AT_START, NO_INSTRUCTION, Add, Parsed, Set, header, parse
+from untildone.core.answers import rounds
+from untildone.core.answers.rounds import BELONGS_AT_START, NO_INSTRUCTION, Add, Parsed, Set, header, parse
 
 AT_THE_START: list[tuple[str, int | None, str, int | None, tuple[Add | Set, ...]]] = [
     ("[r+5] Continue the task", 10, "Continue the task", 15, (Add(5),)),

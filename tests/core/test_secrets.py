@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 
 PEM = "-----BEGIN KEY-----\nabc/+def==\n-----END KEY-----"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core import unreachable
+from untildone.core.answers import unreachable
 from untildone.core.model import RoomKind
 
 

@@ -9,7 +9,7 @@ import pickle
 import pytest
 
 from untildone.core.model import Budget, GateResult, LoopSettings, Spend
-from untildone.core.value import dataclass, field, replace
+from untildone.core.values.value import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

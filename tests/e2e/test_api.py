@@ -17,7 +17,7 @@ import pytest
 from tests.support.command_line import CommandLine, until
 from tests.support.serving import Server
 
-from untildone.core.codec import epoch
+from untildone.core.values.codec import epoch
 
 SLOW = ["--scenario", "slow", "--seconds", "60"]
 HANGS = ["--scenario", "hang"]

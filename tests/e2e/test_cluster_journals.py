@@ -10,8 +10,8 @@ from tests.support.cluster import TestCluster, git
 from tests.support.command_line import CommandLine
 from tests.support.serving import Server
 
-from untildone.core.codec import to_json
 from untildone.core.events import Entry, name_of
+from untildone.core.values.codec import to_json
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

@@ -13,7 +13,7 @@ from tests.support.command_line import until
 
 from untildone.core.events import MachineLacked, TurnStarted
 from untildone.core.model import Outcome
-from untildone.operations.cluster import change_group
+from untildone.operations.driving.cluster import change_group
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 SECRET = "pgpass-3f9a1c77e0b2"

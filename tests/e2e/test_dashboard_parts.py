@@ -16,6 +16,7 @@ import pytest
 from tests.support.store_conformance import loop_created
 
 from untildone import modes, settings
+from untildone.core.answers.rounds import parse
 from untildone.core.apply import apply
 from untildone.core.budget import Gauge
 from untildone.core.errors import UsageError
@@ -49,8 +50,7 @@ from untildone.core.model import (
     SubtaskStatus,
     Usage,
 )
-from untildone.core.rounds import parse
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.faces.web import output_window
 from untildone.faces.web.chinese import CHINESE
 from untildone.faces.web.fields import Field, Kind, fields, grouped, parsed, shown

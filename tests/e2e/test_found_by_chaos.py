@@ -21,7 +21,8 @@ from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status
 from untildone.operations import control, look
 from untildone.store.files import FileStore
-from untildone.system import orphans, sandbox
+from untildone.system import orphans
+from untildone.system.box import sandbox
 
 CLAIM = {"say": "Done.", "claim": True}
 boxed = pytest.mark.skipif(bool(sandbox.problem()), reason=str(sandbox.problem()))

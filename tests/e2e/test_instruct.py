@@ -10,7 +10,7 @@ import pytest
 from tests.support.command_line import CommandLine, until
 from tests.support.terminal import Terminal
 
-from untildone.core.blocked import HOW_TO_SAY
+from untildone.core.answers.blocked import HOW_TO_SAY
 
 LEADS: dict[str, Any] = {"match_system": "You are the instructor"}
 TASK = "Implement the login feature"

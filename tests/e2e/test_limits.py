@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.support.command_line import CommandLine, Ended, finish, until
 
-from untildone.core.codec import epoch
+from untildone.core.values.codec import epoch
 
 LATER = 600
 SOON = 2

@@ -25,7 +25,7 @@ from tests.e2e.real_agents import (
     writes,
 )
 
-from untildone.core.codec import epoch
+from untildone.core.values.codec import epoch
 from untildone.testing.modelapi import Fault, Step, Usage
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(420)]

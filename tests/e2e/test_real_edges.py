@@ -16,9 +16,9 @@ import pytest
 from tests.e2e.real_agents import Desk, claims, open_desk, shell, until
 
 from untildone import agents
-from untildone.core.agent_io import Request
-from untildone.core.codec import epoch
 from untildone.core.model import SessionUse
+from untildone.core.plugins.agent_io import Request
+from untildone.core.values.codec import epoch
 from untildone.testing.modelapi import Step, environment, subscription_limit
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(400)]

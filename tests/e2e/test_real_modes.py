@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.e2e.real_agents import CLAIM, Desk, Ran, bin_folder, claims, open_desk, shell, writes
 
-from untildone.core.blocked import HOW_TO_SAY
+from untildone.core.answers.blocked import HOW_TO_SAY
 from untildone.testing.modelapi import Request, Step, environment
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(180)]

@@ -91,7 +91,7 @@ def forged_statement(fields: dict[str, Any]) -> None:
 
     fields["task"] = "Something else"
     signatures = [each["signatures"] for each in fields.pop("attestations")]
-    from untildone.core.attestation import attested
+    from untildone.core.receipts.attestation import attested
 
     fields["attestations"] = attested(fields, lambda _content: ())["attestations"]
     for each, kept in zip(fields["attestations"], signatures, strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.support.command_line import CommandLine, Ended
 
-from untildone.system import sandbox
+from untildone.system.box import sandbox
 
 JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
 AGREED = "[TASK_COMPLETED {word}]"

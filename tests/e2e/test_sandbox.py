@@ -13,7 +13,7 @@ import pytest
 from tests.support.boxes import boxes
 from tests.support.command_line import CommandLine, Ended, until
 
-from untildone.core import attestation
+from untildone.core.receipts import attestation
 
 __all__ = ["boxes"]
 pytestmark = pytest.mark.usefixtures("boxes")

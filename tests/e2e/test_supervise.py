@@ -13,8 +13,8 @@ from tests.support import fake_agents
 from tests.support.command_line import CommandLine, Ended
 from tests.support.terminal import Terminal
 
-from untildone.core.agreement import word_in
-from untildone.core.blocked import HOW_TO_SAY
+from untildone.core.answers.agreement import word_in
+from untildone.core.answers.blocked import HOW_TO_SAY
 
 JUDGES: dict[str, Any] = {"match_system": "You are the supervisor"}
 AGREED = "[TASK_COMPLETED {word}]"

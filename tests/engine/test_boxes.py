@@ -20,10 +20,10 @@ from tests.support.repositories import git
 from untildone import agents
 from untildone.core.errors import UsageError
 from untildone.core.model import AgentChoice, LoopSettings
-from untildone.core.sandbox import SandboxNet
+from untildone.core.protection.sandbox import SandboxNet
 from untildone.engine.boxes import box_of, home, planning
 from untildone.engine.boxes.refusals import Refusals
-from untildone.system.sandbox import Box
+from untildone.system.box.sandbox import Box
 
 __all__ = ["boxes", "shared_folder"]
 ROOT = Path(__file__).parents[2]

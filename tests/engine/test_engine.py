@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from untildone.core.actions import AwaitPerson
-from untildone.core.agent_io import AgentEvent
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -25,9 +24,10 @@ from untildone.core.events import (
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status
-from untildone.core.sandbox import Sandbox
-from untildone.core.secrets import Redactor
-from untildone.core.value import replace
+from untildone.core.plugins.agent_io import AgentEvent
+from untildone.core.protection.sandbox import Sandbox
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import replace
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver, Surroundings
 from untildone.engine.usage_limits import SharedLimits

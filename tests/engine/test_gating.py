@@ -11,8 +11,8 @@ import pytest
 
 from untildone.core.actions import GateStep, RunCommand
 from untildone.core.model import GateResult
-from untildone.core.secrets import Redactor
-from untildone.engine.gating import TAIL_BYTES, Room, run_command, run_step
+from untildone.core.protection.secrets import Redactor
+from untildone.engine.verdicts.gating import TAIL_BYTES, Room, run_command, run_step
 from untildone.gates.check import GATE
 from untildone.testing.driver import looping
 

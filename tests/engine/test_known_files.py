@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from untildone.core.model import AgentChoice
-from untildone.engine import known_files
+from untildone.engine.verdicts import known_files
 
 
 def program(path: Path, content: str) -> Path:

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from tests.support.command_line import until
 
-from untildone.engine import notify
-from untildone.engine.notify import SIGNATURE, Attempt, Message, NotifySettings, Result, channels
+from untildone.engine.notices import notify
+from untildone.engine.notices.notify import SIGNATURE, Attempt, Message, NotifySettings, Result, channels
 from untildone.system import orphans
 
 TITLE = 'A "title"; $(touch oops)'
@@ -181,7 +181,7 @@ def test_a_program_leaves_nothing_behind(
 
 def test_a_program_ends_with_the_host_that_runs_it(tmp_path: Path) -> None:
     host = (
-        "import os, sys; from untildone.engine.notify import *;"
+        "import os, sys; from untildone.engine.notices.notify import *;"
         "message = Message({'workspace': sys.argv[1]}, 't', 't');"
         "channels(NotifySettings(command=('sh', '-c', sys.argv[2])))['command'](message, os.environ)"
     )

@@ -18,10 +18,10 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, LoopSettings, Outcome, Spend, Status
 from untildone.core.notices import NoticeKind
-from untildone.core.value import replace
-from untildone.engine import notify, replies
-from untildone.engine.notify import NotifySettings
-from untildone.engine.telling import Telling
+from untildone.core.values.value import replace
+from untildone.engine.notices import notify, replies
+from untildone.engine.notices.notify import NotifySettings
+from untildone.engine.notices.telling import Telling
 from untildone.store.seals import Seals
 from untildone.system import state_folder
 from untildone.testing.driver import WORKER

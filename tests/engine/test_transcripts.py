@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from untildone import agents
-from untildone.core.transcript import SessionRecord
-from untildone.engine.transcripts import grown, is_unchanged, vouched
+from untildone.core.plugins.transcript import SessionRecord
+from untildone.engine.verdicts.transcripts import grown, is_unchanged, vouched
 
 SESSION = "0b5c7e0e-3d43-4c1a-9d0e-111111111111"
 

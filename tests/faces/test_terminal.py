@@ -10,9 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 from untildone import modes
-from untildone.core.agent_io import Said, ToolStarted
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
+from untildone.core.plugins.agent_io import Said, ToolStarted
+from untildone.core.protection.secrets import Redactor
 from untildone.faces.cli import wrapping
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.views import menus, speech

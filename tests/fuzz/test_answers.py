@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import check_sentence, damaged_bytes, deeply_nested, misshapen, sound_json, tried
 
-from untildone.core.codec import from_json, to_json
+from untildone.core.answers.subtasks import changed
 from untildone.core.model import Subtask, SubtaskChange, SubtaskStatus
-from untildone.core.subtasks import changed
+from untildone.core.values.codec import from_json, to_json
 from untildone.modes._json_objects import objects
 from untildone.modes.phases import answers as phases
 from untildone.modes.phases.state import ROUTES

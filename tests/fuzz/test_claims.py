@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import Draw, tried
 
-from untildone.core.claims import MarkerFound, has_marker, has_promise
+from untildone.core.answers.claims import MarkerFound, has_marker, has_promise
 
 PROMISE = "<promise>COMPLETE</promise>"
 MARKER = "[TASK_COMPLETED]"

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import check_sentence, damaged_bytes, deeply_nested, misshapen, sound_json, tried
 
-from untildone.core import plain_json
+from untildone.core.values import plain_json
 from untildone.system import json_text
 
 TOLD = {"hook_event_name": "Stop", "session_id": "s", "cwd": "/w", "stop_hook_active": False, "n": [1.5, {"a": None}]}

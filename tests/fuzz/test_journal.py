@@ -24,7 +24,7 @@ from tests.support.store_conformance import iteration, loop_created
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import Entry, MessageSent, StartRequested
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.store import checkpoint
 from untildone.store.files import FileStore
 from untildone.store.journal import entries_after

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.fuzz.mutations import Draw, damaged_bytes, tried
 
 from untildone.core.apply import apply
-from untildone.core.codec import from_json, to_json
 from untildone.core.events import AnswerRead, Entry, LiveStateSeen
 from untildone.core.loop import Loop, Turn
 from untildone.core.model import (
@@ -24,7 +23,8 @@ from untildone.core.model import (
     Subtask,
     SubtaskStatus,
 )
-from untildone.core.value import replace
+from untildone.core.values.codec import from_json, to_json
+from untildone.core.values.value import replace
 from untildone.modes.phases.edits import news_of
 from untildone.modes.phases.live_file import PROMISE, render
 from untildone.modes.phases.mode import MODE

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fuzz.mutations import tried
 
-from untildone.core.failures import classify, limit_in_answer
+from untildone.core.answers.failures import classify, limit_in_answer
+from untildone.core.answers.reset_times import DAY, HOUR, MINUTE, reset_time
 from untildone.core.model import FailureKind
-from untildone.core.reset_times import DAY, HOUR, MINUTE, reset_time
 
 moments = st.integers(1_767_225_600, 1_893_456_000).map(float)
 """From 2026 to 2030."""

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.fuzz.mutations import check_error, tried
 from tests.support.store_conformance import loop_created
 
-from untildone.core import amounts, rounds
+from untildone.core.answers import amounts, rounds
+from untildone.core.answers.rounds import Add, Set
 from untildone.core.apply import apply
 from untildone.core.errors import UntilDoneError, UsageError
 from untildone.core.events import Entry
 from untildone.core.limits import Limit
-from untildone.core.rounds import Add, Set
 from untildone.store import layout, names
 
 NOW = 1794765000.0

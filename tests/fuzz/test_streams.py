@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.fuzz.mutations import chunks_of, damaged_bytes, deeply_nested, misshapen, shuffled_lines, tried
 
 from untildone.agents import find
-from untildone.core.agent_io import AgentEvent, Notice, Request, SessionKnown, ToolEnded, ToolStarted
-from untildone.core.codec import from_json, to_json
 from untildone.core.model import Answer, Usage
+from untildone.core.plugins.agent_io import AgentEvent, Notice, Request, SessionKnown, ToolEnded, ToolStarted
+from untildone.core.values.codec import from_json, to_json
 from untildone.system.lines import LineFramer
 
 STREAMS = sorted((Path(__file__).parent.parent / "agents" / "streams").glob("*/*.jsonl"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.gate import CommandEnd, CommandRan, RunnerReport
+from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.gates.check import why_failed
 
 NONE = RunnerReport(runners=("pytest",))

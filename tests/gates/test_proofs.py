@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from untildone import gates
-from untildone.core import proving
-from untildone.core.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.core.judging.survey import Rules, survey
 from untildone.core.judging.trees import Remove, Restore, Tree, Write
 from untildone.core.model import AgentChoice, LoopSettings, RoomKind
-from untildone.core.proving import Base, Planned, TrialRan, TrialsRan, Work
-from untildone.core.value import dataclass, replace
+from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
+from untildone.core.receipts import proving
+from untildone.core.receipts.proving import Base, Planned, TrialRan, TrialsRan, Work
+from untildone.core.values.value import dataclass, replace
 from untildone.gates._proofs import ProofGate, Verdict
 from untildone.gates.canary.languages import failing_test, selects
 from untildone.gates.mutants.python import mutants

@@ -6,7 +6,7 @@ import pytest
 
 from untildone import gates
 from untildone.core.errors import UsageError
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.testing.driver import looping
 
 SETTINGS = looping(["never asked"]).loop.settings

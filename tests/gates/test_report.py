@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from untildone import gates
 from untildone.core.model import GateResult
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.gates._report import GATE_CHARACTERS, REPORT_CHARACTERS
 from untildone.testing.driver import looping
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.gate import WorkspaceFacts
 from untildone.core.model import Changes
+from untildone.core.plugins.gate import WorkspaceFacts
 from untildone.gates.require_change import GATE
 from untildone.testing.driver import looping
 

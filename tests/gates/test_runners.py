@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.gate import RunnerReport
+from untildone.core.plugins.gate import RunnerReport
 from untildone.gates.check import why_not_believed
 from untildone.gates.check.runners import read
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from untildone.core.gate import WorkspaceFacts
 from untildone.core.model import Changes
+from untildone.core.plugins.gate import WorkspaceFacts
 from untildone.gates.tampering import GATE
 from untildone.testing.driver import looping
 

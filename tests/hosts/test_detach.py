@@ -14,7 +14,8 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.model import Outcome
 from untildone.hosts import detach
-from untildone.operations import control, creation, look
+from untildone.operations import control, look
+from untildone.operations.creating import creation
 from untildone.store.files import FileStore
 from untildone.store.journal import FileJournal
 from untildone.system import orphans

@@ -21,7 +21,9 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
 from untildone.hosts.fleet import Fleet, Served
-from untildone.operations import control, creation, look, runner
+from untildone.operations import control, look
+from untildone.operations.creating import creation
+from untildone.operations.driving import runner
 from untildone.store.files import FileStore
 from untildone.store.memory import Memory
 from untildone.system.guard import Guard

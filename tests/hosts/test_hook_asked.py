@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untildone import agents
-from untildone.core.transcript import Transcript
+from untildone.core.plugins.transcript import Transcript
 from untildone.hosts.hook.asked import CUT, LEFT_OUT, LONGEST, MOST, PromptCollector, merged
 from untildone.hosts.hook.records import LONGEST_LINE, asked_in
 

@@ -14,8 +14,8 @@ from tests.support.cluster import git, new_remote
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, Changes, LoopSettings
-from untildone.core.secrets import Redactor
-from untildone.core.value import replace
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import replace
 from untildone.hosts.cluster.ownership import checked_branch, checked_remote
 from untildone.hosts.cluster.publishing import Published
 

@@ -18,7 +18,7 @@ from tests.support.terminal import Terminal
 from untildone.core.model import Outcome, Status
 from untildone.hosts.hook import presence, sessions
 from untildone.operations import control
-from untildone.operations.presence import is_at_work, without_closed_session
+from untildone.operations.driving.presence import is_at_work, without_closed_session
 
 pytestmark = pytest.mark.timeout(400)
 AGREES = "[TASK_COMPLETED {word}]"

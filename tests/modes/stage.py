@@ -30,7 +30,7 @@ from untildone.core.model import (
     Outcome,
     Status,
 )
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.testing.driver import Crash, Driver, Reply, fails, passes
 from untildone.testing.journal_laws import check_laws
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from untildone.core import subtasks
+from untildone.core.answers import subtasks
 from untildone.core.events import AnswerRead, BudgetChanged, LiveStateSeen, ResumeRequested, TurnEnded
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, Turn

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from untildone.core import rounds
 from untildone.core.actions import AskAgent, AwaitPerson
+from untildone.core.answers import rounds
 from untildone.core.events import MessageSent, ResumeRequested
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop

@@ -6,7 +6,7 @@ import pytest
 
 from untildone import modes
 from untildone.core.actions import Ask
-from untildone.core.blocked import HOW_TO_SAY
+from untildone.core.answers.blocked import HOW_TO_SAY
 from untildone.core.events import MessageSent
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, Context, Outcome, Status
 from untildone.testing.driver import Driver, Reply, fails, looping, passes

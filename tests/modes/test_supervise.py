@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from untildone.core.actions import AskAgent
-from untildone.core.agreement import digest, instructions
+from untildone.core.answers.agreement import digest, instructions
 from untildone.core.events import MessageSent, ResumeRequested, SessionRead, TurnInterrupted, TurnStarted
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop

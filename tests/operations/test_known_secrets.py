@@ -9,8 +9,8 @@ import pytest
 
 from untildone import settings
 from untildone.core.errors import UsageError
-from untildone.operations import known_secrets
-from untildone.operations.loop_settings import loop_settings
+from untildone.operations.creating import known_secrets
+from untildone.operations.creating.loop_settings import loop_settings
 
 SECRET = "s3cret-0123456789"
 AGENT = {"agent": "command", "command": "cat"}

@@ -9,8 +9,8 @@ import pytest
 
 from untildone import settings
 from untildone.core.errors import UsageError
-from untildone.core.mode import FromFiles
-from untildone.operations import loop_settings
+from untildone.core.plugins.mode import FromFiles
+from untildone.operations.creating import loop_settings
 from untildone.store import places
 
 FILE = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.operations.shown_diff import coloured, readable
 
 PATCH = """diff --git a/a.py b/a.py

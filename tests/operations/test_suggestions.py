@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from untildone.operations import check_programs, suggestions
+from untildone.operations.creating import check_programs, suggestions
 
 NPM = json.dumps({"scripts": {"test": "jest"}})
 PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {

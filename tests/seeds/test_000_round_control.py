@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.support.command_line import CommandLine
 
-from untildone.core import rounds
 from untildone.core.actions import AskAgent, AwaitPerson
+from untildone.core.answers import rounds
 from untildone.core.apply import apply
 from untildone.core.events import MessageSent, ResumeRequested
 from untildone.core.kinds import Interruption, Source

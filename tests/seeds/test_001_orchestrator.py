@@ -13,7 +13,6 @@ from untildone import settings
 from untildone.core import moves
 from untildone.core.actions import AwaitPerson
 from untildone.core.apply import apply
-from untildone.core.codec import epoch
 from untildone.core.errors import LoopNotFound, UsageError, WrongMove
 from untildone.core.events import (
     AnswerRead,
@@ -30,10 +29,12 @@ from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Budget, Failure, FailureKind, LoopSettings, Outcome, Status, Urgency
 from untildone.core.moves import Control
-from untildone.core.value import replace
+from untildone.core.values.codec import epoch
+from untildone.core.values.value import replace
 from untildone.faces.text import loop_lines
 from untildone.modes.workflow.mode import MODE
-from untildone.operations import control, creation, subtasks
+from untildone.operations import control, subtasks
+from untildone.operations.creating import creation
 from untildone.store.files import FileStore
 from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from untildone import settings
-from untildone.core.claims import has_promise
+from untildone.core.answers.claims import has_promise
 from untildone.core.errors import UsageError
 from untildone.core.events import AnswerRead, BudgetChanged, MessageSent
 from untildone.core.limits import Limit
-from untildone.core.mode import FromFiles
 from untildone.core.model import Answer, Budget, Context, Outcome, SessionUse
+from untildone.core.plugins.mode import FromFiles
 from untildone.faces.web.fields import Field, Kind, fields
 from untildone.faces.web.texts import Language, texts_for
-from untildone.operations import loop_settings
+from untildone.operations.creating import loop_settings
 from untildone.settings.schema import json_schema
 from untildone.testing import driver
 from untildone.testing.driver import Reply

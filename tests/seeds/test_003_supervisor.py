@@ -12,12 +12,13 @@ import pytest
 
 from untildone import agents, settings
 from untildone.core.actions import AskAgent
-from untildone.core.agent_io import Notice, Request
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.events import MessageSent
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Budget, Changes, Failure, FailureKind, Outcome, Role, SessionUse
-from untildone.operations import loop_settings, output
+from untildone.core.plugins.agent_io import Notice, Request
+from untildone.operations import output
+from untildone.operations.creating import loop_settings
 from untildone.settings import guidance
 from untildone.testing import driver
 from untildone.testing.driver import AGREED, Driver, Reply

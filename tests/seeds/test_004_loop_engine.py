@@ -18,9 +18,9 @@ from untildone.core.errors import UsageError
 from untildone.core.events import AnswerRead, BudgetWarned, StartRequested, SubtasksChanged, TurnRetried
 from untildone.core.live_file import FOLDER, NAME
 from untildone.core.loop import Loop
-from untildone.core.mode import LimitChoice
 from untildone.core.model import Answer, Budget, Failure, FailureKind, Outcome, Status, SubtaskChange
-from untildone.core.value import replace
+from untildone.core.plugins.mode import LimitChoice
+from untildone.core.values.value import replace
 from untildone.faces.cli import loop_menus
 from untildone.faces.cli.views import menus
 from untildone.faces.text import loop_lines
@@ -28,7 +28,7 @@ from untildone.modes.phases.live_file import render
 from untildone.modes.phases.mode import MODE
 from untildone.modes.phases.prompts import reinjection
 from untildone.modes.phases.state import ROUTES
-from untildone.operations import creation, loop_settings
+from untildone.operations.creating import creation, loop_settings
 from untildone.store.files import FileStore
 from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply

@@ -20,7 +20,7 @@ from untildone.settings.schema import json_schema
 from untildone.settings.setting import Command
 
 PLUGIN = """
-from untildone.core.option import Option, Shortcut
+from untildone.core.plugins.option import Option, Shortcut
 from untildone.modes.ralph.mode import Ralph
 
 class Careful(Ralph):

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.support.store_conformance import COMPLETES, iteration, loop_created
 
-from untildone.core.codec import timestamp
 from untildone.core.errors import UsageError
 from untildone.core.events import MessageSent, StartRequested
 from untildone.core.loop import Loop
+from untildone.core.values.codec import timestamp
 from untildone.store import Signatures
 from untildone.store.files import FileStore
 

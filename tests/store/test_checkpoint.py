@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.support.store_conformance import iteration, loop_created
 
-from untildone.core.codec import epoch
 from untildone.core.events import StartRequested
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.codec import epoch
 from untildone.store import checkpoint
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.files import FileStore

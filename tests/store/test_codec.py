@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
 from untildone.core.events import Entry, Event, LoopCreated, MessageSent, PauseRequested, TurnEnded
 from untildone.core.kinds import Source
 from untildone.core.loop import Loop, UsageLimit
 from untildone.core.model import EMPTY, AgentChoice, LoopSettings, Outcome
+from untildone.core.values.codec import CodecError, epoch, from_json, timestamp, to_json
 from untildone.store.lines import DamagedLine, as_fields, encoded, entry_of, fields_of, with_checksum, without_checksum
 
 # A lone surrogate is no text that a file can hold.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from untildone.core.errors import StoreError
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.store.live import LARGEST, Edit, LiveFile
 
 FIRST, SECOND = "loop-20260118-100000000-aaaaaa", "loop-20260118-100000001-bbbbbb"

@@ -12,10 +12,10 @@ import pytest
 from tests.support.postgres import Cluster
 from tests.support.store_conformance import loop_created
 
-from untildone.core.codec import timestamp
 from untildone.core.events import Entry, MessageSent, Rested, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome
+from untildone.core.values.codec import timestamp
 from untildone.operations import control, look
 from untildone.store.postgres import PostgresStore
 from untildone.store.postgres.journal import line_of

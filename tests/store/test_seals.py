@@ -41,7 +41,7 @@ from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Outcome, Role, SessionUse, Status, SubtaskChange, Urgency
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.store.files import FileStore
 from untildone.store.lines import as_fields
 from untildone.store.seals import FIRST, LoopSeal, Seals

@@ -23,9 +23,11 @@ from untildone.core.events import (
     TurnStarted,
 )
 from untildone.core.model import Answer, GateResult, Outcome, Role, SessionUse
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.engine.engine import Engine
-from untildone.operations import control, creation, runner, stores
+from untildone.operations import control, stores
+from untildone.operations.creating import creation
+from untildone.operations.driving import runner
 from untildone.store.files import FileStore
 
 NAME = "loop-1"

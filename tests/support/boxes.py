@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from untildone.system import sandbox
+from untildone.system.box import sandbox
 
 NOBODY = 65534
 

@@ -23,15 +23,15 @@ import psutil
 from tests.support.command_line import CommandLine, until
 
 from untildone import settings
-from untildone.core.codec import timestamp
 from untildone.core.events import Entry, LoopCreated, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget
-from untildone.core.value import replace
+from untildone.core.values.codec import timestamp
+from untildone.core.values.value import replace
 from untildone.hosts.cluster.client import Cluster
 from untildone.hosts.cluster.connecting import Access
-from untildone.operations import loop_settings
+from untildone.operations.creating import loop_settings
 from untildone.store.postgres import PostgresStore
 from untildone.system import orphans
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from untildone.core.model import RoomKind
-from untildone.system.sandbox import Network
+from untildone.system.box.sandbox import Network
 from untildone.workspace.rooms import Claimed, Room, Rooms
 from untildone.workspace.shadow import Content, File, Shadow
 

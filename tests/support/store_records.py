@@ -19,7 +19,7 @@ from tests.support.store_conformance import COMPLETES, StoreFactory, folded, ite
 from untildone.core.errors import LoopBusy, LoopNotFound
 from untildone.core.events import Entry, LoopRenamed, MessageSent, StartRequested
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.store import Signatures, Store
 
 SECRET = "sesame-0123456789"

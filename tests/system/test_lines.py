@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untildone.agents import find
-from untildone.core.agent_io import Request, Said
+from untildone.core.plugins.agent_io import Request, Said
 from untildone.system.lines import FLOOD, LineFramer
 
 ENDINGS = st.sampled_from((b"\n", b"\r\n"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from untildone.core.errors import AgentMissing, StoreError, UntilDoneError, UsageError
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.store.spool import FileSpool
 from untildone.system import orphans, process
 from untildone.system.process import Cause, Ended, Spawn

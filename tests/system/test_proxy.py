@@ -16,11 +16,11 @@ import pytest
 from tests.support.boxes import boxes
 from tests.support.command_line import until
 
-from untildone.core import hosts
 from untildone.core.errors import UsageError
-from untildone.core.sandbox import MOST_HOSTS, HostAsked
-from untildone.system import proxy, sandbox, seccomp
-from untildone.system.proxy import Proxy
+from untildone.core.protection import hosts
+from untildone.core.protection.sandbox import MOST_HOSTS, HostAsked
+from untildone.system.box import proxy, sandbox, seccomp
+from untildone.system.box.proxy import Proxy
 
 __all__ = ["boxes"]
 

@@ -13,14 +13,14 @@ import pytest
 from tests.support.boxes import boxes, ran, sandbox_as_nobody, shared_folder
 from tests.support.command_line import until
 
-from untildone.system import sandbox
-from untildone.system.sandbox import Access, Box, Mount, Network
+from untildone.system.box import sandbox
+from untildone.system.box.sandbox import Access, Box, Mount, Network
 
 __all__ = ["boxes", "shared_folder"]
 
 SYSTEM = sandbox.system_read_only()
 needs_boxes = pytest.mark.usefixtures("boxes")
-SELF_TEST = "from untildone.system import sandbox; print(repr(str(sandbox.problem())))"
+SELF_TEST = "from untildone.system.box import sandbox; print(repr(str(sandbox.problem())))"
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ class TestSelfTest:
         assert sandbox_as_nobody(shared_folder, program).strip() == "inside"
 
     def test_it_says_which_package_is_missing(self, tmp_path: Path) -> None:
-        program = f"from untildone.system import sandbox; sandbox.SYSTEM_FOLDERS = (); {SELF_TEST}"
+        program = f"from untildone.system.box import sandbox; sandbox.SYSTEM_FOLDERS = (); {SELF_TEST}"
         command = [sys.executable, "-c", program]
         ended = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=30)
         assert "install the package `bubblewrap`" in ended.stdout
@@ -216,7 +216,7 @@ class TestSelfTest:
         fake = tmp_path / "bwrap"
         fake.write_text(f"#!/bin/sh\n{script}\n")
         fake.chmod(0o755)
-        program = f"from untildone.system import sandbox; sandbox.SYSTEM_FOLDERS = (); {SELF_TEST}"
+        program = f"from untildone.system.box import sandbox; sandbox.SYSTEM_FOLDERS = (); {SELF_TEST}"
         path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
         command = [sys.executable, "-c", program]
         ended = subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, timeout=30)

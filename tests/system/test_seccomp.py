@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.boxes import boxes, ran
 
-from untildone.system import sandbox, seccomp
+from untildone.system.box import sandbox, seccomp
 
 __all__ = ["boxes"]
 

@@ -24,9 +24,9 @@ from tests.support.fake_agents import (
 )
 
 from untildone.agents import find
-from untildone.core.agent_io import Request
-from untildone.core.claims import has_promise
+from untildone.core.answers.claims import has_promise
 from untildone.core.model import Answer, FailureKind, SessionUse
+from untildone.core.plugins.agent_io import Request
 
 CLAUDE = find("claude")
 

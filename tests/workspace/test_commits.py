@@ -8,7 +8,7 @@ import pytest
 from tests.support.repositories import delete, git, modify, strange_names
 
 from untildone.core.errors import UsageError
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.workspace import commits
 from untildone.workspace.git import run
 from untildone.workspace.leaks import PART, HoldsSecret

@@ -15,8 +15,8 @@ from tests.support.repositories import git
 from tests.support.rooms import LOOP, Premises, is_judge, said
 
 from untildone.core.model import RoomKind
-from untildone.system import sandbox
-from untildone.system.sandbox import Network
+from untildone.system.box import sandbox
+from untildone.system.box.sandbox import Network
 from untildone.workspace.rooms import Claimed, RoomRefused, best, recording
 from untildone.workspace.shadow import PLAIN, Content
 
@@ -230,7 +230,7 @@ class TestReach:
             agent.wait()
 
     def test_an_ordinary_user_has_sealed_rooms_too(self, shared_folder: Path) -> None:
-        source, tests = Path(sandbox.__file__).parents[1], Path(__file__).parents[1]
+        source, tests = Path(sandbox.__file__).parents[2], Path(__file__).parents[1]
         without_caches = shutil.ignore_patterns("__pycache__")
         shutil.copytree(source, shared_folder / "source/untildone", ignore=without_caches)
         shutil.copy(tests / "support/rooms.py", shared_folder / "source/premises.py")
@@ -261,7 +261,7 @@ class TestBest:
 
     def test_a_wanted_room_that_cannot_be_had(self, tmp_path: Path) -> None:
         program = (
-            "from untildone.system import sandbox; from untildone.workspace import rooms; sandbox.SYSTEM_FOLDERS = ()\n"
+            "from untildone.system.box import sandbox; from untildone.workspace import rooms; sandbox.SYSTEM_FOLDERS = ()\n"
             "from untildone.core.model import RoomKind\n"
             "print(rooms.best())\ntry: rooms.best(RoomKind.SEALED)\nexcept rooms.rooms.UsageError as e: print(e, e.hint)"
         )

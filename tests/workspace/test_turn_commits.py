@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.repositories import git, link_instead
 
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.workspace.commits import Kept
 from untildone.workspace.shadow import Shadow
 from untildone.workspace.turn_commits import TurnCommits

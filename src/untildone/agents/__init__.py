@@ -6,17 +6,17 @@ The stop hook imports `untildone.agents.<name>`: a package's `__init__` imports 
 from __future__ import annotations
 
 from untildone.core.errors import UsageError
-from untildone.core.registry import Registry
+from untildone.core.plugins.registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.core.agent import Agent
-    from untildone.core.hook import HookSide
+    from untildone.core.plugins.agent import Agent
+    from untildone.core.plugins.hook import HookSide
 
 DEFAULT = "claude"
 """The agent that works if none is named."""
 
-_REGISTRY: Registry[Agent] = Registry("agent", "untildone.core.agent:Agent")
+_REGISTRY: Registry[Agent] = Registry("agent", "untildone.core.plugins.agent:Agent")
 find = _REGISTRY.find
 names = _REGISTRY.names
 own_names = _REGISTRY.own_names

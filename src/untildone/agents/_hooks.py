@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from untildone.core.hook import OTHER, PROMPT, STOP, AgentText, Boundary, HookEvent
+from untildone.core.plugins.hook import OTHER, PROMPT, STOP, AgentText, Boundary, HookEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from untildone.core.hook import HookCall, Reply
+    from untildone.core.plugins.hook import HookCall, Reply
 
 
 class CommonHook:

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from untildone.core.agent_io import Notice, Request
+from untildone.core.answers.failures import classify, plain
 from untildone.core.errors import UsageError
-from untildone.core.failures import classify, plain
 from untildone.core.limits import MOST
 from untildone.core.model import EMPTY, Failure, FailureKind, SessionUse
+from untildone.core.plugins.agent_io import Notice, Request
 
 LONGEST_ARGUMENT = 100_000
 """Bytes. Linux refuses a single argument of 128 KiB and more."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from untildone.agents._setups import own_folder
-from untildone.core.agent import OwnFile
+from untildone.core.plugins.agent import OwnFile
 
 _ADDRESS = re.compile(r"(?P<scheme>https?|wss?)://(?:[^/@\s]*@)?(?P<host>\[[^\]]+\]|[^/:?#\s]+)(?::(?P<port>\d+))?")
 _USUAL_PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}

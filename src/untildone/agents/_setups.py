@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from untildone.core.agent import SettingsFile
-from untildone.core.hook_setup import Setting
+from untildone.core.plugins.agent import SettingsFile
+from untildone.core.plugins.hook_setup import Setting
 
 SETTINGS_FILE = "settings.json"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from untildone.core.plain_json import read_object
-from untildone.core.transcript import Origin
+from untildone.core.plugins.transcript import Origin
+from untildone.core.values.plain_json import read_object
 
 
 class CompleteTranscript:

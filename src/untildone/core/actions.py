@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from untildone.core.events import Event
 from untildone.core.model import AgentChoice, Outcome, Role, SessionUse
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Ask:
     shows_work: bool = False
     """Whether the host appends what changed in the workspace since the loop began."""
     agrees_with: str = ""
-    """The marker with which a reviewer agrees. The host draws a word for it and appends how to answer (`core.agreement`)."""
+    """The marker with which a reviewer agrees. The host draws a word for it and appends how to answer (`core.answers.agreement`)."""
     agrees_if: str = ""
     """What the reviewer agrees to, as a clause; empty: that everything the person asked for is done."""
     is_closed: bool = False
@@ -96,7 +96,7 @@ class AskSupervisor:
 
 @dataclass(frozen=True, slots=True)
 class RunTrials:
-    """A proof needs the checks run on other trees; its gate says which (`core.proving`)."""
+    """A proof needs the checks run on other trees; its gate says which (`core.receipts.proving`)."""
 
     command: str
     """The name of the proof: people and results know the step by it."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 
 from untildone.core import budget as budgets
-from untildone.core import gate_output, position, rounds, subtasks
-from untildone.core.digest import sha256
+from untildone.core.answers import gate_output, rounds, subtasks
 from untildone.core.events import (
     AnswerRead,
     BaselineRan,
@@ -51,13 +50,15 @@ from untildone.core.events import (
     WorkspaceRestored,
     WorkspaceSeen,
 )
-from untildone.core.hints import assert_never
+from untildone.core.history import position
+from untildone.core.history.position import Restoring
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
 from untildone.core.model import Answer, Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
-from untildone.core.position import Restoring
-from untildone.core.sandbox import together
-from untildone.core.value import replace
+from untildone.core.protection.sandbox import together
+from untildone.core.values.digest import sha256
+from untildone.core.values.hints import assert_never
+from untildone.core.values.value import replace
 
 KEPT_ANSWER = 20_000
 """How many characters from the end of an answer `Loop.last_answer` keeps."""
@@ -185,7 +186,7 @@ def _failed_turn(loop: Loop) -> Retry | None:
 
 def _may_complete(loop: Loop, outcome: Outcome) -> bool:
     # Imported late: the stop hook imports this module for every stop, and few stops end a loop.
-    from untildone.core.completion import may_complete
+    from untildone.core.receipts.completion import may_complete
 
     return may_complete(loop, outcome)
 
@@ -544,7 +545,7 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
 
 def _judged(loop: Loop, event: GatesRan) -> Loop:
     if event.weighs:
-        from untildone.core import ratchet  # the stop hook imports this module for every stop
+        from untildone.core.history import ratchet  # the stop hook imports this module for every stop
 
         return ratchet.weighed(replace(loop, spend=loop.spend.plus(event.seconds, Usage())), event)
     loop = replace(loop, blocked="", refuted=True) if loop.blocked else loop

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from untildone.core.hints import Any
+from untildone.core.answers.rounds import NO_ROUNDS
 from untildone.core.limits import MOST, Limit
 from untildone.core.model import Budget, Spend
-from untildone.core.rounds import NO_ROUNDS
-from untildone.core.sentence import Sentence
-from untildone.core.value import dataclass, replace
+from untildone.core.values.hints import Any
+from untildone.core.values.sentence import Sentence
+from untildone.core.values.value import dataclass, replace
 
 WARN_AT = 0.75
 """The used share of a limit from which the person is warned."""

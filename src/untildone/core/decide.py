@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from untildone.core import blocked, rounds
 from untildone.core import budget as budgets
 from untildone.core.actions import (
     Action,
@@ -18,7 +17,7 @@ from untildone.core.actions import (
     RunTrials,
     Wait,
 )
-from untildone.core.codec import moment
+from untildone.core.answers import blocked, rounds
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -34,14 +33,15 @@ from untildone.core.events import (
 from untildone.core.kinds import Host, Interruption
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop, Turn
-from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Outcome, Role, SessionUse, Status
+from untildone.core.plugins.mode import Mode
 from untildone.core.retries import SESSION_IS_UNUSABLE, needs_fork, needs_new_session
-from untildone.core.value import replace
+from untildone.core.values.codec import moment
+from untildone.core.values.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.core.gate import Gate, GatesOf
+    from untildone.core.plugins.gate import Gate, GatesOf
 
 SAME_AGAIN = 3
 """How many equal answers or equal gate failures in a row, with an unchanged workspace, are a stall."""
@@ -102,7 +102,7 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
 def _weigh(loop: Loop, gates_of: GatesOf) -> RunGates | None:
     if not loop.settings.ratchet:
         return None
-    from untildone.core import ratchet
+    from untildone.core.history import ratchet
 
     return ratchet.due(loop, gates_of)
 
@@ -160,7 +160,7 @@ def _refuted(loop: Loop, answer: Answer) -> Event:
 def _take_in(loop: Loop, read: AnswerRead, gates_of: GatesOf) -> Record:
     """The mode's reading of an answer, with the gates that a claim needs, and the change of the budget and the end that follow from it."""
     if read.claimed:
-        from untildone.core import gate
+        from untildone.core.plugins import gate
 
         read = replace(read, needed=gate.needed(loop, read, gates_of(loop.settings)))
     budget = () if read.max_iterations is None else (BudgetChanged(Limit.ITERATIONS, read.max_iterations),)
@@ -219,7 +219,7 @@ def _limit(loop: Loop, turn: Turn, failure: Failure, now: float) -> LimitReached
 
 def _failure_sentence(turn: Turn, failure: Failure) -> str:
     # Compiling its patterns takes longer than a whole call of the stop hook, and they are seldom needed.
-    from untildone.core import failures
+    from untildone.core.answers import failures
 
     tries = f" ({turn.attempt} attempts)" if turn.attempt > 1 else ""
     message = failure.message.strip().rstrip(".")
@@ -230,7 +230,7 @@ def _failure_sentence(turn: Turn, failure: Failure) -> str:
 def _asking(loop: Loop, gates_of: GatesOf) -> tuple[Gate, GateStep] | None:
     """The gate whose question the supervisor answered, with its step: the first such gate without a result."""
     # Only a claim needs it, and the stop hook imports this module for every stop.
-    from untildone.core import gate
+    from untildone.core.plugins import gate
 
     pending = gate.pending(loop, gates_of(loop.settings))
     return next(((asking, step) for asking, step in pending if isinstance(step.need, AskSupervisor)), None)
@@ -246,7 +246,8 @@ def _verdict(loop: Loop, turn: Turn, answer: Answer, now: float, asking: Gate, s
 
 def _judge(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
     """The agent claims to be done: run what gates still need. Without a pending gate the loop rests, or asks the person."""
-    from untildone.core import completion, gate
+    from untildone.core.plugins import gate
+    from untildone.core.receipts import completion
 
     pending = gate.pending(loop, gates_of(loop.settings))
     steps = tuple(step for _, step in pending if not isinstance(step.need, AskSupervisor | RunTrials))

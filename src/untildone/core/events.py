@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.core.hints import Any
+from untildone.core.history.position import Position
 from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.limits import Limit
 from untildone.core.model import (
@@ -30,9 +30,9 @@ from untildone.core.model import (
     Urgency,
     Usage,
 )
-from untildone.core.position import Position
-from untildone.core.sandbox import Containment, HostAsked
-from untildone.core.value import dataclass, field
+from untildone.core.protection.sandbox import Containment, HostAsked
+from untildone.core.values.hints import Any
+from untildone.core.values.value import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

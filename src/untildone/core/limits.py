@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

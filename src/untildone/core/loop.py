@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.core.hints import Any
+from untildone.core.history.position import Held, Restoring
 from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.model import (
@@ -29,9 +29,9 @@ from untildone.core.model import (
     Subtask,
     Urgency,
 )
-from untildone.core.position import Held, Restoring
-from untildone.core.sandbox import Containment, HostAsked
-from untildone.core.value import dataclass, field
+from untildone.core.protection.sandbox import Containment, HostAsked
+from untildone.core.values.hints import Any
+from untildone.core.values.value import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

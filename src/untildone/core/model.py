@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum
 from types import MappingProxyType
 
-from untildone.core.hints import Any
-from untildone.core.sandbox import Sandbox, SandboxNet
-from untildone.core.value import dataclass, field, replace
+from untildone.core.protection.sandbox import Sandbox, SandboxNet
+from untildone.core.values.hints import Any
+from untildone.core.values.value import dataclass, field, replace
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -275,7 +275,7 @@ class LoopSettings:
     """The options of the mode in the form of the journal. Only the mode reads them, as its own typed value."""
 
     WRITTEN_IN = MappingProxyType({"supervisor_prompt": "options", "hook_session": "options"})
-    """Fields that the journal keeps inside another one; see `core.codec`."""
+    """Fields that the journal keeps inside another one; see `core.values.codec`."""
 
     def agent_for(self, role: Role) -> AgentChoice:
         """The agent of a role; the worker's if the settings name none."""

@@ -20,7 +20,7 @@ from untildone.core.events import (
 )
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome
-from untildone.core.value import dataclass, replace
+from untildone.core.values.value import dataclass, replace
 
 
 class NoticeKind(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.core.value import dataclass, field
+from untildone.core.values.value import dataclass, field
 
 MILLION = 1_000_000
 

@@ -6,11 +6,13 @@ import json
 from functools import partial
 
 from untildone import modes
-from untildone.core import attestation, live_file, receipt
+from untildone.core import live_file
 from untildone.core.loop import Loop
-from untildone.core.value import replace
-from untildone.engine import judging, programs, receipts
+from untildone.core.receipts import attestation, receipt
+from untildone.core.values.value import replace
+from untildone.engine import programs
 from untildone.engine.place import forget
+from untildone.engine.verdicts import judging, receipts
 from untildone.store import Store
 from untildone.workspace import exclude
 from untildone.workspace.diff import changed_files

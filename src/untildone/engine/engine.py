@@ -14,10 +14,10 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.engine import leftovers
+from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
-from untildone.engine.telling import journal_of
 from untildone.settings.guidance import watched
 from untildone.store import Store
 from untildone.system import orphans, running, trust

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from untildone.system import state_folder
-from untildone.system.sandbox import Box
+from untildone.system.box.sandbox import Box
 
 CHECKOUT = "review"
 """The folder of the reviewers' checkout, in the folder of the loop's rooms."""

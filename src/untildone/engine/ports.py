@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from untildone.core.hints import Protocol
+from untildone.core.values.hints import Protocol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

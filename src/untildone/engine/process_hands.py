@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from untildone import agents, gates
 from untildone.core import budget as budgets
-from untildone.core import proving, rounds
 from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunCommand, RunGates, RunTrials, Wait
-from untildone.core.agent_io import Request
+from untildone.core.answers import rounds
 from untildone.core.errors import UsageError
 from untildone.core.events import (
     BaselineRan,
@@ -30,14 +29,17 @@ from untildone.core.events import (
     TurnInterrupted,
     WorkspaceSeen,
 )
-from untildone.core.gate import Gate
 from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, GateResult, Outcome, Role, Urgency
-from untildone.core.value import replace
-from untildone.engine import boxes, gating, judging, known_files, leftovers, turns, usage_limits
+from untildone.core.plugins.agent_io import Request
+from untildone.core.plugins.gate import Gate
+from untildone.core.receipts import proving
+from untildone.core.values.value import replace
+from untildone.engine import boxes, leftovers, turns, usage_limits
 from untildone.engine.stepper import CHANGED_SINCE, Next, Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
+from untildone.engine.verdicts import gating, judging, known_files
 from untildone.workspace.shadow import Reading
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from untildone import agents
-from untildone.core.agent import Agent, is_older
-from untildone.core.agent_io import Request
 from untildone.core.model import AgentChoice, Failure, FailureKind
-from untildone.core.value import replace
+from untildone.core.plugins.agent import Agent, is_older
+from untildone.core.plugins.agent_io import Request
+from untildone.core.values.value import replace
 
 PATIENCE = 10.0
 _PACKAGE_ABOVE, _LONGEST_PACKAGE = 4, 1 << 20

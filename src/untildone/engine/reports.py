@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone import agents
-from untildone.core.agent_io import Invocation
 from untildone.core.model import AgentChoice
+from untildone.core.plugins.agent_io import Invocation
 from untildone.system import disk
 
 LARGEST = 1 << 20

@@ -9,13 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.workspace.commits import Kept
 from untildone.workspace.shadow import NoSnapshot, Shadow
 from untildone.workspace.turn_commits import TurnCommits
 
 if TYPE_CHECKING:
-    from untildone.system.sandbox import Box
+    from untildone.system.box.sandbox import Box
 
 
 class Site(Protocol):

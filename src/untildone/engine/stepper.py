@@ -27,7 +27,6 @@ from enum import Enum
 from untildone import modes
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RestoreWorkspace, RunGates, Wait
 from untildone.core.apply import apply, usage_of
-from untildone.core.codec import moment
 from untildone.core.decide import decide
 from untildone.core.errors import LoopBusy
 from untildone.core.events import (
@@ -46,11 +45,12 @@ from untildone.core.events import (
     WorkspaceRestored,
     WorkspaceSeen,
 )
-from untildone.core.hints import Protocol, assert_never
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Changes, Outcome, Refused, Role, SessionUse, Status, Urgency
-from untildone.core.value import dataclass, replace
+from untildone.core.values.codec import moment
+from untildone.core.values.hints import Protocol, assert_never
+from untildone.core.values.value import dataclass, replace
 from untildone.gates import gates_of
 
 TYPE_CHECKING = False
@@ -382,7 +382,7 @@ class Stepper:
     def _recover_rooms(self) -> None:
         """Undo what a runner left that died while a check ran with the original judge files in the workspace."""
         if self.loop.settings.checks and self.loop.start.tree:
-            from untildone.engine import judging
+            from untildone.engine.verdicts import judging
 
             for sentence in judging.recover(self.loop, self.workspace):
                 self.write(StateRepaired(sentence))
@@ -406,7 +406,7 @@ class Stepper:
 
     def _recorded(self, seen: WorkspaceSeen) -> WorkspaceSeen:
         """Keep what rooms need to know about the start of the loop."""
-        from untildone.engine import judging
+        from untildone.engine.verdicts import judging
 
         return judging.recorded(seen, self.loop, self.workspace)
 

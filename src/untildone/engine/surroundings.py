@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Wait
-from untildone.core.agent_io import AgentEvent
 from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Urgency
+from untildone.core.plugins.agent_io import AgentEvent
 from untildone.core.prices import PUBLISHED, Prices
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
+from untildone.engine.notices.telling import SilentTeller, Teller
 from untildone.engine.site import LocalSite, Site
-from untildone.engine.telling import SilentTeller, Teller
 from untildone.engine.usage_limits import SharedLimits
 from untildone.system.adoption import Adoption
 from untildone.system.guard import Guard

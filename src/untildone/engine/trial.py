@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from untildone import agents
-from untildone.core.agent_io import Notice, Request
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Permissions
-from untildone.core.secrets import Redactor
-from untildone.core.value import replace
+from untildone.core.plugins.agent_io import Notice, Request
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import replace
 from untildone.engine import programs
 from untildone.system import process
 from untildone.system.guard import guarded

@@ -8,27 +8,27 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from untildone import agents
-from untildone.core import agreement
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
-from untildone.core.agent_io import AgentEvent, Invocation, Notice, Reader, Request, SessionKnown, Used
+from untildone.core.answers import agreement
 from untildone.core.errors import AgentMissing, LoopNotFound, ResourcesShort, UsageError
 from untildone.core.events import HostsAsked, Rested, SessionDistrusted, SessionOpened, TurnEnded, TurnInterrupted
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Role, SessionUse, Usage
-from untildone.core.value import replace
+from untildone.core.plugins.agent_io import AgentEvent, Invocation, Notice, Reader, Request, SessionKnown, Used
+from untildone.core.values.value import replace
 from untildone.engine import leftovers, programs, reports
 from untildone.engine import usage_limits as limits
 from untildone.engine.boxes.refusals import Refusals
-from untildone.engine.gating import SHORTEST
 from untildone.engine.place import Place
 from untildone.engine.stepper import Seen
+from untildone.engine.verdicts.gating import SHORTEST
 from untildone.system import orphans, process
 from untildone.system.process import Cause, Ended, Spawn
 
 if TYPE_CHECKING:
-    from untildone.core.transcript import SessionRecord
+    from untildone.core.plugins.transcript import SessionRecord
     from untildone.engine.process_hands import ProcessHands
     from untildone.engine.surroundings import Surroundings
 
@@ -81,7 +81,7 @@ class Turn:
 
     def _distrusts(self, action: AskAgent) -> bool:
         """Whether the session to fork may deceive a reviewer. Then that is written, and the next decision asks a fresh one."""
-        from untildone.engine import reviewing, transcripts
+        from untildone.engine.verdicts import reviewing, transcripts
 
         profile = action.agent.profile
         session = self.loop.session_of(Role.WORKER, profile)
@@ -115,8 +115,9 @@ class Turn:
 
     def _place(self, action: AskAgent) -> Place:
         """Where the agent runs: a reviewer in a checkout of its own, all others in the workspace. UsageError if there is no box for it."""
-        from untildone.engine import boxes, reviewing
+        from untildone.engine import boxes
         from untildone.engine.boxes import planning
+        from untildone.engine.verdicts import reviewing
 
         workspace, loop, environment = self.stepper.workspace, self.loop, self._environment(action)
         if action.ask.role is Role.SUPERVISOR:
@@ -191,7 +192,7 @@ class Turn:
         return "\n".join((*refused, "Work without that, or say what you need.")) if refused else ""
 
     def _work(self) -> str:
-        from untildone.engine import reviewing
+        from untildone.engine.verdicts import reviewing
         from untildone.gates.review import shown
 
         return shown.text(reviewing.work(self.stepper.workspace, self.loop))
@@ -342,7 +343,7 @@ class Turn:
 
     def _transcript(self, action: AskAgent, answer: Answer) -> str:
         """The digest of the transcript after this turn, if it can be vouched for."""
-        from untildone.engine import transcripts
+        from untildone.engine.verdicts import transcripts
 
         session = self.loop.session_of(Role.WORKER, action.agent.profile)
         session_id = answer.session_id or (session.session_id if session else None)

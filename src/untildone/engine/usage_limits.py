@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from untildone import agents
-from untildone.core.codec import epoch, timestamp
+from untildone.core.answers.reset_times import reset_time
 from untildone.core.events import LimitReached
 from untildone.core.loop import UsageLimit
 from untildone.core.model import AgentChoice, Answer, LoopSettings
-from untildone.core.reset_times import reset_time
-from untildone.core.value import replace
+from untildone.core.values.codec import epoch, timestamp
+from untildone.core.values.value import replace
 
 
 def account(agent: AgentChoice, place: str) -> str:

@@ -13,25 +13,16 @@ from pathlib import Path
 from typing import Unpack
 
 from untildone import settings
-from untildone.core import amounts
+from untildone.core.answers import amounts
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.operations import (
-    background,
-    bisecting,
-    cleaning,
-    control,
-    creation,
-    duplicating,
-    look,
-    presence,
-    retrying,
-    stores,
-    verifying,
-)
+from untildone.operations import control, look, stores, verifying
 from untildone.operations.control import Heard
+from untildone.operations.creating import creation, duplicating
+from untildone.operations.driving import background, presence
+from untildone.operations.history import bisecting, cleaning, retrying
 from untildone.operations.stores import Journal, Store
 from untildone.operations.verifying import Verification
 from untildone.settings.declared import Chosen

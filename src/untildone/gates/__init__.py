@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from untildone.core.errors import UsageError
-from untildone.core.registry import Registry
+from untildone.core.plugins.registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.core.gate import Gate
     from untildone.core.loop import Loop
     from untildone.core.model import LoopSettings
-    from untildone.core.option import Option
+    from untildone.core.plugins.gate import Gate
+    from untildone.core.plugins.option import Option
 
-_REGISTRY: Registry[Gate] = Registry("gate", "untildone.core.gate:Gate")
+_REGISTRY: Registry[Gate] = Registry("gate", "untildone.core.plugins.gate:Gate")
 find = _REGISTRY.find
 names = _REGISTRY.names
 own_names = _REGISTRY.own_names

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from untildone.core import proving
 from untildone.core.actions import GateStep, RunTrials
-from untildone.core.gate import CommandRan, Finding, PlainGate
 from untildone.core.judging.classify import is_cache
 from untildone.core.judging.tables import Kind
 from untildone.core.judging.trees import Edit, Remove, Restore, Write, in_order
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
-from untildone.core.proving import TrialsRan, Work
-from untildone.core.value import dataclass
+from untildone.core.plugins.gate import CommandRan, Finding, PlainGate
+from untildone.core.receipts import proving
+from untildone.core.receipts.proving import TrialsRan, Work
+from untildone.core.values.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

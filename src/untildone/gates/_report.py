@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from untildone.core.gate import NOT_COMPARED, Gate
-from untildone.core.gate_output import plain_line
+from untildone.core.answers.gate_output import plain_line
 from untildone.core.model import GateResult
+from untildone.core.plugins.gate import NOT_COMPARED, Gate
 
 GATE_CHARACTERS = 4000
 REPORT_CHARACTERS = 12000

@@ -6,12 +6,12 @@ command line can list them without loading every mode.
 
 from __future__ import annotations
 
-from untildone.core.mode import Mode
-from untildone.core.registry import Registry
+from untildone.core.plugins.mode import Mode
+from untildone.core.plugins.registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.core.option import Option
+    from untildone.core.plugins.option import Option
 
 _REGISTRY: Registry[Mode] = Registry("mode", Mode)
 find = _REGISTRY.find

@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from untildone import agents, settings
-from untildone.core.agent import Agent
-from untildone.core.agent_io import Request
 from untildone.core.errors import AgentMissing, UsageError
+from untildone.core.plugins.agent import Agent
+from untildone.core.plugins.agent_io import Request
 from untildone.engine import programs, trial
 from untildone.engine.trial import Trial
-from untildone.operations import loop_settings
+from untildone.operations.creating import loop_settings
 from untildone.settings import Settings
 
 __all__ = ["DEFAULT", "TRIAL_SECONDS", "AgentInfo", "Trial", "look", "look_at_all", "try_agent"]

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 
 from untildone.core import budget as budgets
-from untildone.core import moves, rounds
+from untildone.core import moves
+from untildone.core.answers import rounds
 from untildone.core.apply import apply
 from untildone.core.errors import JournalLocked, LoopBusy, NotOurs, UsageError, WrongMove
 from untildone.core.events import (
@@ -26,9 +27,9 @@ from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, SubtaskChange, Urgency
 from untildone.core.moves import Control
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
+from untildone.operations.driving.presence import goes_on_by_itself, without_closed_session
 from untildone.operations.inside import refuse
-from untildone.operations.presence import goes_on_by_itself, without_closed_session
 from untildone.store import Journal, Store
 
 
@@ -160,7 +161,8 @@ def delete(store: Store, loop_id: str) -> None:
     if store.is_driven(loop_id):
         raise LoopBusy(f"Loop {loop_id} is being archived.", "try again in a moment")
     store.delete(loop_id)
-    from untildone.engine import judging, outbox
+    from untildone.engine.notices import outbox
+    from untildone.engine.verdicts import judging
     from untildone.workspace.shadow import Shadow, tidying
 
     judging.forget(loop)
@@ -184,7 +186,7 @@ def _request(
         return _settle(store, loop_id)
     needs_machine = control in (Control.START, Control.RESUME) or (driven and loop.interrupts_now)
     if loop.host is Host.CLUSTER and needs_machine:
-        from untildone.operations.cluster import poke
+        from untildone.operations.driving.cluster import poke
 
         poke(store, loop, environment)
     return loop

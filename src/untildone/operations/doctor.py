@@ -13,9 +13,10 @@ from pathlib import Path
 
 from untildone import agents as programs
 from untildone.core.errors import UntilDoneError
-from untildone.core.value import dataclass
-from untildone.operations import agents, hook, suggestions
+from untildone.core.values.value import dataclass
+from untildone.operations import agents, hook
 from untildone.operations.agents import AgentInfo
+from untildone.operations.creating import suggestions
 from untildone.operations.stores import database_of, open_store, without_password
 
 SERVER_PACKAGES = ("fastapi", "uvicorn", "sse_starlette")
@@ -92,7 +93,7 @@ def _hooks(folder: Path) -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from untildone.system import sandbox
+    from untildone.system.box import sandbox
 
     problem = sandbox.problem()
     if not problem:
@@ -180,7 +181,7 @@ def _folder_is_writable(area: str, folder: str, what: str) -> Iterator[Finding]:
 
 def _project(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
     from untildone import settings
-    from untildone.operations import check_programs
+    from untildone.operations.creating import check_programs
 
     try:
         chosen = settings.load(folder, {})

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from untildone import agents, modes, settings
-from untildone.core import rounds
+from untildone.core.answers import rounds
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Urgency
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.hosts.hook import agent_settings, program
 from untildone.store.files import FileStore
 
@@ -184,7 +184,7 @@ def create(
     store: FileStore, task: str, folder: Path, session: str, flags: dict[str, Any], *, reviewed: bool | None = None
 ) -> Loop:
     """Create and start a loop in a session. `reviewed` overrules the mode's choice whether a supervisor reviews."""
-    from untildone.operations import creation
+    from untildone.operations.creating import creation
 
     chosen = settings.load(folder, {**flags, **_FIXED})
     try:

@@ -11,7 +11,7 @@ from untildone.core.errors import UsageError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.operations.presence import goes_on_by_itself
+from untildone.operations.driving.presence import goes_on_by_itself
 from untildone.store import Store, checkpoint, lines
 
 LOOK_EVERY, LOOK_FOR_RUNNER_EVERY = 0.05, 0.5

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from untildone import agents, modes
-from untildone.core.agent_io import Reader, Request
 from untildone.core.loop import Loop, session_key
-from untildone.core.mode import Mode
 from untildone.core.model import AgentChoice, Role
-from untildone.core.option import Option
+from untildone.core.plugins.agent_io import Reader, Request
+from untildone.core.plugins.mode import Mode
+from untildone.core.plugins.option import Option
 
 
 def reader(choice: AgentChoice) -> Reader:

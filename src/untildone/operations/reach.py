@@ -17,8 +17,8 @@ from untildone.core.events import PauseRequested, StopRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Urgency
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import dataclass
 from untildone.operations import inside
 from untildone.store import Store, places
 from untildone.store.files import FileStore, open_store

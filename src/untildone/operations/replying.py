@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from untildone.engine import replies
+from untildone.engine.notices import replies
 
 
 def check(token: str, loop_id: str) -> None:

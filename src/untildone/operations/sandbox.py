@@ -14,12 +14,12 @@ from typing import Any
 from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.core.model import LoopSettings, Role
-from untildone.core.sandbox import Sandbox
-from untildone.core.value import replace
+from untildone.core.protection.sandbox import Sandbox
+from untildone.core.values.value import replace
 from untildone.engine import boxes, turns
 from untildone.engine.boxes import network, planning
 from untildone.engine.place import Place
-from untildone.operations.loop_settings import loop_settings
+from untildone.operations.creating.loop_settings import loop_settings
 
 INJECTION = Path("/proc/sys/dev/tty/legacy_tiocsti")
 """The kernel setting by which a program may type into its terminal: it could then leave the box by the person's shell."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 
 # Control characters but tab and line end, and those that change the order in which text is shown.
 _OBEYED = re.compile(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from untildone.core import moves, subtasks
+from untildone.core import moves
+from untildone.core.answers import subtasks
 from untildone.core.errors import UsageError, WrongMove
 from untildone.core.loop import Loop
 from untildone.core.model import Subtask, SubtaskChange

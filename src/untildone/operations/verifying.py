@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from untildone.core import attestation
-from untildone.core.attestation import Attested, Envelope
 from untildone.core.errors import LoopNotFound, NotOurs, UsageError
 from untildone.core.loop import Loop
 from untildone.core.model import Changes, GateResult, LoopSettings, RoomKind
-from untildone.core.receipt import receipt as receipt_of
-from untildone.core.sandbox import Sandbox
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass, replace
+from untildone.core.protection.sandbox import Sandbox
+from untildone.core.protection.secrets import Redactor
+from untildone.core.receipts import attestation
+from untildone.core.receipts.attestation import Attested, Envelope
+from untildone.core.receipts.receipt import receipt as receipt_of
+from untildone.core.values.value import dataclass, replace
 from untildone.operations import look
 from untildone.store import Store
 from untildone.store.seals import Seals
@@ -22,7 +22,7 @@ from untildone.system import disk, ssh_signing, state_folder
 
 if TYPE_CHECKING:
     from untildone.core.actions import GateStep, RunCommand
-    from untildone.core.gate import Gate
+    from untildone.core.plugins.gate import Gate
     from untildone.system.guard import Watched
     from untildone.workspace.look import Workspace
 
@@ -199,7 +199,8 @@ def _run_again(
     watched: Watched,
 ) -> tuple[Verification, ...]:
     """Run the checks as the loop did, in a room of its settings, on the workspace as it is now; kill processes that they leave behind."""
-    from untildone.engine import gating, judging, turns
+    from untildone.engine import turns
+    from untildone.engine.verdicts import gating, judging
     from untildone.system import keeper
     from untildone.workspace.look import Workspace
     from untildone.workspace.shadow import Reading

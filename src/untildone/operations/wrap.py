@@ -77,7 +77,7 @@ def begin(run_folder: str, session: str, task: str) -> Begun:
 def _checked_settings(folder: Path, flags: dict[str, Any]) -> tuple[Settings, LoopSettings]:
     """The settings of the run and of its loops. Raises UsageError for what cannot work, such as a missing agent or SUPERVISOR.md."""
     from untildone.hosts.wrap import injecting
-    from untildone.operations import loop_settings
+    from untildone.operations.creating import loop_settings
 
     chosen = settings.load(folder, flags)
     injecting.check(settings.profile(chosen, chosen.agent).agent)
@@ -134,7 +134,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
 
 
 def _rest_loops(own: Path, report: Callable[[str], None]) -> None:
-    from untildone.core.secrets import Redactor
+    from untildone.core.protection.secrets import Redactor
     from untildone.hosts.hook.status_lines import left
     from untildone.hosts.wrap.leaving import leave
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from untildone import agents
 from untildone.core.model import LoopSettings
-from untildone.core.sandbox import Sandbox
+from untildone.core.protection.sandbox import Sandbox
 from untildone.engine import boxes
 from untildone.engine.boxes import Connection, network, planning
 from untildone.engine.place import Place
@@ -18,8 +18,8 @@ from untildone.hosts.hook.entry import BROKER
 from untildone.hosts.wrap import reports
 from untildone.hosts.wrap.job import Program
 from untildone.hosts.wrap.reports import Reports, Run
-from untildone.system.proxy import launcher
-from untildone.system.sandbox import Access, Mount
+from untildone.system.box.proxy import launcher
+from untildone.system.box.sandbox import Access, Mount
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from untildone import agents
 from untildone.core.limits import Limit
 from untildone.core.model import EMPTY, Context, Permissions, RoomKind, TestsRule
-from untildone.core.sandbox import Sandbox, SandboxNet
-from untildone.core.value import dataclass, replace
+from untildone.core.protection.sandbox import Sandbox, SandboxNet
+from untildone.core.values.value import dataclass, replace
 from untildone.settings.setting import (
     Command,
     Flag,
@@ -28,7 +28,7 @@ from untildone.settings.setting import (
 )
 
 if TYPE_CHECKING:
-    from untildone.core.option import Option
+    from untildone.core.plugins.option import Option
 
 RUN, HOOK, WRAP, IN_SANDBOX = Command
 RUN_AND_HOOK = (RUN, HOOK)
@@ -76,7 +76,7 @@ def filled_text(path: str) -> str:
 
 def host_name(host: str) -> str:
     """The name of a host, perhaps with a port, or `*.` and a domain; ValueError if it is none."""
-    from untildone.core import hosts
+    from untildone.core.protection import hosts
 
     hosts.parse(host)
     return host
@@ -792,7 +792,7 @@ def value_of(chosen: Settings, name: str) -> Any:
 
 def as_json(chosen: Settings) -> dict[str, Any]:
     """The values of all settings as JSON, in the order of their declaration."""
-    from untildone.core.codec import to_json
+    from untildone.core.values.codec import to_json
 
     values = {name: to_json(value_of(chosen, name)) for name in every() if name != "profiles"}
     profiles = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from untildone import modes
 from untildone.core.errors import UsageError
-from untildone.core.mode import FromFiles, Mode
+from untildone.core.plugins.mode import FromFiles, Mode
 from untildone.store import layout, places
 from untildone.system import trust
 from untildone.system.trust import Watched

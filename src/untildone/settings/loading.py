@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from untildone.core.errors import UsageError
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.settings.declared import AgentProfile, Settings, by_any_name
 from untildone.settings.setting import PREFIX, Setting
 

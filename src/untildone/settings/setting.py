@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from untildone.core.value import dataclass, replace
+from untildone.core.values.value import dataclass, replace
 
 T = TypeVar("T")
 PREFIX = "UNTILDONE_"

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from untildone.core.events import Entry, Event, LoopCreated
-from untildone.core.hints import Protocol
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.hints import Protocol
+from untildone.core.values.value import dataclass
 from untildone.store.live import LiveFile
 from untildone.store.seals import Seals
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
-from untildone.core.digest import sha256
 from untildone.core.errors import StoreError
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.codec import CodecError, epoch, from_json, timestamp, to_json
+from untildone.core.values.digest import sha256
+from untildone.core.values.value import dataclass
 from untildone.store import lines
 from untildone.store.lines import DamagedLine, ForeignLine
 from untildone.store.seals import LoopSeal

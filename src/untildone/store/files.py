@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from untildone.core.codec import timestamp
 from untildone.core.errors import DamagedState, LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.kinds import Host
 from untildone.core.live_file import KEPT_AS
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
-from untildone.core.value import replace
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.codec import timestamp
+from untildone.core.values.value import replace
 from untildone.store import (
     Clock,
     Group,

@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.core.apply import apply, refusal
-from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, JournalLocked, LoopNotFound, NotOurs, StoreError
 from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired, TurnStarted
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass, replace
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.codec import epoch, timestamp
+from untildone.core.values.value import dataclass, replace
 from untildone.store import Clock, OnChange, checkpoint, layout
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, ForeignLine, as_fields, encoded, with_checksum, without_checksum

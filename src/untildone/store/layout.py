@@ -9,7 +9,7 @@ from pathlib import Path
 from time import time_ns
 
 from untildone.core.errors import LoopNotFound
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.store import Signatures
 from untildone.store.names import checked_id, is_id
 from untildone.system import disk

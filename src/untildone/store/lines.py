@@ -6,9 +6,9 @@ import json
 import zlib
 from collections.abc import Callable
 
-from untildone.core.codec import CodecError, epoch, from_json, timestamp, to_json
 from untildone.core.events import KINDS, Entry, Event, level_of, name_of
-from untildone.core.hints import Any
+from untildone.core.values.codec import CodecError, epoch, from_json, timestamp, to_json
+from untildone.core.values.hints import Any
 
 _SUM = b',"sum":"'
 

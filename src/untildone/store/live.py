@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from untildone.core.live_file import FOLDER, NAME, own_name
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import dataclass
 from untildone.system import disk
 
 LARGEST = 1 << 20

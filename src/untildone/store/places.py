@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from untildone.core.errors import UsageError
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.store import Store, files, layout
 from untildone.system import trust
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone.core.events import Entry, PauseRequested, StopRequested, name_of
-from untildone.core.value import dataclass, replace
+from untildone.core.values.value import dataclass, replace
 from untildone.store.lines import ForeignLine, entry_of, fields_of, without_checksum
 from untildone.store.seals import FIRST, Link, LoopSeal
 

@@ -8,7 +8,7 @@ from untildone.core.apply import apply
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.store.journal import Writing
 from untildone.store.layout import Places
 from untildone.store.lines import DamagedLine

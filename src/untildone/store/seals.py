@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from untildone.core.digest import Hmac, sha256
 from untildone.core.errors import StoreError
-from untildone.core.value import dataclass
+from untildone.core.values.digest import Hmac, sha256
+from untildone.core.values.value import dataclass
 from untildone.system import disk, state_folder
 from untildone.system.state_folder import KEY
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from untildone.core.kinds import Host
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.system import orphans, running, state_folder
 from untildone.system.orphans import Process
 from untildone.system.running import Running

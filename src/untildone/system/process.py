@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from untildone.core.errors import AgentMissing, ResourcesShort, UntilDoneError, UsageError
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.system import apart, orphans
 from untildone.system.lines import LineFramer
 from untildone.system.pipes import Pipes, Stream

@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 
 from untildone.core.errors import StoreError
-from untildone.core.plain_json import read_object
-from untildone.core.value import dataclass
+from untildone.core.values.plain_json import read_object
+from untildone.core.values.value import dataclass
 from untildone.system import disk, runners, state_folder
 
 TYPE_CHECKING = False

@@ -22,7 +22,7 @@ KEY = "key"
 
 def seal(purpose: str, content: bytes, environment: Mapping[str, str] = os.environ) -> str:
     """The seal of a content for one purpose; empty: there is no key yet."""
-    from untildone.core.digest import Hmac
+    from untildone.core.values.digest import Hmac
 
     try:
         with open(os.path.join(folder(environment), KEY), "rb") as file:

@@ -16,10 +16,10 @@ from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
 
-from untildone.core.digest import sha256
 from untildone.core.errors import StoreError
-from untildone.core.plain_json import read_object
-from untildone.core.value import dataclass, replace
+from untildone.core.values.digest import sha256
+from untildone.core.values.plain_json import read_object
+from untildone.core.values.value import dataclass, replace
 from untildone.system import disk, running, state_folder
 
 FILES, DURING = ("trust", "files"), ("trust", "during")

@@ -13,9 +13,8 @@ from typing import Any, assert_never
 from untildone import gates
 from untildone.core import moves
 from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, Rest, RunGates, Wait
-from untildone.core.agreement import digest
+from untildone.core.answers.agreement import digest
 from untildone.core.apply import apply
-from untildone.core.codec import epoch, timestamp
 from untildone.core.events import (
     Entry,
     Event,
@@ -30,7 +29,6 @@ from untildone.core.events import (
     TurnInterrupted,
     WorkspaceSeen,
 )
-from untildone.core.gate import WorkspaceFacts
 from untildone.core.kinds import Interruption, Source
 from untildone.core.loop import Loop
 from untildone.core.model import (
@@ -44,7 +42,9 @@ from untildone.core.model import (
     LoopSettings,
     Role,
 )
-from untildone.core.value import replace
+from untildone.core.plugins.gate import WorkspaceFacts
+from untildone.core.values.codec import epoch, timestamp
+from untildone.core.values.value import replace
 from untildone.engine.stepper import Next, Seen, Stepper
 from untildone.store.live import Edit
 

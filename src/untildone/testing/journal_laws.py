@@ -20,7 +20,7 @@ from untildone.core.events import (
 )
 from untildone.core.loop import Loop
 from untildone.core.model import Changes, GateResult, Outcome, Role, Spend, Status, Usage
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.store.lines import as_fields, encoded, entry_of, fields_of, with_checksum, without_checksum
 from untildone.testing.driver import Driver, fold
 

@@ -32,7 +32,7 @@ from untildone.core.model import (
     Status,
     Usage,
 )
-from untildone.core.value import dataclass, replace
+from untildone.core.values.value import dataclass, replace
 from untildone.modes import find
 from untildone.testing.driver import AGREED, Crash, Driver, Reply, decided, fails, looping, passes
 from untildone.testing.journal_laws import check_laws, through_the_journal

@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Iterable
 
 from untildone.core.errors import UsageError
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import dataclass
 from untildone.workspace import leaks
 from untildone.workspace.git import (
     GitFailed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from untildone.core.errors import UsageError
-from untildone.core.receipt import FileChange
+from untildone.core.receipts.receipt import FileChange
 from untildone.workspace.git import GitFailed, git
 from untildone.workspace.shadow import NoSnapshot, Shadow, patch_options
 

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.core import live_file
-from untildone.core.digest import sha256
 from untildone.core.errors import StoreError
-from untildone.core.value import dataclass, replace
+from untildone.core.values.digest import sha256
+from untildone.core.values.value import dataclass, replace
 from untildone.system import disk, locks, state_folder
 from untildone.workspace.git import git_folders, root_of
 

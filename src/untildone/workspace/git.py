@@ -20,13 +20,13 @@ from functools import lru_cache
 from untildone.core import live_file
 from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
-    from untildone.system.sandbox import Box
+    from untildone.system.box.sandbox import Box
 
 GIT_SECONDS = 300.0
 """The bound for a call that writes: a clean filter of the person may be slow, and a remote may be far."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from untildone.core.model import EMPTY
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, git, line_of, never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.system.sandbox import Box
+    from untildone.system.box.sandbox import Box
 
 LINKED_REPOSITORY = "160000"
 """The mode of a submodule."""

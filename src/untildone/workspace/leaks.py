@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterable, Iterator
 
 from untildone.core.errors import UsageError
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import dataclass
 from untildone.workspace.git import git
 
 PART = 4 * 1024 * 1024

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.system import disk
 
 SMALL = 64 * 1024

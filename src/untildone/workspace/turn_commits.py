@@ -13,8 +13,8 @@ from contextlib import suppress
 from tempfile import TemporaryDirectory
 
 from untildone.core.errors import UsageError
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass, field, replace
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import dataclass, field, replace
 from untildone.system import disk
 from untildone.workspace import index, three_way
 from untildone.workspace.commits import NONE_KNOWN, Kept, identity, refuse_leak, unfinished
@@ -33,7 +33,7 @@ from untildone.workspace.shadow import LINK, Change, Content, File, NoSnapshot, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.system.sandbox import Box
+    from untildone.system.box.sandbox import Box
 
 KEPT_AS = "bases"
 _FILE = "commits.json"
@@ -249,7 +249,7 @@ class TurnCommits:
             return None
         import dataclasses
 
-        from untildone.system.sandbox import Access, Mount
+        from untildone.system.box.sandbox import Access, Mount
 
         more = (Mount(Access.WRITE, folder) for folder in writable)
         return dataclasses.replace(box, folder=root, mounts=(*box.mounts, *more))

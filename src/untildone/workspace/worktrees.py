@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from untildone.core.errors import UsageError
-from untildone.system.sandbox import Access, Box, Mount
+from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.workspace.git import GitFailed, git, line_of, repository_at
 from untildone.workspace.git_links import refuse_outward
 from untildone.workspace.index import LINKED_REPOSITORY, committed

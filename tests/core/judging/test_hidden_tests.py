@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.trees import tree
 
-from untildone.core.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.core.judging.hidden_tests import may_hide
+from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.gates.check import why_failed
 
 PRODUCT = {"calc.py": "HAS_FAST = True\n", "src/shop/__init__.py": ""}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from untildone.core.agent import Capabilities, Login, Needs, SettingsFile, Versions
-from untildone.core.agent_io import AgentEvent, Invocation, Notice, Request, Said, ToolStarted
 from untildone.core.model import Answer, Failure, FailureKind
+from untildone.core.plugins.agent import Capabilities, Login, Needs, SettingsFile, Versions
+from untildone.core.plugins.agent_io import AgentEvent, Invocation, Notice, Request, Said, ToolStarted
 
 
 class Ticker:

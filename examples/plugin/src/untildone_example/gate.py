@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from untildone.core.actions import GateStep, RunCommand
-from untildone.core.gate import CommandRan, Finding, PlainGate
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
+from untildone.core.plugins.gate import CommandRan, Finding, PlainGate
 
 SECONDS = 60.0
 NOT_FOUND = 1

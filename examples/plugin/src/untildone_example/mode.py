@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from untildone import gates
 from untildone.core.actions import Ask
-from untildone.core.claims import has_promise
+from untildone.core.answers.claims import has_promise
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import PlainMode
 from untildone.core.model import Answer, Role
+from untildone.core.plugins.mode import PlainMode
 
 
 class OneStep(PlainMode):

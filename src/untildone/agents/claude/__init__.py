@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities, Login, Versions
+from untildone.core.plugins.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from untildone.core.agent import Needs, SettingsFile
-    from untildone.core.agent_io import Invocation, Reader, Request
-    from untildone.core.hook import HookSide
-    from untildone.core.transcript import SessionRecord
+    from untildone.core.plugins.agent import Needs, SettingsFile
+    from untildone.core.plugins.agent_io import Invocation, Reader, Request
+    from untildone.core.plugins.hook import HookSide
+    from untildone.core.plugins.transcript import SessionRecord
 
 VERSIONS = Versions("2.1.197", flags={"--system-prompt-snapshot": "2.1.257"})
 
@@ -54,14 +54,14 @@ class Claude:
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
         from untildone.agents._setups import own_folder, session_files
         from untildone.agents.claude.transcript import ClaudeTranscript
-        from untildone.core.transcript import SessionRecord
+        from untildone.core.plugins.transcript import SessionRecord
 
         home = own_folder(environment, "CLAUDE_CONFIG_DIR", ".claude")
         return SessionRecord(session_files(home, "projects/*", f"{session_id}.jsonl"), ClaudeTranscript())
 
     def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
         from untildone.agents._setups import own_folder
-        from untildone.core.agent import SettingsFile
+        from untildone.core.plugins.agent import SettingsFile
 
         path = f"{own_folder(environment, 'CLAUDE_CONFIG_DIR', '.claude')}/settings.json"
         return (SettingsFile(path, ("skipDangerousModePermissionPrompt", "theme", "autoUpdatesChannel")),)

@@ -6,8 +6,8 @@ from typing import assert_never
 
 from untildone.agents._lines import LONGEST_ARGUMENT, argument, session_to_use, with_system_prompt, without_flags
 from untildone.agents.claude import VERSIONS
-from untildone.core.agent_io import Invocation, Request
 from untildone.core.model import Permissions, SessionUse
+from untildone.core.plugins.agent_io import Invocation, Request
 
 _WORK_TOOLS = "Bash,Edit,Write,NotebookEdit,WebFetch,WebSearch,Task,Skill"
 """Listed one by one: claude refuses to bypass all permissions for root, and that would override what the person's settings deny."""

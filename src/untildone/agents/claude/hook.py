@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from untildone.agents._hooks import CommonHook, texts_in
-from untildone.core.hook import AgentText, Boundary
-from untildone.core.plain_json import read_object
+from untildone.core.plugins.hook import AgentText, Boundary
+from untildone.core.values.plain_json import read_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from untildone.core.hook_setup import HookSetup
-    from untildone.core.transcript import Transcript
+    from untildone.core.plugins.hook_setup import HookSetup
+    from untildone.core.plugins.transcript import Transcript
 
 
 class ClaudeHook(CommonHook):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from untildone.agents._needs import files, folders, hosts_in, in_home
 from untildone.agents._setups import own_folder
-from untildone.core.agent import Needs, OwnFile
+from untildone.core.plugins.agent import Needs, OwnFile
 
 _HOSTS = ("api.anthropic.com", "claude.ai", "console.anthropic.com", "platform.claude.com")
 _ADDRESSES = (

@@ -9,7 +9,7 @@ from typing import Any
 
 from untildone.agents._setups import SETTINGS_FILE, CommonSetup, merged
 from untildone.core.errors import UsageError
-from untildone.core.hook_setup import Injected, Location, Run, Setting
+from untildone.core.plugins.hook_setup import Injected, Location, Run, Setting
 
 _WITHOUT_HOOKS = ("--bare", "--safe-mode")
 """With these, the program runs no hook at all."""

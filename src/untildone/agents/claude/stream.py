@@ -22,7 +22,10 @@ from untildone.agents._lines import (
     tool_summary,
 )
 from untildone.agents.claude.metering import Metering
-from untildone.core.agent_io import (
+from untildone.core.answers.failures import classify, limit_in_answer
+from untildone.core.answers.reset_times import believable
+from untildone.core.model import Answer, Failure, FailureKind, Usage
+from untildone.core.plugins.agent_io import (
     AgentEvent,
     Notice,
     Request,
@@ -33,9 +36,6 @@ from untildone.core.agent_io import (
     ToolStarted,
     Used,
 )
-from untildone.core.failures import classify, limit_in_answer
-from untildone.core.model import Answer, Failure, FailureKind, Usage
-from untildone.core.reset_times import believable
 
 _CUT_SHORT = frozenset({"error_max_turns", "error_max_budget_usd"})
 """The run reached a limit that was set for it: its answer ends early, but it is no failure."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from untildone.agents._hooks import texts_in
 from untildone.agents._transcripts import CompleteTranscript, entry_in
-from untildone.core.transcript import PersonText
+from untildone.core.plugins.transcript import PersonText
 
 _TOOL_RESULT = b'"toolUseResult":'
 _NOT_TYPED = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "toolUseResult")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities, Login, Versions
+from untildone.core.plugins.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from untildone.core.agent import Needs, SettingsFile
-    from untildone.core.agent_io import Invocation, Reader, Request
-    from untildone.core.hook import HookSide
-    from untildone.core.transcript import SessionRecord
+    from untildone.core.plugins.agent import Needs, SettingsFile
+    from untildone.core.plugins.agent_io import Invocation, Reader, Request
+    from untildone.core.plugins.hook import HookSide
+    from untildone.core.plugins.transcript import SessionRecord
 
 
 class Codex:
@@ -42,14 +42,14 @@ class Codex:
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
         from untildone.agents._setups import own_folder, session_files
         from untildone.agents.codex.transcript import CodexTranscript
-        from untildone.core.transcript import SessionRecord
+        from untildone.core.plugins.transcript import SessionRecord
 
         home = own_folder(environment, "CODEX_HOME", ".codex")
         return SessionRecord(session_files(home, "sessions/*/*/*", f"rollout-*-{session_id}.jsonl"), CodexTranscript())
 
     def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
         from untildone.agents._setups import below, own_folder
-        from untildone.core.agent import SettingsFile
+        from untildone.core.plugins.agent import SettingsFile
 
         home = own_folder(environment, "CODEX_HOME", ".codex")
         # It notes there which folders are trusted. A reviewer's folder has no settings to trust.

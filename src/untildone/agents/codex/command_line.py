@@ -11,11 +11,11 @@ from untildone.agents._lines import (
     with_system_prompt,
     without_flags,
 )
-from untildone.core.agent_io import (
+from untildone.core.model import Permissions, SessionUse
+from untildone.core.plugins.agent_io import (
     Invocation,
     Request,
 )
-from untildone.core.model import Permissions, SessionUse
 
 _SANDBOX = {
     Permissions.WORK: "danger-full-access",

@@ -6,8 +6,8 @@ from untildone.agents._hooks import CommonHook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.core.hook_setup import HookSetup
-    from untildone.core.transcript import Transcript
+    from untildone.core.plugins.hook_setup import HookSetup
+    from untildone.core.plugins.transcript import Transcript
 
 
 class CodexHook(CommonHook):

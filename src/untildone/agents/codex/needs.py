@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from untildone.agents._needs import files, folders, hosts_in
 from untildone.agents._setups import own_folder
-from untildone.core.agent import Needs
+from untildone.core.plugins.agent import Needs
 
 _HOSTS = ("api.openai.com", "chatgpt.com", "auth.openai.com")
 _ADDRESSES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")

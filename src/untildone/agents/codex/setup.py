@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from untildone.agents._setups import CommonSetup
-from untildone.core.hook_setup import RUN_VARIABLE, Injected, Location, Run
+from untildone.core.plugins.hook_setup import RUN_VARIABLE, Injected, Location, Run
 
 
 class CodexSetup(CommonSetup):

@@ -10,7 +10,7 @@ from typing import Any
 
 from untildone.agents._hooks import texts_in
 from untildone.agents._transcripts import entry_in
-from untildone.core.transcript import Origin, PersonText
+from untildone.core.plugins.transcript import Origin, PersonText
 
 _WRITTEN_BY_PROGRAM = re.compile(r"<(?:hook_prompt|environment_context|user_instructions|turn_aborted)")
 _SESSION_ID = re.compile(r"[\w-]{1,128}")

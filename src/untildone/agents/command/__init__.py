@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities, Login, Versions
+from untildone.core.plugins.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from untildone.core.agent import Needs, SettingsFile
-    from untildone.core.agent_io import Invocation, Reader, Request
+    from untildone.core.plugins.agent import Needs, SettingsFile
+    from untildone.core.plugins.agent_io import Invocation, Reader, Request
 
 
 class Command:
@@ -43,7 +43,7 @@ class Command:
         return ()
 
     def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
-        from untildone.core.agent import Needs
+        from untildone.core.plugins.agent import Needs
 
         return Needs()
 

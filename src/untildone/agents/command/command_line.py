@@ -6,8 +6,8 @@ import shlex
 from functools import lru_cache
 
 from untildone.agents._lines import with_system_prompt
-from untildone.core.agent_io import Invocation, Request
 from untildone.core.errors import UsageError
+from untildone.core.plugins.agent_io import Invocation, Request
 
 
 def invocation(request: Request) -> Invocation:

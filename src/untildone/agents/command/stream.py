@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 from untildone.agents._lines import ended_without_answer
-from untildone.core.agent_io import AgentEvent, Said
-from untildone.core.failures import limit_as_last_word, limit_in_answer
+from untildone.core.answers.failures import limit_as_last_word, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind
+from untildone.core.plugins.agent_io import AgentEvent, Said
 
 LONGEST_ANSWER = 256 * 1024
 """How many bytes of the output are kept: the last ones."""

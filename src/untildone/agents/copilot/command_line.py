@@ -7,9 +7,9 @@ from untildone.agents._lines import (
     with_system_prompt,
     without_flags,
 )
-from untildone.core.agent import Versions
-from untildone.core.agent_io import REPORT, Invocation, Request
 from untildone.core.model import EMPTY, Permissions, SessionUse
+from untildone.core.plugins.agent import Versions
+from untildone.core.plugins.agent_io import REPORT, Invocation, Request
 
 _PERMISSIONS = {
     Permissions.WORK: ("--allow-all",),

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from untildone.agents._hooks import CommonHook, text_of, texts_in
-from untildone.core.hook import PROMPT, STOP, AgentText, Boundary, HookEvent
-from untildone.core.plain_json import read_object
-from untildone.core.value import replace
+from untildone.core.plugins.hook import PROMPT, STOP, AgentText, Boundary, HookEvent
+from untildone.core.values.plain_json import read_object
+from untildone.core.values.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from untildone.core.hook import HookCall
-    from untildone.core.hook_setup import HookSetup
-    from untildone.core.transcript import Transcript
+    from untildone.core.plugins.hook import HookCall
+    from untildone.core.plugins.hook_setup import HookSetup
+    from untildone.core.plugins.transcript import Transcript
 
 
 class CopilotHook(CommonHook):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from untildone.agents._needs import files, folders, hosts_in, in_home, named
 from untildone.agents._setups import own_folder
-from untildone.core.agent import Needs
+from untildone.core.plugins.agent import Needs
 
 _HOSTS = ("github.com", "api.github.com", "*.githubcopilot.com")
 _ADDRESSES = ("COPILOT_PROVIDER_BASE_URL", "COPILOT_API_URL", "GH_HOST")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from untildone.agents._setups import CommonSetup
-from untildone.core.hook_setup import Injected, Location, Run
+from untildone.core.plugins.hook_setup import Injected, Location, Run
 
 _PLUGIN = {
     "name": "untildone",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from untildone.agents._hooks import texts_in
 from untildone.agents._transcripts import CompleteTranscript, entry_in
-from untildone.core.transcript import HookReason, PersonText
+from untildone.core.plugins.transcript import HookReason, PersonText
 
 
 class CopilotTranscript(CompleteTranscript):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities, Login, Versions
+from untildone.core.plugins.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from untildone.core.agent import Needs, SettingsFile
-    from untildone.core.agent_io import Invocation, Reader, Request
-    from untildone.core.hook import HookSide
+    from untildone.core.plugins.agent import Needs, SettingsFile
+    from untildone.core.plugins.agent_io import Invocation, Reader, Request
+    from untildone.core.plugins.hook import HookSide
 
 
 class Gemini:

@@ -7,8 +7,8 @@ from untildone.agents._lines import (
     with_system_prompt,
     without_flags,
 )
-from untildone.core.agent_io import Invocation, Request
 from untildone.core.model import Permissions, SessionUse
+from untildone.core.plugins.agent_io import Invocation, Request
 
 _APPROVAL = {Permissions.WORK: "yolo", Permissions.EDIT: "auto_edit", Permissions.READ: "plan"}
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from untildone.agents._hooks import CommonHook, message_of
-from untildone.core.hook import PROMPT, STOP, HookEvent
-from untildone.core.value import replace
+from untildone.core.plugins.hook import PROMPT, STOP, HookEvent
+from untildone.core.values.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from untildone.core.hook import HookCall
-    from untildone.core.hook_setup import HookSetup
-    from untildone.core.transcript import Transcript
+    from untildone.core.plugins.hook import HookCall
+    from untildone.core.plugins.hook_setup import HookSetup
+    from untildone.core.plugins.transcript import Transcript
 
 LONGEST_ECHO = 400
 """How many characters at the end of a message may be a repetition of the characters before them."""

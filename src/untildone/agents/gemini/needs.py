@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from untildone.agents._needs import files, folders, hosts_in, in_home
 from untildone.agents._setups import own_folder
-from untildone.core.agent import Needs
+from untildone.core.plugins.agent import Needs
 
 _HOSTS = (
     *("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"),

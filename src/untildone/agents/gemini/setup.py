@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from untildone.agents._setups import SETTINGS_FILE, CommonSetup, merged
-from untildone.core.hook_setup import Injected, Location, Run
+from untildone.core.plugins.hook_setup import Injected, Location, Run
 
 _DEFAULTS = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 

@@ -15,9 +15,9 @@ from untildone.agents._lines import (
     tokens_field,
     tool_summary,
 )
-from untildone.core.agent_io import AgentEvent, Notice, Request, Said, SessionKnown, ToolEnded, ToolStarted
-from untildone.core.failures import classify, limit_in_answer, status_in
+from untildone.core.answers.failures import classify, limit_in_answer, status_in
 from untildone.core.model import Answer, Failure, FailureKind, Usage
+from untildone.core.plugins.agent_io import AgentEvent, Notice, Request, Said, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.prices import TokenCount
 
 _STATUS_BY_EXIT = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from untildone.agents._hooks import texts_in
 from untildone.agents._transcripts import CompleteTranscript, entry_in
-from untildone.core.transcript import HookReason, PersonText
+from untildone.core.plugins.transcript import HookReason, PersonText
 
 _BLOCKED = "Agent execution blocked: "
 """How the warning starts that quotes the reply of a hook."""

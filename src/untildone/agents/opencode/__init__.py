@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from untildone.core.agent import Capabilities, Login, Versions
+from untildone.core.plugins.agent import Capabilities, Login, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from untildone.core.agent import Needs, SettingsFile
-    from untildone.core.agent_io import Invocation, Reader, Request
+    from untildone.core.plugins.agent import Needs, SettingsFile
+    from untildone.core.plugins.agent_io import Invocation, Reader, Request
 
 VERSIONS = Versions("1.17.0", flags={"--auto": "1.18.0"})
 
@@ -46,7 +46,7 @@ class OpenCode:
 
     def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
         from untildone.agents._setups import own_folder
-        from untildone.core.agent import SettingsFile
+        from untildone.core.plugins.agent import SettingsFile
 
         folder = f"{own_folder(environment, 'XDG_CONFIG_HOME', '.config')}/opencode"
         own = (

@@ -10,11 +10,11 @@ from untildone.agents._lines import (
     without_flags,
 )
 from untildone.agents.opencode import VERSIONS
-from untildone.core.agent_io import (
+from untildone.core.model import EMPTY, Permissions, SessionUse
+from untildone.core.plugins.agent_io import (
     Invocation,
     Request,
 )
-from untildone.core.model import EMPTY, Permissions, SessionUse
 
 _PERMISSIONS = {
     Permissions.WORK: None,

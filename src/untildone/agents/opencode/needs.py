@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from untildone.agents._needs import files, folders, hosts_of
 from untildone.agents._setups import own_folder
-from untildone.core.agent import Needs
+from untildone.core.plugins.agent import Needs
 
 _HOSTS = (
     *("opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com", "openrouter.ai", "api.githubcopilot.com"),

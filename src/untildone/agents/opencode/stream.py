@@ -19,7 +19,9 @@ from untildone.agents._lines import (
     tokens_field,
     tool_summary,
 )
-from untildone.core.agent_io import (
+from untildone.core.answers.failures import classify, limit_in_answer
+from untildone.core.model import Answer, Failure, FailureKind, Usage
+from untildone.core.plugins.agent_io import (
     AgentEvent,
     Notice,
     Said,
@@ -29,8 +31,6 @@ from untildone.core.agent_io import (
     ToolStarted,
     Used,
 )
-from untildone.core.failures import classify, limit_in_answer
-from untildone.core.model import Answer, Failure, FailureKind, Usage
 
 _OVERFLOW = "ContextOverflowError"
 

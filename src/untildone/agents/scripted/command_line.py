@@ -11,12 +11,12 @@ from untildone.agents._lines import (
     with_system_prompt,
 )
 from untildone.agents.scripted.transcript import state_of
-from untildone.core.agent import Needs
-from untildone.core.agent_io import (
+from untildone.core.model import Permissions, SessionUse
+from untildone.core.plugins.agent import Needs
+from untildone.core.plugins.agent_io import (
     Invocation,
     Request,
 )
-from untildone.core.model import Permissions, SessionUse
 
 PROGRAM = Path(__file__).parents[2] / "testing" / "scripted_agent.py"
 

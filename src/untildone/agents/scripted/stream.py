@@ -15,7 +15,8 @@ from untildone.agents._lines import (
     text_field,
     tokens_field,
 )
-from untildone.core.agent_io import (
+from untildone.core.model import Answer, Failure, FailureKind, Usage
+from untildone.core.plugins.agent_io import (
     AgentEvent,
     Notice,
     Said,
@@ -25,7 +26,6 @@ from untildone.core.agent_io import (
     ToolStarted,
     Used,
 )
-from untildone.core.model import Answer, Failure, FailureKind, Usage
 
 CANNOT_WORK = 2
 """The program's exit code if the script or the command line is invalid."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from untildone.agents._setups import session_files
 from untildone.agents._transcripts import CompleteTranscript, entry_in
-from untildone.core.transcript import PersonText, SessionRecord
+from untildone.core.plugins.transcript import PersonText, SessionRecord
 
 
 class ScriptedTranscript(CompleteTranscript):

@@ -31,7 +31,7 @@ from untildone.core.judging.tables import (
     Row,
 )
 from untildone.core.judging.trees import PROGRAM, Tree, ancestors, parent
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

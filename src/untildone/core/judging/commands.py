@@ -13,7 +13,7 @@ from untildone.core.judging.globs import words
 from untildone.core.judging.trees import resolved
 from untildone.core.shell.splitting import simple_commands
 from untildone.core.shell.wrappers import script_for_shell, without_wrappers
-from untildone.core.value import dataclass, replace
+from untildone.core.values.value import dataclass, replace
 
 _SHOWS = words("tee tail head cat less more ts sed awk sort")
 """Programs that only show what comes through a pipe: the program before them is still the one that judges."""

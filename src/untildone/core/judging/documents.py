@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 
-from untildone.core.hints import Any
+from untildone.core.values.hints import Any
 
 Document = dict[str, Any]
 Key = tuple[str, ...]

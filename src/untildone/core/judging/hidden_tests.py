@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from untildone.core.gate import RunnerReport
 from untildone.core.judging.classify import is_test_source
 from untildone.core.judging.commands import runs_of
 from untildone.core.judging.trees import Tree, resolved
+from untildone.core.plugins.gate import RunnerReport
 
 MOST_FILES = 400
 """Test files that are read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 _VARIABLE = re.compile(r"(?:(?:export|override|private)\s+)*([\w.-]+)\s*(?::::?|::?|\?|\+|!)?=\s*(.*)\Z", re.DOTALL)
 _RULE = re.compile(r"([^\s:=#][^:=#]*?)\s*(::?)(?!=)\s*(.*)\Z", re.DOTALL)

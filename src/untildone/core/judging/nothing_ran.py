@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from untildone.core.gate import CommandEnd, CommandRan
+from untildone.core.plugins.gate import CommandEnd, CommandRan
 
 _NO_RUNNER = (126, 127)
 _NOTHING = re.compile(

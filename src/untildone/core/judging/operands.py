@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from untildone.core.hints import Any
 from untildone.core.judging.commands import Run
 from untildone.core.judging.documents import Key, found, loaded_toml
 from untildone.core.judging.globs import words
 from untildone.core.judging.trees import Tree, resolved
+from untildone.core.values.hints import Any
 
 _COMPARES = words("diff cmp comm colordiff sdiff icdiff difft wdiff vimdiff dwdiff numdiff")
 _PATTERNS = {

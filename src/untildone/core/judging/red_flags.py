@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from functools import cache
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 
 class SignKind(StrEnum):

@@ -7,10 +7,10 @@ import re
 import shlex
 from collections.abc import Iterable
 
-from untildone.core.hints import Any
 from untildone.core.judging.documents import loaded_toml
 from untildone.core.judging.trees import Tree, parent, resolved
-from untildone.core.value import dataclass
+from untildone.core.values.hints import Any
+from untildone.core.values.value import dataclass
 
 _JS_SETTINGS = re.compile(
     r"(?:.*/)?(?:(?:jest|vitest|vite|playwright|cypress|ava)\.config\.\w+|\.mocharc\.?\w*|karma\.conf\.\w+|package\.json)\Z"

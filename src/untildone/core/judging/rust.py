@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 _TOKENS = re.compile(
     r"""//[^\n]*|/\*|b?r(?P<hashes>\#*)"|b?"(?:\\.|[^"\\])*"|b?'(?:\\(?:x[0-9a-fA-F]{2}|u\{[^}]*\}|.)|[^'\\\n])'|[{}]""",

@@ -11,7 +11,7 @@ from untildone.core.judging.commands import Run, runs_of
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
 from untildone.core.judging.trees import Tree, resolved
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 DEEPEST = 4
 MOST_COMMANDS = 500

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
-from untildone.core.hints import Any
 from untildone.core.judging import builds, inis, rust
 from untildone.core.judging.documents import (
     Document,
@@ -25,7 +24,8 @@ from untildone.core.judging.documents import (
 )
 from untildone.core.judging.globs import words
 from untildone.core.judging.scripts import PLACEHOLDER, CheckFiles
-from untildone.core.value import dataclass
+from untildone.core.values.hints import Any
+from untildone.core.values.value import dataclass
 
 
 class Part(Enum):

@@ -12,7 +12,7 @@ from untildone.core.judging.scripts import CheckFiles, Place
 from untildone.core.judging.shared import Part
 from untildone.core.judging.tables import Kind, Language
 from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write, ancestors, in_order, parent
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 MOST_FETCHED = 2000
 """Files that are read at once."""

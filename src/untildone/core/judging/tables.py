@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from untildone.core.judging.globs import words
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 
 class Kind(StrEnum):

@@ -13,7 +13,7 @@ from untildone.core.judging.scripts import judging_name
 from untildone.core.judging.survey import JudgeFile, Survey
 from untildone.core.judging.tables import CI, INSTALLED, SETTINGS, TEST_FOLDERS, TEST_FOLDERS_OF_PROJECTS, Kind
 from untildone.core.judging.trees import Tree, ancestors, parent, resolved
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 MOST_FILES = 2000
 MOST_OF_A_KIND = 12

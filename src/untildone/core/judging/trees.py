@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from untildone.core.hints import Protocol
-from untildone.core.value import dataclass
+from untildone.core.values.hints import Protocol
+from untildone.core.values.value import dataclass
 
 PROGRAM, LINK = "100755", "120000"
 REPOSITORY = "160000"

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 _OPERATORS = r"&&|\|\||\|&|;;|&>>|&>|>>|>\||>&|<<<|<<-?|<&|<>|[;&|<>()\n]"
 _PUNCTUATION = "();<>|&\n"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 Words = tuple[str, ...]
 

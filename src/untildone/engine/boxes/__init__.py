@@ -11,12 +11,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from untildone.core.agent import Needs
 from untildone.core.errors import UsageError
 from untildone.core.model import LoopSettings
-from untildone.core.sandbox import Containment, Sandbox, SandboxNet
-from untildone.system import sandbox, seccomp
-from untildone.system.sandbox import Box, Mount
+from untildone.core.plugins.agent import Needs
+from untildone.core.protection.sandbox import Containment, Sandbox, SandboxNet
+from untildone.system.box import sandbox, seccomp
+from untildone.system.box.sandbox import Box, Mount
 
 NONE = Needs()
 

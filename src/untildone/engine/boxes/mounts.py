@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from untildone.core.agent import OwnFile
+from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes import Plan, expanded, home, home_of
-from untildone.system import common_mounts, sandbox
-from untildone.system.common_mounts import RUNTIME
-from untildone.system.sandbox import Access, Mount, Network, Problem
+from untildone.system.box import common_mounts, sandbox
+from untildone.system.box.common_mounts import RUNTIME
+from untildone.system.box.sandbox import Access, Mount, Network, Problem
 from untildone.workspace import git_links
 from untildone.workspace.rooms.caches import is_below
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from untildone import agents
 from untildone.agents._needs import hosts_of
-from untildone.core import hosts
-from untildone.core.agent import Agent
 from untildone.core.errors import UsageError
-from untildone.core.hosts import HostRule, Hosts
 from untildone.core.model import AgentChoice, LoopSettings
-from untildone.core.sandbox import HostAsked, SandboxNet
+from untildone.core.plugins.agent import Agent
+from untildone.core.protection import hosts
+from untildone.core.protection.hosts import HostRule, Hosts
+from untildone.core.protection.sandbox import HostAsked, SandboxNet
 from untildone.engine.place import Place
 from untildone.system import disk
-from untildone.system.proxy import Proxy, interpreter
-from untildone.system.sandbox import Access, Box, Mount, Network
+from untildone.system.box.proxy import Proxy, interpreter
+from untildone.system.box.sandbox import Access, Box, Mount, Network
 from untildone.workspace.rooms.caches import is_below
 
 LARGEST = 1 << 20

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from untildone import agents, modes
-from untildone.core.agent import Needs
-from untildone.core.agent_io import Request
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, LoopSettings
-from untildone.core.proving import HELD_OUT
+from untildone.core.plugins.agent import Needs
+from untildone.core.plugins.agent_io import Request
+from untildone.core.receipts.proving import HELD_OUT
 from untildone.engine.boxes import Connection, Plan, home_of
 from untildone.engine.place import BOXES
 from untildone.settings import guidance

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from untildone.engine.boxes import home_of
-from untildone.system.sandbox import Access, Box
+from untildone.system.box.sandbox import Access, Box
 
 MOST = 5
 """Of one turn. An agent that tries more of them has read the first ones."""

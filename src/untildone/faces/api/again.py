@@ -20,7 +20,7 @@ from untildone.faces.api.models import (
     TakenBack,
 )
 from untildone.faces.api.problems import may_answer
-from untildone.operations import bisecting, cleaning, retrying
+from untildone.operations.history import bisecting, cleaning, retrying
 
 router = APIRouter(prefix="/api", tags=["loops"])
 

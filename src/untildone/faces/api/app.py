@@ -14,7 +14,7 @@ from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.problems import explain_errors
 from untildone.faces.api.security import RequestStats, SecurityMiddleware
-from untildone.operations.service import Service
+from untildone.operations.driving.service import Service
 
 LOOPBACK_NAMES = ("localhost",)
 SUMMARY = "Keeps coding agents at work until the job is verified done."

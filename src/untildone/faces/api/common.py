@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import TASK_ID
-from untildone.operations.service import Service
+from untildone.operations.driving.service import Service
 
 
 # These are asynchronous although they await nothing: a thread for each would cost more than the rest of a request.

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from untildone.core.codec import to_json
 from untildone.core.limits import Limit
+from untildone.core.values.codec import to_json
 from untildone.faces.api.common import Serving
 from untildone.faces.api.problems import may_answer
 from untildone.faces.api.settings_routes import Workspace
-from untildone.operations import cluster
+from untildone.operations.driving import cluster
 from untildone.operations.stores import Group
 
 router = APIRouter(prefix="/api/groups", tags=["groups"])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from untildone.core.loop import Loop
 from untildone.faces.api.models import LoopLine, loop_line
+from untildone.operations.driving.service import Service
 from untildone.operations.loop_table import Row, row_of
-from untildone.operations.service import Service
 from untildone.operations.stores import Store
 
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from untildone.core import amounts, moves
+from untildone.core import moves
+from untildone.core.answers import amounts
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
@@ -28,7 +29,7 @@ from untildone.faces.api.models import (
 )
 from untildone.faces.api.problems import may_answer
 from untildone.operations import control, look
-from untildone.operations.service import END_WITHIN
+from untildone.operations.driving.service import END_WITHIN
 
 MOST_ON_A_PAGE = 200
 router = APIRouter(prefix="/api/loops", tags=["loops"])

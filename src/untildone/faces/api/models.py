@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
-from untildone.core.codec import timestamp, to_json
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, Spend, Status, Subtask, SubtaskStatus
+from untildone.core.values.codec import timestamp, to_json
 from untildone.operations.loop_table import Row
 from untildone.settings.schema import SettingsModel
 

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from untildone.core.codec import timestamp, to_json
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
+from untildone.core.values.codec import timestamp, to_json
 from untildone.faces.api.common import LoopId, Serving, WithStreams
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.models import Receipt

@@ -16,7 +16,7 @@ from untildone.faces.api.keys import COOKIE, COOKIE_SECONDS, Keys
 from untildone.faces.api.models import Health
 from untildone.faces.api.problems import beside_text, may_answer
 from untildone.faces.api.security import RequestStats
-from untildone.operations.service import Service
+from untildone.operations.driving.service import Service
 
 router = APIRouter(tags=["server"])
 _VERSION = version("untildone")

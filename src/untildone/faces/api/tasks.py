@@ -11,7 +11,7 @@ from untildone.faces.api.common import LoopId, Serving, TaskName
 from untildone.faces.api.models import NewTask, TaskLine, TaskList, TaskOrder, TaskPatch, task_line
 from untildone.faces.api.problems import may_answer
 from untildone.operations import subtasks
-from untildone.operations.service import Service
+from untildone.operations.driving.service import Service
 from untildone.operations.stores import Store
 
 router = APIRouter(prefix="/api/loops/{loop_id}/tasks", tags=["tasks"])

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from untildone import settings
-from untildone.core.codec import timestamp
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
+from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands import watch
 from untildone.faces.cli.driver import Show, create_loop
 from untildone.faces.cli.views import loop_end
-from untildone.operations import cluster, look
+from untildone.operations import look
+from untildone.operations.driving import cluster
 from untildone.operations.stores import Store
 
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from untildone.core.errors import AgentMissing, LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.signals import interrupted_by_signals
 from untildone.faces.cli.views import handback, loop_end
 from untildone.faces.cli.views.json_view import JsonLines, JsonView
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text import loop_lines
-from untildone.operations import runner
-from untildone.operations.runner import TELL_WITHIN, Engine, Surroundings
+from untildone.operations.driving import runner
+from untildone.operations.driving.runner import TELL_WITHIN, Engine, Surroundings
 from untildone.operations.stores import Store
 from untildone.settings import Settings
 
@@ -162,7 +162,7 @@ def view_of(redactor: Redactor, show: Show, environment: Mapping[str, str]) -> P
 
 def create_loop(store: Store, task: str, chosen: Settings, folder: Path, host: Host = Host.NONE) -> Loop:
     """Create and start a loop, and show the notices about its task."""
-    from untildone.operations import creation
+    from untildone.operations.creating import creation
 
     try:
         new = creation.create(store, task, chosen, folder, parameters.environment(), host=host, starts=True)

@@ -79,7 +79,7 @@ def _saved_traceback(error: Exception) -> Path:
     import traceback
     from pathlib import Path
 
-    from untildone.core.secrets import Redactor
+    from untildone.core.protection.secrets import Redactor
 
     details = "".join(traceback.format_exception(error))
     address = next((word.removeprefix("--store=") for word in sys.argv if "://" in word), "")

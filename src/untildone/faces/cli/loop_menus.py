@@ -8,13 +8,14 @@ from untildone.core import budget as budgets
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
-from untildone.core.mode import LimitChoice
 from untildone.core.model import Outcome, Status
+from untildone.core.plugins.mode import LimitChoice
 from untildone.faces.cli import streams
 from untildone.faces.cli.driver import Driver
 from untildone.faces.cli.views import menus, page, summaries
 from untildone.faces.text.plain import one_line
-from untildone.operations import control, creation, output
+from untildone.operations import control, output
+from untildone.operations.creating import creation
 from untildone.operations.stores import Store
 
 NONE_OF_THESE = "none of these"

@@ -11,7 +11,7 @@ import click
 
 from untildone.core.errors import UsageError
 from untildone.core.limits import MOST, Limit
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.faces.cli.streams import printable, talk
 
 if TYPE_CHECKING:

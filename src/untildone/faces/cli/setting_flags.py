@@ -9,7 +9,7 @@ import click
 
 from untildone.core.errors import UsageError
 from untildone.core.limits import MOST
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.faces.cli.parameters import Amount
 from untildone.settings import names
 from untildone.settings.declared import every

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 COMMANDS_PACKAGE = "untildone.faces.cli.commands"
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import assert_never
 
 from untildone.core import budget as budgets
-from untildone.core import limits, rounds
-from untildone.core.agent_io import AgentEvent, Notice, Said, SessionKnown, Thought, ToolEnded, ToolStarted, Used
+from untildone.core import limits
+from untildone.core.answers import rounds
 from untildone.core.events import (
     AnswerRead,
     BaselineRan,
@@ -56,7 +56,17 @@ from untildone.core.kinds import Interruption, Source
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import FailureKind, GateResult, Outcome, Role, Subtask, SubtaskChange, SubtaskStatus, Urgency
-from untildone.core.value import dataclass
+from untildone.core.plugins.agent_io import (
+    AgentEvent,
+    Notice,
+    Said,
+    SessionKnown,
+    Thought,
+    ToolEnded,
+    ToolStarted,
+    Used,
+)
+from untildone.core.values.value import dataclass
 from untildone.faces.text.plain import harmless, one_line
 from untildone.operations import output
 

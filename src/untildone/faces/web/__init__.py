@@ -8,7 +8,7 @@ from nicegui import ui
 
 from untildone.faces.web import reply_page
 from untildone.faces.web.backend import Backend
-from untildone.operations.service import Service
+from untildone.operations.driving.service import Service
 
 
 def mount(app: FastAPI, service: Service) -> None:

@@ -16,10 +16,12 @@ from untildone.faces.web.output_window import Output
 from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.timeline import Round
 from untildone.faces.web.values import Listing, ListQuery, LoopView
-from untildone.operations import bisecting, control, creation, look, retrying, verifying
-from untildone.operations.bisecting import Bisected
+from untildone.operations import control, look, verifying
 from untildone.operations.control import Heard
-from untildone.operations.service import Service
+from untildone.operations.creating import creation
+from untildone.operations.driving.service import Service
+from untildone.operations.history import bisecting, retrying
+from untildone.operations.history.bisecting import Bisected
 from untildone.operations.stores import Store
 from untildone.operations.verifying import Verification
 from untildone.settings import Settings

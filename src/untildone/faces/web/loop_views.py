@@ -13,7 +13,7 @@ from untildone.core.model import Status
 from untildone.faces.text import loop_lines
 from untildone.faces.web.timeline import Timeline, extended
 from untildone.faces.web.values import LogLine, LoopView
-from untildone.operations import presence
+from untildone.operations.driving import presence
 from untildone.operations.stores import Store
 
 MOST_LOOPS = 32

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from untildone.core.agent_io import (
+from untildone.core.model import AgentChoice
+from untildone.core.plugins.agent_io import (
     AgentEvent,
     Notice,
     Reader,
@@ -18,8 +19,7 @@ from untildone.core.agent_io import (
     ToolStarted,
     Used,
 )
-from untildone.core.model import AgentChoice
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.operations.output import reader
 from untildone.operations.stores import Spool
 

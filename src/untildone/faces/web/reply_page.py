@@ -15,7 +15,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.web.texts import Texts, texts_for
 from untildone.operations import replying
-from untildone.operations.service import Service
+from untildone.operations.driving.service import Service
 
 LONGEST = 100_000
 LoopId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]

@@ -8,7 +8,7 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.kinds import Host
 from untildone.core.model import Status
 from untildone.faces.web.values import Listing, ListQuery
-from untildone.operations import presence
+from untildone.operations.driving import presence
 from untildone.operations.loop_table import LoopTable, Row
 
 DAMAGED = "damaged"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from untildone.core.sentence import Sentence
+from untildone.core.values.sentence import Sentence
 from untildone.faces.web.chinese import CHINESE
 
 

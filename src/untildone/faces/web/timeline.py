@@ -17,7 +17,7 @@ from untildone.core.events import (
     WorkspaceSeen,
 )
 from untildone.core.model import Changes, FailureKind, GateResult, Role, Usage
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 
 LIMIT = "limit"
 """The `trouble` of a round that ended at a usage limit. Such a round does not count."""

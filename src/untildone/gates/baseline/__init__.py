@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from untildone.core import proving
 from untildone.core.actions import GateStep
-from untildone.core.gate import Finding, PlainGate
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Measured
-from untildone.core.option import Option
-from untildone.core.proving import Base, Planned, Trial, TrialsRan, Work
+from untildone.core.plugins.gate import Finding, PlainGate
+from untildone.core.plugins.option import Option
+from untildone.core.receipts import proving
+from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import why_red
 
 

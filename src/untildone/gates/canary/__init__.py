@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from untildone.core.option import Option
-from untildone.core.proving import Base, Planned, Trial, TrialsRan, Work
+from untildone.core.plugins.option import Option
+from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
 from untildone.gates.canary.languages import failing_test, selects
 

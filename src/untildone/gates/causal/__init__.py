@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from untildone.core import proving
 from untildone.core.judging.wording import names
-from untildone.core.option import Option
-from untildone.core.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
+from untildone.core.plugins.option import Option
+from untildone.core.receipts import proving
+from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, failures, why_red, without_work
 
 BEFORE, WITHOUT, SAME = "before the work", "without the work", "before and without the work"

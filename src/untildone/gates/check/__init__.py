@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from untildone.core.actions import GateStep, RunCommand
-from untildone.core.gate import CommandEnd, CommandRan, Finding, PlainGate, RunnerReport
-from untildone.core.hints import assert_never
 from untildone.core.judging.wording import names
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
+from untildone.core.plugins.gate import CommandEnd, CommandRan, Finding, PlainGate, RunnerReport
+from untildone.core.values.hints import assert_never
 
 
 class Check(PlainGate):

@@ -9,7 +9,7 @@ from itertools import pairwise
 from untildone.core.shell.filters import hides_lines
 from untildone.core.shell.splitting import SimpleCommand, simple_commands
 from untildone.core.shell.wrappers import Words, program, script_for_shell, unwrapped
-from untildone.core.value import dataclass, replace
+from untildone.core.values.value import dataclass, replace
 from untildone.gates.check.patterns import SPREAD
 from untildone.gates.check.programs import KnownRunner, may_run_tests, runner_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from untildone.core.gate import CommandRan
 from untildone.core.judging.wording import names
 from untildone.core.model import RoomKind, TestsRule
-from untildone.core.value import dataclass
+from untildone.core.plugins.gate import CommandRan
+from untildone.core.values.value import dataclass
 
 Why = Callable[[CommandRan], str]
 """Why a single run failed; empty: it succeeded."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from untildone.core.shell.wrappers import Words, program
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

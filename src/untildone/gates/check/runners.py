@@ -7,8 +7,8 @@ from collections import Counter
 from enum import Enum, auto
 from functools import cache
 
-from untildone.core.gate import RunnerReport
-from untildone.core.gate_output import plain_line
+from untildone.core.answers.gate_output import plain_line
+from untildone.core.plugins.gate import RunnerReport
 from untildone.gates.check import patterns
 from untildone.gates.check.named import missing, named
 from untildone.gates.check.spoken import Spoken

@@ -5,8 +5,8 @@ A function whose body is removed without a failing test refuses the claim. Other
 from __future__ import annotations
 
 from untildone.core.judging.trees import Write
-from untildone.core.option import Option
-from untildone.core.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
+from untildone.core.plugins.option import Option
+from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, why_red
 from untildone.gates.mutants.python import EMPTIED, Mutant, mutants
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 EMPTIED = "is removed"
 """The end of the label of a mutant without the body of a function."""

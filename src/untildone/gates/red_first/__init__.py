@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from untildone.core.gate import RunnerReport
-from untildone.core.option import Option
-from untildone.core.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
+from untildone.core.plugins.gate import RunnerReport
+from untildone.core.plugins.option import Option
+from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, new_tests, why_red, written
 
 BEFORE, WITH_TESTS = "before the work", "before the work, with the new tests"

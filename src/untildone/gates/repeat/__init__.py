@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from untildone.core import proving
-from untildone.core.option import Option
-from untildone.core.proving import Base, Planned, Trial, TrialsRan, Work
+from untildone.core.plugins.option import Option
+from untildone.core.receipts import proving
+from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, why_red
 
 MOST = 100

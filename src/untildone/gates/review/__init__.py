@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from untildone.core.actions import Ask, AskSupervisor, GateStep
-from untildone.core.gate import Finding, PlainGate
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, GateResult
+from untildone.core.plugins.gate import Finding, PlainGate
 
 
 class Review(PlainGate):

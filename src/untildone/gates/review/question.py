@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from untildone.core import agreement
 from untildone.core.actions import Ask
+from untildone.core.answers import agreement
 from untildone.core.loop import Loop, session_key
 from untildone.core.model import AgentChoice, Answer, GateResult, Role, SessionUse
 from untildone.core.retries import needs_new_session

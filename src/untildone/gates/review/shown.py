@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 MOST_CHARACTERS = 150_000
 """Of the diff."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from untildone.core.actions import GateStep, InspectWorkspace
-from untildone.core.gate import Finding, PlainGate, WorkspaceFacts
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
+from untildone.core.plugins.gate import Finding, PlainGate, WorkspaceFacts
 
 
 class Tampering(PlainGate):

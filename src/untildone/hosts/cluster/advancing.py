@@ -13,9 +13,9 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from untildone.core.codec import timestamp
 from untildone.core.errors import UntilDoneError
 from untildone.core.model import Urgency
+from untildone.core.values.codec import timestamp
 from untildone.engine.surroundings import Surroundings
 from untildone.hosts.cluster.attempts import Attempt
 from untildone.hosts.cluster.connecting import ADVANCE

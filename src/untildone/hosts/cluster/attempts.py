@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 
 from untildone.core.actions import Rest
-from untildone.core.codec import timestamp
 from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, Superseded, UsageError
 from untildone.core.events import Rested
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.core.value import replace
+from untildone.core.values.codec import timestamp
+from untildone.core.values.value import replace
 from untildone.engine import archiving
 from untildone.engine.engine import Engine
+from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import LONG_WAIT
 from untildone.engine.stepper import Stepper, leased
 from untildone.engine.surroundings import Surroundings
-from untildone.engine.telling import journal_of
 from untildone.hosts.cluster.publishing import Published
 from untildone.hosts.cluster.workflow import Step, Then
 from untildone.store import Store

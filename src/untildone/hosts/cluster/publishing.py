@@ -14,7 +14,7 @@ from pathlib import Path
 
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.hosts.cluster import ownership
 from untildone.hosts.cluster.clones import HEAD, Mirror, mirror_of
 from untildone.hosts.cluster.ownership import Address, Move

@@ -13,8 +13,8 @@ from typing import Any
 
 from untildone import agents
 from untildone.core.errors import UsageError
-from untildone.core.hook import HookSide
-from untildone.core.value import dataclass
+from untildone.core.plugins.hook import HookSide
+from untildone.core.values.value import dataclass
 from untildone.hosts.hook import program
 from untildone.system import json_text
 from untildone.system.json_text import Broken

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from untildone.core import rounds
-from untildone.core.transcript import HookReason, PersonText, Transcript
+from untildone.core.answers import rounds
+from untildone.core.plugins.transcript import HookReason, PersonText, Transcript
 from untildone.hosts.hook import prompts
 
 LONGEST = 20_000

@@ -13,7 +13,7 @@ from untildone.core.events import SessionOpened
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Role
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.engine.stepper import Idle, Next, Stepper, leased
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
@@ -120,7 +120,7 @@ def take_up(store: FileStore, loop_id: str, session_id: str, holder: str = "") -
 def _note_supervisors(stepper: Stepper) -> None:
     """Write what supervisors run with, before the agent works. A profile's own variables are not known here."""
     if stepper.loop.settings.review:
-        from untildone.engine import known_files
+        from untildone.engine.verdicts import known_files
 
         known_files.note(stepper, lambda _choice: os.environ)
 

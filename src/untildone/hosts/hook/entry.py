@@ -10,15 +10,15 @@ import sys
 import time
 
 from untildone import agents
-from untildone.core.hook import ALLOW, PROMPT, STOP, HookCall, HookEvent
-from untildone.core.plain_json import read_object, written
+from untildone.core.plugins.hook import ALLOW, PROMPT, STOP, HookCall, HookEvent
+from untildone.core.values.plain_json import read_object, written
 from untildone.hosts.hook import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from untildone.core.hook import Reply
+    from untildone.core.plugins.hook import Reply
 
 USUAL_SECONDS = 60.0
 """How long the hook may take if its command line does not say."""
@@ -68,7 +68,7 @@ def _answer(call: HookCall, seconds: float, arguments: list[str]) -> dict[str, A
 
 
 def _checked(fields: dict[str, Any]) -> HookEvent:
-    from untildone.core.codec import from_json
+    from untildone.core.values.codec import from_json
 
     return from_json(HookEvent, fields)
 

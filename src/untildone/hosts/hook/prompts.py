@@ -10,9 +10,9 @@ import sys
 import time
 from typing import Any
 
-from untildone.core.hook import ALLOW, HookEvent, Reply
-from untildone.core.plain_json import read_object
-from untildone.core.value import dataclass
+from untildone.core.plugins.hook import ALLOW, HookEvent, Reply
+from untildone.core.values.plain_json import read_object
+from untildone.core.values.value import dataclass
 from untildone.hosts.hook import sessions
 
 MOST_CONTEXT = 9_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from glob import glob
 from typing import BinaryIO
 
-from untildone.core.transcript import Transcript
+from untildone.core.plugins.transcript import Transcript
 from untildone.hosts.hook.asked import PromptCollector
 from untildone.hosts.hook.transcripts import opened
 

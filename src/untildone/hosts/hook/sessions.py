@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ def consult(stop: Stop, action: AskAgent) -> Next:
 
 def vouched(stop: Stop) -> str:
     """The digest of the session's transcript, if a person says nothing in it that the loop has not heard from the person; else empty."""
-    from untildone.engine import transcripts
+    from untildone.engine.verdicts import transcripts
     from untildone.hosts.hook import records
 
     session = stop.loop.session_of(Role.WORKER, stop.loop.settings.worker.profile)

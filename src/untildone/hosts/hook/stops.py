@@ -9,12 +9,12 @@ from untildone import agents
 from untildone.core.actions import AskAgent, AwaitPerson, Record, RunGates, Wait
 from untildone.core.errors import LoopBusy
 from untildone.core.events import AnswerRead, HookTriggered, PromptReinjected, Rested, TurnEnded
-from untildone.core.hook import ALLOW, HookEvent, Reply
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Role, Status
-from untildone.core.secrets import Redactor
-from untildone.core.value import replace
+from untildone.core.plugins.hook import ALLOW, HookEvent, Reply
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import replace
 from untildone.engine.stepper import Next, Seen, Stepper, leased
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note

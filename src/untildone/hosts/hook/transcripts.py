@@ -7,14 +7,14 @@ import os
 import stat
 import time
 
-from untildone.core.hook import Boundary
+from untildone.core.plugins.hook import Boundary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from untildone.core.hook import HookSide
+    from untildone.core.plugins.hook import HookSide
 
 TAIL, MOST_READ = 64 * 1024, 8 << 20
 """Bytes that are read first, and at most."""

@@ -6,17 +6,17 @@ import os
 import time
 
 from untildone import modes
-from untildone.core import blocked, rounds
 from untildone.core import budget as budgets
 from untildone.core.actions import Ask
+from untildone.core.answers import blocked, rounds
 from untildone.core.errors import LoopBusy
 from untildone.core.events import BudgetChanged, MessageSent, ResumeRequested
-from untildone.core.hook import ALLOW, HookEvent, Reply
 from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Role, Status
-from untildone.core.value import replace
+from untildone.core.plugins.hook import ALLOW, HookEvent, Reply
+from untildone.core.values.value import replace
 from untildone.engine.stepper import Stepper, leased
 from untildone.hosts.hook import presence, runs, sessions, stops
 from untildone.hosts.hook.runs import RunLoop
@@ -24,7 +24,7 @@ from untildone.hosts.hook.sessions import Note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.core.rounds import Parsed
+    from untildone.core.answers.rounds import Parsed
     from untildone.store.files import FileStore
 
 _NOT_FOR_AGENT = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from untildone import agents
 from untildone.core.errors import UsageError
-from untildone.core.hook_setup import HookSetup, Injected, Run
+from untildone.core.plugins.hook_setup import HookSetup, Injected, Run
 from untildone.hosts.hook import agent_settings
 from untildone.system import json_text
 from untildone.system.json_text import Broken

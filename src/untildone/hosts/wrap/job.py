@@ -273,7 +273,7 @@ class _Leader:
         os._exit(0)
 
     def _leave_loops(self) -> None:
-        from untildone.core.secrets import Redactor
+        from untildone.core.protection.secrets import Redactor
         from untildone.hosts.wrap.leaving import leave
 
         for _ in leave(self._program.folder, Redactor.from_environment(self._program.env)):

@@ -12,7 +12,7 @@ from untildone.core.events import Rested
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
 from untildone.engine.stepper import CHANGED_SINCE, Stepper, leased
 from untildone.hosts.hook import presence, runs
 from untildone.store.files import FileStore

@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from untildone import agents
-from untildone.core import rounds
-from untildone.core.codec import to_json
-from untildone.core.hook import PROMPT, STOP, HookCall, HookEvent
-from untildone.core.plain_json import read_object
-from untildone.core.value import replace
+from untildone.core.answers import rounds
+from untildone.core.plugins.hook import PROMPT, STOP, HookCall, HookEvent
+from untildone.core.values.codec import to_json
+from untildone.core.values.plain_json import read_object
+from untildone.core.values.value import replace
 from untildone.hosts.hook import agent_settings, broker, program, runs, sessions
 from untildone.hosts.hook.broker import LARGEST
 

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from untildone import gates
 from untildone.core.actions import Ask
-from untildone.core.claims import has_marker
+from untildone.core.answers.claims import has_marker
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import PlainMode
 from untildone.core.model import EMPTY, Answer, Context, Role, SessionUse
+from untildone.core.plugins.mode import PlainMode
 from untildone.modes.instruct import prompts as texts
 
 LONGEST_INSTRUCTION = 60_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from untildone.core.claims import has_promise
+from untildone.core.answers.claims import has_promise
 from untildone.core.model import Subtask, SubtaskChange, SubtaskStatus
 from untildone.modes._json_objects import objects
 from untildone.modes.phases.live_file import PROMISE

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from untildone.core.claims import has_promise
+from untildone.core.answers.claims import has_promise
 from untildone.core.model import Subtask
-from untildone.core.value import dataclass, field
+from untildone.core.values.value import dataclass, field
 from untildone.modes.phases.live_file import NONE, PROMISE, task_line
 
 LONGEST_LINE = 2_000

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from untildone.core.actions import Ask
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import FromFiles, LimitChoice, PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
+from untildone.core.plugins.mode import FromFiles, LimitChoice, PlainMode
 from untildone.modes._json_objects import objects, without_objects
 from untildone.modes.phases import answers, edits, skillpack
 from untildone.modes.phases import live_file as live

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.model import SubtaskChange
-from untildone.core.value import dataclass, field
+from untildone.core.values.value import dataclass, field
 
 MOST_TASKS = 200
 LONGEST_TEXT = 2_000

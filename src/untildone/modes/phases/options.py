@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.core.hints import Any
-from untildone.core.option import Option, Shortcut
-from untildone.core.value import dataclass
+from untildone.core.plugins.option import Option, Shortcut
+from untildone.core.values.hints import Any
+from untildone.core.values.value import dataclass
 
 AUTO = "auto"
 ROUTE = Option(

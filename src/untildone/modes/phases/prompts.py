@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone import gates
-from untildone.core import subtasks
+from untildone.core.answers import subtasks
 from untildone.core.live_file import FOLDER, NAME
 from untildone.core.loop import Loop
 from untildone.core.model import Subtask, SubtaskStatus

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from untildone.core.errors import UsageError
-from untildone.core.hints import Any
 from untildone.core.limits import Limit
-from untildone.core.mode import FromFiles
+from untildone.core.plugins.mode import FromFiles
+from untildone.core.values.hints import Any
 from untildone.modes.phases.options import SKILLPACK
 
 FILE = ".skillpackrc"

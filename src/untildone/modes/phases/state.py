@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from untildone.core.codec import from_json, to_json
 from untildone.core.loop import Loop
 from untildone.core.model import EMPTY, Subtask, SubtaskStatus
-from untildone.core.value import dataclass, field
+from untildone.core.values.codec import from_json, to_json
+from untildone.core.values.value import dataclass, field
 from untildone.modes.phases.options import PhasesOptions, options_of
 
 

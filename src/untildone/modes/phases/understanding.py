@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import chain
 
-from untildone.core import subtasks
+from untildone.core.answers import subtasks
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Subtask, SubtaskChange, SubtaskStatus
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.modes.phases import prompts as texts
 from untildone.modes.phases.news import LONGEST_SUMMARY, LONGEST_TEXT, MOST_TASKS, News
 from untildone.modes.phases.state import (

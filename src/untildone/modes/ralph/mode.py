@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from untildone import gates
-from untildone.core import blocked
 from untildone.core.actions import Ask
-from untildone.core.claims import has_promise
+from untildone.core.answers import blocked
+from untildone.core.answers.claims import has_promise
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
+from untildone.core.plugins.mode import PlainMode
 from untildone.modes.ralph import prompts as texts
 
 

@@ -6,8 +6,8 @@ from untildone import gates
 from untildone.core.actions import Ask
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import PlainMode
 from untildone.core.model import Answer, Context, Role, SessionUse
+from untildone.core.plugins.mode import PlainMode
 from untildone.modes.supervise import prompts as texts
 
 SHOWN_ANSWER = 8_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from untildone.core.answers.subtasks import changed
 from untildone.core.model import EMPTY, Subtask, SubtaskChange, SubtaskStatus
-from untildone.core.subtasks import changed
-from untildone.core.value import dataclass, field
+from untildone.core.values.value import dataclass, field
 from untildone.modes._json_objects import objects
 
 LARGEST = 1_000_000

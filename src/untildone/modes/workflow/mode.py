@@ -9,10 +9,9 @@ from typing import Any
 
 from untildone import gates
 from untildone.core.actions import Ask, AwaitPerson
-from untildone.core.codec import timestamp
+from untildone.core.answers.subtasks import changed
 from untildone.core.events import AnswerRead
 from untildone.core.loop import Loop
-from untildone.core.mode import FromFiles, PlainMode
 from untildone.core.model import (
     EMPTY,
     Answer,
@@ -24,7 +23,8 @@ from untildone.core.model import (
     SubtaskChange,
     SubtaskStatus,
 )
-from untildone.core.subtasks import changed
+from untildone.core.plugins.mode import FromFiles, PlainMode
+from untildone.core.values.codec import timestamp
 from untildone.modes._json_objects import objects, without_objects
 from untildone.modes.workflow import prompts as texts
 from untildone.modes.workflow.answers import MOST_TASKS, ActionAnswer, NotTheAnswer, parse, unfinished

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.core.hints import Any
-from untildone.core.mode import FromFiles
 from untildone.core.model import EMPTY
-from untildone.core.value import dataclass, field
+from untildone.core.plugins.mode import FromFiles
+from untildone.core.values.hints import Any
+from untildone.core.values.value import dataclass, field
 
 FILE = ".loop/actions/*.md"
 ACTIONS = "actions"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from untildone.core import proof
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, Outcome, Spend, Status
-from untildone.core.proof import Proof
+from untildone.core.receipts import proof
+from untildone.core.receipts.proof import Proof
 
 
 @dataclass(frozen=True, slots=True)

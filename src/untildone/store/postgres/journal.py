@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from untildone.core.apply import apply, refusal
-from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import DamagedState, LoopNotFound, Superseded
 from untildone.core.events import Entry, Event, RunnerLeased, StateRepaired
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.secrets import Redactor
-from untildone.core.value import dataclass
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.codec import epoch, timestamp
+from untildone.core.values.value import dataclass
 from untildone.store import Clock, OnChange, checkpoint
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, encoded, entry_of, fields_of, with_checksum, without_checksum

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from untildone.core.errors import UntilDoneError
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.store.postgres.connections import TRY_AGAIN, Database
 from untildone.store.postgres.schema import LOCKS
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from untildone.core.errors import StoreError, UntilDoneError
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.store.postgres.connections import Database
 
 LARGEST_ROW = 256 * 1024

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from untildone.core.apply import apply
-from untildone.core.codec import epoch, timestamp
 from untildone.core.errors import LoopBusy, LoopNotFound, UntilDoneError, UsageError
 from untildone.core.events import Entry, Event, LoopCreated
 from untildone.core.kinds import Host
 from untildone.core.live_file import KEPT_AS
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.core.secrets import Redactor
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.codec import epoch, timestamp
 from untildone.store import Clock, Group, LoopStatus, OnChange, Signatures, checkpoint, ignore
 from untildone.store.lines import DamagedLine, entry_of, fields_of, without_checksum
 from untildone.store.live import LiveFile

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from untildone.core.agreement import word_in
+from untildone.core.answers.agreement import word_in
 from untildone.testing.modelapi.checking import ScriptError, parse_steps
 from untildone.testing.modelapi.steps import Step
 

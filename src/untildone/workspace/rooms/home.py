@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-from untildone.system.sandbox import Access, Mount
+from untildone.system.box.sandbox import Access, Mount
 from untildone.workspace.rooms import copy
 
 MOST_ENTRIES = 150

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from untildone.core.model import RoomKind
-from untildone.system.sandbox import Network
+from untildone.system.box.sandbox import Network
 
 SHELL = "/bin/sh"
 

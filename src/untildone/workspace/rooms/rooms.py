@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from untildone.core.errors import UsageError
-from untildone.core.hints import assert_never
 from untildone.core.model import RoomKind
-from untildone.system import locks, sandbox, state_folder
-from untildone.system.sandbox import Network
+from untildone.core.values.hints import assert_never
+from untildone.system import locks, state_folder
+from untildone.system.box import sandbox
+from untildone.system.box.sandbox import Network
 from untildone.workspace.rooms import beside, copy, links, outside, recording, repository, sealed, shared
 from untildone.workspace.rooms.beside import Start
 from untildone.workspace.rooms.comparing import Comparison, Surroundings

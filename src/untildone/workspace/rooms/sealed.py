@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from untildone.core.digest import sha256
 from untildone.core.model import RoomKind
-from untildone.system import common_mounts, sandbox
-from untildone.system.common_mounts import RUNTIME
+from untildone.core.values.digest import sha256
+from untildone.system.box import common_mounts, sandbox
+from untildone.system.box.common_mounts import RUNTIME
+from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.system.keeper import without_ours
-from untildone.system.sandbox import Access, Box, Mount
 from untildone.workspace.rooms import caches, copy, home, recording, repository, stamps
 from untildone.workspace.rooms.beside import Start
 from untildone.workspace.rooms.caches import is_below

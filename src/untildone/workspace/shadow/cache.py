@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from untildone.core.value import dataclass, field
+from untildone.core.values.value import dataclass, field
 from untildone.system import disk
 from untildone.workspace.shadow.start import bytes_of, text_of
 from untildone.workspace.shadow.values import File, Stamp

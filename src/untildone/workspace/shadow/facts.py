@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from untildone.core.digest import sha256
-from untildone.core.value import dataclass, field
+from untildone.core.values.digest import sha256
+from untildone.core.values.value import dataclass, field
 from untildone.workspace.exclude import without_ours
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, git, git_folders, line_of
 from untildone.workspace.shadow.reading import read

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import time_ns
 
-from untildone.core.digest import sha256
 from untildone.core.live_file import is_live_file
-from untildone.core.value import dataclass
+from untildone.core.values.digest import sha256
+from untildone.core.values.value import dataclass
 from untildone.system import disk
 from untildone.workspace.shadow.values import Stamp, stamp_of
 

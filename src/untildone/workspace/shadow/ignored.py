@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 
 from untildone.core.live_file import is_live_file
-from untildone.core.value import dataclass, field
+from untildone.core.values.value import dataclass, field
 from untildone.system import disk
 from untildone.workspace.shadow.listing import HEAVY
 from untildone.workspace.shadow.values import Stamp, stamp_of

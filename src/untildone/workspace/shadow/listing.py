@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from untildone.core import live_file
-from untildone.core.digest import sha256
+from untildone.core.values.digest import sha256
 from untildone.workspace.git import GitFailed, never
 from untildone.workspace.shadow import rules
 from untildone.workspace.shadow.reading import read

@@ -7,7 +7,7 @@ import os
 import stat
 from time import time_ns
 
-from untildone.core.value import dataclass
+from untildone.core.values.value import dataclass
 from untildone.system import disk
 from untildone.workspace.shadow.values import LINK, PLAIN, PROGRAM, Content, Stamp, stamp_of
 

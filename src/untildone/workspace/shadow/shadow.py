@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from untildone.core.digest import sha256
-from untildone.core.value import dataclass
+from untildone.core.values.digest import sha256
+from untildone.core.values.value import dataclass
 from untildone.system import disk, locks, state_folder
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, Interrupted, git, line_of, never
 from untildone.workspace.shadow import cache, facts, glance, ignored, rules, start

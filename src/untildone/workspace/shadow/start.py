@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from untildone.core.value import dataclass, field
+from untildone.core.values.value import dataclass, field
 from untildone.system import disk
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, git, git_folders, root_of
 from untildone.workspace.index import Entry, staged, submodules

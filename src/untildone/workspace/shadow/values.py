@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from enum import Enum
 
-from untildone.core.digest import sha256
-from untildone.core.value import dataclass
+from untildone.core.values.digest import sha256
+from untildone.core.values.value import dataclass
 
 Stamp = tuple[int, ...]
 """Size, modification time, mode, change time and inode of a file. It changes with the file, unless it is racy."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from untildone.core import failures, limits
-from untildone.core.codec import to_json
+from untildone.core import limits
+from untildone.core.answers import failures
 from untildone.core.model import Outcome
+from untildone.core.values.codec import to_json
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.faces.text.plain import one_line

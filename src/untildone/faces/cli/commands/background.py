@@ -7,11 +7,12 @@ import time
 import click
 
 from untildone import settings
-from untildone.core.codec import timestamp
 from untildone.core.model import Status
+from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driver import LEAVING_WITHIN, Show, driver
-from untildone.operations import background, control
+from untildone.operations import control
+from untildone.operations.driving import background
 from untildone.operations.inside import refuse
 from untildone.operations.stores import Store
 

@@ -6,7 +6,7 @@ import click
 
 from untildone.faces.cli import parameters, streams
 from untildone.faces.text.plain import one_line
-from untildone.operations import bisecting
+from untildone.operations.history import bisecting
 
 
 @click.command()

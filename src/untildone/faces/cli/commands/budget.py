@@ -39,7 +39,7 @@ def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> i
 
 
 def _show(loop: Loop, *, driven: bool, as_json: bool) -> None:
-    from untildone.core.codec import to_json
+    from untildone.core.values.codec import to_json
 
     if as_json:
         spend = {"budget": to_json(loop.budget), "spend": to_json(loop.spend)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from untildone.faces.cli import parameters, streams
-from untildone.operations import cleaning
+from untildone.operations.history import cleaning
 
 
 @click.command()

@@ -20,7 +20,8 @@ def command(folder: str | None, plain: bool) -> int:
     from untildone import settings
     from untildone.faces.cli import streams
     from untildone.faces.cli.driver import Show, driver
-    from untildone.operations import creation, look, stores
+    from untildone.operations import look, stores
+    from untildone.operations.creating import creation
     from untildone.testing import demo_project
 
     place = _empty(folder)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from untildone.core.codec import to_json
 from untildone.core.model import Outcome
+from untildone.core.values.codec import to_json
 from untildone.faces.cli import parameters, streams
 from untildone.operations import doctor
 from untildone.operations.doctor import Finding, State

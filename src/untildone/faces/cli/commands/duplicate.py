@@ -65,7 +65,7 @@ def command(
 
 
 def _created(store: Store, loop_id: str, changed: dict[str, Any], task: str) -> Loop:
-    from untildone.operations import duplicating
+    from untildone.operations.creating import duplicating
 
     try:
         new = duplicating.duplicate(store, loop_id, changed, task, parameters.environment(), starts=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from untildone.core.codec import to_json
 from untildone.core.errors import UsageError
 from untildone.core.limits import Limit
+from untildone.core.values.codec import to_json
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
-from untildone.operations import cluster
+from untildone.operations.driving import cluster
 from untildone.operations.inside import refuse
 from untildone.operations.stores import Group
 

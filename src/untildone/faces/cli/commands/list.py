@@ -7,14 +7,14 @@ from textwrap import wrap
 
 import click
 
-from untildone.core import proof
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
-from untildone.core.value import dataclass
+from untildone.core.receipts import proof
+from untildone.core.values.value import dataclass
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
 from untildone.faces.text.plain import one_line
-from untildone.operations import presence
+from untildone.operations.driving import presence
 from untildone.operations.reach import Reach
 from untildone.operations.stores import Store
 

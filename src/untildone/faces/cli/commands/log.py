@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import click
 
-from untildone.core.agent_io import AgentEvent, Said, Thought
 from untildone.core.apply import apply
 from untildone.core.errors import StoreError, UsageError
 from untildone.core.events import Entry, LoopCreated
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
+from untildone.core.plugins.agent_io import AgentEvent, Said, Thought
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.faces.cli.views import speech

@@ -20,7 +20,8 @@ from untildone.faces.cli import loop_menus, parameters, streams
 from untildone.faces.cli.driver import LEAVING_WITHIN, Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
 from untildone.faces.cli.views import summaries
-from untildone.operations import control, presence
+from untildone.operations import control
+from untildone.operations.driving import presence
 from untildone.operations.stores import Store
 
 LOOK_EVERY = 0.02

@@ -12,7 +12,7 @@ from untildone.faces.cli import loop_menus, parameters
 from untildone.faces.cli.commands import resume
 from untildone.faces.cli.driver import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
-from untildone.operations import retrying
+from untildone.operations.history import retrying
 
 LEAVING_WITHIN = 10.0
 

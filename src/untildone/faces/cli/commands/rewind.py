@@ -7,7 +7,7 @@ import click
 from untildone.core.errors import UsageError
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
-from untildone.operations import retrying
+from untildone.operations.history import retrying
 
 
 @click.command()

@@ -148,7 +148,7 @@ def for_terminal(chosen: Settings, *, asking: bool) -> Settings:
 
     if not output.mode(chosen.mode).works_with_person or not asking or not (sys.stdin and sys.stdin.isatty()):
         return chosen
-    from untildone.core.value import replace
+    from untildone.core.values.value import replace
 
     usual: dict[str, Any] = {"max_iterations": "none", "interactive": True}
     return replace(chosen, **{name: value for name, value in usual.items() if name not in chosen.explicit})

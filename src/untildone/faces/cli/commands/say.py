@@ -11,7 +11,8 @@ from untildone.core.errors import UsageError
 from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.views import summaries
-from untildone.operations import background, control
+from untildone.operations import control
+from untildone.operations.driving import background
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from untildone.core.codec import timestamp
 from untildone.core.errors import MissingPackage, UsageError
+from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters, streams
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from untildone.faces.api.keys import Keys
-    from untildone.operations.service import Service
+    from untildone.operations.driving.service import Service
 
 PORT = 8321
 NEEDED = ("fastapi", "uvicorn", "sse_starlette")
@@ -63,7 +63,7 @@ def command(
     _check_reach(host, allow_remote=allow_remote)
     from untildone.core.kinds import Host
     from untildone.faces.api import keys, server
-    from untildone.operations.service import Service
+    from untildone.operations.driving.service import Service
 
     server.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
     places = list(dict.fromkeys(parameters.existing_folder(folder) for folder in folders or (".",)))
@@ -83,7 +83,8 @@ def command(
 
 def _check_cluster(folders: Sequence[Path]) -> None:
     """Report a cluster that cannot work before anything is served."""
-    from untildone.operations import cluster, stores
+    from untildone.operations import stores
+    from untildone.operations.driving import cluster
 
     environment = parameters.environment()
     for folder in folders:

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from untildone.core.codec import to_json
 from untildone.core.errors import UsageError
 from untildone.core.model import Outcome, RoomKind
+from untildone.core.values.codec import to_json
 from untildone.faces.cli import parameters, streams
 from untildone.faces.text.plain import one_line
 from untildone.operations import verifying

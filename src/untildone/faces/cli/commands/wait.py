@@ -11,7 +11,8 @@ from untildone.core.model import Status
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.faces.cli.views import loop_end
-from untildone.operations import look, presence
+from untildone.operations import look
+from untildone.operations.driving import presence
 
 
 @click.command()

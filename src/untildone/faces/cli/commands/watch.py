@@ -7,11 +7,11 @@ import time
 
 import click
 
-from untildone.core.agent_io import Reader
 from untildone.core.apply import apply
 from untildone.core.events import Entry, GatesRan, GateStarted, LimitReached, TurnRetried, TurnStarted
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Status
+from untildone.core.plugins.agent_io import Reader
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driver import Show, view_of
 from untildone.faces.cli.views import loop_end

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from untildone.core.codec import timestamp
+from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters, streams
 
 if TYPE_CHECKING:
-    from untildone.operations.machine import Machine
+    from untildone.operations.driving.machine import Machine
 
 _SECONDS = click.FloatRange(1, 10**7)
 
@@ -44,7 +44,7 @@ def command(folder: str, quiet: bool, as_json: bool, **flags: Any) -> int:
     Every option can also be set in the settings, under [cluster].
     """
     from untildone import settings
-    from untildone.operations import machine
+    from untildone.operations.driving import machine
 
     environment = parameters.environment()
     chosen = settings.load(parameters.existing_folder(folder), {}, environment)

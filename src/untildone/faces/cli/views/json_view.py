@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from untildone.core.agent_io import AgentEvent
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
+from untildone.core.plugins.agent_io import AgentEvent
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.operations import look

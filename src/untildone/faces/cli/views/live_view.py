@@ -19,14 +19,15 @@ from rich.table import Table
 from rich.text import Text
 
 from untildone.core import budget as budgets
-from untildone.core import limits, rounds
-from untildone.core.agent_io import AgentEvent, Said, SessionKnown, ToolEnded
+from untildone.core import limits
+from untildone.core.answers import rounds
 from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Spend, SubtaskStatus
-from untildone.core.secrets import Redactor
-from untildone.core.value import replace
+from untildone.core.plugins.agent_io import AgentEvent, Said, SessionKnown, ToolEnded
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import replace
 from untildone.faces.cli import wrapping
 from untildone.faces.cli.streams import Output
 from untildone.faces.cli.views import speech

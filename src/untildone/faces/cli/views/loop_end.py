@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from untildone.core import budget as budgets
-from untildone.core import limits, proof
-from untildone.core.codec import timestamp
+from untildone.core import limits
 from untildone.core.errors import StoreError
 from untildone.core.limits import Limit, duration
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Outcome
+from untildone.core.receipts import proof
+from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters
 from untildone.faces.text import loop_lines
 from untildone.faces.text.loop_lines import Kind, Line, settings_changed

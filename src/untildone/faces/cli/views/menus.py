@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from rich.cells import set_cell_size
 
 from untildone.core import budget as budgets
-from untildone.core.codec import timestamp
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import SubtaskStatus
+from untildone.core.values.codec import timestamp
 from untildone.faces.cli import streams, wrapping
 from untildone.faces.cli.views import summaries
 from untildone.faces.text.plain import one_line

@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterator
 
 from untildone.core import budget as budgets
-from untildone.core import proof
 from untildone.core.limits import duration, reported
 from untildone.core.loop import Loop
 from untildone.core.model import Spend
+from untildone.core.receipts import proof
 from untildone.faces.cli.views import loop_end, summaries
 from untildone.faces.text import loop_lines
 from untildone.faces.text.plain import one_line
-from untildone.operations import output, presence
+from untildone.operations import output
+from untildone.operations.driving import presence
 from untildone.operations.stores import Store
 
 WIDTH = 11

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from untildone.core import rounds
 from untildone.core.actions import AwaitPerson
+from untildone.core.answers import rounds
 from untildone.core.loop import Loop
 from untildone.faces.cli.views import menus
 from untildone.faces.cli.views.key_watch import KeyWatch

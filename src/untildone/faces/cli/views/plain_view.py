@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from untildone.core.agent_io import AgentEvent, Said
 from untildone.core.events import AnswerRead, Entry, GatesRan, TurnEnded, TurnInterrupted
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Role
-from untildone.core.secrets import Redactor
-from untildone.core.value import replace
+from untildone.core.plugins.agent_io import AgentEvent, Said
+from untildone.core.protection.secrets import Redactor
+from untildone.core.values.value import replace
 from untildone.faces.cli.streams import Output
 from untildone.faces.text import loop_lines
 from untildone.faces.text.loop_lines import Kind, Line

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.faces.cli import streams
-from untildone.operations import suggestions
+from untildone.operations.creating import suggestions
 from untildone.settings import Settings
 
 WITHOUT = "go on without a check"

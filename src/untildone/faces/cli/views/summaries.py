@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from untildone.core import proof
-from untildone.core.codec import timestamp
+from untildone.core.answers.rounds import progress
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.core.rounds import progress
+from untildone.core.receipts import proof
+from untildone.core.values.codec import timestamp
 from untildone.faces.cli.streams import data
 from untildone.faces.text.loop_lines import clock
 from untildone.operations.reach import Reached

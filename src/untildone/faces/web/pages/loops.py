@@ -7,7 +7,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from untildone.core.model import Status, Urgency
-from untildone.core.value import replace
+from untildone.core.values.value import replace
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of

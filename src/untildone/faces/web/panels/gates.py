@@ -7,7 +7,7 @@ from nicegui import ui
 from untildone.core.limits import duration
 from untildone.core.loop import Loop, RunningGate
 from untildone.core.model import GateResult
-from untildone.core.sentence import Sentence
+from untildone.core.values.sentence import Sentence
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from untildone.core import budget as budgets
-from untildone.core import rounds
+from untildone.core.answers import rounds
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.web import pieces

@@ -8,8 +8,8 @@ from typing import Any
 
 from nicegui import ui
 
-from untildone.core.codec import epoch
 from untildone.core.limits import REPORTED, duration
+from untildone.core.values.codec import epoch
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.head import reason_of

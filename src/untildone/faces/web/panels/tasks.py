@@ -7,7 +7,7 @@ import secrets
 from nicegui import ui
 from nicegui.events import SortableEventArguments
 
-from untildone.core import subtasks as subtask_rules
+from untildone.core.answers import subtasks as subtask_rules
 from untildone.core.model import Subtask, SubtaskChange
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend

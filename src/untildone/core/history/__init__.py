@@ -1,0 +1,1 @@
+"""What happens to the rounds of a loop afterwards: undo, rewind, bisection."""

@@ -1,0 +1,1 @@
+"""What the end of a loop proves, and the documents that say so."""

@@ -1,0 +1,195 @@
+"""Creating a loop. Whatever cannot work is reported before anything is written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from untildone import modes
+from untildone.core.answers import rounds
+from untildone.core.errors import UsageError
+from untildone.core.events import LoopCreated, StartRequested
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
+from untildone.core.model import Budget, LoopSettings, Role, RoomKind, TestsRule
+from untildone.core.receipts import proving
+from untildone.core.values.value import dataclass, replace
+from untildone.engine import archiving
+from untildone.operations import trust
+from untildone.operations.creating.loop_settings import loop_budget, loop_settings
+from untildone.operations.driving.cluster import poke
+from untildone.operations.inside import refuse
+from untildone.settings import Settings, guidance
+from untildone.store import Store, layout
+from untildone.system import disk
+from untildone.system.box import sandbox
+from untildone.system.box.sandbox import Box
+from untildone.workspace.worktrees import create_worktree, fill_submodules
+
+TITLE_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new loop."""
+
+    loop: Loop
+    notices: tuple[str, ...]
+    """Sentences for the person: about the round controls at the start of the task, about how checks are judged, and about files that
+    do not count as they are."""
+
+
+CHECKED_ONLY = (
+    "Checks run in place on the machines of the cluster, with the tests as the agent leaves them: "
+    "`verified` says no more than `checked`."
+)
+
+
+def create(
+    store: Store,
+    task: str,
+    chosen: Settings,
+    folder: Path,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    tidies: bool = True,
+    hook_session: str = "",
+    reviewed: bool | None = None,
+    host: Host = Host.NONE,
+    starts: bool = False,
+) -> Created:
+    """Create a loop.
+
+    `hook_session` is the id of the agent's own session in which the loop begins. `reviewed` overrules the mode's choice
+    whether a supervisor reviews. `host` is the kind of host that will drive it, if that is known: in a cluster, agents and
+    folders are on other machines. With `starts`, the loop is started as well.
+    """
+    refuse(store, "run")
+    files = guidance.from_files(modes.find(chosen.mode), folder)
+    budget = loop_budget(chosen, files)
+    opening = _opening(task, budget)
+    in_cluster = host is Host.CLUSTER
+    if not in_cluster and not os.access(folder, os.W_OK):
+        raise UsageError(f"The folder {folder} cannot be written.", "choose another with --dir")
+    if tidies:
+        archiving.recover(store, *store.live_ids())
+    loop_id = new_id(time.time())
+    elsewhere = tuple(Role) if in_cluster else (Role.WORKER,) if hook_session else ()
+    kept = loop_settings(chosen, str(folder), environment, files=files, elsewhere=elsewhere, reviewed=reviewed)
+    kept = replace(kept, hook_session=hook_session)
+    if in_cluster:
+        kept = _for_cluster(kept, chosen, store)
+    if not in_cluster:
+        _check_sandbox(kept, environment)
+    judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged(kept, opening.rest)
+    judged += () if in_cluster else _missing_programs(kept, environment)
+    empty: tuple[str, ...] = ()
+    if kept.worktree:
+        box = _box(kept, environment, os.path.join(loop_id, "worktree"))
+        place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id, box)
+        empty = fill_submodules(str(folder), place)
+        kept = replace(kept, workspace=place)
+    title = _shortened(" ".join(opening.rest.split()))
+    event = LoopCreated(loop_id, title, opening.rest, kept, replace(budget, iterations=opening.remaining))
+    first = (StartRequested(host),) if starts else ()
+    loop = store.create(event, *first)
+    if starts and in_cluster:
+        poke(store, loop, environment)
+    return Created(loop, (*opening.notices, *judged, *empty, *trust.notices(folder, environment)))
+
+
+def _box(kept: LoopSettings, environment: Mapping[str, str], name: str) -> Box | None:
+    """The box for programs that git starts in the workspace, if agents of the loop run in one."""
+    from untildone.engine import boxes
+    from untildone.engine.boxes import planning
+
+    if not boxes.containment(kept).boxed:
+        return None
+    return boxes.box_of(planning.plan_for(kept, kept.workspace, None, environment, name))
+
+
+def _check_sandbox(kept: LoopSettings, environment: Mapping[str, str]) -> None:
+    """UsageError if this machine lacks the sandbox that the person wants, or if a path that they allow does not exist."""
+    from untildone.engine import boxes
+    from untildone.engine.boxes import planning
+
+    if boxes.containment(kept).boxed:
+        boxes.check(planning.plan_for(kept, kept.workspace, None, environment, "new"))
+
+
+def _how_judged(kept: LoopSettings, task: str) -> tuple[str, ...]:
+    """What holds for the checks of the loop. UsageError if this machine lacks the room that the person wants."""
+    if not kept.checks:
+        return ()
+    from untildone.core.judging import wording
+    from untildone.workspace import rooms
+
+    kind = rooms.best(kept.room)
+    problem = sandbox.problem() if kept.room is None else None
+    lacking = f" {problem.sentence} hint: {problem.hint}" if problem else ""
+    asks = kept.tests is TestsRule.ADD and wording.asks_to_change_tests(task)
+    return (f"Checks run in a {kind.value} room.{lacking}", *((wording.HINT_FREE,) if asks else ()))
+
+
+def _missing_programs(kept: LoopSettings, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Sentences about checks whose programs are not there: the agent may still bring them."""
+    from untildone.operations.creating import check_programs
+
+    notices = (check_programs.notice(check, kept.workspace, environment) for check in kept.checks)
+    return tuple(notice for notice in notices if notice)
+
+
+def _how_judged_in_cluster(kept: LoopSettings) -> tuple[str, ...]:
+    """What holds for the checks of a loop that goes from machine to machine. UsageError if the person wants a room."""
+    if kept.room not in (None, RoomKind.PLAIN):
+        raise UsageError(f"A cluster has no {kept.room} rooms: its checks run in place.", "leave out --room")
+    return (CHECKED_ONLY,) if kept.checks else ()
+
+
+def start_over(store: Store, loop: Loop) -> Loop:
+    """A new loop with the task, settings and budget of another one."""
+    event = LoopCreated(new_id(time.time()), loop.title, loop.description, loop.settings, loop.budget)
+    return store.create(event)
+
+
+def new_id(now: float) -> str:
+    at = datetime.fromtimestamp(now, UTC)
+    return f"loop-{at:%Y%m%d-%H%M%S}{at.microsecond // 1000:03d}-{secrets.token_hex(3)}"
+
+
+def _opening(task: str, budget: Budget) -> rounds.Parsed:
+    """The task without the round controls at its start, and the rounds that they leave."""
+    opening = rounds.parse(task, budget.iterations)
+    if not opening.rest.strip():
+        sentence = f"{rounds.NO_INSTRUCTION}." if opening.changes else "The task is empty."
+        raise UsageError(sentence, "say what is to be done, in quotes")
+    return opening
+
+
+def _for_cluster(kept: LoopSettings, chosen: Settings, store: Store) -> LoopSettings:
+    from untildone.hosts.cluster import ownership, reading
+
+    if store.root is not None:
+        raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
+    if kept.worktree or kept.interactive:
+        what = "--worktree" if kept.worktree else "--interactive"
+        raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
+    if wanted := proving.chosen(kept):
+        raise UsageError(f"A cluster has no rooms for the proof `{wanted[0]}`.", "leave out --prove and its parts")
+    remote = ownership.checked_remote(chosen.remote or reading.remote_of(kept.workspace))
+    return replace(kept, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1].rstrip()}…"
+
+
+def _worktrees(folder: Path) -> Path:
+    root = folder / layout.FOLDER
+    with disk.as_store_error(root):
+        layout.prepare(root)
+    return root / "worktrees"

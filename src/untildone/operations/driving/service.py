@@ -1,0 +1,171 @@
+"""The loops of a server: the served workspaces, the table of their loops, and the fleet that drives them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from untildone import settings
+from untildone.core.errors import UsageError
+from untildone.core.events import BudgetChanged
+from untildone.core.kinds import Host, Source
+from untildone.core.loop import Loop
+from untildone.core.values.value import replace
+from untildone.engine.notices.telling import Telling
+from untildone.engine.surroundings import Surroundings
+from untildone.hosts.fleet import SLOTS, Fleet, Served
+from untildone.operations import control, inside, look, stores
+from untildone.operations.creating import creation, duplicating
+from untildone.operations.driving import runner
+from untildone.operations.history import retrying
+from untildone.operations.loop_table import LoopTable
+from untildone.store import Store
+from untildone.system.guard import Guard
+
+FRESH_FOR = 1.0
+"""Seconds after which lists contain the entries of other processes, at the latest; the fleet looks twice as often."""
+TELL_WITHIN = 5.0
+"""Seconds that notifications have when the server ends; the next server sends the rest."""
+END_WITHIN = 20.0
+"""Seconds that a loop which is to be deleted may take to end."""
+
+
+class Service:
+    """The loops of the served folders. A context manager: it drives loops from entry to exit."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        slots: int = SLOTS,
+        environment: Mapping[str, str] = os.environ,
+        host: Host = Host.SERVER,
+    ) -> None:
+        self.host = host
+        """The kind of host that drives the loops started here: this server, or a cluster."""
+        self.environment = environment
+        self.stores = {str(store.home): store for store in (_store(folder, environment) for folder in folders)}
+        if len({store.name for store in self.stores.values()}) < len(self.stores):
+            raise UsageError("Loops in one database are served for one folder.", "name one folder with --dir")
+        self.table = LoopTable(self.stores, FRESH_FOR)
+        self._guard = Guard()
+        self.url: str | None = None
+        """Where this server is reached, for links in notifications, if no setting says so."""
+        self._tellers: dict[str, Telling] = {}
+        served = [
+            Served(store, partial(self._surroundings, Path(workspace), store), partial(self.table.look, workspace))
+            for workspace, store in self.stores.items()
+        ]
+        self.fleet = Fleet(served, self._guard, slots)
+
+    def __enter__(self) -> Service:
+        for store in self.stores.values():
+            inside.refuse(store, "serve")
+        for workspace, store in self.stores.items():
+            self._surroundings(Path(workspace), store)
+        self.fleet.open()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.fleet.close()
+        for teller in self._tellers.values():
+            teller.close(TELL_WITHIN)
+        for store in self.stores.values():
+            store.close()
+
+    @property
+    def creates_for(self) -> Host:
+        """The host that a new loop is created for: a loop of a cluster must know it, any other may go to any host."""
+        return self.host if self.host is Host.CLUSTER else Host.NONE
+
+    def workspace(self, name: str | None) -> tuple[Path, Store]:
+        """A served folder and its store; the first folder, if none is named."""
+        named = next(iter(self.stores)) if name is None else name.rstrip("/") or "/"
+        store = self.stores.get(named)
+        if store is None:
+            raise UsageError(f"The folder {named[:200]} is not served.", f"served are: {', '.join(self.stores)}")
+        return Path(named), store
+
+    def store_of(self, loop_id: str) -> Store:
+        """The store that has the loop. LoopNotFound if none has it."""
+        return self.table.find(loop_id)[1]
+
+    def around_client(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        """The served loop inside which the client of a connection runs; empty: none, or that is not known."""
+        return inside.around_client(self.stores.values(), client, server)
+
+    def create(self, task: str, overrides: Mapping[str, Any], workspace: str | None) -> Loop:
+        """Create a loop. `overrides` are settings for this loop, which win over the settings files."""
+        folder, store = self.workspace(workspace)
+        chosen = settings.load(folder, overrides, self.environment)
+        return creation.create(store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for).loop
+
+    def start(self, loop_id: str) -> Loop:
+        """Start a loop and queue it for a slot."""
+        loop = control.start(self.store_of(loop_id), loop_id, self.host)
+        self.fleet.want(loop_id)
+        return loop
+
+    def resume(self, loop_id: str, *, skip_wait: bool) -> Loop:
+        """Resume a loop and queue it for a slot. A loop that another process drives stays there."""
+        store = self.store_of(loop_id)
+        host = Host.NONE if store.is_driven(loop_id) else self.host
+        loop = control.resume(store, loop_id, skip_wait=skip_wait, host=host)
+        self.fleet.want(loop_id)
+        return loop
+
+    def retry(self, loop_id: str, *changes: BudgetChanged, from_round: int | None = None) -> Loop:
+        """Go on with a loop that has ended without success, and queue it for a slot."""
+        store = self.store_of(loop_id)
+        host = Host.NONE if store.is_driven(loop_id) else self.host
+        loop = retrying.retry(store, loop_id, *changes, from_round=from_round, host=host, environment=self.environment)
+        self.fleet.want(loop_id)
+        return loop
+
+    def duplicate(self, loop_id: str, changed: Mapping[str, Any], task: str, *, start: bool) -> Loop:
+        """Create a loop with the task and settings of another one; with `start`, queue it for a slot."""
+        store = self.store_of(loop_id)
+        new = duplicating.duplicate(
+            store, loop_id, changed, task, self.environment, host=self.creates_for, tidies=False
+        ).loop
+        return self.start(new.loop_id) if start else new
+
+    def say(self, loop_id: str, text: str) -> control.Heard:
+        """Send a message to a loop; queue it if the message gives it rounds again."""
+        heard = control.say(self.store_of(loop_id), loop_id, text, Source.API, self.host)
+        if heard.goes_on:
+            self.fleet.want(loop_id)
+        return heard
+
+    def delete(self, loop_id: str, within: float = END_WITHIN) -> None:
+        """Delete a loop. If it is ending, its runner gets `within` seconds for that."""
+        store = self.store_of(loop_id)
+        look.await_release(store, loop_id, within)
+        control.delete(store, loop_id)
+
+    def _surroundings(self, workspace: Path, store: Store) -> Surroundings:
+        """What runners of a workspace share, by the settings as they are now: they may have changed since the last loop."""
+        chosen = settings.load(workspace, {}, self.environment)
+        around = runner.surroundings(self.environment, chosen, self._guard, Host.SERVER)
+        store.redactor = around.redactor
+        return replace(around, teller=self._teller(store, chosen, around))
+
+    def _teller(self, store: Store, chosen: settings.Settings, around: Surroundings) -> Telling:
+        """The teller of a store, with the present settings. It is opened at once, for what a dead process left."""
+        wanted = runner.notifications(chosen)
+        wanted = wanted if wanted.url else replace(wanted, url=self.url)
+        teller = self._tellers.setdefault(store.name, Telling(wanted, self.environment, around.redactor))
+        teller.settings = wanted
+        teller.open(store.name)
+        return teller
+
+
+def _store(folder: Path, environment: Mapping[str, str]) -> Store:
+    store = stores.open_store(folder, environment)
+    store.keep_in_memory()
+    return store
