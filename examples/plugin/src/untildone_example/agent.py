@@ -22,6 +22,8 @@ class Ticker:
     """No file in a workspace tells it what to do."""
     hook = None
     """The program has no stop hook."""
+    mcp = None
+    """It starts no MCP servers."""
 
     def invocation(self, request: Request) -> Invocation:
         return Invocation(("ticker", *request.args), stdin=request.prompt.encode())

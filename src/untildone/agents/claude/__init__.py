@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from untildone.core.plugins.agent import Needs, SettingsFile
     from untildone.core.plugins.agent_io import Invocation, Reader, Request
     from untildone.core.plugins.hook import HookSide
+    from untildone.core.plugins.mcp_setup import McpSetup
     from untildone.core.plugins.transcript import SessionRecord
 
 VERSIONS = Versions("2.1.197", flags={"--system-prompt-snapshot": "2.1.257"})
@@ -40,6 +41,12 @@ class Claude:
         from untildone.agents.claude.hook import HOOK
 
         return HOOK
+
+    @property
+    def mcp(self) -> McpSetup:
+        from untildone.core.plugins.mcp_setup import McpSetup
+
+        return McpSetup("CLAUDE_CONFIG_DIR", (".claude.json",), ".claude.json", (".mcp.json",), extra={"type": "stdio"})
 
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.claude.command_line import invocation

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from untildone.core.plugins.agent import Needs, SettingsFile
     from untildone.core.plugins.agent_io import Invocation, Reader, Request
     from untildone.core.plugins.hook import HookSide
+    from untildone.core.plugins.mcp_setup import McpSetup
     from untildone.core.plugins.transcript import SessionRecord
 
 
@@ -28,6 +29,12 @@ class Codex:
         from untildone.agents.codex.hook import HOOK
 
         return HOOK
+
+    @property
+    def mcp(self) -> McpSetup:
+        from untildone.core.plugins.mcp_setup import McpSetup
+
+        return McpSetup("CODEX_HOME", (".codex", "config.toml"), "config.toml", key="mcp_servers")
 
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.codex.command_line import invocation

@@ -25,6 +25,10 @@ class Command:
     def hook(self) -> None:
         return None
 
+    @property
+    def mcp(self) -> None:
+        return None
+
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.command.command_line import invocation
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from untildone.core.plugins.agent import Needs, SettingsFile
     from untildone.core.plugins.agent_io import Invocation, Reader, Request
     from untildone.core.plugins.hook import HookSide
+    from untildone.core.plugins.mcp_setup import McpSetup
 
 
 class Copilot:
@@ -42,6 +43,14 @@ class Copilot:
         from untildone.agents.copilot.hook import HOOK
 
         return HOOK
+
+    @property
+    def mcp(self) -> McpSetup:
+        from untildone.core.plugins.mcp_setup import McpSetup
+
+        return McpSetup(
+            "COPILOT_HOME", (".copilot", "mcp-config.json"), "mcp-config.json", extra={"type": "local", "tools": ["*"]}
+        )
 
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.copilot.command_line import invocation

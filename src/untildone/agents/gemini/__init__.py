@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from untildone.core.plugins.agent import Needs, SettingsFile
     from untildone.core.plugins.agent_io import Invocation, Reader, Request
     from untildone.core.plugins.hook import HookSide
+    from untildone.core.plugins.mcp_setup import McpSetup
 
 
 class Gemini:
@@ -29,6 +30,12 @@ class Gemini:
         from untildone.agents.gemini.hook import HOOK
 
         return HOOK
+
+    @property
+    def mcp(self) -> McpSetup:
+        from untildone.core.plugins.mcp_setup import McpSetup
+
+        return McpSetup("", (".gemini", "settings.json"), "", (".gemini", "settings.json"))
 
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.gemini.command_line import invocation

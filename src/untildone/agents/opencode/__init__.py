@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from untildone.core.plugins.agent import Needs, SettingsFile
     from untildone.core.plugins.agent_io import Invocation, Reader, Request
+    from untildone.core.plugins.mcp_setup import McpSetup
 
 VERSIONS = Versions("1.17.0", flags={"--auto": "1.18.0"})
 
@@ -30,6 +31,20 @@ class OpenCode:
     @property
     def hook(self) -> None:
         return None
+
+    @property
+    def mcp(self) -> McpSetup:
+        from untildone.core.plugins.mcp_setup import McpSetup
+
+        return McpSetup(
+            "XDG_CONFIG_HOME",
+            (".config", "opencode", "opencode.json"),
+            "opencode/opencode.json",
+            ("opencode.json",),
+            key="mcp",
+            extra={"type": "local"},
+            one_list=True,
+        )
 
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.opencode.command_line import invocation

@@ -26,6 +26,10 @@ class Scripted:
     def hook(self) -> None:
         return None
 
+    @property
+    def mcp(self) -> None:
+        return None
+
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.scripted.command_line import invocation
 

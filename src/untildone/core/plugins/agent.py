@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from untildone.core.plugins.agent_io import Invocation, Reader, Request
     from untildone.core.plugins.hook import HookSide
+    from untildone.core.plugins.mcp_setup import McpSetup
     from untildone.core.plugins.transcript import SessionRecord
 
 
@@ -137,6 +138,11 @@ class Agent(Protocol):
     @property
     def hook(self) -> HookSide | None:
         """How the program calls a stop hook; None: it has no such hook, so it cannot be wrapped either."""
+        ...
+
+    @property
+    def mcp(self) -> McpSetup | None:
+        """Where the program lists the MCP servers that it starts; None: nowhere."""
         ...
 
     def invocation(self, request: Request) -> Invocation:

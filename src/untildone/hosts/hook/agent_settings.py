@@ -16,7 +16,7 @@ from untildone.core.errors import UsageError
 from untildone.core.plugins.hook import HookSide
 from untildone.core.values.value import dataclass
 from untildone.hosts.hook import program
-from untildone.system import json_text
+from untildone.system import config_files, json_text
 from untildone.system.json_text import Broken
 
 STOP_SECONDS = 1800
@@ -70,13 +70,13 @@ def installation(agent: str, folder: Path, environment: Mapping[str, str], *, fo
 
 
 def is_installed(place: Installation) -> bool:
-    text = _read(place.file)
+    text = config_files.read(place.file)
     return text is not None and _OURS.search(text) is not None
 
 
 def install(place: Installation) -> tuple[str, ...]:
     """Install the hook; idempotent. Returns sentences for the person."""
-    before = _read(place.file)
+    before = config_files.read(place.file)
     after = _with_hook(place, before)
     if before and before.strip() and not place.hook.setup.reads_comments and not _is_plain_json(before):
         raise UsageError(
@@ -86,7 +86,7 @@ def install(place: Installation) -> tuple[str, ...]:
     if after == before:
         return (f"The hook is in {place.file} already.", *notices)
     _keep(place, before)
-    _write(place.file, after)
+    config_files.write(place.file, after)
     notices += _warnings(place, before)
     return (f"The hook is in {place.file}.", *notices)
 
@@ -94,7 +94,7 @@ def install(place: Installation) -> tuple[str, ...]:
 def uninstall(place: Installation) -> tuple[str, ...]:
     """Remove the hook. Restores the file from its backup if it was not changed since. Returns sentences for the person."""
     _remove_commands(place)
-    now = _read(place.file)
+    now = config_files.read(place.file)
     if now is None or not _OURS.search(now):
         _drop_backup(place)
         return (f"The hook is not in {place.file}.",)
@@ -102,7 +102,7 @@ def uninstall(place: Installation) -> tuple[str, ...]:
     if known and _with_hook(place, before) == now:
         _put_back(place, before)
     else:
-        _write(place.file, _without_hook(place, now, before if known else None))
+        config_files.write(place.file, _without_hook(place, now, before if known else None))
     _drop_backup(place)
     return (f"The hook is out of {place.file}.",)
 
@@ -215,32 +215,6 @@ class _as_usage_error:
             ) from None
 
 
-def _read(file: Path) -> str | None:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not UTF-8 text.", "fix it first; it was left as it is") from None
-    except OSError as problem:
-        raise UsageError(f"Cannot read {file}: {problem.strerror}.", "make it readable") from None
-
-
-def _write(file: Path, text: str) -> None:
-    """Replace the file atomically. Follow symbolic links and keep the permissions."""
-    target = Path(os.path.realpath(file))
-    draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(text.encode("utf-8"))
-        if target.exists():
-            draft.chmod(target.stat().st_mode & 0o7777)
-        os.replace(draft, target)
-    except OSError as problem:
-        draft.unlink(missing_ok=True)
-        raise UsageError(f"Cannot write {file}: {problem.strerror}.", "make it writable") from None
-
-
 def _backup_file(place: Installation) -> Path:
     return place.file.with_name(place.file.name + BACKUP)
 
@@ -248,12 +222,12 @@ def _backup_file(place: Installation) -> Path:
 def _keep(place: Installation, before: str | None) -> None:
     """Write the backup, with the content before the first installation."""
     if before is None or not _OURS.search(before):
-        _write(_backup_file(place), NO_FILE if before is None else before)
+        config_files.write(_backup_file(place), NO_FILE if before is None else before)
 
 
 def _backup(place: Installation) -> tuple[bool, str | None]:
     """Whether there is a backup, and its content; None: there was no settings file before."""
-    kept = _read(_backup_file(place))
+    kept = config_files.read(_backup_file(place))
     return kept is not None, None if kept == NO_FILE else kept
 
 
@@ -264,7 +238,7 @@ def _drop_backup(place: Installation) -> None:
 
 def _put_back(place: Installation, before: str | None) -> None:
     if before is not None:
-        _write(place.file, before)
+        config_files.write(place.file, before)
         return
     place.file.unlink(missing_ok=True)
 
@@ -286,16 +260,16 @@ def _command_files(place: Installation) -> Iterator[tuple[Path, str]]:
 
 def _write_commands(place: Installation) -> Iterator[str]:
     for file, text in _command_files(place):
-        present = _read(file)
+        present = config_files.read(file)
         if present is None:
-            _write(file, text)
+            config_files.write(file, text)
         elif present != text:
             yield f"{file} is not ours, and stays as it is."
 
 
 def _remove_commands(place: Installation) -> None:
     for file, text in _command_files(place):
-        if _read(file) == text:
+        if config_files.read(file) == text:
             file.unlink(missing_ok=True)
     if place.commands is not None:
         _remove_if_empty(place.commands)

@@ -1,0 +1,56 @@
+"""`untildone mcp`: loops as tools for other agents and editors, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import click
+
+from untildone.core.errors import MissingPackage
+from untildone.faces.cli import parameters, streams
+from untildone.operations import mcp_servers
+
+for_project = click.option(
+    "--project", "for_project", is_flag=True, help="In the settings of this project, which a team shares."
+)
+agent = click.argument("agent", metavar="|".join(mcp_servers.agent_names()))
+
+
+@click.group(invoke_without_command=True)
+@parameters.folder
+@click.pass_context
+def command(context: click.Context, folder: str) -> int:
+    """Serve the loops of a folder as tools, over standard input and output. An agent or editor starts this.
+
+    `untildone mcp install AGENT` adds it to the MCP servers of an agent.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    if importlib.util.find_spec("mcp") is None:
+        raise MissingPackage("The MCP server needs the package mcp, which is not installed.", "mcp")
+    from untildone.faces.mcp.server import serve
+
+    serve(parameters.existing_folder(folder))
+    return 0
+
+
+@command.command()
+@agent
+@for_project
+@parameters.folder
+def install(agent: str, for_project: bool, folder: str) -> int:
+    """Add untildone to the MCP servers of an agent. Everything else in its settings stays as it is."""
+    place = parameters.existing_folder(folder)
+    streams.talk().line(mcp_servers.install(agent, place, parameters.environment(), for_project=for_project))
+    return 0
+
+
+@command.command()
+@agent
+@for_project
+@parameters.folder
+def uninstall(agent: str, for_project: bool, folder: str) -> int:
+    """Remove what `install` added."""
+    place = parameters.existing_folder(folder)
+    streams.talk().line(mcp_servers.uninstall(agent, place, parameters.environment(), for_project=for_project))
+    return 0

@@ -1,0 +1,1 @@
+"""An MCP server: loops as tools for other agents and editors. Needs the extra `mcp`."""

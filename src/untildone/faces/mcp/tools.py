@@ -1,0 +1,179 @@
+"""The tools: each is one function of `import untildone`, for the loops of one folder.
+
+A client may be an agent. So `start` can add checks to those of the project and cannot leave any out, and it takes no setting that
+makes the judgement weaker or the box wider. Inside a loop, the operations refuse every tool that steers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from pydantic import Field
+
+import untildone
+from untildone import settings
+from untildone.faces.mcp import answers
+from untildone.faces.mcp.answers import Checked, LoopAnswer, Started
+from untildone.operations import look, stores
+from untildone.operations.creating.creation import Created, create
+
+LONGEST_WAIT = 600.0
+LONGEST_DIFF = 200_000
+"""Characters of a diff that are returned."""
+LONGEST_OUTPUT = 2_000
+NEWEST = 50
+"""Loops that `list` returns unless it is asked for more."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+LoopName = Annotated[str, Field(description="The id of a loop, a part of it that no other has, or `last`")]
+Amount = Annotated[str, Field(description='"5" sets the limit, "+5" raises it, "none" removes it')]
+
+
+def told(tool: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """The tool, with errors as the sentences that the command line prints."""
+
+    @wraps(tool)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await tool(*args, **kwargs)
+        except untildone.UntilDoneError as error:
+            raise ToolError(f"{error.sentence} hint: {error.hint}" if error.hint else error.sentence) from None
+
+    return call
+
+
+class Tools:
+    """The tools for the loops of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def start(
+        self,
+        task: Annotated[
+            str, Field(description="What is to be done, complete: the agent of the loop knows nothing else")
+        ],
+        checks: Annotated[
+            Sequence[str],
+            Field(description="Shell commands that must exit with 0, in addition to those of the project"),
+        ] = (),
+        agent: Annotated[str | None, Field(description="Which agent works; unset: the project's choice")] = None,
+        mode: Annotated[str | None, Field(description="ralph, supervise, instruct, workflow or phases")] = None,
+        rounds: Annotated[int | None, Field(ge=1, description="At most so many rounds")] = None,
+        minutes: Annotated[float | None, Field(gt=0, description="At most so many minutes of work")] = None,
+        cost: Annotated[float | None, Field(gt=0, description="At most so many dollars")] = None,
+        worktree: Annotated[bool, Field(description="True: work in a new git worktree, not in the folder")] = False,
+    ) -> Started:
+        """Hand a job over: start a loop that keeps an agent at work until the checks pass. Returns at once; the loop goes on by itself."""
+        limits = {"max_iterations": rounds, "max_minutes": minutes, "max_cost": cost}
+        chosen = {"agent": agent, "mode": mode, "worktree": worktree or None, **limits}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        created = await asyncio.to_thread(self._create, task, given, checks)
+        loop = await untildone.start(created.loop, folder=self._folder)
+        return Started(**answers.of(loop).model_dump(), notices=list(created.notices))
+
+    def _create(self, task: str, given: dict[str, Any], checks: Sequence[str]) -> Created:
+        own = settings.load(self._folder, {}).checks
+        added = [check for check in checks if check not in own]
+        chosen = settings.load(self._folder, {**given, "checks": [*own, *added]} if added else given)
+        return create(stores.open_store(self._folder, create=True), task, chosen, self._folder)
+
+    async def list_loops(
+        self, newest: Annotated[int, Field(ge=1, le=1000, description="At most so many")] = NEWEST
+    ) -> list[LoopAnswer]:
+        """The loops of this folder, newest first."""
+        loops = await untildone.list(folder=self._folder)
+        return [answers.of(loop) for loop in loops[::-1][:newest]]
+
+    async def show(self, loop: LoopName) -> LoopAnswer:
+        """Where a loop stands."""
+        return answers.of(await untildone.show(loop, folder=self._folder))
+
+    async def wait(
+        self,
+        loop: LoopName,
+        seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT, description="At most so long")] = 45.0,
+    ) -> LoopAnswer:
+        """Wait until a loop rests (paused, completed or failed), or until the time is over: call it again then."""
+        try:
+            async with asyncio.timeout(seconds):
+                return answers.of(await untildone.wait(loop, folder=self._folder))
+        except TimeoutError:
+            return await self.show(loop)
+
+    async def say(
+        self,
+        loop: LoopName,
+        text: Annotated[str, Field(description="The message. [r+5] at its very start adds five rounds")],
+    ) -> LoopAnswer:
+        """Send a message to a loop: it becomes part of the next prompt. It answers a loop that is blocked, which then goes on."""
+        if not text.strip():
+            raise ToolError('There is no message. hint: say something, such as "mind the tests"')
+        return answers.of((await untildone.say(loop, text, folder=self._folder)).loop)
+
+    async def budget(
+        self,
+        loop: LoopName,
+        rounds: Amount | None = None,
+        minutes: Amount | None = None,
+        cost: Amount | None = None,
+        tokens: Amount | None = None,
+    ) -> LoopAnswer:
+        """Change the limits of a loop, while it runs or rests."""
+        amounts = {"iterations": rounds, "minutes": minutes, "cost": cost, "tokens": tokens}
+        given = {name: amount for name, amount in amounts.items() if amount is not None}
+        if not given:
+            raise ToolError('No limit was given. hint: name one, such as rounds="+5"')
+        return answers.of(await untildone.budget(loop, folder=self._folder, **given))
+
+    async def verify(self, loop: LoopName) -> list[Checked]:
+        """Check the receipt of an ended loop and run its checks again, now."""
+        found = await untildone.verify(loop, folder=self._folder)
+        return [_checked(each) for each in found]
+
+    async def diff(self, loop: LoopName) -> str:
+        """What a loop changed, as a patch."""
+        patch = await untildone.diff(loop, folder=self._folder)
+        return patch if len(patch) <= LONGEST_DIFF else f"{patch[:LONGEST_DIFF]}\n[{len(patch):,} characters in all]"
+
+    async def approve(
+        self, loop: LoopName, paths: Annotated[list[str], Field(description="The refused files, one by one")]
+    ) -> LoopAnswer:
+        """Accept changes of tests, settings of runners or programs that a gate refused. Ask your person before."""
+        return answers.of(await untildone.approve(loop, *paths, folder=self._folder))
+
+    async def stop(
+        self, loop: LoopName, now: Annotated[bool, Field(description="True: end its round as well")] = False
+    ) -> LoopAnswer:
+        """End a loop, after its round or now."""
+        return answers.of(await untildone.stop(loop, now=now, folder=self._folder))
+
+    async def receipt(self, loop_id: str) -> str:
+        """The signed receipt of an ended loop."""
+        text = await asyncio.to_thread(self._receipt, loop_id)
+        if text is None:
+            raise ResourceNotFoundError(f"Loop {loop_id} has not ended, so it has no receipt.")
+        return text
+
+    def _receipt(self, loop_id: str) -> str | None:
+        store = stores.open_store(self._folder)
+        return look.receipt(store, store.find(loop_id))
+
+
+def _checked(verification: untildone.Verification) -> Checked:
+    now = verification.now
+    return Checked(
+        gate=now.gate,
+        command=now.command,
+        passed_then=bool(verification.before["passed"]),
+        passed_now=now.passed,
+        reason=now.reason,
+        output="" if now.passed else now.tail[-LONGEST_OUTPUT:],
+        differs=None if verification.differs is None else list(verification.differs),
+    )

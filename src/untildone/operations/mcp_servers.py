@@ -1,0 +1,165 @@
+"""Lists untildone among the MCP servers of an agent program, and takes it off the list. All other content of the file stays."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from untildone import agents
+from untildone.core.errors import UsageError
+from untildone.core.plugins.mcp_setup import NAME, McpSetup
+from untildone.core.values import digest
+from untildone.core.values.value import dataclass
+from untildone.operations.inside import refuse_acceptance
+from untildone.system import config_files, json_text, state_folder
+
+SHARED_COMMAND = ("untildone", "mcp")
+"""For a file that a team shares: no path of this machine."""
+NO_FILE, NO_LIST = "no file", "no list"
+"""What there was before the installation, if there was less than a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An agent program, and the file in which it lists its MCP servers."""
+
+    agent: str
+    setup: McpSetup
+    file: Path
+    command: tuple[str, ...]
+    note: Path
+    """Holds what there was before the installation."""
+
+
+def agent_names() -> tuple[str, ...]:
+    """The agents that start MCP servers."""
+    return tuple(name for name in agents.names() if agents.find(name).mcp is not None)
+
+
+def install(agent: str, folder: Path, environment: Mapping[str, str] = os.environ, *, for_project: bool) -> str:
+    """Add the entry; idempotent. Returns a sentence for the person."""
+    refuse_acceptance(environment)
+    listed = _listed(agent, folder, environment, for_project=for_project)
+    before = config_files.read(listed.file)
+    present = _entry(listed, before)
+    wanted = listed.setup.entry(listed.command)
+    if present == wanted:
+        return f"untildone is in {listed.file} already."
+    if present is not None:
+        raise UsageError(
+            f"{listed.file} has another MCP server of the name {NAME}.", f"`untildone mcp uninstall {agent}` removes it"
+        )
+    after = _with_entry(listed, before, wanted)
+    _remember(listed, before)
+    config_files.write(listed.file, after)
+    return f"untildone is among the MCP servers in {listed.file}."
+
+
+def uninstall(agent: str, folder: Path, environment: Mapping[str, str] = os.environ, *, for_project: bool) -> str:
+    """Remove the entry, and the list and the file if the installation made them. Returns a sentence for the person."""
+    refuse_acceptance(environment)
+    listed = _listed(agent, folder, environment, for_project=for_project)
+    now = config_files.read(listed.file)
+    if now is None or _entry(listed, now) is None:
+        return f"untildone is not in {listed.file}."
+    was = config_files.read(listed.note)
+    after = _without_block(listed, now) if listed.setup.is_toml else _without_member(listed, now, was)
+    if was == NO_FILE and after.strip() in ("", "{}"):
+        listed.file.unlink(missing_ok=True)
+    else:
+        config_files.write(listed.file, after)
+    listed.note.unlink(missing_ok=True)
+    return f"untildone is out of {listed.file}."
+
+
+def _listed(agent: str, folder: Path, environment: Mapping[str, str], *, for_project: bool) -> Listed:
+    setup = agents.find(agent).mcp
+    if setup is None:
+        raise UsageError(f"{agent} starts no MCP servers.", f"these do: {', '.join(agent_names())}")
+    home = Path(environment.get("HOME") or Path.home())
+    file = setup.file(folder, home, environment, for_project=for_project)
+    if file is None:
+        raise UsageError(f"{agent} has no list of MCP servers for a project.", "leave out --project")
+    own = (sys.executable, "-P", "-m", "untildone", "mcp")
+    note = Path(state_folder.folder(environment), "mcp", digest.sha256(os.fsencode(file)).hexdigest()[:32])
+    return Listed(agent, setup, file, SHARED_COMMAND if for_project else own, note)
+
+
+def _remember(listed: Listed, before: str | None) -> None:
+    was = NO_FILE if before is None else "" if _has_list(listed, before) else NO_LIST
+    config_files.write(listed.note, was)
+
+
+def _entry(listed: Listed, text: str | None) -> Any:
+    """The entry of untildone in the file; None if there is none."""
+    found = _list(listed, text or "")
+    return found.get(NAME) if isinstance(found, dict) else None
+
+
+def _has_list(listed: Listed, text: str) -> bool:
+    return _list(listed, text) is not None
+
+
+def _list(listed: Listed, text: str) -> Any:
+    """The list of MCP servers in the text; None if there is none. UsageError if the text cannot be read."""
+    if not text.strip():
+        return None
+    try:
+        if listed.setup.is_toml:
+            return tomllib.loads(text).get(listed.setup.key)
+        return json_text.value_at(text, (listed.setup.key,))
+    except (json_text.Broken, tomllib.TOMLDecodeError) as problem:
+        raise _broken(listed, problem) from None
+
+
+def _broken(listed: Listed, problem: Exception) -> UsageError:
+    return UsageError(f"{listed.file} cannot be read: {problem}.", "fix it first; it was left as it is")
+
+
+def _with_entry(listed: Listed, before: str | None, entry: dict[str, Any]) -> str:
+    if listed.setup.is_toml:
+        after = _with_block(listed, before or "")
+        if _entry(listed, after) != entry:
+            raise _broken(listed, ValueError("its table of MCP servers cannot be added to"))
+        return after
+    text = before if before and before.strip() else "{}\n"
+    try:
+        return json_text.with_member(text, (listed.setup.key, NAME), entry)
+    except json_text.Broken as problem:
+        raise _broken(listed, problem) from None
+
+
+def _without_member(listed: Listed, now: str, was: str | None) -> str:
+    after = json_text.without(now, (listed.setup.key, NAME))
+    made_list = was in (NO_FILE, NO_LIST) and json_text.value_at(after, (listed.setup.key,)) == {}
+    return json_text.without(after, (listed.setup.key,)) if made_list else after
+
+
+def _block(listed: Listed) -> str:
+    """The entry as a table of TOML at the end of the file."""
+    words = ", ".join(_quoted(word) for word in listed.command[1:])
+    return f"\n[{listed.setup.key}.{NAME}]\ncommand = {_quoted(listed.command[0])}\nargs = [{words}]\n"
+
+
+def _quoted(word: str) -> str:
+    """A basic string of TOML."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _with_block(listed: Listed, before: str) -> str:
+    ended = before if not before or before.endswith("\n") else f"{before}\n"
+    return f"{ended}{_block(listed)}"
+
+
+def _without_block(listed: Listed, now: str) -> str:
+    block = _block(listed)
+    if block not in now:
+        raise UsageError(
+            f"The entry of untildone in {listed.file} was changed.", f"delete [{listed.setup.key}.{NAME}] there"
+        )
+    return now.replace(block, "", 1)
