@@ -144,6 +144,8 @@ def test_limits_are_changed_and_bad_input_gets_a_sentence(cli: CommandLine) -> N
             assert "There is no loop" in await refusal(client, "show", loop=name)
         assert "Nothing to approve" in await refusal(client, "approve", loop=loop_id, paths=[])
         assert "task" in await refusal(client, "start", task="  ")
+        for given in ({"agent": "os:path"}, {"mode": "os:path"}):
+            assert "would import a module" in await refusal(client, "start", task="x", **given)
         assert "seconds" in await refusal(client, "wait", loop=loop_id, seconds=1e9)
         with pytest.raises(MCPError, match="no receipt"):
             await client.read_resource(f"loop://{loop_id}/receipt")

@@ -71,6 +71,9 @@ class Tools:
         worktree: Annotated[bool, Field(description="True: work in a new git worktree, not in the folder")] = False,
     ) -> Started:
         """Hand a job over: start a loop that keeps an agent at work until the checks pass. Returns at once; the loop goes on by itself."""
+        for name in (agent, mode):
+            if name is not None and ":" in name:
+                raise ToolError(f"{name!r} would import a module. hint: give the name of an agent or a mode")
         limits = {"max_iterations": rounds, "max_minutes": minutes, "max_cost": cost}
         chosen = {"agent": agent, "mode": mode, "worktree": worktree or None, **limits}
         given = {name: value for name, value in chosen.items() if value is not None}
