@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from untildone.core.errors import LoopNotFound
+from untildone.core.errors import LoopNotFound, UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
@@ -82,9 +82,15 @@ class Engine:
             hands.note_supervisors()
             loop = stepper.run(hands)
         self.waits_until = hands.waits_until
-        # `leased` obeys a stop that came after the loop had come to rest.
-        ended = loop.status is Status.PAUSED and (late := self.store.load(loop_id)).status.ended
-        return late if ended else loop
+        return self._after_late_stop(loop) if loop.status is Status.PAUSED else loop
+
+    def _after_late_stop(self, loop: Loop) -> Loop:
+        """The loop as it is now if `leased` obeyed a stop that came after it had come to rest."""
+        try:
+            now = self.store.load(loop.loop_id)
+        except UntilDoneError:
+            return loop
+        return now if now.status.ended else loop
 
     def _entry(self, entry: Entry, loop: Loop) -> None:
         self.observer.entry(entry, loop)

@@ -28,7 +28,7 @@ from untildone import modes
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RestoreWorkspace, RunGates, Wait
 from untildone.core.apply import apply, usage_of
 from untildone.core.decide import decide
-from untildone.core.errors import LoopBusy
+from untildone.core.errors import LoopBusy, UntilDoneError
 from untildone.core.events import (
     AnswerRead,
     Entry,
@@ -492,10 +492,19 @@ def leased(
     With `reopens`, an archived loop is brought back first."""
     with _leased(store, loop_id, host, token, enter, clock, on_entry, limits, reopens=reopens) as stepper:
         yield stepper
-    if stepper.loop.status is Status.PAUSED and store.load(loop_id).stop is not None:
-        # Written after the loop came to rest: whoever wrote it saw the lease, and left it to its holder.
+    if stepper.loop.status is Status.PAUSED and _is_told_to_stop(store, loop_id):
         with suppress(LoopBusy), _leased(store, loop_id, host, token, enter, clock, on_entry, limits) as late:
             late.settle()
+
+
+def _is_told_to_stop(store: Store, loop_id: str) -> bool:
+    """Whether an order to stop came after the loop had come to rest: its sender saw the lease, and left the order to its holder.
+
+    False if the loop cannot be read any more: it came to rest, and that is written."""
+    try:
+        return store.load(loop_id).stop is not None
+    except UntilDoneError:
+        return False
 
 
 @contextmanager
