@@ -91,6 +91,17 @@ def test_it_goes_on_from_there_when_the_budget_is_raised() -> None:
     assert "and the docs" in driver.calls()[2].ask.prompt
 
 
+@pytest.mark.parametrize(("reason", "words"), [("budget", "There is more budget now"), ("timeout", "in smaller steps")])
+def test_the_worker_is_told_that_its_turn_was_cut_off_until_it_has_answered(reason: str, words: str) -> None:
+    def answers(action: AskAgent, _loop: Loop) -> Reply:
+        cut_off = Reply(interrupted=Interruption(reason))
+        return cut_off if action.iteration in (2, 3) else busy(action, _loop)
+
+    driver = looping(answers, Budget(iterations=5))
+    driver.run()
+    assert [words in call.prompt for call in driver.calls()] == [False, False, True, True, False]
+
+
 def test_a_warning_at_three_quarters_once_and_again_after_a_raise() -> None:
     driver = looping(busy, Budget(iterations=4))
     driver.run()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.e2e.real_agents import claims, open_desk, shell
+from tests.e2e.real_agents import Desk, claims, open_desk, shell
+from tests.e2e.real_agents import until as eventually
 from tests.support.command_line import CommandLine, finish, until
 
 from untildone.testing.modelapi import Step, Usage
@@ -46,11 +50,75 @@ def test_an_agent_that_tells_of_each_message_overshoots_by_one_at_most(agent: st
         served = desk.api.usage_served.total_tokens
         assert ran.end["spend"]["tokens"] == served
         assert limit <= served <= limit + MESSAGE.total_tokens
+        ((cut,), (opened,)) = desk.happened("iteration_interrupted"), desk.happened("session_opened")
+        assert (cut["reason"], cut["usage"]["tokens"]) == ("budget", served)
         desk.api.load([claims()])
         assert desk.command("budget", "last", "--tokens", "=100000").code == 0
         more = desk.command("resume", "last", "--json")
         assert (more.code, more.end["outcome"]) == (0, "claimed"), more.errors
         assert more.end["spend"]["tokens"] == served + desk.api.usage_served.total_tokens
+        assert "cut off, because the budget of this work was used up" in desk.api.turns[0].user_text
+        assert desk.happened("session_opened") == [opened]
+
+
+@pytest.mark.real_agent
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize(
+    ("agent", "own_note"),
+    [
+        ("claude", "[Request interrupted by user"),
+        ("codex", "<turn_aborted>"),
+    ],
+)
+def test_an_agent_at_a_limit_is_asked_to_finish_and_notes_it_in_its_session(
+    agent: str, own_note: str, tmp_path: Path
+) -> None:
+    with open_desk(agent, tmp_path) as desk:
+        begun = desk.workspace / "begun"
+        desk.api.load([Step(tools=(shell(agent, f"touch {begun}; sleep 60"),), usage=MESSAGE), claims()])
+        working = desk.begin("Work", "-r", "1")
+        eventually(begun.exists, "the tool of the agent")
+        # A tool that has just begun may not be in the session yet.
+        time.sleep(0.5)
+        assert desk.command("budget", "last", "--iteration-timeout", "=0.1").code == 0
+        ran = desk.finish(working)
+        assert (ran.code, [cut["reason"] for cut in ran.of("iteration_interrupted")]) == (3, ["timeout"]), ran.errors
+        if agent == "claude":
+            assert ran.end["spend"]["tokens"] == desk.api.usage_served.total_tokens
+        desk.api.load([claims()])
+        assert desk.command("budget", "last", "--iteration-timeout", "none").code == 0
+        more = desk.command("resume", "last", "-r", "+1", "--json")
+        assert (more.code, more.end["outcome"]) == (0, "claimed"), more.errors
+        (asked,) = desk.api.turns
+        assert "cut off, because it took longer than a turn may take" in asked.user_text
+        assert own_note in json.dumps(asked.body)
+
+
+@pytest.mark.real_agent
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("agent", ["claude", "opencode"])
+def test_dollars_overshoot_by_one_message_at_most(agent: str, tmp_path: Path) -> None:
+    with open_desk(agent, tmp_path) as desk:
+        prices_of_opencode(desk, {"input": 4, "output": 20})
+        work = Step(tools=(shell(agent, "sleep 0.5; echo x >> steps.txt"),), usage=MESSAGE)
+        desk.api.load([*(work for _ in range(8)), claims()])
+        message = (4 * MESSAGE.input_tokens + 20 * MESSAGE.output_tokens) / 1e6
+        ran = desk.run("Work", "--max-cost", f"{2.5 * message:.6f}", "-r", "1")
+        assert (ran.code, ran.end["outcome"]) == (3, "budget"), ran.errors
+        served = desk.api.usage_served.total_tokens / MESSAGE.total_tokens
+        assert served in (2, 3), served
+        assert ran.end["spend"]["tokens"] == desk.api.usage_served.total_tokens
+        assert served * message == pytest.approx(ran.end["spend"]["cost_usd"])
+
+
+def prices_of_opencode(desk: Desk, prices: Mapping[str, float]) -> None:
+    """Let opencode price the scripted model as Claude Code prices its own. Others have no such file."""
+    file = desk.home / ".config" / "opencode" / "opencode.json"
+    if file.exists():
+        config = json.loads(file.read_text())
+        for model in config["provider"]["scripted"]["models"].values():
+            model["cost"] = prices
+        file.write_text(json.dumps(config))
 
 
 @pytest.mark.real_agent

@@ -120,6 +120,25 @@ def test_a_key_that_is_refused_blocks_with_one_sentence_and_a_hint(desk: Desk) -
     assert again["failure"]["kind"] == "auth", "the round is kept for the time after the login"
 
 
+@pytest.mark.parametrize("verb", ["resume", "retry"])
+def test_a_login_that_expires_blocks_and_after_a_new_one_the_same_session_goes_on(desk: Desk, verb: str) -> None:
+    expired = Step(status=401, headers={"x-should-retry": "false"}, repeat="forever")
+    desk.api.load([Step(text="A first step."), expired])
+    ran = desk.run("Do it", "-r", "3")
+    assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (8, "blocked", 2), ran.errors
+    assert f"hint: log in with {desk.agent} itself" in ran.errors
+
+    desk.api.load([claims()])
+    more = desk.command(verb, "last", "--json")
+
+    assert (more.code, more.end["outcome"], more.end["iterations"]) == (0, "claimed", 2), more.errors
+    (opened,) = desk.happened("session_opened")
+    starts = desk.happened("iteration_start")
+    assert [start["iteration"] for start in starts] == [1, 2, 2]
+    assert [start["session_id"] for start in starts[1:]] == [opened["session_id"]] * 2
+    assert "A first step." in json.dumps(desk.api.turns[-1].body)
+
+
 def test_a_broken_stream_is_tried_again_inside_the_iteration(desk: Desk) -> None:
     desk.api.load([broken(desk.agent)])
     runner = desk.begin("Do it", UNTILDONE_RETRY_DELAY="1")

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.boxes import boxes
 
 from untildone.core.errors import AgentMissing, StoreError, UntilDoneError, UsageError
 from untildone.core.protection.secrets import Redactor
 from untildone.store.spool import FileSpool
 from untildone.system import orphans, process
+from untildone.system.box import sandbox
 from untildone.system.process import Cause, Ended, Spawn
+
+__all__ = ["boxes"]
 
 STUBBORN_TREE = """
 import os, signal, sys, time
@@ -228,6 +232,56 @@ def test_the_last_output_of_an_interrupted_program_is_read() -> None:
     spawn = Spawn(("/bin/sh", "-c", script), dict(os.environ), "/")
     ended = process.run(spawn, lines.append, lambda: bool(lines))
     assert (lines[-1], ended.exit_code, ended.cause) == (b"saved", 9, Cause.INTERRUPTED)
+
+
+ASKED = "trap 'echo asked; exit 3' INT; echo ready; while :; do sleep 0.05; done"
+
+
+@pytest.mark.parametrize("cause", [Cause.TIMED_OUT, Cause.USED_UP])
+def test_a_program_that_ends_on_sigint_is_asked_at_its_limit(cause: Cause) -> None:
+    def at_limit() -> bool:
+        return cause is Cause.USED_UP and bool(lines)
+
+    def allowed() -> float | None:
+        return 0.0 if cause is Cause.TIMED_OUT and lines else None
+
+    lines: list[bytes] = []
+    command = ("/bin/sh", "-c", ASKED)
+    spawn = Spawn(command, dict(os.environ), "/", timeout_now=allowed, used_up=at_limit, ends_on_sigint=True)
+    ended = process.run(spawn, lines.append, lambda: False)
+    assert (lines, ended.exit_code, ended.cause) == ([b"ready", b"asked"], 3, cause)
+
+
+def test_a_program_is_not_asked_when_a_person_ends_it() -> None:
+    lines: list[bytes] = []
+    spawn = Spawn(("/bin/sh", "-c", ASKED), dict(os.environ), "/", ends_on_sigint=True)
+    ended = process.run(spawn, lines.append, lambda: bool(lines))
+    assert (lines, ended.cause) == ([b"ready"], Cause.INTERRUPTED)
+
+
+def test_a_program_that_goes_on_when_it_is_asked_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "ASK_GRACE", 0.3)
+    lines: list[bytes] = []
+    script = "trap 'echo asked' INT; echo ready; while :; do sleep 0.05; done"
+    spawn = Spawn(("/bin/sh", "-c", script), dict(os.environ), "/", ends_on_sigint=True, used_up=lambda: bool(lines))
+    ended = process.run(spawn, lines.append, lambda: False)
+    assert (lines, ended.cause, ended.exit_code) == ([b"ready", b"asked"], Cause.USED_UP, -15)
+
+
+@pytest.mark.usefixtures("boxes")
+def test_a_program_in_a_box_is_asked_and_not_the_box() -> None:
+    lines: list[bytes] = []
+    box = sandbox.Box("/", sandbox.system_read_only())
+    spawn = Spawn(
+        box.argv(("/bin/sh", "-c", ASKED)),
+        dict(os.environ),
+        "/",
+        boxed="/bin/sh",
+        ends_on_sigint=True,
+        used_up=lambda: bool(lines),
+    )
+    ended = process.run(spawn, lines.append, lambda: False)
+    assert (lines, ended.exit_code, ended.cause) == ([b"ready", b"asked"], 3, Cause.USED_UP)
 
 
 @pytest.mark.usefixtures("system")

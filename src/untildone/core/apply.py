@@ -229,7 +229,9 @@ def _rewound(loop: Loop, event: Rewound) -> Loop:
     then, tree = event.position, event.position.changes.tree
     loop = replace(_given_up(loop), **{name: getattr(then, name) for name in position.names()})
     loop = replace(loop, status=Status.PAUSED, outcome=Outcome.PAUSED, reason=_where(event), account=event.account)
-    loop = replace(loop, claimed=False, blocked="", refuted=False, stall=Stall(), retry=None, consultations=0)
+    loop = replace(
+        loop, cut_off=None, claimed=False, blocked="", refuted=False, stall=Stall(), retry=None, consultations=0
+    )
     loop = replace(loop, live_state=None, live_before="", live_in_turn=False, asks_person=False, stop=None, pause=None)
     restoring = Restoring(tree, event.kept) if tree and event.kept else None
     loop = replace(loop, held=None, weighed="")
@@ -363,7 +365,9 @@ def _turned(
         case TurnEnded():
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
+            at_limit = reason in (Interruption.BUDGET, Interruption.TIMEOUT) and event.role is Role.WORKER
             loop = replace(_given_up(loop), priced=event.priced or loop.priced)
+            loop = replace(loop, cut_off=reason if at_limit else loop.cut_off)
             return replace(loop, spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON)
         case TurnRetried():
             return _retried(loop, event)
@@ -416,7 +420,7 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
     if event.role is not Role.WORKER and answer.failure is None:
         loop = replace(loop, consultations=loop.consultations + 1)
     if event.role is Role.WORKER and answer.failure is None:
-        loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:], account="")
+        loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:], account="", cut_off=None)
     if turn is not None and answer.failure is None:
         loop = replace(loop, limits={name: limit for name, limit in loop.limits.items() if name != turn.profile})
     return loop if event.changes is None else _with_changes(loop, event.role, event.changes)

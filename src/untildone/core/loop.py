@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone.core.history.position import Held, Restoring
-from untildone.core.kinds import Host
+from untildone.core.kinds import Host, Interruption
 from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
@@ -194,6 +194,8 @@ class Loop:
     """The fingerprint of the workspace in which they ran last."""
     account: str = ""
     """What the worker is told about rounds that were taken back, until it has answered."""
+    cut_off: Interruption | None = None
+    """The limit at which the worker's last turn was ended, until the worker has answered; None: it was not."""
     stall: Stall = Stall()
     fruitless: int = 0
     """How many rounds in a row made no progress: nothing changed, or the same gates failed as before."""

@@ -214,7 +214,7 @@ class Turn:
             if link.place.box is not None:
                 self._refusals = Refusals(link.place.box, spawn.env)
             self.around.guard.ensure()
-            ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self._must_stop)
+            ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.hands.must_stop)
             if line := report.line():
                 self._take_line(action, reader, line)
         self._look_for_refusals(ended.stderr_tail.encode(errors="replace"))
@@ -223,9 +223,6 @@ class Turn:
         if ended.leftover_group is not None:
             self.hands.groups.add(ended.leftover_group)
         return ended
-
-    def _must_stop(self) -> bool:
-        return self.hands.must_stop() or self._is_over_budget()
 
     def _is_over_budget(self) -> bool:
         """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""
@@ -242,6 +239,8 @@ class Turn:
             spool=self.hands.store.spool(self.loop.loop_id, output_name(action.ask.role, action.iteration)),
             timeout=self.timeout(),
             timeout_now=self.timeout,
+            used_up=self._is_over_budget,
+            ends_on_sigint=agents.find(action.agent.agent).capabilities.interrupt,
             redactor=self.around.redactor,
             descriptors=place.descriptors,
         )
@@ -311,8 +310,8 @@ class Turn:
     def _cut_short(self, ended: Ended, answer: Answer) -> Interruption | None:
         """Why the turn was interrupted; None: it was not, or the answer was complete."""
         match ended.cause:
-            case Cause.INTERRUPTED if self._is_over_budget() and not self.hands.must_stop():
-                return Interruption.BUDGET if answer.failure is not None else None
+            case Cause.USED_UP if answer.failure is not None:
+                return Interruption.BUDGET
             case Cause.INTERRUPTED:
                 return self._why_interrupted()
             case Cause.TIMED_OUT if answer.failure is not None:

@@ -106,6 +106,16 @@ def end_marked(
     return len(ending.ended)
 
 
+def interrupt(pid: int) -> None:
+    """Send SIGINT to a program with its process group. Of a box that is the program in it: SIGINT to its keeper would end the box."""
+    running, _ = scan()
+    while keeps_box(pid):
+        inside = (each for each in running.values() if each.parent == pid)
+        pid = min(((each.start, each.pid) for each in inside), default=(0.0, 0))[1]
+    if pid in running:
+        _signal_group(running[pid].group, signal.SIGINT)
+
+
 class _Termination:
     """Ends all processes that belong to some marks, over repeated scans."""
 

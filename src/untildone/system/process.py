@@ -1,4 +1,4 @@
-"""Runs one program: starts it in its own session, splits its output into lines, ends its process tree on timeout or interruption."""
+"""Runs one program: starts it in its own session, splits its output into lines, ends its process tree at a limit or on interruption."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ LOOK_FOR_THE_END_EVERY = 0.004
 """Seconds between two looks at a process tree that is being ended. Short, because a person waits for it."""
 LINGER = 0.2
 """Seconds for which output is still read after the program ended while other processes hold its pipe open."""
+ASK_GRACE = 5.0
+"""Seconds that a program has to end by itself after SIGINT at its limit, before its process tree is ended."""
 TERM_GRACE = 1.5
 """Seconds that a process tree has to end after SIGTERM before it is killed."""
 STDERR_TAIL = 16 * 1024
@@ -44,6 +46,8 @@ class Cause(StrEnum):
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
+    USED_UP = "used_up"
+    """It has used what it may use, beside time."""
     INTERRUPTED = "interrupted"
 
 
@@ -62,6 +66,10 @@ class Spawn:
     """Seconds; None: no timeout."""
     timeout_now: Callable[[], float | None] | None = None
     """Returns the current timeout in place of `timeout`, because a person may change it during the run; None: no timeout."""
+    used_up: Callable[[], bool] | None = None
+    """Returns whether the program has used what it may use, beside time; None: there is no such limit."""
+    ends_on_sigint: bool = False
+    """Whether the program ends in an orderly way on SIGINT. At a limit it gets that first; the process tree is ended afterwards."""
     boxed: str = ""
     """The program that `argv` starts in a box; empty: there is no box."""
     merge_stderr: bool = False
@@ -86,7 +94,7 @@ class Ended:
 
 
 def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[], bool]) -> Ended:
-    """Run a program to its end, its timeout or an interruption, and call `on_line` with each line of its output."""
+    """Run a program to its end, a limit or an interruption, and call `on_line` with each line of its output."""
     started = time.monotonic()
     output, errors = _Output(spawn, on_line), _Tail(spawn.redactor)
     try:
@@ -156,7 +164,7 @@ class _Tail:
 
 @dataclass(slots=True)
 class _Listener:
-    """Reads the output of one child until it has ended, and ends it on timeout or interruption."""
+    """Reads the output of one child until it has ended, and ends it at a limit or on interruption."""
 
     spawn: Spawn
     child: subprocess.Popen[bytes]
@@ -190,9 +198,12 @@ class _Listener:
                 deadline = deadline if now < deadline else float("inf")
 
     def _look(self, interrupted: Callable[[], bool], started: float, deadline: float) -> float:
-        """End the child if it is interrupted or late. Returns the deadline, which `timeout_now` may have moved."""
+        """End the child if it is interrupted, at its limit or late. Returns the deadline, which `timeout_now` may have moved."""
         if interrupted():
             self._end(Cause.INTERRUPTED)
+            return deadline
+        if self.spawn.used_up is not None and self.spawn.used_up():
+            self._end(Cause.USED_UP)
             return deadline
         if self.spawn.timeout_now is not None:
             deadline = _deadline(started, self.spawn.timeout_now())
@@ -203,8 +214,16 @@ class _Listener:
     def _end(self, cause: Cause) -> None:
         self.cause = cause
         self.pipes.close_input()
-        self.ending = threading.Thread(target=_end_tree, args=(self.spawn, self.child), daemon=True)
+        self.ending = threading.Thread(target=self._end_all, daemon=True)
         self.ending.start()
+
+    def _end_all(self) -> None:
+        if self.spawn.ends_on_sigint and self.cause is not Cause.INTERRUPTED:
+            orphans.interrupt(self.child.pid)
+            patience = time.monotonic() + ASK_GRACE
+            while not self.pipes.exited and time.monotonic() < patience:
+                time.sleep(LOOK_FOR_THE_END_EVERY)
+        _end_tree(self.spawn, self.child)
 
     def _is_over(self, now: float) -> bool:
         """Whether the child is gone (with its tree, if it is being ended) and its output is read or `LINGER` has passed."""

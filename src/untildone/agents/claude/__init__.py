@@ -33,7 +33,9 @@ class Claude:
         ),
         (".claude/.credentials.json",),
     )
-    capabilities = Capabilities(resume=True, fork=True, cost=True, tokens=True, system_prompt=True, read_only=True)
+    capabilities = Capabilities(
+        resume=True, fork=True, cost=True, tokens=True, system_prompt=True, read_only=True, interrupt=True
+    )
     steering_files = ("CLAUDE.md", "CLAUDE.local.md", ".claude/", ".claude.json", ".mcp.json")
 
     @property

@@ -21,7 +21,7 @@ class Codex:
     install = "npm install -g @openai/codex@latest"
     versions = Versions("0.150.0")
     login = Login("codex login", ("OPENAI_API_KEY", "CODEX_API_KEY"), (".codex/auth.json",))
-    capabilities = Capabilities(resume=True, fork=True, tokens=True, system_prompt=True, read_only=True)
+    capabilities = Capabilities(resume=True, fork=True, tokens=True, system_prompt=True, read_only=True, interrupt=True)
     steering_files = ("AGENTS.md", "AGENTS.override.md", ".codex/", ".agents/")
 
     @property

@@ -11,6 +11,7 @@ import re
 from untildone.core.actions import Ask
 from untildone.core.answers import agreement
 from untildone.core.answers.last_line import last_line, unix_lines
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, GateResult, LoopSettings, Role, SessionUse
 
@@ -21,6 +22,13 @@ HOW_TO_SAY = (
     "If you cannot go on without something that only the person can give you (a decision, access, information), do not guess and "
     f"do not pretend: end your final message with <blocked>{PLACEHOLDER}</blocked> on a line of its own."
 )
+CUT_OFF = {
+    Interruption.BUDGET: "The last turn was cut off, because the budget of this work was used up; no person objected to what you did. "
+    "There is more budget now: look at what was begun, and go on.",
+    Interruption.TIMEOUT: "The last turn was cut off, because it took longer than a turn may take; no person objected to what you did. "
+    "Look at what was begun, and go on in smaller steps.",
+}
+"""What the worker is told after a turn that was ended at a limit. Some programs note in their session that a person interrupted it."""
 LONGEST_QUESTION = 2_000
 _OPENING = "<blocked>"
 _BLOCKED = re.compile(r"<blocked>(?P<needs>.*)</blocked>", re.DOTALL)
@@ -38,11 +46,12 @@ def question(message: str) -> str:
 
 
 def closing(loop: Loop, role: Role) -> str:
-    """What every prompt to a worker or an instructor ends in, whatever the mode says: an account of rounds that were taken back, and
-    how to say that it is blocked."""
+    """What every prompt to a worker or an instructor ends in, whatever the mode says: an account of rounds that were taken back or cut
+    off, and how to say that it is blocked."""
     if role is Role.SUPERVISOR:
         return ""
-    return "\n\n".join(part for part in (loop.account, "" if loop.settings.once else HOW_TO_SAY) if part)
+    cut_off = CUT_OFF[loop.cut_off] if loop.cut_off in CUT_OFF and role is Role.WORKER else ""
+    return "\n\n".join(part for part in (loop.account, cut_off, "" if loop.settings.once else HOW_TO_SAY) if part)
 
 
 def may_be_refuted(loop: Loop) -> bool:

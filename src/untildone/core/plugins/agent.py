@@ -31,6 +31,8 @@ class Capabilities:
     system_prompt: bool = False
     read_only: bool = False
     """It can be told to read and change nothing, so that a supervisor cannot change what it judges."""
+    interrupt: bool = False
+    """On SIGINT it ends its turn in an orderly way and notes that in its session. A turn at its limit is asked so before it is ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -413,7 +413,7 @@ WHY_INTERRUPTED = {
     Interruption.CONTROL: "a person or a signal ended it",
     Interruption.PERSON: "a person wants to speak",
     Interruption.TIMEOUT: "it took longer than a round may take",
-    Interruption.BUDGET: "the time of the loop is used up",
+    Interruption.BUDGET: "the budget of the loop is used up",
     Interruption.CRASH: "the runner died",
     Interruption.NO_PROGRAM: "the agent program could not be started",
 }
