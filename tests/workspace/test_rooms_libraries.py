@@ -99,6 +99,16 @@ def test_forged_bytecode_is_left_out(premises: Premises) -> None:
     assert premises.says(f"ls {premises.home / SITE}/__pycache__") == ""
 
 
+def test_libraries_that_are_older_than_the_loop_are_compared_too(premises: Premises) -> None:
+    """As they are in real life: nothing in them is as young as the loop."""
+    time.sleep(0.1)
+    premises.begin()
+    assert premises.says(f"ls {premises.home / SITE}") == "runner-1.dist-info\nrunner.py"
+    (premises.home / SITE / "runner.py").write_text("HONEST = 0\n")
+    with pytest.raises(RoomRefused, match=r"runner\.py"):
+        premises.says("true")
+
+
 def test_programs_behind_the_shims_of_a_version_manager_are_compared(tmp_path: Path) -> None:
     premises = Premises(tmp_path)
     premises.watches_libraries = True
@@ -164,12 +174,36 @@ def test_a_module_cache_may_grow_and_not_change(tmp_path: Path) -> None:
         premises.says("true")
 
 
-@pytest.mark.parametrize("command", ["true", "test -f x && grep -q y x", "sh -c 'cat a | wc -l'", "exit 3"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "true",
+        "test -f x && grep -q y x",
+        "sh -c 'cat a | wc -l'",
+        "exit 3",
+        "find . -name '*.orig' | wc -l",
+        "awk '{ print $1 }' x",
+    ],
+)
 def test_commands_that_load_no_library(command: str) -> None:
     assert not loads_libraries(command)
 
 
-@pytest.mark.parametrize("command", ["pytest -q", "make", "./check.sh", "sh -c 'python3 x'", "test $(python3 x) = 1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest -q",
+        "make",
+        "./check.sh",
+        "sh -c 'python3 x'",
+        "test $(python3 x) = 1",
+        "find . -name 'test_*.py' -exec python3 {} +",
+        "find t -execdir ./run ';'",
+        """awk 'BEGIN { system("pytest") }'""",
+        """awk '{ "pytest" | getline }' x""",
+        "trap 'pytest -q' EXIT",
+    ],
+)
 def test_commands_that_may_load_libraries(command: str) -> None:
     assert loads_libraries(command)
 

@@ -81,13 +81,22 @@ def _captured(line: str, folder: str) -> list[Run]:
 
 _LOAD_NOTHING = words(
     "true false test [ : echo printf cat grep egrep fgrep ls sleep exit head tail wc cmp diff sort mkdir touch rm cp mv kill pwd date "
-    "sed awk tr cut uniq tee stat basename dirname expr seq chmod ln find set export umask wait trap read shift return"
+    "sed awk tr cut uniq tee stat basename dirname expr seq chmod ln find set export umask wait read shift return"
 )
 
 
 def loads_libraries(command: str) -> bool:
     """Whether a command may run something that loads modules: an interpreter, a test runner, a script, anything unknown."""
-    return "$(" in command or "`" in command or any(run.words[0] not in _LOAD_NOTHING for run in runs_of(command))
+    return "$(" in command or "`" in command or any(map(_may_load, runs_of(command)))
+
+
+_STARTS_OTHERS = {"find": re.compile(r"-(exec|ok)(dir)?$"), "awk": re.compile(r"system|\|")}
+"""In the arguments of programs that else load nothing: they start other programs."""
+
+
+def _may_load(run: Run) -> bool:
+    starts = _STARTS_OTHERS.get(run.words[0])
+    return run.words[0] not in _LOAD_NOTHING or (starts is not None and any(map(starts.search, run.words[1:])))
 
 
 def _inner(run: Run) -> tuple[Run, ...]:

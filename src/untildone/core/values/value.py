@@ -99,6 +99,8 @@ else:
         return f"{type(self).__qualname__}({named})"
 
     def _eq(self, other):
+        if self is other:
+            return True
         return _fields(self) == _fields(other) if other.__class__ is self.__class__ else NotImplemented
 
     def _hash(self):

@@ -62,8 +62,6 @@ class Passes:
     """As the first, with new judge files that count if nothing runs without them; empty: there are none."""
     modules: frozenset[str] = frozenset()
     """New modules that judge files of the start import, and that are not in the first tree."""
-    watched: frozenset[str] = frozenset()
-    """Files of the start that no command may write to, beside tests."""
     product: tuple[str, ...] = ()
     """Files of the product that the agent changed; empty if tests may change."""
 
@@ -87,9 +85,10 @@ class Judge:
         """Run the commands, all of them in one pass after the other. `begin` is called before each; None: `stopped` returned True."""
         try:
             kind = self._kind()
-            passes = self._passes(kind, tuple(need.command for need in needs))
-            notes = self._check_programs(kind)
-            with self._rooms(kind, passes) as enter:
+            commands = tuple(need.command for need in needs)
+            with self._rooms(kind, commands) as enter:
+                passes = self._passes(kind, commands)
+                notes = self._check_programs(kind)
                 first = self._pass(needs, enter(passes.first), begin, stopped)
                 alone = [need for need in needs if first and _had_nothing(first[need.command], passes)]
                 joined = self._pass(alone, enter(passes.wanted), begin, stopped) if first and alone else {}
@@ -127,7 +126,7 @@ class Judge:
             found = self._comparison(self._loop.settings.checks)
             planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey))
             self._check_programs(kind)
-            with self._rooms(kind, passes) as enter:
+            with self._rooms(kind, self._loop.settings.checks) as enter:
                 return proving.run(
                     planned, need, lambda trial: enter(self._trial_tree(trial, found)), self._run, begin, stopped
                 )
@@ -228,10 +227,16 @@ class Judge:
             raise RoomRefused(f"A {settings.room} room needs snapshots. {why}", "use --room plain")
         return rooms.best(settings.room)
 
+    @property
+    def _has_trees(self) -> bool:
+        """Whether start and claim can be compared."""
+        loop = self._loop
+        return bool(loop.start.tree and loop.changes.tree) and loop.settings.remote is None
+
     def _passes(self, kind: RoomKind, commands: tuple[str, ...]) -> Passes:
-        start, claimed = self._loop.start.tree, self._loop.changes.tree
-        if not start or not claimed or self._loop.settings.remote is not None:
+        if not self._has_trees:
             return Passes("", notes=(NOT_COMPARED,))
+        start, claimed = self._loop.start.tree or "", self._loop.changes.tree or ""
         comparison = self._comparison(commands)
         found = comparison.survey
         skips = tampering.skipping(comparison.before, comparison.after, found)
@@ -242,9 +247,7 @@ class Judge:
         as_changed = self._tree(claimed, start, found.as_changed)
         product = () if free else _product(comparison)
         if free or not found.needs_originals:
-            return Passes(
-                as_changed, changed=changed, added=added, skipping=skipping, watched=found.named, product=product
-            )
+            return Passes(as_changed, changed=changed, added=added, skipping=skipping, product=product)
         originals = self._tree(claimed, start, found.originals)
         wanted = self._tree(claimed, start, found.with_wanted) if found.wanted else ""
         return Passes(
@@ -256,7 +259,6 @@ class Judge:
             (),
             wanted=wanted,
             modules=found.modules,
-            watched=found.named,
             product=product,
         )
 
@@ -277,9 +279,10 @@ class Judge:
         return _signs(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))
 
     @contextmanager
-    def _rooms(self, kind: RoomKind, passes: Passes) -> Iterator[Enter]:
+    def _rooms(self, kind: RoomKind, commands: tuple[str, ...]) -> Iterator[Enter]:
+        """Rooms for the commands. It is entered before the trees are compared: what rooms look at meanwhile takes longer."""
         environment = self._base.environment
-        if not passes.first:
+        if not self._has_trees:
             yield lambda _tree: nullcontext(InPlace(RoomKind.PLAIN, self._place, environment))
             return
         loop = self._loop
@@ -288,7 +291,7 @@ class Judge:
             loop.changes.tree or "",
             loop.start_record,
             looks_like_judge,
-            lambda path: is_test_source(path) or path in passes.watched,
+            lambda path: is_test_source(path) or path in self._comparison(commands).survey.named,
             self._approved,
         )
         with rooms_of(loop, self._shadow, self._place, self._hidden).claim(claimed) as claim:
@@ -419,7 +422,7 @@ def rooms_of(loop: Loop, shadow: Shadow, place: str, hidden: tuple[str, ...]) ->
     hidden = (*hidden, str(held_out)) if held_out else hidden
     root = shadow.start.root if shadow.start else place
     network = Network.HOST if loop.settings.room_net else Network.NONE
-    watches = any(map(loads_libraries, loop.settings.checks))
+    watches = loop.settings.room is not RoomKind.PLAIN and any(map(loads_libraries, loop.settings.checks))
     return Rooms(shadow, loop.loop_id, place, root, hidden=hidden, network=network, watches_libraries=watches)
 
 

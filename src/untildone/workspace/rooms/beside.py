@@ -44,6 +44,8 @@ class Recorded:
     """Of its names; empty: it has too many files to be watched."""
     saved: str
     """Of the saved outline."""
+    place: str = ""
+    """Identifies the folder: see `searching.place_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def load(folder: Path, digest: str = "") -> Start:
             path: Watched(Kind(each["kind"]), each["digest"], each["link"], each["saved"])
             for path, each in fields["watched"].items()
         }
-        found = {path: Recorded(each["digest"], each["saved"]) for path, each in fields["libraries"].items()}
+        found = {path: Recorded(**each) for path, each in fields["libraries"].items()}
         return Start(**{**fields, "watched": watched, "libraries": found, "left": tuple(fields["left"])})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RoomRefused(

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from untildone.workspace.rooms import beside, stamps
+from untildone.workspace.rooms import beside, searching, stamps
 from untildone.workspace.rooms.beside import Recorded
 from untildone.workspace.rooms.installed import ORIGIN, Declared, Explanation
-from untildone.workspace.rooms.library_folders import SITES, Growth, Library
+from untildone.workspace.rooms.library_folders import Growth, Library
 from untildone.workspace.rooms.refusal import RoomRefused, named
 from untildone.workspace.rooms.stamps import Listing
 
@@ -53,7 +53,7 @@ def listing(library: Library) -> Listing:
 
 
 def _left_out(library: Library) -> Callable[[bytes], bool]:
-    return frozenset(() if library.has_sites else map(os.fsencode, SITES)).__contains__
+    return frozenset(map(os.fsencode, library.left_out)).__contains__
 
 
 def record(libraries: Mapping[str, Library], folder: Path) -> dict[str, Recorded]:
@@ -65,7 +65,7 @@ def record(libraries: Mapping[str, Library], folder: Path) -> dict[str, Recorded
         recorded[path] = Recorded("", "")
         if listed.whole:
             saved = stamps.save(_with_content(os.fsencode(path), listed), beside.listing_file(folder, path))
-            recorded[path] = Recorded(listed.names_digest(), saved)
+            recorded[path] = Recorded(listed.names_digest(), saved, searching.place_of(path))
     return recorded
 
 
@@ -92,6 +92,8 @@ class Libraries:
     root: str
     declared: Callable[[], Declared]
     approved: Collection[str] = ()
+    unchanged: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)
+    """What `Search.unchanged` returned."""
 
     def compare(self, now: Iterable[Library], *, can_hide: bool) -> Compared:
         """What of the libraries a room must hide. Raises RoomRefused for what it cannot show and cannot hide."""
@@ -142,6 +144,9 @@ class _Differences:
 
     @cached_property
     def _glance(self) -> stamps.Glance:
+        bytecode = self.record.unchanged.get(self.library.path)
+        if bytecode is not None and self._digest:
+            return stamps.Glance(self._digest, is_touched=False, bytecode=bytecode)
         return stamps.glance(os.fsencode(self.library.path), self.record.began, leave_out=_left_out(self.library))
 
     @property

@@ -68,6 +68,11 @@ class Library:
     is_environment: bool = False
     """Whether it is a virtual environment as a whole."""
 
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Names of files and folders in it that do not count."""
+        return frozenset(() if self.has_sites else SITES)
+
 
 def libraries(environment: Mapping[str, str], root: str, tree: Collection[str]) -> dict[str, Library]:
     """The folders, by path. `root` is the folder of the workspace, `tree` holds the paths of its files."""
@@ -262,12 +267,22 @@ def _started_from(place: str) -> Iterator[str]:
     for entry in entries:
         if is_environment and entry.name.startswith("python"):
             continue
+        if entry.is_symlink() and _leads_beside(entry.path):
+            continue
         target = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
         folder = os.path.dirname(target)
         if folder != place and os.path.basename(folder) == "bin":
             yield target
         if place not in SYSTEM and (interpreter := _interpreter(target)):
             yield interpreter
+
+
+def _leads_beside(link: str) -> bool:
+    """Whether a link leads to an entry of its own folder, which is looked at by itself."""
+    try:
+        return os.sep not in os.readlink(link)
+    except OSError:
+        return False
 
 
 def _interpreter(path: str) -> str:

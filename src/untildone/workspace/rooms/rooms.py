@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +19,14 @@ from untildone.workspace.rooms import beside, copy, links, outside, recording, r
 from untildone.workspace.rooms.beside import Start
 from untildone.workspace.rooms.comparing import Comparison, Surroundings
 from untildone.workspace.rooms.dependencies import Dependencies
-from untildone.workspace.rooms.libraries import Libraries
+from untildone.workspace.rooms.libraries import Compared, Libraries
 from untildone.workspace.rooms.library_folders import libraries
 from untildone.workspace.rooms.recording import Around, Earlier
 from untildone.workspace.rooms.refusal import RoomRefused, hint_for
 from untildone.workspace.rooms.restored import Restorer
 from untildone.workspace.rooms.room import File, InPlace, Room, Site, Trees
 from untildone.workspace.rooms.sealed import Sealed
+from untildone.workspace.rooms.searching import Search
 from untildone.workspace.rooms.watching import Watch
 from untildone.workspace.shadow import NoSnapshot
 
@@ -83,7 +84,8 @@ class Rooms:
 
     @contextmanager
     def claim(self, claim: Claimed) -> Iterator[Claim]:
-        """Hold the rooms of the loop while a claim is judged. Raises RoomRefused if another process holds them."""
+        """Hold the rooms of the loop while a claim is judged, and look for changes in libraries from now on: nothing of the agent may run
+        any more. Raises RoomRefused if another process holds the rooms."""
         try:
             self.site.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = locks.try_lock(self.site.folder / "lock")
@@ -94,7 +96,9 @@ class Rooms:
         try:
             self.recover()
             with shared.held(self.site) as folder:
-                yield Claim(self.trees, self.site, claim, folder, watches_libraries=self._watches_libraries)
+                judged = Claim(self.trees, self.site, claim, folder)
+                with judged.searching() if self._watches_libraries else nullcontext():
+                    yield judged
         finally:
             os.close(lock)
 
@@ -138,17 +142,27 @@ class Claimed:
 class Claim:
     """Makes the rooms in which the trees of one claim are judged."""
 
-    def __init__(self, trees: Trees, site: Site, claimed: Claimed, folder: Path, *, watches_libraries: bool) -> None:
+    def __init__(self, trees: Trees, site: Site, claimed: Claimed, folder: Path) -> None:
         """`folder` is where the copy of the workspace is."""
         self._trees = trees
-        self._watches_libraries = watches_libraries
         self._site = site
         self._copy = copy.Copy(trees, folder)
         self._is_first = True
         """Whether no room of the claim was made before."""
         self._claimed = claimed
-        self._watches_libraries = watches_libraries
+        self._search: Search | None = None
         self._surroundings: Surroundings | None = None
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Look for changes in libraries, beside everything else."""
+        site, start = self._site, self._start
+        found = libraries(site.environment, site.root, self._trees.files(self._claimed.tree))
+        self._search = search = Search(found.values(), start)
+        try:
+            yield
+        finally:
+            search.close()
 
     @contextmanager
     def room(self, kind: RoomKind, tree: str, environment: Mapping[str, str]) -> Iterator[Room]:
@@ -237,15 +251,24 @@ class Claim:
         if self._surroundings is None:
             site, start, claimed = self._site, self._start, self._claimed
             outside.refuse_changes(start.outside, outside.listed(site.root, site.environment), claimed.approved)
-            files = self._trees.files(claimed.tree)
-            found = libraries(site.environment, site.root, files).values() if self._watches_libraries else ()
-            record = Libraries(
-                site.start, start.libraries, start.began, site.root, self._asks.declared, claimed.approved
-            )
-            compared = record.compare(found, can_hide=can_hide)
+            compared = self._compared_libraries(self._search, can_hide=can_hide) if self._search else Compared()
             comparison = Comparison(site.start, start, self._asks, claimed.approved, can_hide=can_hide)
-            self._surroundings = comparison.surroundings(beside.packages(site.root, files), compared)
+            packages = beside.packages(site.root, self._trees.files(claimed.tree))
+            self._surroundings = comparison.surroundings(packages, compared)
         return self._surroundings
+
+    def _compared_libraries(self, search: Search, *, can_hide: bool) -> Compared:
+        site, start, claimed = self._site, self._start, self._claimed
+        record = Libraries(
+            site.start,
+            start.libraries,
+            start.began,
+            site.root,
+            self._asks.declared,
+            claimed.approved,
+            search.unchanged(),
+        )
+        return record.compare(search.libraries, can_hide=can_hide)
 
     @cached_property
     def _asks(self) -> Dependencies:

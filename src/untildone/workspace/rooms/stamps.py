@@ -90,7 +90,7 @@ def glance(folder: bytes, began: int, *, leave_out: Never = lambda _name: False)
         if files and BYTECODE not in below.split(b"/"):
             folders[below] = _inode(folder, below)
             names += (below + entry.name for entry in files)
-    bytecode = tuple(path for path in recent if _is_bytecode(path))
+    bytecode = tuple(path for path in recent if is_bytecode(path))
     return Glance(_names_digest(names, folders), len(bytecode) < len(recent), bytecode)
 
 
@@ -103,7 +103,8 @@ def _recent(below: bytes, files: list[os.DirEntry[bytes]], began: int) -> list[b
         return [below + entry.name for entry in files]
 
 
-def _is_bytecode(path: bytes) -> bool:
+def is_bytecode(path: bytes) -> bool:
+    """Whether a path below a library is one of compiled Python."""
     return path.endswith(b".pyc") and BYTECODE in path.split(b"/")[:-1]
 
 
@@ -114,7 +115,7 @@ def listing(folder: bytes, *, leave_out: Never = lambda _name: False) -> Listing
     for path, status in walk(folder, leave_out):
         if len(files) >= MOST_FILES:
             return Listing(whole=False)
-        if _is_bytecode(path):
+        if is_bytecode(path):
             bytecode[path] = status.st_ctime_ns
         else:
             files[path] = Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

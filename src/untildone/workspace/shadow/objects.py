@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
-Entries = tuple[tuple[str, bytes, str], ...]
-"""The entries of a folder: mode, name in the folder, name of the object."""
+Entries = tuple[tuple[bytes, File], ...]
+"""The entries of a folder by name, folders too. Trees that share a folder share these values, which compare fast then."""
 FOLDER, SUBMODULE = "040000", "160000"
 
 
@@ -80,12 +80,11 @@ def files(
     pending = [(b"", tree)]
     while pending:
         above, name = pending.pop()
-        for mode, entry, target in known[name]:
-            path = above + entry
-            if mode == FOLDER:
-                pending.append((path + b"/", target))
+        for entry, file in known[name]:
+            if file.mode == FOLDER:
+                pending.append((above + entry + b"/", file.blob))
             else:
-                found[path] = File(mode, target)
+                found[above + entry] = file
     return dict(sorted(found.items()))
 
 
@@ -96,15 +95,15 @@ def _fetch(tree: str, known: dict[str, Entries], read: Callable[[Iterable[str]],
         missing = [name for name in level if name not in known]
         for name, content in (read(missing) if missing else {}).items():
             known[name] = tuple(_entries(content, len(tree) // 2))
-        level = {target for name in level for mode, _, target in known[name] if mode == FOLDER}
+        level = {file.blob for name in level for _, file in known[name] if file.mode == FOLDER}
 
 
-def _entries(content: bytes, size: int) -> Iterator[tuple[str, bytes, str]]:
+def _entries(content: bytes, size: int) -> Iterator[tuple[bytes, File]]:
     at = 0
     while at < len(content):
         end = content.index(b"\0", at)
         mode, name = content[at:end].split(b" ", 1)
-        yield mode.decode().zfill(6), name, content[end + 1 : end + 1 + size].hex()
+        yield name, File(mode.decode().zfill(6), content[end + 1 : end + 1 + size].hex())
         at = end + 1 + size
 
 
