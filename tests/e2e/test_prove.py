@@ -154,10 +154,39 @@ def test_held_out_tests_that_were_changed_are_refused(project: CommandLine, tmp_
     assert "not those of the loop's start" in results(ended)["held_out"]["reason"]
 
 
+@pytest.fixture
+def with_old_failure(project: CommandLine) -> CommandLine:
+    (project.workspace / "test_old.py").write_text(
+        "def test_old():\n    assert False\n\n\ndef test_fine():\n    pass\n"
+    )
+    return project
+
+
+@pytest.mark.parametrize("flags", [(), ("--causal",)], ids=["a check", "a proof"])
+def test_failures_of_the_start_do_not_block(with_old_failure: CommandLine, flags: tuple[str, ...]) -> None:
+    ended = ran(with_old_failure, FIX, "--ignore-failing", *flags, check=PYTEST)
+    assert ended.records[-1]["outcome"] == "verified", ended.output
+    assert results(ended)["check"]["failing"] == ["test_old.py::test_old"]
+    [baseline] = [record for record in ended.records if record["event"] == "baseline_ran"]
+    assert baseline["results"][0]["failing"] == ["test_calc.py::Test::test_it", "test_old.py::test_old"]
+    receipt = json.loads(next(with_old_failure.workspace.glob(".loop/history/*/receipt.json")).read_text())
+    assert "test_old.py::test_old" in json.dumps(receipt)
+
+
+def test_a_new_failure_blocks_although_others_are_ignored(with_old_failure: CommandLine) -> None:
+    broken = written(with_old_failure, "test_new.py", "def test_new():\n    assert False\n")
+    ended = ran(with_old_failure, f"{FIX}; {broken}", "--ignore-failing", check=PYTEST)
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert "test_new.py::test_new did not fail when the loop began" in results(ended)["check"]["reason"]
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
         (("--causal",), "--causal needs a check"),
+        (("--ignore-failing",), "--ignore-failing needs a check"),
+        (("--ignore-failing", "--check", "make test"), "cannot tell which tests fail in `make test`"),
+        (("--ignore-failing", "--check", "pytest", "--room", "plain"), "needs a room of its own"),
         (("--prove", "--check", "true", "--room", "plain"), "--prove needs a room of its own"),
         (("--held-out", "nowhere", "--check", "true"), "does not exist"),
         (("--held-out", ".", "--check", "true"), "where the agent sees them"),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, LoopSettings, Measured
 from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
-from untildone.gates.check import why_failed
+from untildone.core.values.value import replace
+from untildone.gates.check import GATE, why_failed
 
 NONE = RunnerReport(runners=("pytest",))
 PASSED = RunnerReport(runners=("pytest",), passed=3)
@@ -51,3 +54,40 @@ SILENT = RunnerReport(missing="pytest printed no summary: no sign that tests ran
 )
 def test_a_failure_has_a_reason_and_success_has_none(ran: CommandRan, reason: str) -> None:
     assert why_failed(ran, timeout=5) == reason
+
+
+KNOWN = Measured("pytest -q", "exit code 1", passed=3, failing=("old", "older"))
+
+
+@pytest.mark.parametrize(
+    ("failing", "failed", "passed", "exit_code", "holds"),
+    [
+        (("old", "older"), 2, 3, 1, True),
+        (("old",), 1, 4, 1, True),
+        (("old", "new"), 2, 3, 1, False),
+        (("old",), 2, 3, 1, False),
+        (("old",), 1, 2, 1, False),
+        (("old",), 1, 3, 2, False),
+    ],
+    ids=["the same fail", "one was fixed", "a new one fails", "one has no name", "fewer pass", "not for tests only"],
+)
+def test_only_failures_of_the_start_are_ignored(
+    failing: tuple[str, ...], failed: int, passed: int, exit_code: int, holds: bool
+) -> None:
+    report = RunnerReport(("pytest",), passed, failed, failing=failing)
+    options = {"ignore_failing": True}
+    settings = LoopSettings(
+        mode="ralph",
+        worker=AgentChoice("x", "command"),
+        workspace="/w",
+        checks=("pytest -q",),
+        options=options,
+    )
+    loop = Loop("loop-x", "x", "x", settings, Budget(), 0.0, 0.0)
+    ran = CommandRan(CommandEnd.EXITED, exit_code, report=report)
+    step = GATE.steps(loop)[0]
+    result = GATE.judge(replace(loop, baseline=(KNOWN,)), step, ran)
+    assert (result.passed, result.failing) == (holds, failing if holds else ())
+    assert not GATE.judge(loop, step, ran).passed
+    if "new" in failing:
+        assert result.reason == "exit code 1; new did not fail when the loop began"

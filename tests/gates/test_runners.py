@@ -6,6 +6,7 @@ import pytest
 
 from untildone.core.plugins.gate import RunnerReport
 from untildone.gates.check import why_not_believed
+from untildone.gates.check.failing import can_name
 from untildone.gates.check.runners import read
 
 CARGO = "running {0} tests\ntest result: ok. {0} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n"
@@ -565,3 +566,86 @@ def test_a_run_that_proves_nothing_is_refused(case: str) -> None:
 
 def test_tests_that_the_command_wants_to_fail_are_judged_by_the_exit_code() -> None:
     assert read("1 failed in 0.1s", "! pytest -q tests/test_bug.py") is None
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "failing"),
+    [
+        (
+            "pytest -q",
+            (
+                "F.F.E\n=== short test summary info ===\nFAILED tests/test_a.py::test_one - assert 0\n"
+                "FAILED tests/test_a.py::test_p[c d] - AssertionError: a - b\nERROR tests/test_a.py::test_err - OSError: x\n"
+                "2 failed, 2 passed, 1 error in 0.60s\n"
+            ),
+            ("tests/test_a.py::test_err (error)", "tests/test_a.py::test_one", "tests/test_a.py::test_p[c d]"),
+        ),
+        (
+            "python3 -m unittest",
+            "F.\n======\nFAIL: test_u (test_a.TestU.test_u) (i=0)\n------\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\n",
+            ("test_u (test_a.TestU.test_u) (i=0)",),
+        ),
+        (
+            "go test ./...",
+            "--- FAIL: TestAdd (0.00s)\n    calc_test.go:9: 3\nFAIL\nFAIL\texample.com/calc\t0.002s\n",
+            ("TestAdd",),
+        ),
+        (
+            "cargo test",
+            (
+                "running 2 tests\ntest adds ... FAILED\ntest other ... ok\n\n"
+                "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
+            ),
+            ("adds",),
+        ),
+        (
+            "node --test",
+            "TAP version 13\n# Subtest: one\nnot ok 1 - one\nok 2 - two\n1..2\n# tests 2\n# pass 1\n# fail 1\n",
+            ("one",),
+        ),
+    ],
+)
+def test_failed_tests_have_names(command: str, output: str, failing: tuple[str, ...]) -> None:
+    report = read(output, command)
+    assert report is not None
+    assert report.failing == failing
+    assert report.names_all
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "FAILED a.py::test_p[a - b] - x\nFAILED a.py::test_p[a - c] - x\n2 failed, 1 passed in 0.1s\n",
+        "FAILED a.py::test_a - x\n!!!!!! stopping after 1 failures !!!!!!\n1 failed, 1 passed in 0.1s\n",
+        "SUBFAILED a.py::test_u - x\nFAILED a.py::test_u - x\n2 failed, 1 passed in 0.1s\n",
+        "FAILED a.py::test_a - x\nFAILED a.py::printed_by_a_test - x\n1 failed, 1 passed in 0.1s\n",
+    ],
+)
+def test_names_that_do_not_tell_all_failures_apart_are_noticed(output: str) -> None:
+    report = read(output, "pytest -q")
+    assert report is not None
+    assert not report.names_all
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("pytest -q", True),
+        ("cd sub && python -m pytest", True),
+        ("node --test", True),
+        ("make test", False),
+        ("pytest -qx", False),
+        ("pytest --maxfail=2", False),
+        ("cargo test", False),
+        ("cargo test --no-fail-fast", True),
+        ("pytest -q | tail -3", False),
+        ("pytest && ruff check", False),
+        ("pytest || true", False),
+        ("! pytest", False),
+        ("pytest > out.txt", False),
+        ("ruff check", False),
+        ("for x in a b; do pytest $x; done", False),
+    ],
+)
+def test_which_commands_name_the_tests_that_fail(command: str, names: bool) -> None:
+    assert can_name(command) is names

@@ -395,6 +395,10 @@ class NeededGate:
     command: str = ""
 
 
+MOST_FAILING_NAMED = 3
+"""In a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What a check said before any work."""
@@ -406,6 +410,12 @@ class Measured:
     """What the test runner reported, in a few words."""
     seconds: float = 0.0
     has_run: bool = True
+    passed: int = 0
+    """How many tests passed."""
+    failing: tuple[str, ...] = ()
+    """The tests that failed, by name; empty: none failed, or not all of them have a name."""
+    ignored: bool = False
+    """Whether these may fail at a claim as well (`--ignore-failing`)."""
 
     @property
     def sentence(self) -> str:
@@ -414,10 +424,22 @@ class Measured:
         if not self.has_run:
             return f"before any work: {self.command}: did not run: {self.reason}"
         if self.reason:
-            return (
-                f"before any work: {self.command}: {said}; what fails now is what this loop is for, or was there before"
-            )
+            return f"before any work: {self.command}: {said}{self._named}; {self._meaning}"
         return f"before any work: {self.command}: {said}; it passes already, so by itself it cannot tell done from not done"
+
+    @property
+    def _named(self) -> str:
+        more = len(self.failing) - MOST_FAILING_NAMED
+        named = ", ".join(self.failing[:MOST_FAILING_NAMED])
+        return f" ({named}{f' and {more} more' if more > 0 else ''})" if named else ""
+
+    @property
+    def _meaning(self) -> str:
+        if self.ignored and self.failing:
+            return "what fails now may fail at the end"
+        if self.ignored:
+            return "its output does not name each failed test, so all must pass at the end"
+        return "what fails now is what this loop is for, or was there before (then: --ignore-failing)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +468,8 @@ class GateResult:
     """Sentences for the person about how it was judged."""
     proves: bool = True
     """Whether a pass says something about the task. A condition, such as "something changed", does not."""
+    failing: tuple[str, ...] = ()
+    """Failed tests that were ignored, by name: they failed before the loop too (`--ignore-failing`)."""
 
     @property
     def said(self) -> str:

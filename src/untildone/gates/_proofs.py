@@ -13,7 +13,7 @@ from untildone.core.model import GateResult
 from untildone.core.plugins.gate import CommandRan, Finding, PlainGate
 from untildone.core.receipts import proving
 from untildone.core.receipts.proving import TrialsRan, Work
-from untildone.core.values.value import dataclass
+from untildone.core.values.value import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ProofGate(PlainGate):
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
         assert isinstance(finding, TrialsRan)
         assert isinstance(step.need, RunTrials)
-        verdict = self._verdict(finding, step.need.timeout)
+        verdict = self._verdict(_without_ignored(loop, finding), step.need.timeout)
         return GateResult(
             gate=self.name,
             command=step.command,
@@ -79,6 +79,17 @@ def _seconds_left(loop: Loop) -> float:
     """What is left of the time for proofs at the present claim."""
     used = sum(result.seconds for result in loop.gates if result.gate in proving.PROOFS)
     return max(0.0, proving.seconds(loop.settings) - used)
+
+
+def _without_ignored(loop: Loop, finding: TrialsRan) -> TrialsRan:
+    """The trials without the failures that were ignored at the claim."""
+    failing = {result.command: result.failing for result in loop.gates if result.failing}
+    if not failing:
+        return finding
+    from untildone.gates.check.ignored import without
+
+    runs = (replace(each, ran=without(each.ran, failing.get(each.trial.command, ()))) for each in finding.runs)
+    return replace(finding, runs=tuple(runs))
 
 
 def why_red(ran: CommandRan, timeout: float) -> str:

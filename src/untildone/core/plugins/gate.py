@@ -49,11 +49,18 @@ class RunnerReport:
     """Failures that only a summary before the last one reports."""
     missing: str = ""
     """A test runner that the command names and that printed no summary, as a clause for people; empty: none."""
+    failing: tuple[str, ...] = ()
+    """The failed tests by name, as far as the runners list them."""
 
     @property
     def run(self) -> int:
         """How many tests ran. One that is expected to fail proves nothing."""
         return self.passed + self.failed + self.xpassed
+
+    @property
+    def names_all(self) -> bool:
+        """Whether each failed test has a name of its own."""
+        return len(self.failing) == self.failed
 
     @property
     def words(self) -> str:

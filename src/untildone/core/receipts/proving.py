@@ -27,6 +27,7 @@ HELD_OUT_DIGEST = "held_out_sha256"
 """The hash of the held-out files when the loop was created. Beside the options, and no option itself."""
 REPEAT = "repeat"
 BASELINE = "baseline"
+IGNORE_FAILING = "ignore_failing"
 REPEAT_WITH_PROVE = 3
 """How often a check runs with `--prove` alone."""
 
@@ -51,7 +52,7 @@ def _is_chosen(name: str, options: Mapping[str, object]) -> bool:
 def wants_baseline(settings: LoopSettings) -> bool:
     """Whether the checks of a loop run once before its first round."""
     options = settings.options
-    return bool(settings.checks) and bool(options.get(BASELINE) or options.get(PROVE))
+    return bool(settings.checks) and any(options.get(name) for name in (BASELINE, PROVE, IGNORE_FAILING))
 
 
 def seconds(settings: LoopSettings) -> float:

@@ -76,7 +76,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
 
 _GATE_FIELDS = (
     *("gate", "command", "passed", "exit_code", "reason", "seconds", "output_sha256"),
-    *("room", "tree", "tests", "tampered", "notes"),
+    *("room", "tree", "tests", "failing", "tampered", "notes"),
 )
 
 

@@ -265,6 +265,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
         "一次声明中证明最多用时（分钟）",
         "一次聲明中證明最多用時（分鐘）",
     ),
+    "Ignore what failed before": ("忽略此前的失败", "忽略此前的失敗"),
+    "a check passes if only tests fail that failed before the first round, by name": (
+        "若只有第一轮之前就已失败的测试（按名称）失败，则检查通过",
+        "若只有第一輪之前就已失敗的測試（按名稱）失敗，則檢查通過",
+    ),
     "Baseline": ("基线", "基線"),
     "run each check once before the first round, and say what it says then": (
         "在第一轮之前把每项检查运行一次，并说明其结果",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from untildone.core.actions import GateStep
 from untildone.core.loop import Loop
-from untildone.core.model import GateResult, Measured
-from untildone.core.plugins.gate import Finding, PlainGate
+from untildone.core.model import GateResult, LoopSettings, Measured
+from untildone.core.plugins.gate import CommandRan, Finding, PlainGate, RunnerReport
 from untildone.core.plugins.option import Option
 from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import why_red
+from untildone.gates.check.failing import can_name
 
 
 class Baseline(PlainGate):
@@ -17,6 +18,12 @@ class Baseline(PlainGate):
     declared_options: tuple[Option, ...] = (
         Option(
             name, "Baseline", "run each check once before the first round, and say what it says then", default=False
+        ),
+        Option(
+            proving.IGNORE_FAILING,
+            "Ignore what failed before",
+            "a check passes if only tests fail that failed before the first round, by name",
+            default=False,
         ),
     )
 
@@ -35,14 +42,23 @@ def measured(loop: Loop, finding: TrialsRan) -> tuple[Measured, ...]:
     runs = {each.trial.command: each.ran for each in finding.runs}
     reason = finding.problem or "there was no time for it"
     return tuple(
-        Measured(
-            command,
-            reason=why_red(runs[command], loop.settings.check_timeout) if command in runs else reason,
-            tests=ran.report.words if (ran := runs.get(command)) and ran.report else "",
-            seconds=round(ran.seconds, 3) if ran else 0.0,
-            has_run=command in runs,
-        )
+        _measured(loop.settings, command, runs[command])
+        if command in runs
+        else Measured(command, reason, has_run=False)
         for command in loop.settings.checks
+    )
+
+
+def _measured(settings: LoopSettings, command: str, ran: CommandRan) -> Measured:
+    report = ran.report or RunnerReport()
+    return Measured(
+        command,
+        reason=why_red(ran, settings.check_timeout),
+        tests=report.words,
+        seconds=round(ran.seconds, 3),
+        passed=report.passed,
+        failing=report.failing if report.names_all and can_name(command) else (),
+        ignored=bool(settings.options.get(proving.IGNORE_FAILING)),
     )
 
 

@@ -20,11 +20,15 @@ class Check(PlainGate):
     def judge(self, loop: Loop, step: GateStep, finding: Finding) -> GateResult:
         assert isinstance(finding, CommandRan)
         assert isinstance(step.need, RunCommand)
-        from untildone.gates.check import passes
+        from untildone.gates.check import ignored, passes
 
-        timeout = step.need.timeout
+        timeout, before = step.need.timeout, ignored.known(loop, step.command)
+        raw, finding = finding, ignored.of_claim(finding, before)
         verdict = passes.verdict(finding, loop.settings.tests, lambda ran: why_failed(ran, timeout))
         shown = _shown(finding, timeout)
+        failing = () if verdict.reason else ignored.ignored(raw, before)
+        new = ignored.why_new(shown, before) if verdict.reason else ""
+        said = (f"Failed before this loop too, and ignored: {names(failing)}.",) if failing else ()
         return GateResult(
             gate=self.name,
             command=step.command,
@@ -33,16 +37,23 @@ class Check(PlainGate):
             exit_code=shown.exit_code,
             seconds=round(finding.seconds + (finding.as_changed.seconds if finding.as_changed else 0.0), 3),
             output_sha256=shown.output_sha256,
-            reason=verdict.reason,
-            tests=shown.report.words if shown.report else "",
+            reason=f"{verdict.reason}; {new}" if new else verdict.reason,
+            tests=_words(shown, failing),
             room=None if finding.end is CommandEnd.NOT_STARTED else finding.room,
             tree=finding.tree,
             tampered=verdict.tampered or _tampered(finding, timeout),
-            notes=verdict.notes,
+            notes=(*verdict.notes, *said),
+            failing=failing,
         )
 
     def headline(self, reason: str, command: str) -> str:
         return f"The check `{command}` failed: {reason}."
+
+
+def _words(ran: CommandRan, failing: tuple[str, ...]) -> str:
+    """What the test runner reported: `212 passed, 3 failed as before`."""
+    words = ran.report.words if ran.report else ""
+    return f"{words}, {len(failing)} failed as before" if failing else words
 
 
 def _tampered(ran: CommandRan, timeout: float) -> tuple[str, ...]:

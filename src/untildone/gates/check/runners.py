@@ -10,6 +10,7 @@ from functools import cache
 from untildone.core.answers.gate_output import plain_line
 from untildone.core.plugins.gate import RunnerReport
 from untildone.gates.check import patterns
+from untildone.gates.check.failing import Names
 from untildone.gates.check.named import missing, named
 from untildone.gates.check.spoken import Spoken
 
@@ -51,10 +52,12 @@ class Reading:
     def __init__(self, command: str = "") -> None:
         self._naming = named(command)
         self._spoken: dict[str, Spoken] = {}
+        self._names = Names()
 
     def feed(self, line: str) -> None:
         json = line.startswith(JSON_SUMMARY)
         plain = line[:SUMMARY_CHARACTERS] if json else plain_line(line[-4 * SUMMARY_CHARACTERS :])
+        self._names.feed(plain)
         if len(plain) > SUMMARY_CHARACTERS or not _any_sign().match(plain):
             return
         for runner, evidence, pattern in _signs():
@@ -97,6 +100,7 @@ class Reading:
             xpassed=total["xpassed"],
             failed_before=sum(spoken.failed_before for spoken in counted.values()),
             unfinished=sum(spoken.unfinished for spoken in counted.values()),
+            failing=self._names.of(tuple(counted)),
             missing="; ".join(missing(self._naming, {name: spoken.summaries for name, spoken in counted.items()})),
         )
 

@@ -180,6 +180,10 @@ def _for_cluster(kept: LoopSettings, chosen: Settings, store: Store) -> LoopSett
         raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
     if wanted := proving.chosen(kept):
         raise UsageError(f"A cluster has no rooms for the proof `{wanted[0]}`.", "leave out --prove and its parts")
+    if kept.options.get(proving.IGNORE_FAILING):
+        raise UsageError(
+            "A cluster has no room in which checks run before the first round.", "leave out --ignore-failing"
+        )
     remote = ownership.checked_remote(chosen.remote or reading.remote_of(kept.workspace))
     return replace(kept, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
 

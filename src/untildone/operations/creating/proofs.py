@@ -8,17 +8,25 @@ from untildone.core.errors import UsageError
 from untildone.core.model import LoopSettings, RoomKind
 from untildone.core.receipts import proving
 from untildone.core.values.value import replace
+from untildone.gates.check.failing import can_name
 
 
 def checked(settings: LoopSettings) -> LoopSettings:
     """The settings, with the held-out tests as they are now. UsageError if a proof is not possible."""
     with_checks = replace(settings, checks=settings.checks or ("true",))
-    wanted = proving.chosen(with_checks)
+    proofs, ignores = proving.chosen(with_checks), bool(settings.options.get(proving.IGNORE_FAILING))
+    wanted = (*proofs, *((proving.IGNORE_FAILING,) if ignores else ()))
     if not wanted:
         return settings
     flag = "--prove" if settings.options.get(proving.PROVE) else f"--{wanted[0].replace('_', '-')}"
     if not settings.checks:
-        raise UsageError(f"{flag} needs a check: it proves what a check is worth.", 'add --check "pytest -q"')
+        about = "it proves what a check is worth" if proofs else "it is about the tests of a check"
+        raise UsageError(f"{flag} needs a check: {about}.", 'add --check "pytest -q"')
+    if ignores and not any(map(can_name, settings.checks)):
+        raise UsageError(
+            f"--ignore-failing cannot tell which tests fail in `{settings.checks[0]}`.",
+            'name the test runner itself, as in --check "pytest -q"',
+        )
     if settings.room is RoomKind.PLAIN:
         raise UsageError(f"{flag} needs a room of its own for its runs.", "leave out --room plain")
     if proving.HELD_OUT not in wanted:

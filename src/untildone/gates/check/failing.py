@@ -1,0 +1,74 @@
+"""The names of tests that failed, from the lines in which test runners list them."""
+
+from __future__ import annotations
+
+import re
+
+from untildone.core.shell.splitting import simple_commands
+from untildone.core.shell.wrappers import unwrapped
+from untildone.gates.check.named import named
+from untildone.gates.check.programs import runner_of
+
+MOST = 500
+"""Names beyond this are left out; then the failures are not all named."""
+
+# A runner, and a line with which it names one failed test. What follows a pytest name is why it failed.
+_LINES = (
+    ("pytest", r"(?P<kind>FAILED|ERROR) (?P<name>\S+\.py(?:::(?:(?! - ).)+)?)(?: - .*)?$"),
+    ("unittest", r"(?P<kind>FAIL|ERROR): (?P<name>\S+ \(\S+\).*)$"),
+    ("go", r" *(?P<kind>)--- FAIL: (?P<name>\S+) \([\d.]+s\)$"),
+    ("cargo", r"(?P<kind>)test (?P<name>\S+(?: - .*)?) \.\.\. FAILED$"),
+    ("node", r" *(?P<kind>)✖ (?P<name>.+) \([\d.]+ms\)(?: # .*)?$"),
+    ("node", r" *(?P<kind>)not ok \d+ - (?P<name>(?:(?! # ).)+)$"),
+    ("tap", r" *(?P<kind>)not ok \d+ - (?P<name>(?:(?! # ).)+)$"),
+)
+_PATTERNS = tuple((runner, re.compile(text)) for runner, text in _LINES)
+_MAY_NAME = re.compile(r" *(?:FAILED |ERROR[ :]|FAIL: |--- FAIL|test .*FAILED|✖|not ok|!!!)")
+_STOPPED = re.compile(r"!{3,} .*\bstopping after\b")
+RUNNERS = frozenset(runner for runner, _ in _LINES)
+"""The runners, as `patterns` names them, that name what failed."""
+
+
+class Names:
+    """The distinct names of failed tests in the output of a command."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, set[str]] = {}
+        self._stopped = False
+
+    def feed(self, plain: str) -> None:
+        """Read a line without escape sequences."""
+        if not _MAY_NAME.match(plain):
+            return
+        self._stopped |= _STOPPED.match(plain) is not None
+        for runner, pattern in _PATTERNS:
+            if sign := pattern.match(plain):
+                names = self._found.setdefault(runner, set())
+                if len(names) < MOST:
+                    names.add(f"{sign['name']} ({sign['kind'].lower()})" if sign["kind"] == "ERROR" else sign["name"])
+
+    def of(self, runners: tuple[str, ...]) -> tuple[str, ...]:
+        """The tests that these runners name, in order; none if a runner stopped at a failure: nobody knows of the rest."""
+        if self._stopped:
+            return ()
+        return tuple(sorted(name for runner in runners for name in self._found.get(runner, ())))
+
+
+def can_name(command: str) -> bool:
+    """Whether a command is one run of a runner that names all its failed tests, and its exit code is that of the runner."""
+    commands, naming = simple_commands(command), named(command)
+    if len(naming.runs) != 1 or naming.negated or naming.indirect or not commands:
+        return False
+    run, last = naming.runs[0], commands[-1]
+    alone = all(each.operator in (";", "&&") and each.ended_by in (";", "&&") and not each.to_file for each in commands)
+    is_last = runner_of(unwrapped(last.words)) is not None
+    runs_all = not any(_STOPS.fullmatch(word) for word in last.words) and _GOES_ON.get(run.name, "") in (
+        "",
+        *last.words,
+    )
+    return bool(run.runners & RUNNERS) and run.certain and not run.repeats_failed and alone and is_last and runs_all
+
+
+# Options with which a runner stops at the first failure, and runners that do so without an option.
+_STOPS = re.compile(r"-[a-z]*[xf]|--exitfirst|--maxfail.*|--failfast|-failfast|--fail-fast")
+_GOES_ON = {"cargo test": "--no-fail-fast"}
