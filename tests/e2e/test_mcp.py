@@ -78,6 +78,11 @@ def test_a_job_is_handed_over_waited_for_and_proved(cli: CommandLine) -> None:
         assert [each["loop_id"] for each in (await answer(client, "list"))["result"]] == [loop_id]
         (receipt,) = (await client.read_resource(f"loop://{loop_id}/receipt")).contents
         assert json.loads(getattr(receipt, "text", ""))["loop_id"] == loop_id
+        (printed,) = (await client.read_resource(f"loop://{loop_id}/output/1")).contents
+        assert "<promise>" in getattr(printed, "text", "")
+        for name in ("nonsense/receipt", f"{loop_id}/output/9", "../x/output/1", f"{loop_id}/output/x"):
+            with pytest.raises(MCPError):
+                await client.read_resource(f"loop://{name}")
 
     played(cli, play)
 

@@ -32,4 +32,5 @@ def server(folder: Path) -> MCPServer[None]:
         made.add_tool(told(steers), annotations=ToolAnnotations(destructive_hint=False))
     made.add_tool(told(tools.stop), annotations=ToolAnnotations(destructive_hint=True))
     made.resource("loop://{loop_id}/receipt", mime_type="application/json")(tools.receipt)
+    made.resource("loop://{loop_id}/output/{iteration}", mime_type="text/plain")(tools.output)
     return made

@@ -17,14 +17,16 @@ from pydantic import Field
 
 import untildone
 from untildone import settings
+from untildone.core.loop import output_name
+from untildone.core.model import Role
 from untildone.faces.mcp import answers
 from untildone.faces.mcp.answers import Checked, LoopAnswer, Started
 from untildone.operations import look, stores
 from untildone.operations.creating.creation import Created, create
 
 LONGEST_WAIT = 600.0
-LONGEST_DIFF = 200_000
-"""Characters of a diff that are returned."""
+LONGEST_TEXT = 200_000
+"""Characters of a diff, or bytes of output, that are returned."""
 LONGEST_OUTPUT = 2_000
 NEWEST = 50
 """Loops that `list` returns unless it is asked for more."""
@@ -143,7 +145,7 @@ class Tools:
     async def diff(self, loop: LoopName) -> str:
         """What a loop changed, as a patch."""
         patch = await untildone.diff(loop, folder=self._folder)
-        return patch if len(patch) <= LONGEST_DIFF else f"{patch[:LONGEST_DIFF]}\n[{len(patch):,} characters in all]"
+        return patch if len(patch) <= LONGEST_TEXT else f"{patch[:LONGEST_TEXT]}\n[{len(patch):,} characters in all]"
 
     async def approve(
         self, loop: LoopName, paths: Annotated[list[str], Field(description="The refused files, one by one")]
@@ -159,14 +161,35 @@ class Tools:
 
     async def receipt(self, loop_id: str) -> str:
         """The signed receipt of an ended loop."""
-        text = await asyncio.to_thread(self._receipt, loop_id)
+        text = await _read(self._receipt, loop_id)
         if text is None:
             raise ResourceNotFoundError(f"Loop {loop_id} has not ended, so it has no receipt.")
         return text
 
+    async def output(self, loop_id: str, iteration: int) -> str:
+        """The end of what the worker printed in a round, as it printed it."""
+        text = await _read(self._output, loop_id, iteration)
+        if text is None:
+            raise ResourceNotFoundError(f"Loop {loop_id} has no output of round {iteration}.")
+        return text
+
+    def _output(self, loop_id: str, iteration: int) -> str | None:
+        store = stores.open_store(self._folder)
+        printed = store.spool(store.find(loop_id), output_name(Role.WORKER, iteration))
+        size = printed.size()
+        start = max(0, (size or 0) - LONGEST_TEXT)
+        return None if size is None else printed.read(start, LONGEST_TEXT).decode(errors="replace")
+
     def _receipt(self, loop_id: str) -> str | None:
         store = stores.open_store(self._folder)
         return look.receipt(store, store.find(loop_id))
+
+
+async def _read(read: Callable[..., str | None], *which: object) -> str | None:
+    try:
+        return await asyncio.to_thread(read, *which)
+    except untildone.UntilDoneError as error:
+        raise ResourceNotFoundError(error.sentence) from None
 
 
 def _checked(verification: untildone.Verification) -> Checked:
