@@ -27,7 +27,7 @@ NO_PYTHON = No Python 3.11 or later with venv was found.\nhint: install one, suc
 # The stamp holds a checksum of all that decides what gets installed, the place included: scripts in .venv name it.
 KEY = $$( (cat pyproject.toml constraints.txt; pwd) | cksum)
 
-EVERYTHING := .[dev,serve,cluster,notify,mcp]
+EVERYTHING := .[dev,serve,cluster,notify,mcp,acp]
 
 # $(call install,STAMP,REQUIREMENT)
 define install

@@ -55,6 +55,7 @@ COMMANDS = {
     "hook": Place("hook:command", "The loop inside your own agent session."),
     "serve": Place("serve:command", "Many loops behind an API and a dashboard."),
     "mcp": Place("mcp:command", "Loops as tools for other agents and editors (MCP)."),
+    "acp": Place("acp:command", "An agent for editors that does not stop before it is verified (ACP)."),
     "robot-docs": Place("robot_docs:command", "A page for agents: when and how to hand a job over."),
     "worker": Place("worker:command", "This machine's share of a cluster that drives loops on many machines."),
     "completion": Place("completion:command", "Print the completion script of a shell."),

@@ -1,0 +1,208 @@
+"""The agent that an editor talks to. Each prompt begins a loop in the background, or goes on with the session's last one."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from acp import PROTOCOL_VERSION, Client, RequestError, helpers
+from acp.schema import (
+    AgentCapabilities,
+    EmbeddedResourceContentBlock,
+    Implementation,
+    InitializeResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResourceContentBlock,
+    SessionMode,
+    SessionModeState,
+    SetSessionModeResponse,
+    StopReason,
+    TextContentBlock,
+    TextResourceContents,
+)
+
+import untildone
+from untildone import settings
+from untildone.core.errors import UsageError
+from untildone.core.values.value import replace
+from untildone.faces.acp.updates import Updates
+from untildone.operations import editor_sessions, output
+from untildone.operations.editor_sessions import EditorSession
+
+LONGEST_TITLE = 200
+"""Characters of an earlier task that a new loop hears of."""
+
+
+class UntilDone:
+    """One connection to an editor. Loops go on when it ends; `session/load` finds them again."""
+
+    def __init__(self) -> None:
+        self._editor: Client | None = None
+        self._cancelled: set[str] = set()
+        """Sessions whose prompt is to be cancelled."""
+
+    def on_connect(self, conn: Client) -> None:
+        self._editor = conn
+
+    async def initialize(self, protocol_version: int, **_kwargs: Any) -> InitializeResponse:
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_capabilities=AgentCapabilities(
+                load_session=True, prompt_capabilities=PromptCapabilities(embedded_context=True)
+            ),
+            agent_info=Implementation(name="untildone", title="untildone", version=version("untildone")),
+            auth_methods=[],
+        )
+
+    async def authenticate(self, method_id: str, **_kwargs: Any) -> None:
+        raise RequestError.invalid_params({"methodId": "untildone needs no login; its agents have their own"})
+
+    async def new_session(self, cwd: str, **_kwargs: Any) -> NewSessionResponse:
+        folder = _folder(cwd)
+        session = await _told(lambda: editor_sessions.begin(folder, settings.load(folder, {}).mode))
+        return NewSessionResponse(session_id=session.session_id, modes=_modes(session))
+
+    async def load_session(self, cwd: str, session_id: str, **_kwargs: Any) -> LoadSessionResponse:
+        session = await _told(lambda: _of_folder(editor_sessions.find(session_id), _folder(cwd)))
+        for loop_id in session.loops:
+            await self._replay(session, loop_id)
+        return LoadSessionResponse(modes=_modes(session))
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **_kwargs: Any) -> SetSessionModeResponse:
+        session = await _told(lambda: editor_sessions.find(session_id))
+        await _told(lambda: output.mode(mode_id))
+        await _told(lambda: editor_sessions.keep(replace(session, mode=mode_id)))
+        return SetSessionModeResponse()
+
+    async def prompt(self, session_id: str, prompt: list[Any], **_kwargs: Any) -> PromptResponse:
+        session = await _told(lambda: editor_sessions.find(session_id))
+        text = _text(prompt)
+        if not text.strip():
+            raise RequestError.invalid_params({"prompt": "there is no text"})
+        self._cancelled.discard(session_id)
+        try:
+            loop, known = await self._begin(session, text)
+            if session_id in self._cancelled:  # while the loop began
+                await self.cancel(session_id)
+            await self._follow(session_id, loop.loop_id, known)
+            rested = await untildone.show(loop.loop_id, folder=session.folder)
+        except untildone.UntilDoneError as error:
+            raise _failure(error) from None
+        return PromptResponse(stop_reason=self._reason(session_id, rested))
+
+    async def cancel(self, session_id: str, **_kwargs: Any) -> None:
+        """Pause the loop of the session, at once."""
+        session = await _told(lambda: editor_sessions.find(session_id))
+        self._cancelled.add(session_id)
+        if session.loops:
+            try:
+                await untildone.pause(session.loops[-1], now=True, folder=session.folder)
+            except untildone.UntilDoneError:
+                return  # it rests already
+
+    async def _begin(self, session: EditorSession, text: str) -> tuple[untildone.Loop, int]:
+        """The loop that works on a prompt, and the last of its entries that the editor knows."""
+        last = await untildone.show(session.loops[-1], folder=session.folder) if session.loops else None
+        if last is not None and not last.status.ended:
+            heard = await untildone.say(last, text, folder=session.folder)
+            if not heard.goes_on and heard.loop.status is untildone.Status.PAUSED:
+                await untildone.resume(last, folder=session.folder)
+            return last, last.seq
+        loop = await untildone.create(_with_earlier(text, last), folder=session.folder, mode=session.mode)
+        await _told(lambda: editor_sessions.keep(session.with_loop(loop.loop_id)))
+        await untildone.start(loop, folder=session.folder)
+        return loop, 0
+
+    async def _follow(self, session_id: str, loop_id: str, known: int) -> None:
+        folder = editor_sessions.find(session_id).folder
+        updates = Updates(after=known)
+        async for entry in untildone.follow(loop_id, folder=folder):
+            for update in updates.of(entry):
+                await self._send(session_id, update)
+
+    async def _replay(self, session: EditorSession, loop_id: str) -> None:
+        """Show the editor what happened in a loop, up to now."""
+        try:
+            loop = await untildone.show(loop_id, folder=session.folder)
+        except untildone.UntilDoneError:
+            return  # it was deleted
+        for asked in loop.asked:
+            await self._send(session.session_id, helpers.update_user_message_text(f"{asked}\n"))
+        updates = Updates()
+        for entry in await _told(lambda: _entries(loop, session.folder)):
+            for update in updates.of(entry):
+                await self._send(session.session_id, update)
+
+    async def _send(self, session_id: str, update: Any) -> None:
+        assert self._editor is not None
+        await self._editor.session_update(session_id=session_id, update=update)
+
+    def _reason(self, session_id: str, loop: untildone.Loop) -> StopReason:
+        if session_id in self._cancelled:
+            return "cancelled"
+        return "max_turn_requests" if loop.outcome is untildone.Outcome.BUDGET else "end_turn"
+
+
+async def _told(call: Any) -> Any:
+    """The result of a function that runs in a thread, with errors as an editor gets them."""
+    try:
+        return await asyncio.to_thread(call)
+    except untildone.UntilDoneError as error:
+        raise _failure(error) from None
+
+
+def _failure(error: untildone.UntilDoneError) -> RequestError:
+    hint = f" hint: {error.hint}" if error.hint else ""
+    return RequestError(-32602 if isinstance(error, UsageError) else -32603, f"{error.sentence}{hint}")
+
+
+def _folder(cwd: str) -> Path:
+    folder = Path(cwd)
+    if not folder.is_absolute() or not folder.is_dir():
+        raise RequestError.invalid_params({"cwd": "it is not the absolute path of a folder"})
+    return folder.resolve()
+
+
+def _of_folder(session: EditorSession, folder: Path) -> EditorSession:
+    if Path(session.folder) != folder:
+        raise UsageError(f"Session {session.session_id} is of another folder.", f"open {session.folder}")
+    return session
+
+
+def _modes(session: EditorSession) -> SessionModeState:
+    modes = [SessionMode(id=name, name=name) for name in output.mode_names()]
+    return SessionModeState(current_mode_id=session.mode, available_modes=modes)
+
+
+def _text(prompt: list[Any]) -> str:
+    """The text of a prompt: what was typed, and the files that the person attached."""
+    parts = []
+    for block in prompt:
+        match block:
+            case TextContentBlock(text=text):
+                parts.append(text)
+            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
+                parts.append(f"\n{uri}:\n{text}\n")
+            case ResourceContentBlock(uri=uri):
+                parts.append(f"\n{uri}\n")
+            case _:
+                raise RequestError.invalid_params({"prompt": "only text, resources and links can be sent"})
+    return "".join(parts)
+
+
+def _with_earlier(text: str, last: untildone.Loop | None) -> str:
+    """The task of a new loop, with the task before it: the conversation goes on, and the agent of the loop is a new one."""
+    if last is None or last.outcome is None:
+        return text
+    return f"{text}\n\n(Before this, in the same folder: {last.title[:LONGEST_TITLE]}: {last.outcome.word}.)"
+
+
+def _entries(loop: untildone.Loop, folder: str) -> tuple[untildone.Entry, ...]:
+    from untildone.operations import look, stores
+
+    return tuple(look.follow(stores.open_store(Path(folder)), loop.loop_id, to_rest=False))

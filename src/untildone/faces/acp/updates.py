@@ -1,0 +1,127 @@
+"""Journal entries as updates of an editor: rounds and gates are tool calls, subtasks and checks the plan, the rest is text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp import helpers
+from acp.schema import PlanEntry, PlanEntryStatus, ToolKind
+
+from untildone.core.answers import rounds
+from untildone.core.apply import apply
+from untildone.core.events import (
+    AnswerRead,
+    Entry,
+    GatesRan,
+    GateStarted,
+    LoopCreated,
+    Rested,
+    SubtasksChanged,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+)
+from untildone.core.loop import Loop
+from untildone.core.model import GateResult, Role, SubtaskStatus
+from untildone.core.receipts import proof
+from untildone.faces.text import loop_lines
+from untildone.faces.text.loop_lines import Kind
+
+Update = helpers.SessionUpdate
+
+
+class Updates:
+    """Turns the entries of a loop into updates, in their order. Entries up to `after` are known to the editor."""
+
+    def __init__(self, after: int = 0) -> None:
+        self._after = after
+        self._loop: Loop | None = None
+        self._running: dict[str, str] = {}
+        """Tool calls that have begun, by what they do."""
+
+    def of(self, entry: Entry) -> tuple[Update, ...]:
+        """The updates for an entry."""
+        if self._loop is None and not isinstance(entry.event, LoopCreated):
+            return ()
+        loop = self._loop = apply(self._loop, entry)
+        updates = tuple(self._of(entry, loop))
+        return updates if entry.seq > self._after else ()
+
+    def _of(self, entry: Entry, loop: Loop) -> Iterator[Update]:
+        event = entry.event
+        match event:
+            case TurnStarted(role=role, iteration=iteration):
+                yield self._begin(f"{role}", f"{loop.loop_id}-{entry.seq}", _title(loop, role, iteration), "think")
+                yield _plan(loop)
+            case TurnEnded(role=role, answer=answer):
+                failed = answer.failure is not None
+                text = answer.failure.message if answer.failure is not None else ""
+                yield from self._end(f"{role}", text, failed=failed)
+                if role is Role.WORKER and answer.text.strip() and not failed:
+                    yield helpers.update_agent_message_text(f"{answer.text.strip()}\n\n")
+            case TurnInterrupted(role=role):
+                yield from self._end(f"{role}", loop_lines.WHY_INTERRUPTED[event.reason], failed=True)
+            case GateStarted(command=command):
+                yield self._begin(command, f"{loop.loop_id}-{entry.seq}", command, "execute")
+            case GatesRan(results=results):
+                for number, result in enumerate(results):
+                    yield from self._judged(result, f"{loop.loop_id}-{entry.seq}-{number}")
+                yield _plan(loop)
+            case AnswerRead() | SubtasksChanged() if loop.tasks:
+                yield _plan(loop)
+            case Rested():
+                yield _plan(loop)
+                yield helpers.update_agent_message_text(ending(loop))
+            case _:
+                for line in loop_lines.of_entry(entry, loop, live=False):
+                    if line.kind in (Kind.BAD, Kind.WARNING):
+                        yield helpers.update_agent_thought_text(f"{line.text.strip()}\n")
+
+    def _begin(self, what: str, call: str, title: str, kind: ToolKind) -> Update:
+        self._running[what] = call
+        return helpers.start_tool_call(call, title, kind=kind, status="in_progress")
+
+    def _end(self, what: str, text: str, *, failed: bool) -> Iterator[Update]:
+        call = self._running.pop(what, None)
+        if call is not None:
+            content = [helpers.tool_content(helpers.text_block(text))] if text else None
+            yield helpers.update_tool_call(call, status="failed" if failed else "completed", content=content)
+
+    def _judged(self, result: GateResult, call: str) -> Iterator[Update]:
+        what = result.command or result.gate.replace("_", " ")
+        if what not in self._running:
+            yield self._begin(what, call, what, "execute")
+        text = "\n".join(line.text for line in loop_lines.of_gate(result))
+        yield from self._end(what, text, failed=not result.passed)
+
+
+def _title(loop: Loop, role: Role, iteration: int) -> str:
+    limit = loop.budget.iterations
+    of_all = f" of {limit}" if limit is not None else ""
+    return f"Round {iteration}{of_all}" if role is Role.WORKER else f"Round {iteration}: the {role.value}"
+
+
+def _plan(loop: Loop) -> Update:
+    if loop.tasks:
+        entries = [_entry(each.text, done=each.status is SubtaskStatus.COMPLETED) for each in loop.tasks]
+    else:
+        held = {result.command for result in loop.gates if result.passed}
+        done = loop.status.ended and loop.outcome is not None and loop.outcome.exit_code == 0
+        checks = [_entry(check, done=check in held) for check in loop.settings.checks]
+        entries = [_entry(loop.title, done=done, otherwise="in_progress"), *checks]
+    return helpers.update_plan(entries)
+
+
+def _entry(content: str, *, done: bool, otherwise: PlanEntryStatus = "pending") -> PlanEntry:
+    return helpers.plan_entry(content, priority="medium", status="completed" if done else otherwise)
+
+
+def ending(loop: Loop) -> str:
+    """How a loop came to rest, as a paragraph: outcome, reason, what it used, and how to go on."""
+    assert loop.outcome is not None
+    level = proof.level(loop).value
+    head = f"**{loop.outcome.word}**{f' ({level})' if level else ''}: {loop.outcome.sentence}"
+    cost = f", ${loop.spend.cost_usd:.2f}" if loop.spend.cost_usd else ""
+    used = f"{rounds.progress(loop.spend.iterations, loop.budget.iterations)} rounds{cost}."
+    go_on = "" if loop.status.ended else "Your next message goes on with it."
+    return " ".join(part for part in (head, loop.reason, used, go_on, f"Loop {loop.loop_id}.") if part) + "\n"
