@@ -103,6 +103,13 @@ def test_a_hidden_file_that_is_replaced_during_a_turn_stays_hidden(person: Perso
         assert SECRET not in said.result()
 
 
+def test_a_file_of_the_home_folder_that_is_deleted_before_the_box_starts_is_not_missed(person: Person) -> None:
+    person.write("download.part")
+    box = person.box()
+    (person.home / "download.part").unlink()
+    assert ran(box, f"ls {person.home}") == (0, "project")
+
+
 def test_links_in_the_home_folder_lead_where_the_box_allows_it(person: Person) -> None:
     person.write("dotfiles/bashrc", content="useful")
     person.write(".ssh/key")

@@ -195,7 +195,8 @@ class _Maker:
             if entry.is_symlink():
                 yield Mount(Access.LINK, entry.path, os.readlink(entry.path))
             elif entry.is_dir() or entry.is_file():
-                yield Mount(Access.READ, entry.path)
+                # Programs outside may delete it before the box is made.
+                yield Mount(Access.READ_IF_THERE, entry.path)
 
     def _emptied(self, path: str) -> Iterator[Mount]:
         """A new folder in the place of one, which is created if it does not exist."""
@@ -414,7 +415,7 @@ def _is_writable(folder: str, made: tuple[Mount, ...]) -> bool:
 def _is_visible(path: str, made: tuple[Mount, ...]) -> bool:
     """Whether a path outside is the same in the box."""
     topmost = _topmost(path, made)
-    return topmost.access in (Access.READ, Access.WRITE) and topmost.source in ("", topmost.path)
+    return topmost.access in (Access.READ, Access.READ_IF_THERE, Access.WRITE) and topmost.source in ("", topmost.path)
 
 
 def _topmost(path: str, made: tuple[Mount, ...]) -> Mount:
