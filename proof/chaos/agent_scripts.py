@@ -11,8 +11,15 @@ Turn = dict[str, Any]
 MARKER, AGREED = "[TASK_COMPLETED]", "[TASK_COMPLETED {word}]"
 """What an instructor ends with, and a reviewer: the agent fills in the word that its prompt names."""
 FUGITIVE = "fugitive-"
-"""Begins a word, followed by the workspace, on the command lines of processes that leave parents, session and environment at once."""
-FORKS_OUT = f'(setsid env -i sh -c \'trap "" TERM HUP; while :; do sleep 1; done\' "{FUGITIVE}$PWD" >/dev/null 2>&1 </dev/null &)'
+"""Begins a word on the command lines of processes that leave parents, session and environment at once."""
+_LIVES = 'trap "" TERM HUP INT; while :; do sleep 1; done'
+FORKS_OUT = (
+    f"(setsid env -i sh -c '{_LIVES}' WORD >/dev/null 2>&1 </dev/null &)",
+    f"(setsid sh -c 'env -i setsid sh -c \"$0\" \"$1\" & exit' '{_LIVES}' WORD >/dev/null 2>&1 </dev/null &)",
+    f"(env -i setsid sh -c 'kill -STOP $$; {_LIVES}' WORD >/dev/null 2>&1 </dev/null &)",
+)
+"""Commands that start a process, WORD on its command line, which leaves its parents, its session and its environment. The last one stops
+itself as well."""
 GARBAGE = ("Segmentation fault?", '{"event": "answer", "text": ', "\x00\x1b[31m", "[]", "null", '{"event": 7}')
 
 
@@ -24,6 +31,21 @@ def files(story: int) -> dict[str, str]:
 def script(mode: str, story: int, dice: Random) -> list[Turn]:
     build = {"ralph": _ralph, "supervise": _supervise, "instruct": _instruct, "workflow": _workflow, "phases": _phases}
     return build[mode](story, dice)
+
+
+def fugitive(story: int) -> str:
+    """The word, followed by the folder of its agent, on the command lines of processes that an agent of this story loses."""
+    return f"{FUGITIVE}{story}-"
+
+
+def forking_out(turns: list[Turn], story: int, dice: Random) -> list[Turn]:
+    """The turns, most of which also start a process that forks out of everything. Only a box ends such a process for certain."""
+    return [_forking_out(turn, story, dice) if "run" not in turn and dice.random() < 0.6 else turn for turn in turns]
+
+
+def _forking_out(turn: Turn, story: int, dice: Random) -> Turn:
+    command = dice.choice(FORKS_OUT).replace("WORD", f'"{fugitive(story)}$PWD"')
+    return {**turn, "run": ["sh", "-c", command]}
 
 
 def work(story: int, text: str = "I did step {call}; there is more to do.") -> Turn:
@@ -63,7 +85,6 @@ def _kinds(story: int, dice: Random) -> list[tuple[int, Turn]]:
         (3, {**work(story), "crash": dice.choice([True, 11, 6])}),
         (2, {"say": "I shall think about it.", "ignore_term": dice.random() < 0.5, "hang": True}),
         (4, {"child": child, **work(story)}),
-        (3, {**work(story), "run": ["sh", "-c", FORKS_OUT]}),
         (2, {"fail": {"kind": "limit", "message": "usage limit reached", "reset_in": 1}}),
         (1, {"fail": {"kind": "limit", "message": "usage limit reached"}}),
         (2, {"fail": dice.choice(["overloaded", "timeout", "malformed", "context_full"])}),

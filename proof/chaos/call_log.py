@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ class Call:
     """One start of an agent."""
 
     pid: int
+    """Its number, which is another one in a box."""
     parent: int
     at: float
     is_alone: bool
@@ -34,23 +34,21 @@ class Call:
 
 def calls(folder: Path) -> list[Call]:
     """All agent starts of a case, oldest first."""
-    requests = _by_pid(_lines(folder / "requests.jsonl"))
-    answered = _by_pid([line for line in _lines(folder / "calls.jsonl") if line["event"] == "answered"])
-    starts = [line for line in _lines(folder / "calls.jsonl") if line["event"] == "start"]
-    log = []
-    for start in starts:
-        pid = start["pid"]
-        request = requests[pid].popleft() if requests[pid] else None
-        ended = answered[pid].popleft()["at"] if answered[pid] else None
-        log.append(Call(pid, start["parent"], start["at"], start["alone"], request, ended))
-    return log
-
-
-def _by_pid(lines: list[dict[str, Any]]) -> defaultdict[int, deque[dict[str, Any]]]:
-    by_pid: defaultdict[int, deque[dict[str, Any]]] = defaultdict(deque)
-    for line in lines:
-        by_pid[line["pid"]].append(line)
-    return by_pid
+    requests = {line["call"]: line for line in _lines(folder / "requests.jsonl")}
+    lines = _lines(folder / "calls.jsonl")
+    answered = {line["call"]: line["at"] for line in lines if line["event"] == "answered"}
+    return [
+        Call(
+            start["pid"],
+            start["parent"],
+            start["at"],
+            start["alone"],
+            requests.get(start["call"]),
+            answered.get(start["call"]),
+        )
+        for start in lines
+        if start["event"] == "start"
+    ]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

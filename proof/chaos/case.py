@@ -103,6 +103,8 @@ class Case:
             "agent": "scripted",
             "args": self._agent(),
             "checks": self.checks,
+            "sandbox": self._sandbox,
+            "allow_write": [str(self.folder)],
             "max_iterations": self.story.iterations,
             "retry_delay": 0.05,
         }
@@ -112,7 +114,13 @@ class Case:
         chosen = ((f"--{name.replace('_', '-')}", value) for name, value in self.story.settings.items())
         flags = [f"{name}={value}" if value else name for name, value in chosen]
         checks = [argument for check in self.checks for argument in ("--check", check)]
-        return ["--agent=scripted", f"--mode={self.story.mode}", f"-r{self.story.iterations}", *flags, *checks]
+        # Agents and checks log their runs outside of every workspace.
+        boxes = [f"--sandbox={self._sandbox}", f"--allow-write={self.folder}"]
+        return [*boxes, "--agent=scripted", f"--mode={self.story.mode}", f"-r{self.story.iterations}", *flags, *checks]
+
+    @property
+    def _sandbox(self) -> str:
+        return "on" if self.story.boxed else "off"
 
     @property
     def checks(self) -> list[str]:
@@ -182,10 +190,18 @@ class Case:
 
     def agents(self) -> list[int]:
         """The pids of the agents that the runner started for this loop and that still run."""
+        return [each.pid for each in processes.inside(self._started(), self.run) if each.kind == "agent"]
+
+    def boxes(self) -> list[int]:
+        """The pids of the processes that keep the boxes of agents and checks."""
+        return [each.pid for each in self._started() if each.kind == "box"]
+
+    def _started(self) -> list[processes.Process]:
+        """The processes that the runner started for this loop and that still run."""
         runner = self.runner()
         mark, _ = orphans.mark(self.loop_id)
         started = processes.children_of(runner, self.run) if runner is not None else []
-        return [each.pid for each in started if each.kind == "agent" and mark in each.marks]
+        return [each for each in started if mark in each.marks]
 
     def await_runner(self, patience: float = 12.0) -> int | None:
         """Wait for a runner, resuming the loop if no process drives it; return its pid, or None after `patience` seconds."""

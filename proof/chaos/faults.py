@@ -66,10 +66,12 @@ def _kill_server(case: Case, draw: float) -> bool:
 
 
 def kill_agent(case: Case, draw: float) -> bool:
-    """Kill the agent up to three times in a row: fewer times than make the loop give up."""
+    """Kill the agent, or what keeps its box, up to three times in a row: fewer times than make the loop give up."""
     times = 0
     for _ in range(1 + int(draw * 3)):
-        killed = [pid for pid in case.await_agents() if kill(case, pid, "agent")]
+        agents = case.await_agents()
+        victims, kind = (case.boxes(), "box") if case.story.boxed and draw * 10 % 1 < 0.5 else (agents, "agent")
+        killed = [pid for pid in victims if kill(case, pid, kind)]
         processes.gone(killed, case.run, 2.0)
         times += len(killed)
     return times > 0

@@ -23,6 +23,8 @@ from proof.chaos.server import ServerUnderTest
 from proof.chaos.stories import Place, Story, story
 from proof.chaos.tally import Tally
 
+from untildone.system.box import sandbox
+
 BEGIN_SHARE, FAULT_SHARE = 0.82, 0.9
 """The shares of the run time in which new loops start and faults are injected. The rest is for loops to end."""
 
@@ -58,6 +60,7 @@ class Run:
     tally: Tally = field(default_factory=Tally)
     seconds: float = 0.0
     small_disks: bool = False
+    boxes: bool = False
     log: Callable[[str], None] = lambda _line: None
 
     @property
@@ -67,6 +70,7 @@ class Run:
 
     def play(self) -> None:
         self.small_disks = may_mount(self.folder / "mount-test")
+        self.boxes = not sandbox.problem()
         try:
             self._play_all()
         finally:
@@ -86,7 +90,7 @@ class Run:
 
         def work() -> None:
             while (number := next_number()) is not None:
-                self._play(story(self.options.seed, number, small_disks=self.small_disks), fixtures)
+                self._play(story(self.options.seed, number, small_disks=self.small_disks, boxes=self.boxes), fixtures)
 
         with ThreadPoolExecutor(self.options.together) as threads:
             for done in [threads.submit(work) for _ in range(self.options.together)]:
@@ -129,7 +133,7 @@ class Run:
         broken = [each for each in self.tally.violations[before:] if each.story == case.story.number]
         for violation in broken:
             self.log(f"  ✗ {violation}")
-        kind = f"{case.story.mode}, {case.story.host}, {case.story.place}"
+        kind = f"{case.story.mode}, {case.story.host}, {case.story.place}{', boxed' if case.story.boxed else ''}"
         self.log(
             f"story {case.story.number} ({kind}): {'broken' if broken else 'held'}; {self.tally.killed} kills so far"
         )

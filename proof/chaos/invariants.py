@@ -14,7 +14,8 @@ from itertools import groupby
 from pathlib import Path
 
 from proof.chaos import controls, expectations, journal_audit, processes
-from proof.chaos.agent_scripts import FUGITIVE, files
+from proof.chaos.agent_scripts import files, fugitive
+from proof.chaos.call_log import Call
 from proof.chaos.case import LONGEST, Case
 from proof.chaos.journal_audit import JournalAudit
 from proof.chaos.stories import Place
@@ -27,7 +28,6 @@ from untildone.engine.turns import UNKNOWN_WORD
 from untildone.store import layout
 from untildone.store.lines import DamagedLine, entry_of, fields_of, without_checksum
 from untildone.system import locks, orphans
-from untildone.system.box import sandbox
 from untildone.testing.journal_laws import Laws
 
 GONE_WITHIN = 20.0
@@ -187,6 +187,8 @@ def after_fault(case: Case) -> None:
         case.tally.invariant(number, "the shown state matches the journal", _state_mismatch(case, len(lines)))
     case.tally.invariant(number, "every entry has a valid seal", _seal_problems(case, lines))
     case.known_lines = lines
+    if case.story.boxed and _forked_out(case):
+        case.tally.note("times that a process which forked out of everything was seen in its box")
     _check_unreported_damage(case, journal_audit.readable(lines))
     case.tally.invariant(case.story.number, "the loop can always be read", _unreadable(case))
     case.tally.invariant(case.story.number, "a new runner first ends leftover processes", _leftover_processes(case))
@@ -403,15 +405,18 @@ def _orphans(case: Case) -> list[str]:
 
 
 def _fugitives(case: Case) -> list[int]:
-    """Processes of this case's agents that carry no mark any more. The kernel ends them with their box; without one, they may stay."""
-    if sandbox.problem():
+    """Processes of this case's agents that carry no mark any more. The kernel ends them with their box."""
+    if not case.story.boxed:
         return []
-    word, deadline = f"{FUGITIVE}{case.workspace}\0".encode(), time.monotonic() + GONE_WITHIN
-    while (
-        found := [pid for pid in processes.every() if word in processes.command_line(pid)]
-    ) and time.monotonic() < deadline:
+    deadline = time.monotonic() + GONE_WITHIN
+    while (found := _forked_out(case)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return found
+
+
+def _forked_out(case: Case) -> list[int]:
+    word = f"{fugitive(case.story.number)}{case.workspace}\0".encode()
+    return [pid for pid in processes.every() if word in processes.command_line(pid)]
 
 
 def _defects(case: Case) -> list[str]:
@@ -476,14 +481,19 @@ def _calls(case: Case, read: list[Entry]) -> list[str]:
     """Every call in the agents' log is a started turn of the journal, in the same order, and no turn ended without a call."""
     asked, answered = _turns(read)
     calls = case.calls()
-    prompts = [_without_word(str(call.request["prompt"])) for call in calls if call.request is not None]
+    prompts = [_kept(call) for call in calls if call.request is not None]
     if _fits(asked, answered, prompts) and len(calls) <= len(asked):
         return []
     return [f"{len(calls)} agent calls, {len(asked)} started turns, {sum(answered)} of them answered"]
 
 
+def _kept(call: Call) -> str:
+    """The prompt of a call as the journal keeps it: that of a reviewer without the word that was drawn for it."""
+    prompt = str(call.request["prompt"]) if call.request else ""
+    return _without_word(prompt) if call.role == "supervisor" else prompt
+
+
 def _without_word(prompt: str) -> str:
-    """A prompt as the journal keeps it: without the word that was drawn for a reviewer."""
     drawn = re.search(r"The word of this question is ([A-Z0-9]{10})\.", prompt)
     return prompt if drawn is None else prompt.replace(drawn[1], UNKNOWN_WORD)
 

@@ -26,6 +26,11 @@ class Process:
 
     @property
     def kind(self) -> str:
+        # The shell that starts bubblewrap becomes it.
+        if os.path.basename(self.argv[0]) == "bwrap" or (
+            self.argv[:2] == ("/bin/sh", "-c") and "--seccomp" in self.argv
+        ):
+            return "box"
         if any(argument.endswith("scripted_agent.py") for argument in self.argv):
             return "agent"
         if any("guard_main" in argument for argument in self.argv):
@@ -69,6 +74,13 @@ def children_of(pid: int, run: str) -> list[Process]:
             with open(f"/proc/{pid}/task/{task}/children") as file:
                 pids |= {int(word) for word in file.read().split()}
     return [child for each in pids if (child := look(each, run)) is not None]
+
+
+def inside(started: list[Process], run: str) -> list[Process]:
+    """The processes themselves; in the place of one that keeps a box, those that it started in the box."""
+    boxes = [each for each in started if each.kind == "box"]
+    others = [each for each in started if each.kind != "box"]
+    return [*others, *(each for box in boxes for each in inside(children_of(box.pid, run), run))]
 
 
 def guards_of(run: str, runner: int) -> list[Process]:

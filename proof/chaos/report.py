@@ -28,6 +28,9 @@ def _lines(run: Run) -> Iterator[str]:
     if not run.small_disks:
         yield "Mounting is not allowed here: no disk was filled or made read-only in this run."
         yield ""
+    if not run.boxes:
+        yield "There are no boxes here: no agent forked out of everything in this run."
+        yield ""
     yield from _table("killed with `kill -9`", tally.kills)
     yield from _table("fault", tally.faults)
     yield from _loops(tally.loops)

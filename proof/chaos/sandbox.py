@@ -32,8 +32,6 @@ class Sandbox:
         if is_small:
             _mount("-t", "tmpfs", "-o", SMALL, "none", str(folder))
         self.cli = CommandLine(folder)
-        # Agents log their calls and process ids outside of every workspace, and try to write into the state: a box prevents both.
-        self.cli.without_box()
         self.clock = folder / "clock"
         environment = self.cli.environment
         environment[RUN] = run

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from proof.chaos.agent_scripts import Turn, files, script
+from proof.chaos.agent_scripts import Turn, files, forking_out, script
 
 MODES = ("ralph", "supervise", "instruct", "workflow", "phases")
 
@@ -48,6 +48,8 @@ class Story:
     """More settings by name; an empty value switches a flag on."""
     script: list[Turn]
     faults: tuple[Fault, ...]
+    boxed: bool
+    """Whether agents and checks run in boxes. Then agents fork out of everything."""
     dies_at_end: bool
     """Whether the runner is killed between the last entry and the archiving of the loop."""
 
@@ -82,23 +84,29 @@ FAULTS = {
 }
 DAMAGE = {"flip_journal": 6, "cut_journal": 4}
 """Journal faults, in a quarter of the stories: all other journals must stay intact."""
+BOXED = 0.4
+"""The share of stories that run in boxes, where the machine has them."""
 DISK = {"fill_disk": 14, "read_only": 7}
 
 
-def story(seed: int, number: int, *, small_disks: bool) -> Story:
-    dice = Random(f"chaos-{seed}-{number}")
+def story(seed: int, number: int, *, small_disks: bool, boxes: bool) -> Story:
+    dice, of_box = Random(f"chaos-{seed}-{number}"), Random(f"chaos-box-{seed}-{number}")
+    boxed = boxes and of_box.random() < BOXED
     mode, host = MODES[number % len(MODES)], list(Host)[number % len(Host)]
     place = _place(host, dice, small_disks=small_disks)
+    iterations, checks, settings = dice.randint(3, 12), _checks(number, dice), _settings(mode, place, dice)
+    turns = script(mode, number, dice)
     return Story(
         number=number,
         mode=mode,
         host=host,
         place=place,
-        iterations=dice.randint(3, 12),
-        checks=_checks(number, dice),
-        settings=_settings(mode, place, dice),
-        script=script(mode, number, dice),
+        iterations=iterations,
+        checks=checks,
+        settings=settings,
+        script=forking_out(turns, number, of_box) if boxed else turns,
         faults=tuple(_faults(place, dice)),
+        boxed=boxed,
         dies_at_end=host is not Host.SERVER and dice.random() < 0.4,
     )
 

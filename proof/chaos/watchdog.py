@@ -73,6 +73,8 @@ def come_to_rest(case: Case, patience_until: float) -> None:
     problems = [f"resumed {MOST_TRIES} times and then stopped"] if stuck else []
     case.tally.invariant(case.story.number, "a loop ends once faults stop", problems)
     outcome = loop.outcome.word if loop is not None and loop.outcome is not None else "none"
+    if case.story.boxed:
+        case.tally.note("loops in boxes")
     case.tally.rest(case.story.mode, case.story.host.value, outcome)
 
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.boxes import boxes
+from tests.support.boxes import WITHOUT_BUBBLEWRAP, boxes
 from tests.support.command_line import CommandLine, Ended, until
 
 from untildone.core.receipts import attestation
@@ -21,7 +21,6 @@ pytestmark = pytest.mark.usefixtures("boxes")
 PATIENCE = 120.0
 ON = "sandbox: on (workspace writable, home hidden, network open)"
 PROMISE = "echo '<promise>COMPLETE</promise>'"
-WITHOUT_BUBBLEWRAP = ("bwrap", "--dev-bind", "/", "/", "--ro-bind", os.devnull, "/usr/bin/bwrap", "--")
 WITHOUT_NAMESPACES = ("bwrap", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--dev-bind", "/", "/", "--")
 FORKS = {
     "in a session of its own, without environment": "setsid env -i sleep {token} &",

@@ -77,13 +77,8 @@ def wrapped(desk: Desk, *words: str) -> Tmux:
     return Tmux(["/bin/sh", "-c", SHELL, "sh", *wrap], desk.workspace, desk.env, columns=160)
 
 
-def open_session(desk: Desk, terminal: Tmux, *, hooks: bool = True) -> None:
-    """Codex asks once whether it may run the hooks."""
+def open_session(desk: Desk, terminal: Tmux) -> None:
     ready = MANNERS[desk.agent].ready
-    if desk.agent == "codex" and hooks:
-        terminal.shows("Hooks need review", PATIENCE)
-        terminal.press_until("Down", lambda pane: "› 2. Trust all and continue" in pane, PATIENCE)
-        terminal.press_until("Enter", lambda pane: "Hooks need review" not in pane, PATIENCE)
     until(lambda: any(words in terminal.pane for words in (ready, HELD_ELSEWHERE)), ready, PATIENCE)
     if HELD_ELSEWHERE in terminal.settles(patience=PATIENCE):
         terminal.press("f")
@@ -156,7 +151,7 @@ def test_what_was_asked_before_it_was_wrapped_is_looked_at_too(agent: str, tmp_p
             ]
         )
         with Tmux([agent], desk.workspace, desk.env, columns=160) as alone:
-            open_session(desk, alone, hooks=False)
+            open_session(desk, alone)
             say(alone, "make a parser")
             alone.shows("The work goes on.", PATIENCE)
             leave(desk, alone)

@@ -103,6 +103,13 @@ def test_a_hidden_file_that_is_replaced_during_a_turn_stays_hidden(person: Perso
         assert SECRET not in said.result()
 
 
+def test_a_file_of_the_home_folder_that_is_deleted_before_the_box_starts_is_not_missed(person: Person) -> None:
+    person.write("download.part")
+    box = person.box()
+    (person.home / "download.part").unlink()
+    assert ran(box, f"ls {person.home}") == (0, "project")
+
+
 def test_links_in_the_home_folder_lead_where_the_box_allows_it(person: Person) -> None:
     person.write("dotfiles/bashrc", content="useful")
     person.write(".ssh/key")
@@ -426,12 +433,25 @@ class TestNeedsOfAgents:
 
     def test_a_file_that_it_writes_and_that_steers_it_is_a_copy(self, person: Person, agent: str) -> None:
         for file in agents.find(agent).needs(person.environment, ()).copied:
+            Path(file.path).parent.mkdir(exist_ok=True)
             Path(file.path).write_text('{"a": 1}')
-            assert (
-                person.run(f"cat {file.path}; echo hostile > {file.path} && cat {file.path}", agent)
-                == '{"a": 1}hostile'
-            )
+            place = f"${file.variable}" if file.variable else file.path
+            assert person.run(f"cat {place}; echo hostile > {place} && cat {place}", agent) == '{"a": 1}hostile'
             assert Path(file.path).read_text() == '{"a": 1}'
+
+    def test_such_a_copy_can_be_replaced_and_a_link_in_its_place_leads_nowhere(
+        self, person: Person, agent: str
+    ) -> None:
+        for file in agents.find(agent).needs(person.environment, ()).copied:
+            Path(file.path).parent.mkdir(exist_ok=True)
+            Path(file.path).write_text('{"a": 1}')
+            place = f"${file.variable}" if file.variable else file.path
+            own = Path(person.home, "notes")
+            own.write_text("mine")
+            replaces = f"f=$(readlink -f {place}); echo new > $f.tmp && mv $f.tmp $f && cat {place}"
+            assert person.run(f"{replaces}; ln -sf {own} $f", agent) == "new"
+            assert person.run(f"cat {place}", agent) == '{"a": 1}'
+            assert (own.read_text(), Path(file.path).read_text()) == ("mine", '{"a": 1}')
 
     def test_the_state_of_other_agents_is_hidden_from_it(self, person: Person, agent: str) -> None:
         for other in set(AGENTS) - {agent, "scripted"}:

@@ -201,3 +201,12 @@ def test_a_copy_tells_what_was_asked_before_it_was_made(tmp_path: Path) -> None:
     assert asked_in(transcript("codex"), str(record("16", "e", ("e", 8), (1, "round")))) == ("round",) * 9, (
         "it ends, whatever is written there"
     )
+    secret = tmp_path.parent / f"{tmp_path.name}-secret"
+    record("14", "a", None, (3, "one")).rename(secret)
+    links = tmp_path / "2026" / "11" / "13"
+    links.mkdir()
+    (links / "rollout-x-s.jsonl").symlink_to(secret)
+    for origin, asked in (("b", ("two", "three")), ("s", ("three",))):
+        with record("16", "c", (origin, 8), (9, "three")).open() as file:
+            passed = f"/dev/fd/{file.fileno()}"
+            assert asked_in(transcript("codex"), passed) == asked, "from a box, no link is followed"

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from tests.hosts.wrapping import PATIENCE, Person
+from tests.support.boxes import WITHOUT_BUBBLEWRAP, boxes
 from tests.support.command_line import CommandLine, until
 
 from untildone.system import orphans
 
+__all__ = ["boxes"]
 pytestmark = pytest.mark.timeout(300)
 
 RAW = "import os, sys, termios, tty\ntty.setraw(0, termios.TCSANOW)\n"
@@ -311,3 +313,33 @@ def test_the_attributes_of_a_terminal_that_was_raw_already_are_kept(person: Pers
         assert terminal.ends(PATIENCE) == 0
         assert terminal.attributes[3] & termios.ICANON
     assert "-icanon" in (person.cli.workspace / "after").read_text()
+
+
+class TestBox:
+    WRITES = (
+        "import os\n"
+        "def write(name, path):\n"
+        "    try: open(path, 'w'); print(name, 'written')\n"
+        "    except OSError: print(name, 'refused')\n"
+        "write('here', 'made'); write('there', os.path.expanduser('~/made'))\n"
+    )
+
+    @pytest.mark.usefixtures("boxes")
+    @pytest.mark.parametrize(("words", "there"), [((), "refused"), (("--sandbox", "off"), "written")])
+    def test_the_agent_is_in_a_box_unless_the_person_wants_none(
+        self, person: Person, words: tuple[str, ...], there: str
+    ) -> None:
+        person.has_program(self.WRITES)
+        person.cli.environment["UNTILDONE_ALLOW_WRITE"] = "[]"
+        with person.wraps(*words) as terminal:
+            terminal.shows(f"there {there}", PATIENCE)
+            assert terminal.ends(PATIENCE) == 0
+        assert terminal.output == f"here written\r\nthere {there}\r\n".encode()
+
+    @pytest.mark.usefixtures("boxes")
+    def test_where_there_is_none_it_says_why_first(self, person: Person) -> None:
+        person.has_program(self.WRITES)
+        with person.at_terminal("/usr/bin/env", *WITHOUT_BUBBLEWRAP, *person.shell_words.split()) as terminal:
+            terminal.shows("there written", PATIENCE)
+            assert terminal.ends(PATIENCE) == 0
+        assert terminal.output.startswith(b"sandbox: off: bubblewrap is not installed")

@@ -53,12 +53,14 @@ def test_the_persons_own_settings_are_joined(tmp_path: Path, form: str) -> None:
 def test_codex_gets_the_same_words_every_time(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     first, second = (inject("codex", ("resume",), tmp_path / name, LOOKS, {}) for name in ("one", "two"))
-    assert first.arguments == second.arguments, "it asks whether it may run the hook only once"
+    assert first.arguments == second.arguments, "else it would ask again whether it may run the hook"
     assert first.variables != second.variables
     assert first.arguments[-1] == "resume"
     flags = first.arguments[1:-1:2]
     hooks = tomllib.loads("\n".join(flags))["hooks"]
+    trusted = hooks.pop("state")
     assert sorted(hooks) == ["Stop", "UserPromptSubmit"]
+    assert sorted(key.split(":")[1] for key in trusted) == ["stop", "user_prompt_submit"], "it does not ask about them"
     assert hooks["Stop"][0]["hooks"][0]["command"].endswith(' codex stop 1800 "$UNTILDONE_WRAP"')
 
 

@@ -15,6 +15,8 @@ import pytest
 from untildone.system.box import sandbox
 
 NOBODY = 65534
+WITHOUT_BUBBLEWRAP = ("bwrap", "--dev-bind", "/", "/", "--ro-bind", os.devnull, "/usr/bin/bwrap", "--")
+"""Begins the command line of a program on a machine without bubblewrap."""
 
 
 @pytest.fixture

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.boxes import boxes
 from tests.support.repositories import counts, create, git, modify
 
 from untildone.core.errors import UsageError
+from untildone.core.model import AgentChoice, LoopSettings
+from untildone.engine.boxes import box_of, planning
 from untildone.workspace import commits
 from untildone.workspace.diff import changed_files, patch
 from untildone.workspace.look import Workspace
 from untildone.workspace.worktrees import create_worktree, fill_submodules
+
+__all__ = ["boxes"]
 
 
 def test_worktree_has_its_own_branch_and_does_not_change_the_repository(repository: Path, tmp_path: Path) -> None:
@@ -95,6 +101,17 @@ def test_a_worktree_has_its_submodules(repository: Path, tmp_path: Path) -> None
     assert git(place, "status", "--porcelain") == ""
     assert git(place / "lib", "remote", "get-url", "origin") == str(tmp_path / "library")
     assert fill_submodules(str(repository), str(place)) == (), "once is enough"
+
+
+@pytest.mark.usefixtures("boxes")
+def test_submodules_are_copied_in_a_box_too(repository: Path, tmp_path: Path) -> None:
+    with_submodule(repository, tmp_path)
+    choice = AgentChoice("command", "command", command="sh")
+    settings = LoopSettings("ralph", choice, str(repository))
+    box = box_of(planning.plan_for(settings, str(repository), choice, os.environ, "test-worktree"))
+    place = Path(create_worktree(str(repository), "loop-1", tmp_path / "worktree", box))
+    assert fill_submodules(str(repository), str(place), box) == ()
+    assert (place / "lib" / "deep" / "x.txt").read_text() == "deep\n"
 
 
 def test_submodules_that_nobody_checked_out_are_named(repository: Path, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from untildone import agents
 from untildone.core.model import LoopSettings
-from untildone.core.protection.sandbox import Sandbox
 from untildone.engine import boxes
 from untildone.engine.boxes import Connection, network, planning
 from untildone.engine.place import Place
@@ -26,11 +25,14 @@ from untildone.system.box.sandbox import Access, Mount
 def boxed(
     program: Program, settings: LoopSettings, own: Path, arguments: tuple[str, ...], report: Callable[[str], None]
 ) -> Iterator[tuple[Program, Reports | None]]:
-    """The program in a box, if the person asks for one (`--sandbox on`). `own` is the folder of the run.
+    """The program in a box, if there can be one and the settings do not say otherwise. `own` is the folder of the run.
 
-    By default there is none: a person sits at the terminal of a wrapped agent, which asks before it acts. Raises UsageError if a box is
-    wanted and there can be none. `report` gets the hosts that were refused: nothing else may appear at the person's terminal."""
-    if settings.sandbox is not Sandbox.ON or not boxes.containment(settings).boxed:
+    Raises UsageError if the settings demand a box and there can be none. `report` gets why there is none, and the hosts that were refused:
+    nothing else may appear at the person's terminal."""
+    held = boxes.containment(settings)
+    if not held.boxed:
+        if held.reason:
+            report(held.sentence)
         yield program, None
         return
     choice = settings.worker

@@ -24,6 +24,9 @@ if __name__ == "__main__":
 from untildone.testing.scripted_actions import Actions, ScriptError, leave
 from untildone.testing.scripted_script import SCENARIOS, built_in, checked, chosen, play
 
+CALL = os.urandom(8).hex()
+"""Names this call in the logs: in boxes, every call has the same process id."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -126,7 +129,8 @@ def note(options: argparse.Namespace, event: str, **fields: object) -> None:
     """Append a line to the call log: at the start of a call, before the prompt is read, and after the answer."""
     if options.call_log:
         with open(options.call_log, "a", encoding="utf-8") as log:
-            log.write(json.dumps({"event": event, "pid": os.getpid(), "at": time.time(), **fields}) + "\n")
+            line = {"event": event, "call": CALL, "pid": os.getpid(), "at": time.time(), **fields}
+            log.write(json.dumps(line) + "\n")
 
 
 def record(options: argparse.Namespace, session: str, prompt: str, turn: int) -> None:
@@ -134,7 +138,13 @@ def record(options: argparse.Namespace, session: str, prompt: str, turn: int) ->
     if not options.log:
         return
     fields = {"session_id": session, "turn": turn, "prompt": prompt, "system_prompt": options.system_prompt}
-    fields |= {"resume": options.resume, "fork": options.fork, "pid": os.getpid(), "alone": is_alone(options.log)}
+    fields |= {
+        "resume": options.resume,
+        "fork": options.fork,
+        "call": CALL,
+        "pid": os.getpid(),
+        "alone": is_alone(options.log),
+    }
     with open(options.log, "a", encoding="utf-8") as file:
         file.write(json.dumps(fields) + "\n")
 

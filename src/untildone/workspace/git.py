@@ -52,6 +52,9 @@ _SETTINGS = {
 }
 _OPTIONS = ("--no-pager", *(part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")))
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
+_OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+"""Git fetches a missing object from the remote that its configuration names, by a program that it names: an agent could have written both.
+Only newer versions know the second variable."""
 # Variables of untildone, and those that would point git to another repository, as when a git hook started untildone.
 _FOREIGN = re.compile(
     r"UNTILDONE_\w+|GIT_(DIR|WORK_TREE|INDEX_\w+|\w*OBJECT_DIRECTOR\w+|COMMON_DIR|PREFIX|NAMESPACE|\w+_PATHSPECS)"
@@ -157,12 +160,14 @@ def git(
     seconds: float = GIT_SECONDS,
     wants_out: Callable[[], bool] = never,
     box: Box | None = None,
+    remote: bool = False,
 ) -> bytes:
     """The standard output of a git command in the person's repository. Raises as `run` does.
 
-    In a box, it runs the filters of the repository: an agent can change these."""
+    In a box, it runs the filters of the repository: an agent can change these. Outside of one, only a command with `remote` reaches
+    another repository."""
     inherited = {name: value for name, value in os.environ.items() if not _FOREIGN.fullmatch(name)}
-    env = {**inherited, **_ENVIRONMENT, **env}
+    env = {**inherited, **_ENVIRONMENT, **({} if remote or box else _OFFLINE), **env}
     command: tuple[str, ...] = (git_program(folder), *_OPTIONS, *arguments)
     if box is not None:
         command, env = box.argv(command), box.environment(env)

@@ -27,7 +27,7 @@ def create_worktree(repository: str, loop_id: str, folder: Path, box: Box | None
             known = git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", fine=(0, 1))
             place = ("--force", target, branch) if known else ("-b", branch, target, "HEAD")
             os.makedirs(target, exist_ok=True)
-            git(root, "worktree", "add", "--quiet", *place, box=box and _writing(box, root, target))
+            git(root, "worktree", "add", "--quiet", *place, remote=True, box=box and _writing(box, root, target))
     except (GitFailed, OSError) as error:
         raise UsageError(f"No worktree can be made in {target}: {error}.", "name an empty folder") from error
     inside = os.path.normpath(os.path.join(target, os.path.relpath(os.path.realpath(repository), root)))
@@ -39,14 +39,14 @@ def _writing(box: Box, folder: str, target: str) -> Box:
     return dataclasses.replace(box, folder=folder, mounts=(*box.mounts, Mount(Access.WRITE, target)))
 
 
-def fill_submodules(repository: str, worktree: str) -> tuple[str, ...]:
+def fill_submodules(repository: str, worktree: str, box: Box | None = None) -> tuple[str, ...]:
     """Check out the submodules of a worktree, from the repository's own clones of them: git leaves them empty.
 
-    Returns a sentence about those that stay empty."""
+    Programs that these clones name run in `box`. Returns a sentence about those that stay empty."""
     try:
         here, there = repository_at(repository), repository_at(worktree)
         links = {path: entry for path, entry in committed(there).items() if entry.mode == LINKED_REPOSITORY}
-        empty = [os.fsdecode(path) for path, entry in links.items() if not _filled(here, there, path, entry.name)]
+        empty = [os.fsdecode(path) for path, entry in links.items() if not _filled(here, there, path, entry.name, box)]
     except GitFailed as problem:
         return (f"The submodules of the worktree cannot be checked out: {problem}.",)
     if not empty:
@@ -55,7 +55,7 @@ def fill_submodules(repository: str, worktree: str) -> tuple[str, ...]:
     return (f"Submodules that are empty in the worktree: {', '.join(empty)}. hint: {hint}",)
 
 
-def _filled(here: str, there: str, path: bytes, commit: str) -> bool:
+def _filled(here: str, there: str, path: bytes, commit: str, box: Box | None) -> bool:
     name = os.fsdecode(path)
     source, target = os.path.join(here, name), os.path.join(there, name)
     if os.path.lexists(os.path.join(target, ".git")):
@@ -66,13 +66,14 @@ def _filled(here: str, there: str, path: bytes, commit: str) -> bool:
         if not git(source, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", fine=(0, 1, 128)):
             return False
         origin = line_of(git(source, "config", "--get", "remote.origin.url", fine=(0, 1)))
-        git(here, "clone", "--quiet", "--no-checkout", "--no-recurse-submodules", source, target)
+        copying = ("clone", "--quiet", "--no-checkout", "--no-recurse-submodules", source, target)
+        git(here, *copying, remote=True, box=box and _writing(box, here, there))
         if origin:
             git(target, "remote", "set-url", "origin", origin)
-        git(target, "checkout", "--quiet", "--detach", commit)
+        git(target, "checkout", "--quiet", "--detach", commit, box=box and _writing(box, target, there))
     except GitFailed:
         return False
-    return not fill_submodules(source, target)
+    return not fill_submodules(source, target, box)
 
 
 def _is_worktree(root: str, folder: str) -> bool:

@@ -17,7 +17,8 @@ def needs(environment: Mapping[str, str]) -> Needs:
     return Needs(
         writable=(home, *in_home(environment, ".cache/copilot"), *named(environment, "COPILOT_PKG_CACHE_HOME")),
         read_only=(
-            *files(home, "settings.json", "mcp-config.json", content="{}\n"),
+            *files(home, "settings.json", content="{}\n"),
+            *files(home, "mcp-config.json", content='{"mcpServers": {}}\n'),
             *files(home, "copilot-instructions.md"),
             *folders(home, "agents", "hooks", "skills", "instructions", "installed-plugins"),
         ),

@@ -6,21 +6,25 @@ from collections.abc import Mapping
 
 from untildone.agents._needs import files, folders, hosts_in, in_home
 from untildone.agents._setups import own_folder
-from untildone.core.plugins.agent import Needs
+from untildone.core.plugins.agent import Needs, OwnFile
 
 _HOSTS = (
     *("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"),
     *("accounts.google.com", "www.googleapis.com"),
 )
 _ADDRESSES = ("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT")
+_TRUSTED = "GEMINI_CLI_TRUSTED_FOLDERS_PATH"
 _VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
 
 
 def needs(environment: Mapping[str, str]) -> Needs:
     home = own_folder(environment, "", ".gemini")
     vertex = bool(environment.get(_VERTEX))
+    trusted = environment.get(_TRUSTED) or f"{home}/trustedFolders.json"
     return Needs(
         writable=(home,),
+        # At a terminal it asks whether it may trust the folder, and ends if it cannot keep the answer.
+        copied=(OwnFile(trusted, "{}\n", _TRUSTED),),
         read_only=(
             *files(home, "settings.json", "trustedFolders.json", content="{}\n"),
             *files(home, "GEMINI.md", ".env"),

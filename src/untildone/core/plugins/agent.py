@@ -93,6 +93,8 @@ class OwnFile:
     path: str
     content: str | None = ""
     """What a new one contains, if the person has none; None: it is a folder."""
+    variable: str = ""
+    """For a copy: the environment variable by which the program finds it; empty: it lies in the place of the file."""
 
 
 @dataclass(frozen=True, slots=True)

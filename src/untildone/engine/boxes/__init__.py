@@ -96,7 +96,7 @@ def box_of(plan: Plan) -> Box:
         sandbox.Network.HOST if plan.settings.sandbox_net is SandboxNet.ALL else sandbox.Network.NONE,
         new_session=not plan.at_terminal,
         launcher=plan.connection.launcher,
-        variables={**plan.needs.environment, **plan.connection.variables},
+        variables={**plan.needs.environment, **made.variables, **plan.connection.variables},
         without=made.without,
         outlived=bool(plan.settings.keep_running),
         filter=seccomp.file(),

@@ -7,7 +7,8 @@ import os
 import pwd
 import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,8 @@ class Made:
 
     mounts: tuple[Mount, ...]
     without: frozenset[str]
+    variables: Mapping[str, str]
+    """Variables by which programs find their copies of files."""
 
 
 def unusable(plan: Plan) -> Problem | None:
@@ -96,7 +99,7 @@ def mounts(plan: Plan) -> Made:
     together = (*made, *maker.allowed(made), *maker.ours(), *plan.connection.mounts)
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
-    return Made((*made, *_pins(made, plan)), maker.without(kept))
+    return Made((*made, *_pins(made, plan)), maker.without(kept), maker.variables)
 
 
 def _pins(made: tuple[Mount, ...], plan: Plan) -> Iterator[Mount]:
@@ -132,6 +135,9 @@ class _Maker:
         self.allowed_paths = (*self.allow_write, *self.allow_read)
         self._writables: list[str] = []
         """The folders that are made writable, as settings and tables name them."""
+        self.variables: dict[str, str] = {}
+        self._lists_home = False
+        """Whether the box shows the home folder as a list of entries."""
         self.own = frozenset(os.path.realpath(path) for path in plan.hidden)
         listed = sorted({*glob.glob("/home/*"), "/root", *_homes()})
         self._homes = tuple(path for path in listed if os.path.isdir(path) and os.path.realpath(path) == path)
@@ -180,7 +186,8 @@ class _Maker:
         replaces the file, as shells do with their history."""
         entries = [entry for entry in os.scandir(self.home) if not entry.name.startswith(".") or entry.name in shown]
         chosen = any(is_below(self.home, each) for each in (self.plan.root, *self.allow_write))
-        if chosen or len(entries) > MOST_LISTED:
+        self._lists_home = not chosen and len(entries) <= MOST_LISTED
+        if not self._lists_home:
             yield from [Mount(Access.READ, self.home)] if self._is_own_place(self.home) else []
             return
         yield Mount(Access.HIDDEN, self.home)
@@ -188,7 +195,8 @@ class _Maker:
             if entry.is_symlink():
                 yield Mount(Access.LINK, entry.path, os.readlink(entry.path))
             elif entry.is_dir() or entry.is_file():
-                yield Mount(Access.READ, entry.path)
+                # Programs outside may delete it before the box is made.
+                yield Mount(Access.READ_IF_THERE, entry.path)
 
     def _emptied(self, path: str) -> Iterator[Mount]:
         """A new folder in the place of one, which is created if it does not exist."""
@@ -213,7 +221,7 @@ class _Maker:
             path = os.path.join(self.home, name)
             text = _text(path)
             if text is not None and (shown := home.without_auth(text)) != text:
-                copy = _written(self.plan.private, f"shown-{name.replace('/', '-')}", shown)
+                copy = _written(self.plan.private, "files", f"shown-{name.replace('/', '-')}", shown)
                 yield Mount(Access.READ, os.path.realpath(path), copy)
 
     def caches(self) -> Iterator[Mount]:
@@ -339,8 +347,7 @@ class _Maker:
         for path in needs.readable:
             yield from self._show(path)
         for file in needs.copied:
-            copy = _copied(file, self.plan.private)
-            yield from [Mount(Access.WRITE, _place_of(file.path), copy)] if _exists(file) else []
+            yield from self._copy(file)
         for file in needs.read_only:
             if os.path.isdir(os.path.dirname(file.path)) and _exists(file):
                 yield Mount(Access.READ, os.path.realpath(file.path))
@@ -348,6 +355,18 @@ class _Maker:
             yield from self._emptied(path)
         for path in needs.installed:
             yield from self._show(path) if _is_filled(path) else self._emptied(path)
+
+    def _copy(self, file: OwnFile) -> Iterator[Mount]:
+        """A copy in the place of a file. Programs replace their files by renaming, which the kernel forbids for a mount; so it is a
+        link into a folder of its own, wherever the box makes the entries of the folder around the file."""
+        copy, place = _copied(file, self.plan.private), _place_of(file.path)
+        if file.variable:
+            self.variables[file.variable] = copy
+            yield Mount(Access.WRITE, os.path.dirname(copy))
+        elif self._lists_home and os.path.dirname(place) == self.home:
+            yield from (Mount(Access.WRITE, os.path.dirname(copy)), Mount(Access.LINK, place, copy))
+        elif _exists(file):
+            yield Mount(Access.WRITE, place, copy)
 
     def allowed(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
         """What the person allows, over what is `made`. Reading takes nothing away: what is visible stays as it is."""
@@ -396,7 +415,7 @@ def _is_writable(folder: str, made: tuple[Mount, ...]) -> bool:
 def _is_visible(path: str, made: tuple[Mount, ...]) -> bool:
     """Whether a path outside is the same in the box."""
     topmost = _topmost(path, made)
-    return topmost.access in (Access.READ, Access.WRITE) and topmost.source in ("", topmost.path)
+    return topmost.access in (Access.READ, Access.READ_IF_THERE, Access.WRITE) and topmost.source in ("", topmost.path)
 
 
 def _topmost(path: str, made: tuple[Mount, ...]) -> Mount:
@@ -437,9 +456,12 @@ def _exists(file: OwnFile) -> bool:
 
 
 def _copied(file: OwnFile, private: str) -> str:
-    """A new copy of a file of the person."""
-    text = _text(file.path)
-    return _written(private, f"own-{os.path.basename(file.path)}", file.content or "" if text is None else text)
+    """A new copy of a file of the person, in a new folder: an agent could have put links into the last one."""
+    text, name = _text(file.path), os.path.basename(file.path)
+    for folder in glob.glob(os.path.join(glob.escape(private), f"own-{glob.escape(name)}-*")):
+        shutil.rmtree(folder, ignore_errors=True)
+    folder = os.path.basename(tempfile.mkdtemp(prefix=f"own-{name}-", dir=_made_folder(private, "")))
+    return _written(private, folder, name, file.content or "" if text is None else text)
 
 
 def _text(path: str) -> str | None:
@@ -452,8 +474,8 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _written(private: str, name: str, text: str) -> str:
-    path = os.path.join(_made_folder(private, "files"), name)
+def _written(private: str, folder: str, name: str, text: str) -> str:
+    path = os.path.join(_made_folder(private, folder), name)
     with open(path, "w", encoding="utf-8", errors="surrogateescape", opener=_private_opener) as file:
         file.write(text)
     return path

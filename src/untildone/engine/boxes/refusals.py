@@ -18,7 +18,7 @@ _AROUND = 300
 _LINE_END = re.compile(rb"\n|\\n|\\r")
 """Also as agents print it inside of JSON."""
 _PATH = re.compile(rb"(?:/|~/)[^\s'\"`:;,()<>|&\\\x80-\xff]+")
-_SHOWS = (Access.READ, Access.HIDDEN)
+_SHOWS = (Access.READ, Access.READ_IF_THERE, Access.HIDDEN)
 
 
 class Refusals:

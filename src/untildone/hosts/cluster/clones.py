@@ -88,7 +88,7 @@ class Mirror:
             if not self._template.exists():
                 with tempfile.TemporaryDirectory(".tmp", "template-", self.path.parent) as draft:
                     clone = os.path.join(draft, "clone")
-                    git(draft, "clone", "--quiet", "--shared", "--no-checkout", str(self.path), clone)
+                    git(draft, "clone", "--quiet", "--shared", "--no-checkout", str(self.path), clone, remote=True)
                     git(clone, "remote", "set-url", "origin", self.remote)
                     for sample in Path(clone, ".git", "hooks").glob("*.sample"):
                         sample.unlink()

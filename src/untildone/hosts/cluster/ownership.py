@@ -85,21 +85,21 @@ class Move:
 def remote_refs(repository: str, address: Address) -> RemoteRefs:
     """The refs of a loop on the remote."""
     names = (address.branch_ref, address.mark_ref, "HEAD")
-    listed = line_of(git(repository, "ls-remote", "--quiet", address.remote, *names)).splitlines()
+    listed = line_of(git(repository, "ls-remote", "--quiet", address.remote, *names, remote=True)).splitlines()
     commits = {ref: commit for commit, _, ref in (line.partition("\t") for line in listed)}
     return RemoteRefs(*(commits.get(ref) for ref in names))
 
 
 def fetch(repository: str, remote: str, *specs: str) -> None:
     """Fetch refs of the remote with their commits."""
-    git(repository, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, *specs)
+    git(repository, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, *specs, remote=True)
 
 
 def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
     """Make all of the moves or none. GitFailed if one of the refs is not at its `before`."""
     leases = (f"--force-with-lease={move.ref}:{move.before or ''}" for move in moves)
     specs = (f"{move.after or ''}:{move.ref}" for move in moves)
-    git(repository, "push", "--quiet", "--no-verify", "--atomic", *leases, remote, *specs)
+    git(repository, "push", "--quiet", "--no-verify", "--atomic", *leases, remote, *specs, remote=True)
 
 
 def new_mark(repository: str, address: Address, token: str, published: str) -> str:

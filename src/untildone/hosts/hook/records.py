@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from glob import glob
+from io import BytesIO
 from typing import BinaryIO
 
 from untildone.core.plugins.transcript import Transcript
@@ -13,6 +14,8 @@ from untildone.hosts.hook.transcripts import opened
 
 PART = 32 << 20
 """How many bytes of a transcript are read, at its beginning and at its end."""
+DESCRIPTOR = "/dev/fd/"
+"""Begins the path of a transcript that is passed as a descriptor."""
 LONGEST_LINE = 8 << 20
 """Longer lines are skipped: they contain images, not prompts."""
 MOST_COPIES = 8
@@ -24,7 +27,7 @@ def asked_in(transcript: Transcript, path: str, part: int = PART) -> tuple[str, 
     collector = PromptCollector(transcript)
     try:
         for record, before in reversed(_with_origins(transcript, path)):
-            with opened(record) as file:
+            with _opened(record, passed=_is_passed(path) and record != path) as file:
                 for line in _lines(file, part):
                     collector.feed(line, before)
     except OSError:
@@ -42,9 +45,29 @@ def _with_origins(transcript: Transcript, path: str) -> list[tuple[str, int | No
 
 def _origin(transcript: Transcript, path: str) -> tuple[str, int] | None:
     with opened(path) as file:
-        origin = transcript.origin(path, file.readline(LONGEST_LINE))
+        origin = transcript.origin(_place_of(path), file.readline(LONGEST_LINE))
     files = glob(origin.files) if origin else []
-    return (files[0], origin.before) if origin and files else None
+    return (os.path.normpath(files[0]), origin.before) if origin and files else None
+
+
+def _is_passed(path: str) -> bool:
+    """Whether the transcript is a descriptor that was passed on: then an agent in a box decides what lies at its path."""
+    return path.startswith(DESCRIPTOR)
+
+
+def _place_of(path: str) -> str:
+    """The path of a file that is passed as a descriptor; of another, its own."""
+    return os.readlink(f"/proc/self/fd/{path.removeprefix(DESCRIPTOR)}") if _is_passed(path) else path
+
+
+def _opened(path: str, *, passed: bool) -> BinaryIO:
+    """The file for reading; an empty one if there is none. With `passed`, also if a link leads to it: it could be a file that the agent
+    itself cannot read."""
+    file = opened(path)
+    if passed and not isinstance(file, BytesIO) and os.readlink(f"/proc/self/fd/{file.fileno()}") != path:
+        file.close()
+        return BytesIO()
+    return file
 
 
 def _lines(file: BinaryIO, part: int) -> Iterator[bytes]:

@@ -91,7 +91,7 @@ def create(
     if kept.worktree:
         box = _box(kept, environment, os.path.join(loop_id, "worktree"))
         place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id, box)
-        empty = fill_submodules(str(folder), place)
+        empty = fill_submodules(str(folder), place, box)
         kept = replace(kept, workspace=place)
     title = _shortened(" ".join(opening.rest.split()))
     event = LoopCreated(loop_id, title, opening.rest, kept, replace(budget, iterations=opening.remaining))
