@@ -94,11 +94,14 @@ def test_controls_from_the_command_line(cluster: TestCluster, laptop: CommandLin
     assert machine == "one"
 
 
-def test_ctrl_c_leaves_the_loop_alone(cluster: TestCluster, laptop: CommandLine) -> None:
+@pytest.mark.parametrize("at_work", [False, True])
+def test_ctrl_c_leaves_the_loop_alone(cluster: TestCluster, laptop: CommandLine, at_work: bool) -> None:
+    """Also in the moment in which the loop exists and the command has not come back from creating it."""
     cluster.machine("one")
     watching = laptop.start("run", "A job", "--cluster", *flags(cluster.stepping_agent(1, 3)))
     loop_id = until(lambda: next(iter(cluster.store.live_ids()), ""), PATIENCE)
-    until(lambda: cluster.agents(loop_id), PATIENCE)
+    if at_work:
+        until(lambda: cluster.agents(loop_id), PATIENCE)
     watching.send_signal(signal.SIGINT)
     ended = finish(watching, patience=PATIENCE)
     assert (ended.code, "goes on in the cluster" in ended.errors) == (130, True), ended.errors

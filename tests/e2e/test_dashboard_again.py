@@ -68,7 +68,13 @@ def test_a_loop_is_taken_back_retried_and_duplicated(page: Page, server: Dashboa
     page.get_by_role("button", name="Take back to here").click()
     page.get_by_role("button", name="Take back", exact=True).click()
     expect(page.get_by_text("Taken back to where it was after round 2.")).to_be_visible()
-    until(lambda: (server.cli.workspace / "log.txt").read_text() == "1\n2\n")
+    log = server.cli.workspace / "log.txt"
+    until(lambda: log.read_text() == "1\n2\n")
+    page.get_by_role("button", name="Undo the taking back").click()
+    until(lambda: log.read_text() == "1\n2\n3\n")
+    expect(page.get_by_role("button", name="Undo the taking back")).to_be_hidden()
+    assert server.client.post(f"/api/loops/{loop_id}/rewind", json={"to": 2}).status_code == 200
+    until(lambda: log.read_text() == "1\n2\n")
     assert server.client.post(f"/api/loops/{loop_id}/stop").status_code == 200
     status(page, "stopped")
     assert server.client.get(f"/api/loops/{loop_id}/receipt").status_code == 200

@@ -27,11 +27,15 @@ from untildone.core.events import (
     GatesRan,
     LoopCreated,
     MessageSent,
+    PauseRequested,
+    Rewound,
+    StopRequested,
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
     WorkspaceSeen,
 )
+from untildone.core.history.position import Position
 from untildone.core.kinds import Interruption
 from untildone.core.limits import Limit
 from untildone.core.model import (
@@ -48,6 +52,7 @@ from untildone.core.model import (
     Spend,
     Status,
     SubtaskStatus,
+    Urgency,
     Usage,
 )
 from untildone.core.values.value import replace
@@ -61,7 +66,7 @@ from untildone.faces.web.patches import patches
 from untildone.faces.web.policy import policy
 from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.texts import Language, Texts, texts_for
-from untildone.faces.web.timeline import Timeline, extended
+from untildone.faces.web.timeline import Timeline, extended, interrupted
 from untildone.faces.web.values import ListQuery
 from untildone.operations.loop_table import LoopTable
 from untildone.store.files import FileStore
@@ -212,10 +217,25 @@ class TestTimeline:
         assert (three.is_going, three.seconds) == (True, None)
         assert extended(timeline, entries) == timeline
 
-    def test_an_interrupted_round_says_so(self) -> None:
-        timeline = extended(Timeline(), journal(started(1), TurnInterrupted(Role.WORKER, 1, Interruption.CONTROL, 1.0)))
+    @pytest.mark.parametrize(
+        ("orders", "words"),
+        [
+            ((), "interrupted by a person"),
+            ((PauseRequested(Urgency.NOW),), "interrupted by pause"),
+            ((PauseRequested(), StopRequested(Urgency.NOW)), "interrupted by stop"),
+        ],
+    )
+    def test_an_interrupted_round_says_by_what(self, orders: tuple[Event, ...], words: str) -> None:
+        cut = TurnInterrupted(Role.WORKER, 1, Interruption.CONTROL, 1.0)
+        timeline = extended(Timeline(), journal(PauseRequested(), started(1), *orders, cut))
         assert timeline.last is not None
-        assert (timeline.last.is_going, timeline.last.trouble) == (False, "interrupted (control)")
+        assert (timeline.last.is_going, timeline.last.trouble) == (False, words)
+
+    def test_a_rewind_can_be_undone_until_an_agent_works_again(self) -> None:
+        back, forth = Rewound(1, Position()), Rewound(1, Position(), undone=True)
+        for events, undoable in (((back,), True), ((back, forth), False), ((back, started(3)), False)):
+            timeline = extended(Timeline(), journal(started(1), started(2), *events))
+            assert timeline.is_taken_back is undoable
 
 
 class TestFields:
@@ -391,7 +411,7 @@ def said_by_the_pages() -> Iterator[str]:
     yield from (word for outcome in Outcome for word in (outcome.word, outcome.sentence))
     yield from (each.value for kind in (Status, SubtaskStatus, Role) for each in kind)
     yield from (kind.value.replace("_", " ") for kind in FailureKind)
-    yield from (f"interrupted ({reason})" for reason in Interruption)
+    yield from (interrupted(reason, order) for reason in Interruption for order in ("", "pause", "stop"))
 
 
 class TestListing:

@@ -152,8 +152,18 @@ def begin(folder: Path, task: str, session: str, flags: dict[str, Any], prompted
             loop_id = present.loop_id
         else:
             loop_id = create(store, task, folder, session, {**flags, "interactive": False}).loop_id
-        begun = beginnings.take_up(store, loop_id, session, presence.of_agent(flags["agent"], os.environ))
+        holder = presence.of_agent(flags["agent"], os.environ)
+        expect_notices(store, loop_id, holder)
+        begun = beginnings.take_up(store, loop_id, session, holder)
         return Begun(begun.loop, begun.prompt, new=True)
+
+
+def expect_notices(store: FileStore, loop_id: str, holder: str) -> None:
+    """Have people told about a loop from now on. The session's process may know channels that agents do not get to know."""
+    from untildone.hosts.hook import presence
+    from untildone.operations.driving import telling
+
+    telling.expect(store, store.load(loop_id), {**presence.environment_of(holder), **os.environ})
 
 
 def _is_for_loop(task: str) -> bool:

@@ -71,7 +71,9 @@ def begin(run_folder: str, session: str, task: str) -> Begun:
     store = stores.open_files(folder, create=True)
     loop_id = hook.create(store, task, folder, session, flags, reviewed=reviewed).loop_id
     runs.add_loop(run_folder, runs.RunLoop(session, loop_id, str(store.root)))
-    return beginnings.take_up(store, loop_id, session, runs.holder(run_folder))
+    holder = runs.holder(run_folder)
+    hook.expect_notices(store, loop_id, holder)
+    return beginnings.take_up(store, loop_id, session, holder)
 
 
 def _checked_settings(folder: Path, flags: dict[str, Any]) -> tuple[Settings, LoopSettings]:
@@ -135,8 +137,11 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
 
 def _rest_loops(own: Path, report: Callable[[str], None]) -> None:
     from untildone.core.protection.secrets import Redactor
+    from untildone.hosts.hook import notifying
     from untildone.hosts.hook.status_lines import left
     from untildone.hosts.wrap.leaving import leave
 
     for loop in leave(str(own), Redactor.from_environment(os.environ)):
         report(left(loop))
+    for ran in runs.loops(str(own)):
+        notifying.tell(ran.root, ran.loop_id, runs.holder(str(own)))

@@ -11,7 +11,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -20,10 +20,12 @@ from typing import Any
 from untildone.core.errors import StoreError
 from untildone.core.notices import Noticed
 from untildone.core.values.codec import from_json, to_json
-from untildone.core.values.digest import sha256
+from untildone.engine.notices.cursors import CURSORS, FOLDER, cursor, place_of
 from untildone.system import disk, locks, state_folder
 
-FOLDER, LOCK, CURSORS = "outbox", "lock", "noticed"
+LOCK, FOLDING = "lock", "folding"
+FOLD_WITHIN = 10.0
+"""Seconds for which a process waits for another that turns entries into notices."""
 KEPT_SECONDS = 7 * 24 * 3600.0
 """A notice that could not be delivered for so long is dropped."""
 
@@ -68,19 +70,14 @@ class Item:
 def forget(store_name: str, loop_id: str) -> None:
     """Remove what is known about the notices of a deleted loop. What is still to be sent stays."""
     with suppress(OSError):
-        (_root(store_name) / CURSORS / loop_id).unlink()
-
-
-def _root(store_name: str) -> Path:
-    place = sha256(store_name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return Path(state_folder.folder()) / FOLDER / place
+        os.unlink(cursor(store_name, loop_id))
 
 
 class Outbox:
     """The notices of one store. One process owns it; it also holds what dead processes left."""
 
     def __init__(self, store_name: str) -> None:
-        self._root = Path(state_folder.made(FOLDER, _root(store_name).name))
+        self._root = Path(state_folder.made(FOLDER, place_of(store_name)))
         self._locks: dict[Path, int] = {}
         self._own = self._root / uuid.uuid4().hex[:12]
 
@@ -107,6 +104,18 @@ class Outbox:
         folder = self._root / CURSORS
         folder.mkdir(mode=0o700, exist_ok=True)
         disk.replace_file(folder / loop_id, json.dumps(to_json(state)).encode(), mode=0o600)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock under which entries become notices: a runner and a process that tells for a hook may do that for one loop."""
+        descriptor = os.open(self._root / FOLDING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with locks.locked(descriptor, FOLD_WITHIN):
+                yield
+        except locks.LockHeld as held:
+            raise StoreError(f"The notices in {self._root} cannot be written: {held}.", "end that process") from None
+        finally:
+            os.close(descriptor)
 
     def put(self, name: str, at: float, fields: dict[str, Any], channels: list[str]) -> None:
         """Keep a notice durably. One of the same name that is there already stays as it is."""

@@ -92,6 +92,14 @@ class Telling:
                 self._fold(loop, entries())
             self._wake.set()
 
+    def expect(self, store_name: str, loop: Loop, entries: Iterable[Entry]) -> None:
+        """Note that people are to be told about this loop from now on, by whichever process tells."""
+        if notify.channels(self.settings):
+            with _harmless(loop.loop_id):
+                box = Outbox(store_name)
+                if box.noticed(loop.loop_id) is None:
+                    self._begin(box, loop, entries)
+
     def _begin(self, box: Outbox, loop: Loop, entries: Iterable[Entry]) -> None:
         """Nobody was told about this loop before: what happened so far is no news."""
         state = Noticed()
@@ -115,11 +123,18 @@ class Telling:
         self._states[loop.loop_id] = state
         if notices and self._outbox is not None:
             # The thread must not deliver a notice before it is written that the notice exists.
-            with self._lock:
-                for notice in notices:
-                    self._put(self._outbox, notice, loop)
-                self._outbox.note(loop.loop_id, state)
+            with self._lock, self._outbox.alone():
+                self._keep(self._outbox, loop, state, notices)
             self._wake.set()
+
+    def _keep(self, box: Outbox, loop: Loop, state: Noticed, notices: list[Notice]) -> None:
+        """Put the notices that no other process has put."""
+        known = box.noticed(loop.loop_id) or Noticed()
+        for notice in notices:
+            if notice.seq > known.seq:
+                self._put(box, notice, loop)
+        if state.seq > known.seq:
+            box.note(loop.loop_id, state)
 
     def _put(self, box: Outbox, notice: Notice, loop: Loop) -> None:
         if notice.kind in self.settings.events:

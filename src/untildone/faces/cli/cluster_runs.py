@@ -14,6 +14,7 @@ from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.commands import watch
 from untildone.faces.cli.driver import Show, create_loop
+from untildone.faces.cli.signals import ctrl_c_afterwards
 from untildone.faces.cli.views import loop_end
 from untildone.operations import look
 from untildone.operations.driving import cluster
@@ -21,16 +22,20 @@ from untildone.operations.stores import Store
 
 
 def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain: bool, as_json: bool) -> int:
-    """Create a loop and give it to the cluster."""
+    """Create a loop and give it to the cluster. Ctrl-C leaves a loop alone that machines may have found already."""
     chosen = settings.load(place, flags, parameters.environment())
     target = cluster.cluster(place, parameters.environment())
     store = parameters.open_store(place)
-    loop_id = create_loop(store, task, chosen, place, Host.CLUSTER).loop_id
+    loop_id = ""
     try:
+        with ctrl_c_afterwards():
+            loop_id = create_loop(store, task, chosen, place, Host.CLUSTER).loop_id
         if not chosen.remote and cluster.has_unpublished_work(place):
             streams.talk().line("This folder has work that its remote does not have: the loop does not see it.")
         streams.talk().line(f"Loop {loop_id} was given to the cluster at {target.access.address}.")
     except KeyboardInterrupt:
+        if not loop_id:
+            raise
         return _left(loop_id)
     return detached(loop_id, as_json=as_json) if detach else watched(store, loop_id, Show(as_json=as_json, plain=plain))
 

@@ -56,6 +56,29 @@ def interrupted_by_signals(interrupt: Callable[[int], bool]) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def ctrl_c_afterwards() -> Iterator[None]:
+    """Raise the KeyboardInterrupt of the first Ctrl-C in this block at its end, so that what it begins is known. A second one is raised
+    at once."""
+    came = False
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        if came:
+            raise KeyboardInterrupt
+        came = True
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
 def ignore_late_signals() -> None:
     """Ignore further signals once a loop has come to rest, so that they cannot change the exit code."""
     for number in _numbers():

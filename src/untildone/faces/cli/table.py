@@ -60,6 +60,7 @@ COMMANDS = {
     "worker": Place("worker:command", "This machine's share of a cluster that drives loops on many machines."),
     "completion": Place("completion:command", "Print the completion script of a shell."),
     "_wrapped": Place("wrap:begin", "Begin a loop in a wrapped session; its hook starts this.", hidden=True),
+    "_tell": Place("tell:command", "Tell people about a loop; the stop hook starts this.", hidden=True),
     "_drive": Place("background:command", "Drive a loop; --detach starts this.", hidden=True),
 }
 

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from untildone.core.events import (
     AnswerRead,
     Entry,
+    Event,
     GatesRan,
     MessageSent,
+    PauseRequested,
+    Rewound,
+    StopRequested,
     TurnEnded,
     TurnInterrupted,
     TurnRetried,
@@ -16,6 +20,7 @@ from untildone.core.events import (
     WorkspaceRestored,
     WorkspaceSeen,
 )
+from untildone.core.kinds import Interruption
 from untildone.core.model import Changes, FailureKind, GateResult, Role, Usage
 from untildone.core.values.value import replace
 
@@ -52,7 +57,7 @@ class Round:
     after: str | None = None
     changes: Changes | None = None
     trouble: str = ""
-    """Why the round failed: `interrupted (control)`, `crashed: …`."""
+    """Why the round failed: `interrupted by pause`, `crashed: …`."""
     claimed: bool = False
     note: str = ""
     words: str = ""
@@ -77,6 +82,10 @@ class Timeline:
     seq: int = 0
     messages: tuple[str, ...] = ()
     """The messages before the first round."""
+    order: str = ""
+    """The person's last order since the last turn began: `pause` or `stop`."""
+    is_taken_back: bool = False
+    """Whether the loop was taken back to an earlier round, and no agent has worked since: that can be undone."""
 
     @property
     def last(self) -> Round | None:
@@ -96,7 +105,7 @@ def extended(timeline: Timeline, entries: tuple[Entry, ...]) -> Timeline:
 
 
 def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
-    event = entry.event
+    event, facts = entry.event, _with_order(facts, entry.event)
     if isinstance(event, WorkspaceSeen):
         return replace(facts, tree=event.changes.tree, start=facts.start if rounds else event.changes.tree)
     if isinstance(event, WorkspaceRestored):
@@ -106,7 +115,7 @@ def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
     if isinstance(event, TurnStarted) and event.role is Role.WORKER:
         _start(rounds, event, entry.at, facts.tree)
     elif rounds:
-        rounds[-1] = _round_with(rounds[-1], entry)
+        rounds[-1] = _round_with(rounds[-1], entry, facts.order)
     if isinstance(event, TurnEnded) and event.changes is not None:
         return replace(facts, tree=event.changes.tree)
     return facts
@@ -120,14 +129,28 @@ def _start(rounds: list[Round], event: TurnStarted, at: float, tree: str | None)
         rounds.append(Round(event.iteration, event.profile, at, event.label, event.attempt, before=tree))
 
 
-def _round_with(each: Round, entry: Entry) -> Round:
+def _with_order(facts: Timeline, event: Event) -> Timeline:
+    match event:
+        case PauseRequested():
+            return replace(facts, order="pause")
+        case StopRequested():
+            return replace(facts, order="stop")
+        case Rewound(undone=undone):
+            return replace(facts, is_taken_back=not undone)
+        case TurnStarted():
+            return replace(facts, order="", is_taken_back=False)
+        case _:
+            return facts
+
+
+def _round_with(each: Round, entry: Entry, order: str) -> Round:
     match entry.event:
         case TurnStarted(role=role):
             return replace(each, consultations=(*each.consultations, Consultation(role)))
         case TurnEnded() as ended:
             return _worked(each, ended) if ended.role is Role.WORKER else _consulted(each, ended)
         case TurnInterrupted(role=Role.WORKER, reason=reason, seconds=seconds):
-            return replace(each, trouble=f"interrupted ({reason})", seconds=seconds)
+            return replace(each, trouble=interrupted(reason, order), seconds=seconds)
         case TurnRetried(role=Role.WORKER, attempt=attempt):
             return replace(each, attempts=attempt)
         case AnswerRead(claimed=claimed, note=note):
@@ -138,6 +161,23 @@ def _round_with(each: Round, entry: Entry) -> Round:
             return replace(each, messages=(*each.messages, text[:KEPT_WORDS]))
         case _:
             return each
+
+
+def interrupted(reason: Interruption, order: str = "") -> str:
+    """Why a turn was interrupted, in words that are translated."""
+    if reason is Interruption.CONTROL and order:
+        return f"interrupted by {order}"
+    return _INTERRUPTED[reason]
+
+
+_INTERRUPTED = {
+    Interruption.CONTROL: "interrupted by a person",
+    Interruption.PERSON: "interrupted for a message",
+    Interruption.TIMEOUT: "interrupted at its time limit",
+    Interruption.BUDGET: "interrupted at the limit of the budget",
+    Interruption.CRASH: "interrupted, because its runner died",
+    Interruption.NO_PROGRAM: "interrupted, because the agent program is missing",
+}
 
 
 def _worked(each: Round, ended: TurnEnded) -> Round:

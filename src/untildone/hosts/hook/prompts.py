@@ -83,11 +83,9 @@ def answer(event: HookEvent, deadline: float) -> Reply:
 
 def run_command(arguments: tuple[str, ...], deadline: float, given: str = "") -> dict[str, Any]:
     """Run untildone's command line, which reads the settings that the hook itself does not load; return its JSON output."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "untildone", *arguments],
-        env=environment,
+        own_command(*arguments),
+        env=own_environment(),
         input=given.encode("utf-8", "replace"),
         capture_output=True,
         timeout=max(1.0, deadline - time.monotonic()),
@@ -95,6 +93,17 @@ def run_command(arguments: tuple[str, ...], deadline: float, given: str = "") ->
     if ended.returncode == 0:
         return read_object(ended.stdout)
     return {"refused": ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"}
+
+
+def own_command(*arguments: str) -> tuple[str, ...]:
+    """A command of untildone, whatever the session has on its PATH."""
+    return (sys.executable, "-P", "-m", "untildone", *arguments)
+
+
+def own_environment() -> dict[str, str]:
+    """The environment of the hook, in which Python finds untildone."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
 
 
 def reply_from(output: dict[str, Any]) -> Reply:

@@ -8,7 +8,17 @@ import time
 from untildone import agents
 from untildone.core.actions import AskAgent, AwaitPerson, Record, RunGates, Wait
 from untildone.core.errors import LoopBusy
-from untildone.core.events import AnswerRead, HookTriggered, PromptReinjected, Rested, TurnEnded
+from untildone.core.events import (
+    AnswerRead,
+    BudgetWarned,
+    GatesRan,
+    HookTriggered,
+    LimitReached,
+    PromptReinjected,
+    Rested,
+    SettingsChanged,
+    TurnEnded,
+)
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Role, Status
@@ -24,6 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from untildone.core.events import Entry
     from untildone.store.files import FileStore
 
 KEPT_MESSAGE = 200_000
@@ -36,13 +47,18 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
     note = _with_holder(note, event.agent)
     store = open_store(note.root, presence.environment_of(note.holder))
     if not os.path.isdir(os.path.join(note.root, f"{note.loop_id}.progress")):
+        _tell(note)
         sessions.forget(note)
         return Reply(user_message=at_rest(store.load(note.loop_id)))
     reply: Reply | None = None
+    news: list[bool] = []
     try:
-        with leased(store, note.loop_id, Host.HOOK) as stepper:
-            reply = Stop(event, note, deadline, store, stepper).answer()
+        with leased(store, note.loop_id, Host.HOOK, on_entry=lambda entry, _: news.append(_is_news(entry))) as stepper:
+            stop = Stop(event, note, deadline, store, stepper)
+            reply = stop.answer()
             presence.register(note.root, stepper.loop, note.holder)
+            # Also without a new entry: a hook that was killed has told nobody.
+            news.append(stop.rests)
     except LoopBusy as busy:
         if store.load(note.loop_id).settings.interactive:
             return ALLOW  # the hook of a wrapped run answers the same stop
@@ -51,8 +67,32 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
         if reply is None:
             raise
         # The loop has ended; it is archived when the next loop of the folder starts.
-        return replace(reply, user_message=f"{reply.user_message} It could not be archived yet: {problem}")
+        reply = replace(reply, user_message=f"{reply.user_message} It could not be archived yet: {problem}")
+    finally:
+        if any(news):
+            _tell(note)
+    if stop.rests:
+        _note_rest(note, stop.loop)
     return reply
+
+
+def _note_rest(note: Note, loop: Loop) -> None:
+    """Note that the person knows that the loop rests, after others are told: a hook that is killed before does both again."""
+    if loop.status.ended:
+        sessions.forget(note)
+    else:
+        sessions.write(replace(note, rest_reported=True))
+
+
+def _tell(note: Note) -> None:
+    from untildone.hosts.hook import notifying
+
+    notifying.tell(note.root, note.loop_id, note.holder)
+
+
+def _is_news(entry: Entry) -> bool:
+    """Whether people may have to be told about an entry; `core.notices` decides."""
+    return isinstance(entry.event, Rested | BudgetWarned | LimitReached | GatesRan | SettingsChanged)
 
 
 def _with_holder(note: Note, agent: str) -> Note:
@@ -86,6 +126,8 @@ class Stop:
         self.stepper = stepper
         self.message = self._message()
         self.session_was_read = False
+        self.rests = False
+        """Whether the reply reports that the loop rests."""
         self._reply: Reply | None = None
         """The answer to the agent, once it is known."""
         self._note = ""
@@ -214,8 +256,5 @@ class Stop:
 
     def _rests(self) -> Reply:
         """The reply that reports to the person, once, that the loop rests."""
-        if self.loop.status.ended:
-            sessions.forget(self.note)
-        else:
-            sessions.write(replace(self.note, rest_reported=True))
+        self.rests = True
         return Reply(user_message=" ".join(filter(None, (at_rest(self.loop), self._note))))

@@ -86,7 +86,7 @@ def rewind(
         loop = _go_on(stepper, _host_after(stepper.loop, then), *changes) if then is not None else stepper.loop
     _reopened(loop)
     _poke(store, loop, environment)
-    return Taken(_obeyed(store, loop_id), kept, place.messages)
+    return Taken(store.load(loop_id), kept, place.messages)
 
 
 def undo_rewind(store: Store, loop_id: str) -> Taken:
@@ -102,15 +102,7 @@ def undo_rewind(store: Store, loop_id: str) -> Taken:
             )
         last, place = found
         kept = _take_back(store, stepper, Rewound(last.to, place.position, undone=True))
-    return Taken(_obeyed(store, loop_id), kept)
-
-
-def _obeyed(store: Store, loop_id: str) -> Loop:
-    """The loop, after an order to stop was carried out that came while this process held the lease and drove nothing."""
-    loop = store.load(loop_id)
-    if loop.stop is None or loop.status is not Status.PAUSED:
-        return loop
-    return control.stop(store, loop_id, loop.stop.urgency, loop.stop.outcome)
+    return Taken(store.load(loop_id), kept)
 
 
 def _checked(store: Store, loop_id: str, verb: Control) -> Loop:

@@ -37,6 +37,8 @@ class Work:
                 self._timeline = box("timeline")
                 self._rewind = ui.button(t("Take back to here"), icon="history", on_click=self._ask_rewind)
                 self._rewind.props("outline dense no-caps padding='4px 14px'").set_visibility(False)
+                self._undo = ui.button(t("Undo the taking back"), icon="undo", on_click=self._on_undo)
+                self._undo.props("outline dense no-caps padding='4px 14px'").set_visibility(False)
                 self._bisect = ui.button(
                     t("Which round broke the checks?"), icon="troubleshoot", on_click=self._on_bisect
                 )
@@ -63,6 +65,7 @@ class Work:
         chosen = self._round(view)
         number = chosen.number if chosen else None
         self._rewind.set_visibility(_may_rewind(view, chosen))
+        self._undo.set_visibility(_rests(view) and view.timeline.is_taken_back)
         self._bisect.set_visibility(_rests(view) and bool(view.loop.settings.checks) and len(view.timeline.rounds) > 1)
         await self._output.choose(view.loop, number, is_going=_is_going(view, chosen))
 
@@ -126,6 +129,10 @@ class Work:
         chosen = self._round(self._view) if self._view else None
         if self._view is not None and chosen is not None:
             await pieces.attempt(self._t, self._backend.rewind, self._view.loop.loop_id, chosen.number)
+
+    async def _on_undo(self) -> None:
+        if self._view is not None:
+            await pieces.attempt(self._t, self._backend.undo_rewind, self._view.loop.loop_id)
 
     async def _on_bisect(self) -> None:
         if self._view is None:

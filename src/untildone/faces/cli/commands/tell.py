@@ -1,0 +1,18 @@
+"""`untildone _tell`: tells people about a loop in a session; its hook starts this and does not wait for it."""
+
+from __future__ import annotations
+
+import click
+
+from untildone.faces.cli import parameters
+from untildone.operations.driving import telling
+
+
+@click.command(hidden=True)
+@click.argument("name", metavar="LOOP")
+@parameters.place
+def command(name: str, folder: str) -> int:
+    """Tell people what they have not been told about a loop yet."""
+    store = parameters.open_store(folder)
+    telling.tell(store, store.find(name), parameters.environment())
+    return 0

@@ -1,0 +1,29 @@
+"""Telling people about loops in sessions: the hook that drives them does not wait for that, so a process of its own does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from untildone import settings
+from untildone.core.loop import Loop
+from untildone.engine.notices.telling import Telling, journal_of
+from untildone.operations.creating import known_secrets
+from untildone.operations.driving.runner import TELL_WITHIN, notifications
+from untildone.store import Store
+
+
+def expect(store: Store, loop: Loop, environment: Mapping[str, str]) -> None:
+    """Have people told about a loop from now on, if the settings name a channel. MissingPackage if that channel cannot work."""
+    _telling(store, environment).expect(store.name, loop, journal_of(store, loop.loop_id))
+
+
+def tell(store: Store, loop_id: str, environment: Mapping[str, str]) -> None:
+    """Tell people what they have not been told about a loop yet."""
+    telling = _telling(store, environment)
+    telling.take_up(store.name, store.load(loop_id), lambda: journal_of(store, loop_id))
+    telling.close(TELL_WITHIN)
+
+
+def _telling(store: Store, environment: Mapping[str, str]) -> Telling:
+    chosen = settings.load(store.home, {}, environment)
+    return Telling(notifications(chosen), environment, known_secrets.redactor(environment, chosen))
