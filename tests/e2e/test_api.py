@@ -74,6 +74,24 @@ def test_a_loop_from_its_creation_to_its_receipt(server: Server) -> None:
     assert server.cli.run("verify", line["loop_id"]).code == 0
 
 
+def test_the_checks_of_an_ended_loop_run_again_where_the_person_says(server: Server) -> None:
+    loop_id = server.create(room="restored", checks=["test -s scripted-work.md"])
+    assert server.client.post(f"/api/loops/{loop_id}/verify").status_code in (409, 422)
+    server.until_status(loop_id, "completed")
+    path = f"/api/loops/{loop_id}/verify"
+    for body in (None, {}, {"room": "plain"}, {"room": "restored"}):
+        verified = server.client.post(path, json=body).json()
+        assert (verified["holds"], verified["same_workspace"], verified["differs"]) == (True, True, [])
+        (check,) = verified["checks"]
+        assert (check["agrees"], check["before"]["passed"], check["now"]["passed"]) == (True, True, True)
+        if body and "room" in body:
+            assert check["now"]["room"] == body["room"]
+    assert server.client.post(path, json={"room": "cellar"}).status_code == 422
+    (server.cli.workspace / "scripted-work.md").write_text("")
+    verified = server.client.post(path, json={"room": "plain"}).json()
+    assert (verified["holds"], verified["same_workspace"], verified["differs"]) == (False, False, ["scripted-work.md"])
+
+
 def test_the_output_is_read_in_parts(server: Server) -> None:
     loop_id = server.create(max_iterations=1)
     server.until_status(loop_id, "paused", "completed")

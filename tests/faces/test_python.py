@@ -101,6 +101,10 @@ def test_a_loop_from_its_creation_to_its_end() -> None:
         assert (ended.outcome, ended.spend.iterations) == (untildone.Outcome.VERIFIED, 2)
         (check,) = await untildone.verify(loop.loop_id)
         assert check.agrees
+        (check,) = await untildone.verify(loop, room="plain")
+        assert (check.holds, check.same_workspace, check.now.room) == (True, True, "plain")
+        with pytest.raises(untildone.UntilDoneError, match="no room `cellar`"):
+            await untildone.verify(loop, room="cellar")
         assert [each.loop_id for each in await untildone.list()] == [loop.loop_id]
         assert await untildone.show("last") == ended
 

@@ -395,8 +395,37 @@ os._exit(0)
         "node: ends the process at import",
         'append("slug.js", "\\nprocess.exit(0);\\n")',
         project=NODE,
-        expected=Expected.OUT_OF_REACH,
-        reason=_FEWER,
+    ),
+    Cheat(
+        "node: a constant keeps tests from running",
+        'replace("slug.js", "complete = true", "complete = false")',
+        project=NODE,
+        files={
+            "slug.js": NODE.files["slug.js"] + "module.exports.complete = true;\n",
+            "test/slug.test.js": NODE.files["test/slug.test.js"]
+            .replace("{ slug, clamp }", "{ slug, clamp, complete }")
+            .replace("', () => assert.strictEqual(slug('H", "', { skip: !complete }, () => assert.strictEqual(slug('H")
+            .replace(
+                "', () => assert.strictEqual(clamp(12", "', { skip: !complete }, () => assert.strictEqual(clamp(12"
+            )
+            .replace("', () => assert.strictEqual(clamp(-", "', { skip: !complete }, () => assert.strictEqual(clamp(-"),
+        },
+    ),
+    Cheat(
+        "cargo: a feature that tests need is off",
+        """replace("Cargo.toml", 'default = ["full"]', "default = []")""",
+        project=CARGO,
+        files={
+            "Cargo.toml": CARGO.files["Cargo.toml"] + '\n[features]\ndefault = ["full"]\nfull = []\n',
+            **{
+                path: text.replace("#[test]\nfn stops", '#[cfg(feature = "full")]\n#[test]\nfn stops').replace(
+                    "#[test]\nfn finds", '#[cfg(feature = "full")]\n#[test]\nfn finds'
+                )
+                for path, text in CARGO.files.items()
+                if path.startswith("tests/")
+            },
+        },
+        rounds=1,
     ),
     Cheat(
         "node: patches the assertions",

@@ -216,9 +216,13 @@ async def wait(loop: Loop | str, *, folder: Folder = ".") -> Loop:
         journal.close()
 
 
-async def verify(loop: Loop | str, *, folder: Folder = ".") -> tuple[Verification, ...]:
-    """Check the receipt of an ended loop, run its checks again, and compare. NotOurs if the receipt was altered."""
-    return await asyncio.to_thread(lambda: verifying.verify(*_resolve(loop, folder), os.environ))
+async def verify(loop: Loop | str, *, folder: Folder = ".", room: str | None = None) -> tuple[Verification, ...]:
+    """Check the receipt of an ended loop, run its checks again, and compare. NotOurs if the receipt was altered.
+
+    `room` is where the checks run, if not where the loop had them run: `sealed`, `restored`, or `plain`, in place and outside of the
+    sandbox."""
+    kind = verifying.room_named(room)
+    return await asyncio.to_thread(lambda: verifying.verify(*_resolve(loop, folder), os.environ, room=kind))
 
 
 async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:

@@ -61,6 +61,24 @@ class Verification:
     def agrees(self) -> bool:
         return bool(self.before["passed"]) == self.now.passed
 
+    @property
+    def same_workspace(self) -> bool | None:
+        """Whether the workspace is the one that was judged; None: it is not known."""
+        return None if self.differs is None else not self.differs
+
+    @property
+    def holds(self) -> bool:
+        """Whether the check passes as it did then. `same_workspace` says in which workspace."""
+        return self.agrees and self.now.passed
+
+
+def room_named(word: str | None) -> RoomKind | None:
+    """The room of this name. Raises UsageError if there is none."""
+    try:
+        return None if word is None else RoomKind(word)
+    except ValueError:
+        raise UsageError(f"There is no room `{word}`.", f"it is one of {', '.join(RoomKind)}") from None
+
 
 def read_file(path: Path, environment: Mapping[str, str], keys: Path | None = None) -> tuple[Signed, str]:
     """The receipt in a file, and its text. See `read`."""

@@ -8,6 +8,7 @@ from tests.support.trees import tree
 from untildone.core.judging.hidden_tests import may_hide
 from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.gates.check import why_failed
+from untildone.gates.check.runners import Reading
 
 PRODUCT = {"calc.py": "HAS_FAST = True\n", "src/shop/__init__.py": ""}
 PLAIN = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
@@ -47,6 +48,121 @@ def test_tests_that_the_command_does_not_name_are_not_missed() -> None:
     assert not may_hide(start, "pytest tests/unit/test_a.py::test_add -q", one)
     assert not may_hide(start, "pytest -k add", one)
     assert not may_hide(start, "cargo test", RunnerReport(("cargo",), passed=1))
+
+
+GO = """package calc
+
+func TestAdd(t *testing.T) {
+	if !Fast {
+		t.Skip()
+	}
+}
+
+func TestMain(m *testing.M) {}
+
+func TestSub(t *testing.T) {}
+"""
+RUST = "pub fn add() {}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {}\n\n    #[tokio::test]\n    async fn subs() {}\n}\n"
+JS = "const { add } = require('./calc');\n\ndescribe('calc', () => {\n  it('adds', () => {});\n  test('subs', () => {});\n});\n"
+RUBY = "RSpec.describe Calc do\n  it 'adds' do\n  end\n\n  it('subs') { expect(1).to eq 1 }\nend\n"
+JAVA = "class CalcTest {\n    @Test\n    void adds() {}\n\n    @ParameterizedTest\n    void subs() {}\n}\n"
+MAVEN = """[INFO] Tests run: {0}, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.05 s -- in CalcTest
+[INFO] Results:
+[INFO] Tests run: {0}, Failures: 0, Errors: 0, Skipped: 0"""
+CARGO = "test result: ok. {} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+GO_TEST = "=== RUN   TestSub\n--- PASS: TestSub (0.00s)\n"
+TWO_TESTS: dict[str, tuple[str, str, str, str, str]] = {
+    "go": (
+        "go test -v ./...", "calc_test.go", GO,
+        f"=== RUN   TestAdd\n--- PASS: TestAdd (0.00s)\n{GO_TEST}PASS\nok  \texample.com/calc\t0.002s",
+        f"=== RUN   TestAdd\n    calc_test.go:7: \n--- SKIP: TestAdd (0.00s)\n{GO_TEST}PASS\nok  \texample.com/calc\t0.002s",
+    ),
+    "cargo": (
+        "cargo test", "src/lib.rs", RUST,
+        f"running 2 tests\ntest tests::adds ... ok\ntest tests::subs ... ok\n\n{CARGO.format(2)}",
+        f"running 1 test\ntest tests::subs ... ok\n\n{CARGO.format(1)}",
+    ),
+    "jest": (
+        "npx jest", "calc.test.js", JS,
+        "Test Suites: 1 passed, 1 total\nTests:       2 passed, 2 total\nSnapshots:   0 total\nTime:        0.3 s",
+        "Test Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\nSnapshots:   0 total\nTime:        0.3 s",
+    ),
+    "vitest": (
+        "npx vitest run", "calc.spec.ts", JS,
+        " Test Files  1 passed (1)\n      Tests  2 passed (2)\n   Start at  10:00:00",
+        " Test Files  1 passed (1)\n      Tests  1 passed (1)\n   Start at  10:00:00",
+    ),
+    "mocha": ("npx mocha", "test/calc.js", JS, "  2 passing (5ms)\n", "  1 passing (5ms)\n"),
+    "node": (
+        "node --test", "calc.test.js", JS,
+        "ℹ tests 2\nℹ suites 0\nℹ pass 2\nℹ fail 0\nℹ cancelled 0\nℹ skipped 0\nℹ todo 0",
+        "ℹ tests 1\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\nℹ skipped 0\nℹ todo 0",
+    ),
+    "tap": (
+        "node --test", "calc.test.js", JS,
+        "1..2\nok 1 - adds\nok 2 - subs\n# tests 2\n# pass 2\n# fail 0",
+        "1..1\nok 1 - subs\n# tests 1\n# pass 1\n# fail 0",
+    ),
+    "rspec": ("bundle exec rspec", "spec/calc_spec.rb", RUBY, "2 examples, 0 failures", "1 example, 0 failures"),
+    "maven": ("mvn -B test", "src/test/java/CalcTest.java", JAVA, MAVEN.format(2), MAVEN.format(1)),
+}  # fmt: skip
+"""Runner → command, file with two tests, its text, the output of a run of both, and of one in which a test is hidden."""
+
+
+@pytest.mark.parametrize("runner", TWO_TESTS)
+def test_hidden_tests_are_noticed_in_the_output_of(runner: str) -> None:
+    command, path, text, both, hidden = TWO_TESTS[runner]
+    start = tree({path: text})
+    report, fewer = read(command, both), read(command, hidden)
+    assert (report.run, fewer.run) == (2, 1)
+    assert not may_hide(start, command, report)
+    assert may_hide(start, command, fewer)
+    ran = CommandRan(CommandEnd.EXITED, 0, report=fewer, at_start=report, may_hide=("calc",))
+    assert "2 of the same tests did when the loop began" in why_failed(ran, 60)
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "text"),
+    [
+        ("go test ./...", "calc_test.go", GO),
+        ("go test -v -run TestSub ./...", "calc_test.go", GO),
+        ("cargo test subs", "src/lib.rs", RUST),
+        ("cargo test -p calc", "src/lib.rs", RUST),
+        ("npx jest -t subs", "calc.test.js", JS),
+        ("npx mocha --grep subs", "test/calc.js", JS),
+        ("rspec -e subs", "spec/calc_spec.rb", RUBY),
+        ("mvn test -Dtest=CalcTest#subs", "src/test/java/CalcTest.java", JAVA),
+    ],
+)
+def test_a_command_that_selects_tests_or_counts_none_misses_none(command: str, path: str, text: str) -> None:
+    runners = ("go", "cargo", "jest", "mocha", "rspec", "maven")
+    assert not may_hide(tree({path: text}), command, RunnerReport(runners, passed=1))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "it.each(NAMES)('names %s', () => {});",
+        "describe.skipIf(!NAMES.length)('calc', () => {});",
+        "(NAMES ? it : it.skip)('adds', () => {});",
+        "for (const name of NAMES) it(name, () => {});",
+        "NAMES.forEach((name) => test(name, () => {}));",
+    ],
+)
+def test_a_test_in_javascript_may_ask_the_product(line: str) -> None:
+    many = RunnerReport(("jest",), passed=9)
+    for imported in ("import { NAMES } from '../src/calc';", "const { NAMES } = require('./calc');"):
+        assert may_hide(tree({"calc.test.js": f"{imported}\n\n{line}\n"}), "npx jest", many)
+    for imported in ("const NAMES = ['a', 'b'];", "import { NAMES } from './fixtures/names';"):
+        assert not may_hide(tree({"calc.test.js": f"{imported}\n\n{line}\n"}), "npx jest", many)
+
+
+def read(command: str, output: str) -> RunnerReport:
+    reading = Reading(command)
+    for line in output.splitlines():
+        reading.feed(line)
+    assert reading.report is not None
+    return reading.report
 
 
 def test_fewer_tests_than_at_the_start_are_no_proof() -> None:

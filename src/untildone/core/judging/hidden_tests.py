@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from untildone.core.judging.classify import is_test_source
+from untildone.core.judging.classify import is_test_source, language_of
 from untildone.core.judging.commands import runs_of
+from untildone.core.judging.counting import Written, written_for
+from untildone.core.judging.tables import Language
 from untildone.core.judging.trees import Tree, resolved
 from untildone.core.plugins.gate import RunnerReport
 
 MOST_FILES = 400
 """Test files that are read."""
-_COUNTED = frozenset(("pytest", "unittest"))
-"""Runners whose tests are counted in the sources."""
-_SELECTS = re.compile(r"(?:^|\s)(?:-k|-m\s+(?!pytest|unittest)\S|--deselect|--ignore|--lf|--last-failed|--ff|-p\s+no:)")
-_TEST = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+test\w*\(", re.MULTILINE)
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([^\n#]+))", re.MULTILINE
 )
@@ -29,25 +27,42 @@ _DECIDES = re.compile(
     r"|^class[ \t]+\w+(?=\()|^if\b",
     re.MULTILINE,
 )
+_IMPORT_JS = re.compile(
+    r"^[ \t]*(?:import|const|let|var)[ \t]+([^;=]+?)[ \t]*(?:from|=[ \t]*(?:await[ \t]+import|require)[ \t]*\()[ \t]*"
+    r"['\"]((?:\.|@/|~/|src/)[^'\"]*)['\"]",
+    re.MULTILINE,
+)
+_DECIDES_JS = re.compile(
+    r"^(?=.*(?:\.(?:each|skipIf|runIf|forEach|map)\b|\?\s*(?:it|test|describe)\b)|[ \t]{0,4}(?:if|for)\b)", re.MULTILINE
+)
+_HELPER_JS = re.compile(r"test|spec|mock|fixture|helper", re.IGNORECASE)
 LONGEST = 4000
 """Characters of one expression that are looked at."""
 
 
 def may_hide(start: Tree, command: str, report: RunnerReport, folder: str = "") -> bool:
-    """Whether tests of the start may not have run although nothing says so. Looks at Python only."""
-    if not _COUNTED.intersection(report.runners):
-        return False
-    paths = list(_test_files(start, command, folder))
+    """Whether tests of the start may not have run although nothing says so."""
+    runs = runs_of(command, folder)
+    return any(_may_hide(start, command, report, each, folder) for each in written_for(report.runners, runs))
+
+
+def _may_hide(start: Tree, command: str, report: RunnerReport, how: Written, folder: str) -> bool:
+    paths = list(_test_files(start, command, how, folder))
     start.fetch(paths)
     texts = [start.text(path) for path in paths]
     reported = report.run + report.skipped + report.xfailed
-    written = 0 if _SELECTS.search(command) else sum(len(_TEST.findall(text)) for text in texts)
-    return written > reported or any(_asks_product(text, start.files) for text in texts)
+    written = 0 if how.selects.search(command) else sum(len(how.test.findall(text)) for text in texts)
+    skipped = bool(report.skipped) and any(map(how.skips.search, texts))
+    return written > reported or skipped or any(_asks_product(text, how.language, start.files) for text in texts)
 
 
-def _test_files(start: Tree, command: str, folder: str) -> Iterable[str]:
-    """The test files of the start that a command runs, as far as it names them."""
-    found = [path for path in start.files if path.endswith(".py") and is_test_source(path)]
+def _test_files(start: Tree, command: str, how: Written, folder: str) -> Iterable[str]:
+    """The files of the start with tests that a command runs, as far as it names them."""
+    found = [
+        path
+        for path in start.files
+        if language_of(path) is how.language and (how.among_product or is_test_source(path))
+    ]
     words = [word.partition("::")[0] for run in runs_of(command, folder) for word in run.operands]
     named = [place for word in words if (place := resolved(word, folder)) and _is_there(place, found)]
     chosen = [path for path in found if not named or any(_is_below(path, place) for place in named)]
@@ -62,11 +77,23 @@ def _is_below(path: str, place: str) -> bool:
     return path == place or path.startswith(f"{place}/")
 
 
-def _asks_product(text: str, files: Collection[str]) -> bool:
+def _asks_product(text: str, language: Language, files: Collection[str]) -> bool:
     """Whether an expression that decides which tests run has a name of the product."""
-    names = _product_names(text, files)
-    found = (_expression(text, match.end()) for match in _DECIDES.finditer(text)) if names else ()
+    match language:
+        case Language.PYTHON:
+            names, decides = _product_names(text, files), _DECIDES
+        case Language.JAVASCRIPT:
+            names, decides = _product_names_js(text), _DECIDES_JS
+        case _:
+            return False
+    found = (_expression(text, match.end()) for match in decides.finditer(text)) if names else ()
     return any(names.intersection(re.findall(r"\w+", expression)) for expression in found)
+
+
+def _product_names_js(text: str) -> set[str]:
+    """The names that a test file in JavaScript imports from files of the workspace which are no tests."""
+    found = (imported for imported, path in _IMPORT_JS.findall(text) if not _HELPER_JS.search(path))
+    return {name for imported in found for name in re.findall(r"[\w$]+", imported)} - {"as", "default", "type"}
 
 
 def _expression(text: str, begin: int) -> str:

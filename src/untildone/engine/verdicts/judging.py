@@ -368,12 +368,14 @@ MOST_PRODUCT = 20
 
 
 def _product(comparison: Compared) -> tuple[str, ...]:
-    """Python files of the product that differ from the start: no judge files."""
+    """Sources of the product, in languages whose tests are counted, that differ from the start: no judge files."""
+    from untildone.core.judging.counting import is_counted_source
+
     found = comparison.survey
     judged = {file.path for file in (*found.changed, *found.added, *found.approved)}
     before, after = comparison.before.files, comparison.after.files
     differing = (path for path in sorted({**before, **after}) if before.get(path) != after.get(path))
-    return tuple(path for path in differing if path.endswith(".py") and path not in judged)[:MOST_PRODUCT]
+    return tuple(path for path in differing if is_counted_source(path) and path not in judged)[:MOST_PRODUCT]
 
 
 def approved(loop: Loop, shadow: Shadow, place: str) -> frozenset[str]:

@@ -1,10 +1,11 @@
-"""Routes that take loops up again, back, or away: retry, rewind, duplicate, clean."""
+"""Routes that take loops up again, back, or away, and that run their checks again: retry, rewind, duplicate, verify, bisect, clean."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
 from untildone.core.errors import UsageError
+from untildone.core.values.codec import to_json
 from untildone.faces.api.common import LoopId, Serving
 from untildone.faces.api.lines import line
 from untildone.faces.api.loops import budget_changes
@@ -18,8 +19,12 @@ from untildone.faces.api.models import (
     Retrial,
     Rewinding,
     TakenBack,
+    Verified,
+    VerifiedCheck,
+    Verifying,
 )
 from untildone.faces.api.problems import may_answer
+from untildone.operations import verifying
 from untildone.operations.history import bisecting, cleaning, retrying
 
 router = APIRouter(prefix="/api", tags=["loops"])
@@ -66,6 +71,25 @@ def bisect_loop(loop_id: LoopId, service: Serving, what: Bisection | None = None
     )
     failed = [result.command for result in found.failed]
     return BrokenBy(broke=found.broke, holds_after=found.before, failed=failed, checked=list(found.checked))
+
+
+@router.post("/loops/{loop_id}/verify", response_model=Verified, responses=may_answer(404, 409, 422, 503))
+def verify_loop(loop_id: LoopId, service: Serving, how: Verifying | None = None) -> Verified:
+    """Check the receipt of an ended loop, run its checks again, and compare. Takes as long as they do."""
+    room = how.room if how else None
+    found = verifying.verify(service.store_of(loop_id), loop_id, service.environment, room=room)
+    if not found:
+        raise UsageError(f"Loop {loop_id} has no check: there is nothing to verify.", "name one in `settings.checks`")
+    same = found[0].same_workspace
+    return Verified(
+        holds=all(each.holds for each in found) and same is not False,
+        same_workspace=same,
+        differs=list(found[0].differs or ()),
+        checks=[
+            VerifiedCheck(command=each.now.command, agrees=each.agrees, before=dict(each.before), now=to_json(each.now))
+            for each in found
+        ],
+    )
 
 
 @router.post("/clean", response_model=Deleted, responses=may_answer(422, 503))

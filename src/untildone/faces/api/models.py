@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from untildone.core.limits import Limit
-from untildone.core.model import Budget, Spend, Status, Subtask, SubtaskStatus
+from untildone.core.model import Budget, RoomKind, Spend, Status, Subtask, SubtaskStatus
 from untildone.core.values.codec import timestamp, to_json
 from untildone.operations.loop_table import Row
 from untildone.settings.schema import SettingsModel
@@ -187,6 +187,35 @@ class Bisection(Body):
     checks: list[Text] = Field(default_factory=list, max_length=100, description="Other checks than those of the loop")
     good: Annotated[Round, Field(ge=0)] | None = Field(None, description="A round after which they hold; the start")
     bad: Annotated[Round, Field(ge=1)] | None = Field(None, description="A round after which they fail; the last")
+
+
+class Verifying(Body):
+    """The body of verify."""
+
+    room: RoomKind | None = Field(
+        None,
+        description="Where the checks run, if not where the loop had them run. `plain`: in place and outside of the sandbox",
+    )
+
+
+class VerifiedCheck(BaseModel):
+    """A check as the receipt has it, and its result today."""
+
+    command: str
+    agrees: bool = Field(description="Whether it passes or fails as it did then")
+    before: dict[str, Any] = Field(description="As the receipt has it")
+    now: dict[str, Any]
+
+
+class Verified(BaseModel):
+    """What became of the checks of an ended loop."""
+
+    holds: bool = Field(
+        description="Whether every check passes as it did then, and the workspace is not known to be another one"
+    )
+    same_workspace: bool | None = Field(description="Whether the workspace is the one that was judged; null: unknown")
+    differs: list[str] = Field(description="The files in which it differs")
+    checks: list[VerifiedCheck]
 
 
 class BrokenBy(BaseModel):

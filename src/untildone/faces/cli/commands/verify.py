@@ -42,7 +42,7 @@ def command(name: str, key: str | None, room: str | None, folder: str, as_json: 
 
     FILE is a receipt.json. Its signature is checked; its checks are run again if its loop is one of this folder.
     """
-    environment, kind = parameters.environment(), None if room is None else RoomKind(room)
+    environment, kind = parameters.environment(), verifying.room_named(room)
     is_file = key is not None or name.endswith(".json") or os.sep in name
     if not is_file:
         store = parameters.open_store(folder)
@@ -66,7 +66,7 @@ def _report(loop_id: str, verifications: tuple[Verification, ...], *, as_json: b
             data.record(_fields(loop_id, each))
         else:
             data.line(_line(each))
-    holds, differs = all(each.agrees and each.now.passed for each in verifications), verifications[0].differs
+    holds, differs = all(each.holds for each in verifications), verifications[0].differs
     streams.talk().line(_verdict(differs, holds=holds))
     return 0 if holds and not differs else Outcome.FAILED.exit_code
 
@@ -78,7 +78,7 @@ def _fields(loop_id: str, each: Verification) -> dict[str, Any]:
         "agrees": each.agrees,
         "before": dict(each.before),
         "now": to_json(each.now),
-        "same_workspace": None if each.differs is None else not each.differs,
+        "same_workspace": each.same_workspace,
         "differs": each.differs,
     }
 
