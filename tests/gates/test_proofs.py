@@ -279,6 +279,7 @@ class TestOtherExpectations:
             "def test_a():\n    pytest.skip('x')\n    assert x == 1\n",
             "pytestmark = pytest.mark.skip\ndef test_a():\n    assert x == 1\n",
             "def test_a():\n    with pytest.raises(ValueError):\n        assert f() == 1\n",
+            "def test_a():\n    with suppress(ValueError):\n        assert f() == 1\n",
             "def helper():\n    assert f() == 1\n",
             "def test_a(:\n",
         ],

@@ -110,6 +110,9 @@ def _name(path: str, around: str, function: str) -> str:
     return rf"{pytest}|^{function} \((?:.*\.)?{re.escape(file[:-3])}\.{around}(?:\.{function})?\)"
 
 
+_EXPECTS_ERRORS = re.compile(r"raises|suppress|warns|deprecated", re.IGNORECASE)
+
+
 def _changes(body: list[ast.stmt], source: Source, word: str) -> Iterator[Span]:
     """The changes of assertions that surely run, up to the first `return`."""
     for node in body:
@@ -119,7 +122,7 @@ def _changes(body: list[ast.stmt], source: Source, word: str) -> Iterator[Span]:
             yield from _assertion(node.test, source, word)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             yield from _method(node.value, source, word)
-        elif isinstance(node, ast.With) and "aises" not in ast.dump(node.items[0]):
+        elif isinstance(node, ast.With) and not any(_EXPECTS_ERRORS.search(ast.dump(item)) for item in node.items):
             yield from _changes(node.body, source, word)
 
 
