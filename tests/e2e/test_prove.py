@@ -80,7 +80,7 @@ def test_honest_work_is_proved(project: CommandLine) -> None:
             "red_first",
             "test nothing of it",
         ),
-        (f"{FIX}; {MORE}", ("--mutants",), "mutants", "of 3 mutants died; tests must notice"),
+        (f"{FIX}; {MORE}", ("--mutants",), "mutants", "mutants died; tests must notice"),
         (FIX, ("--canary", "--repeat", "2"), "", ""),
     ],
     ids=["no work", "a weak test", "a function without a test", "a fix"],
@@ -197,3 +197,36 @@ def test_what_cannot_be_proved_is_refused_at_once(project: CommandLine, flags: t
     ended = project.run("run", "Fix it", "--agent", "command", "--command", "true", *flags)
     assert ended.code == 2
     assert sentence in ended.errors
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "gate", "reason"),
+    [
+        (
+            "class Any(int):\n    __eq__ = lambda a, b: True\n    __hash__ = None\n\n\ndef add(a, b):\n    return Any(a)\n",
+            ("--canary",),
+            "canary",
+            "1 of 1 tests pass although each of them was made to expect another result",
+        ),
+        (
+            (
+                "import inspect\n\n\ndef add(a, b):\n    if 'pa' + 'ss' in inspect.getsource(add).split('#')[0]:\n        return 0\n"
+                "    return 5  # as the test wants it\n"
+            ),
+            ("--mutants",),
+            "mutants",
+            "nothing but `pass` was added",
+        ),
+    ],
+    ids=["a result that equals everything", "code that fails on purpose when it is mutated"],
+)
+def test_code_that_deceives_proofs_is_found(
+    project: CommandLine, source: str, flags: tuple[str, ...], gate: str, reason: str
+) -> None:
+    (project.workspace / "test_calc.py").write_text(
+        "import unittest\n\nfrom calc import add\n\n\nclass Test(unittest.TestCase):\n    def test_it(self):\n"
+        "        self.assertEqual(add(2, 3), 5)\n"
+    )
+    ended = ran(project, written(project, "calc.py", source), *flags)
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert reason in results(ended)[gate]["reason"], ended.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,8 +18,9 @@ from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Base, Planned, TrialRan, TrialsRan, Work
 from untildone.core.values.value import dataclass, replace
 from untildone.gates._proofs import ProofGate, Verdict
+from untildone.gates.canary.expectations import altered
 from untildone.gates.canary.languages import failing_test, selects
-from untildone.gates.mutants.python import mutants
+from untildone.gates.mutants.python import harmless, mutants
 
 CHECK = "pytest -q"
 TIMEOUT = 600.0
@@ -170,7 +172,9 @@ class TestRepeat:
 
 class TestHeldOut:
     def test_files_are_laid_over_the_claimed_tree(self) -> None:
-        [trial] = proof("held_out").trials(work(held_out={"tests/test_h.py": b"x"})).trials
+        [trial] = (
+            proof("held_out").trials(work(held_out={"tests/test_h.py": b"x"})).trials
+        )  # there is no test to change
         assert (trial.base, trial.edits) == (Base.CLAIMED, (Write("tests/test_h.py", b"x"),))
 
     @pytest.mark.parametrize(
@@ -185,7 +189,7 @@ class TestHeldOut:
 
 class TestCanary:
     def test_every_test_file_gets_a_test_that_fails(self) -> None:
-        [trial] = proof("canary").trials(work(after=WITH_TEST)).trials
+        trial, _other = proof("canary").trials(work(after=WITH_TEST)).trials
         assert [edit.path for edit in trial.edits] == ["tests/test_calc.py", "tests/test_more.py"]
         assert all(isinstance(edit, Write) and b"TestWord" in edit.content for edit in trial.edits)
 
@@ -199,7 +203,16 @@ class TestCanary:
         assert command in planned.notes[0]
 
     @pytest.mark.parametrize(
-        "command", ["pytest -q", "python -m pytest", "python3 -m unittest", "npm test", "make test", "go test ./..."]
+        "command",
+        [
+            "pytest -q",
+            "python -m pytest",
+            "python3 -m unittest",
+            "python3 -m unittest discover -s t -t .",
+            "npm test",
+            "make test",
+            "go test ./...",
+        ],
     )
     def test_other_commands_have_one(self, command: str) -> None:
         assert not selects(command)
@@ -232,6 +245,87 @@ class TestCanary:
         )
 
 
+class TestOtherExpectations:
+    """Tests that are made to expect another result must fail."""
+
+    PATH = "tests/test_calc.py"
+
+    @pytest.mark.parametrize(
+        ("body", "made"),
+        [
+            ("    assert add(1, 2) == 3\n", "assert add(1, 2) == 14"),
+            ("    assert 'a' == name()\n", "assert 'aWord' == name()"),
+            ("    assert names() == ['a']\n", "assert names() == ['a', 'Word']"),
+            ("    assert add(*pair) == expected\n", "assert add(*pair) == _other_Word(expected)"),
+            ("    assert is_it()\n", "assert not (is_it())"),
+            ("    self.assertEqual(add(1, 2), True)\n", "self.assertEqual(add(1, 2), False)"),
+        ],
+    )
+    def test_python(self, body: str, made: str) -> None:
+        found = altered(self.PATH, f"def test_a():\n{body}", "Word")
+        assert made.replace("14", str(3 + 1 + sum(b"Word") * 31)) in found.text
+        [name] = found.tests
+        assert re.search(name, "tests/test_calc.py::test_a")
+        assert re.search(name, "test_calc.py::test_a[x]")
+        assert not re.search(name, "tests/test_calc.py::test_ab")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "def test_a():\n    for x in cases():\n        assert x == 1\n",
+            "def test_a():\n    if x:\n        assert x == 1\n",
+            "@pytest.mark.skipif(True, reason='x')\ndef test_a():\n    assert x == 1\n",
+            "@needs_database\ndef test_a():\n    assert x == 1\n",
+            "def test_a():\n    pytest.skip('x')\n    assert x == 1\n",
+            "pytestmark = pytest.mark.skip\ndef test_a():\n    assert x == 1\n",
+            "def test_a():\n    with pytest.raises(ValueError):\n        assert f() == 1\n",
+            "def test_a():\n    with suppress(ValueError):\n        assert f() == 1\n",
+            "def helper():\n    assert f() == 1\n",
+            "def test_a(:\n",
+        ],
+    )
+    def test_what_may_not_run_stays_as_it_is(self, text: str) -> None:
+        assert altered(self.PATH, text, "Word").tests == ()
+
+    def test_names_of_unittest(self) -> None:
+        text = "class TestIt(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(), 1)\n"
+        [name] = altered(self.PATH, text, "Word").tests
+        assert re.search(name, "test_a (tests.test_calc.TestIt.test_a)")
+        assert re.search(name, "test_a (test_calc.TestIt)")
+
+    def test_javascript(self) -> None:
+        text = "test('adds', () => assert.strictEqual(add(1, 2), 3));\ntest('maybe', () => { if (x) assert.equal(1, 1) });\n"
+        found = altered("test/a.test.js", text, "Word")
+        assert "_check_Word(assert.strictEqual)(add(1, 2), 3)" in found.text
+        assert found.tests == ("(?:^| > )adds$",)
+
+    @pytest.mark.parametrize(
+        ("failing", "failed", "passed", "holds"),
+        [
+            (("tests/test_calc.py::TestWordx0x::t", "tests/test_calc.py::test_add"), 2, 0, True),
+            (("tests/test_calc.py::TestWordx0x::t",), 1, 1, False),
+            (("tests/test_calc.py::TestWordx0x::t", "tests/test_calc.py::test_add"), 1, 1, False),
+            (("other.py::test_x",), 1, 1, True),
+            ((), 2, 0, True),
+            ((), 1, 1, False),
+        ],
+        ids=[
+            "it fails",
+            "it passes",
+            "its name was only printed",
+            "the file is not run",
+            "no names",
+            "no names, it passes",
+        ],
+    )
+    def test_verdict(self, failing: tuple[str, ...], failed: int, passed: int, holds: bool) -> None:
+        planted, other = proof("canary").trials(work()).trials
+        first = replace(ran(1, 1, 1), report=RunnerReport(("pytest",), passed=1, failed=1))
+        second = replace(ran(1, passed, failed), report=RunnerReport(("pytest",), passed, failed, failing=failing))
+        runs = (TrialRan(planted, first), TrialRan(other, second))
+        assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is holds
+
+
 class TestMutants:
     OLD = "def same():\n    return 1\n"
     NEW = OLD + (
@@ -239,17 +333,18 @@ class TestMutants:
         "\n    def todo(self):\n        raise NotImplementedError\n"
     )
 
-    def test_changed_functions_are_damaged_in_three_ways(self) -> None:
+    def test_changed_functions_are_damaged_in_four_ways(self) -> None:
         labels = [each.label for each in mutants("a.py", self.OLD, self.NEW)]
         assert labels == [
             "a.py:5: the body of A.bigger is removed",
+            "a.py:8: A.bigger returns something else",
             "a.py:7: a condition of A.bigger is negated",
             "a.py:7: 3 in A.bigger is 4",
         ]
 
     def test_each_mutant_compiles_and_differs(self) -> None:
         sources = [each.source for each in mutants("a.py", self.OLD, self.NEW)]
-        assert len({*sources}) == 3
+        assert len({*sources}) == 4
         for source in sources:
             compile(source, "a.py", "exec")
 
@@ -258,19 +353,47 @@ class TestMutants:
 
     def test_a_survivor_without_its_body_refuses_and_is_named(self) -> None:
         planned = proof("mutants").trials(work())
-        assert [trial.label for trial in planned.trials] == ["calc.py:1: the body of add is removed"]
-        assert judged("mutants", planned, RED).words == "1 of 1 mutants died"
-        refused = judged("mutants", planned, GREEN)
-        assert refused.reason.startswith("0 of 1 mutants died")
+        assert [trial.label for trial in planned.trials[1:]] == [
+            "calc.py:1: the body of add is removed",
+            "calc.py:2: add returns something else",
+        ]
+        assert judged("mutants", planned, GREEN, RED, RED).words == "2 of 2 mutants died"
+        refused = judged("mutants", planned, GREEN, GREEN, RED)
+        assert refused.reason.startswith("1 of 2 mutants died")
         assert "calc.py:1: the body of add is removed: no test noticed" in refused.tail
 
     def test_other_survivors_count_for_the_score_only(self) -> None:
         planned = proof("mutants").trials(work({"a.py": self.OLD}, {"a.py": self.NEW}))
-        verdict = judged("mutants", planned, RED, GREEN, RED)
-        assert (verdict.reason, verdict.words) == ("", "2 of 3 mutants died")
+        verdict = judged("mutants", planned, GREEN, RED, GREEN, RED, GREEN)
+        assert (verdict.reason, verdict.words) == ("", "2 of 4 mutants died")
+
+    def test_a_function_of_which_tests_notice_only_that_it_is_there_refuses(self) -> None:
+        planned = proof("mutants").trials(work({"a.py": self.OLD}, {"a.py": self.NEW}))
+        assert "must notice" in judged("mutants", planned, GREEN, RED, GREEN, GREEN, GREEN).reason
+
+    def test_a_check_that_fails_for_a_harmless_change_kills_no_mutant(self) -> None:
+        """Such as code that looks at its own source and fails on purpose."""
+        planned = proof("mutants").trials(work())
+        [edit] = planned.trials[0].edits
+        assert isinstance(edit, Write)
+        assert edit.content == b"def add(a, b):\n    pass\n    return a + b\n"
+        assert "prove nothing" in judged("mutants", planned, RED, RED, RED).reason
+        both = proof("mutants").trials(work(commands=("ruff check", CHECK)))
+        assert judged("mutants", both, RED, GREEN, RED, RED, RED, RED).words == "2 of 2 mutants died"
+
+    @pytest.mark.parametrize(
+        ("source", "made"),
+        [
+            ("def f(): return 1\n", "def f(): pass; return 1\n"),
+            ('def f():\n    """Doc."""\n    return 1\n', 'def f():\n    """Doc."""\n    pass\n    return 1\n'),
+            ('def f():\n    """Doc."""; return 1\n', 'def f():\n    """Doc."""; pass; return 1\n'),
+        ],
+    )
+    def test_a_harmless_change_leaves_docstring_and_layout(self, source: str, made: str) -> None:
+        assert harmless("", source) == made
 
     def test_what_the_time_allowed_is_judged(self) -> None:
         planned = proof("mutants").trials(work({"a.py": self.OLD}, {"a.py": self.NEW}))
-        verdict = judged("mutants", planned, RED, wanted=3)
+        verdict = judged("mutants", planned, GREEN, RED, wanted=4)
         assert verdict.words == "1 of 1 mutants died"
         assert "time" in verdict.notes[0]

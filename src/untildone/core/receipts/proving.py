@@ -82,6 +82,10 @@ class Trial:
     """Seconds; None: the timeout of a check."""
     tests_before: int = 0
     """How many tests the command ran on the claimed tree, for a trial that must run more."""
+    about: tuple[str, ...] = ()
+    """What the trial is about, in words of its proof."""
+    must_fail: tuple[tuple[str, str], ...] = ()
+    """Pairs of patterns: if the name of a failed test matches the first, the name of one must match the second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,14 @@
-"""The proof `canary`: a test that must fail is added for one run. A run that does not fail for it proves nothing."""
+"""The proof `canary`: a test that must fail is added for one run, and in another tests expect other results. A run that does not fail
+for it, and a test that passes whatever it expects, prove nothing."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
+from untildone.gates.canary.deaf import OTHER, why_deaf, with_other_expectations
 from untildone.gates.canary.languages import failing_test, selects
 
 MOST_FILES = 200
@@ -23,7 +27,9 @@ class Canary(ProofGate):
     )
 
     def trials(self, work: Work) -> Planned:
-        edits = written(_with_canaries(work))
+        texts = _test_files(work)
+        edits = written(_with_canaries(texts, work.word))
+        others, must_fail = with_other_expectations(texts, work.word)
         commands = [command for command in work.commands if work.tests.get(command) and not selects(command)]
         left_out = [command for command in work.commands if command not in commands]
         notes = [
@@ -31,7 +37,9 @@ class Canary(ProofGate):
         ]
         if not edits:
             return Planned(notes=("No canary: there is no test file of a known language.",))
-        return Planned(tuple(Trial(command, Base.CLAIMED, edits, LABEL) for command in commands), tuple(notes))
+        planted = [Trial(command, Base.CLAIMED, edits, LABEL) for command in commands]
+        other = [Trial(command, Base.CLAIMED, written(others), OTHER, must_fail=must_fail) for command in commands]
+        return Planned((*planted, *(other if must_fail else ())), tuple(notes))
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
         green = [each.trial.command for each in finding.runs if not why_red(each.ran, timeout)]
@@ -39,15 +47,22 @@ class Canary(ProofGate):
             return Verdict(
                 f"`{green[0]}` passes although a test that must fail was added to every test file, so its runs prove nothing"
             )
+        planted = {each.trial.command: each.ran for each in finding.runs if each.trial.label == LABEL}
+        for each in finding.runs:
+            if each.trial.label == OTHER and (reason := why_deaf(each, planted[each.trial.command])):
+                return Verdict(reason)
         return Verdict(words="a planted failure is noticed")
 
 
-def _with_canaries(work: Work) -> dict[str, bytes]:
-    """The test files of the claimed tree, each with one more test, which fails."""
+def _test_files(work: Work) -> dict[str, str]:
     paths = [path for path in work.after.files if failing_test(path, "", work.word)][:MOST_FILES]
     work.after.fetch(paths)
-    texts = {path: work.after.text(path) for path in paths if work.after.content(path) is not None}
-    made = {path: failing_test(path, text, work.word) for path, text in texts.items()}
+    return {path: work.after.text(path) for path in paths if work.after.content(path) is not None}
+
+
+def _with_canaries(texts: Mapping[str, str], word: str) -> dict[str, bytes]:
+    """The test files, each with one more test, which fails."""
+    made = {path: failing_test(path, text, word) for path, text in texts.items()}
     return {path: f"{texts[path].rstrip()}\n{added}".encode() for path, added in made.items() if added}
 
 

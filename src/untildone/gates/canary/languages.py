@@ -62,6 +62,9 @@ _SELECTED = re.compile(
     r"|\s--?run[\s=]|\s-t[\s=]|--test-?name-?pattern|--grep|\s-g\s|--deselect|--lf\b|--last-failed|--testmon|--onlyChanged|--changed"
 )
 
+_TOP_FOLDER = re.compile(r"(?<=\bdiscover\b).*?\s-t[\s=]+\S+")
+"""The folder above the tests of unittest, whose option is that of jest for chosen tests."""
+
 
 def failing_test(path: str, text: str, word: str) -> str:
     """Source of a test that fails, to be put at the end of a test file; empty: the language is not known."""
@@ -73,4 +76,4 @@ def failing_test(path: str, text: str, word: str) -> str:
 
 def selects(command: str) -> bool:
     """Whether a command runs chosen tests only, so that a new one would not be run."""
-    return _SELECTED.search(f" {command}") is not None
+    return _SELECTED.search(f" {_TOP_FOLDER.sub(' ', command)}") is not None

@@ -9,7 +9,7 @@ from untildone.core.shell.wrappers import unwrapped
 from untildone.gates.check.named import named
 from untildone.gates.check.programs import runner_of
 
-MOST = 500
+MOST = 5000
 """Names beyond this are left out; then the failures are not all named."""
 
 # A runner, and a line with which it names one failed test. What follows a pytest name is why it failed.

@@ -1,14 +1,17 @@
 """The proof `mutants`: each Python function that the agent changed is damaged, and some test must notice.
 
-A function whose body is removed without a failing test refuses the claim. Other mutants that survive count for the score only."""
+A function whose body is removed without a failing test refuses the claim, and so does one of which tests notice only that it is there.
+Other mutants that survive count for the score only. Before them all, a change that means nothing must leave the checks green."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from untildone.core.judging.trees import Write
 from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
-from untildone.gates._proofs import ProofGate, Verdict, why_red
-from untildone.gates.mutants.python import EMPTIED, Mutant, mutants
+from untildone.gates._proofs import ProofGate, Verdict, why_red, written
+from untildone.gates.mutants.python import Damage, Mutant, harmless, mutants
 
 MOST = 60
 MOST_NAMED = 10
@@ -32,16 +35,23 @@ class Mutants(ProofGate):
         left_out = (f"No mutants of {', '.join(others)} files.",) if others else ()
         work.before.fetch(sources)
         work.after.fetch(sources)
-        made = [each for path in sources for each in mutants(path, work.before.text(path), work.after.text(path))]
-        made.sort(key=lambda each: not each.is_emptied)
+        texts = {path: (work.before.text(path), work.after.text(path)) for path in sources}
+        made = [each for path, both in texts.items() for each in mutants(path, *both, work.word)]
+        made.sort(key=lambda each: list(Damage).index(each.damage))
         more = (f"Mutants beyond {MOST} were left out: {len(made) - MOST}.",) if len(made) > MOST else ()
-        trials = tuple(_trial(each, command, work) for each in made[:MOST] for command in work.commands)
-        return Planned(trials, (*left_out, *more))
+        trials = [_trial(each, command, work) for each in made[:MOST] for command in work.commands]
+        same = {path: text.encode() for path, both in texts.items() if (text := harmless(*both))}
+        first = [Trial(command, Base.CLAIMED, written(same), HARMLESS) for command in work.commands] if made else []
+        return Planned((*first, *trials), (*left_out, *more))
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
         runs: dict[str, list[TrialRan]] = {}
+        touchy = {each.trial.command for each in finding.runs if _is_harmless(each) and why_red(each.ran, timeout)}
         for each in finding.runs:
-            runs.setdefault(each.trial.label, []).append(each)
+            if not _is_harmless(each) and each.trial.command not in touchy:
+                runs.setdefault(each.trial.label, []).append(each)
+        if touchy and not runs:
+            return Verdict(_TOUCHY)
         dead = {label for label, group in runs.items() if any(why_red(each.ran, timeout) for each in group)}
         checks = max((len(group) for group in runs.values()), default=0)
         # The time may have been over between two checks of a mutant that lives so far: nobody knows about that one.
@@ -52,9 +62,33 @@ class Mutants(ProofGate):
         survivors = "\n".join(f"- {label}: no test noticed" for label in alive[:MOST_NAMED])
         if not runs:
             return Verdict("the time for proofs was over before a mutant had run (hint: more `--prove-minutes`)")
-        if any(label.endswith(EMPTIED) for label in alive):
+        if _are_untested(runs, frozenset(alive)):
             return Verdict(f"{words}; tests must notice what these functions do", survivors, words, notes=cut)
         return Verdict(words=words, notes=(*cut, *((survivors,) if alive else ())))
+
+
+HARMLESS = "nothing but `pass` is added to the changed functions"
+_TOUCHY = (
+    "every check fails although nothing but `pass` was added to the functions that you changed, so that mutants which fail prove "
+    "nothing (hint: no code may look at its own source; a check that looks at how code is written belongs into a check of its own)"
+)
+
+
+def _is_harmless(each: TrialRan) -> bool:
+    return each.trial.label == HARMLESS
+
+
+def _are_untested(runs: Mapping[str, list[TrialRan]], alive: frozenset[str]) -> bool:
+    """Whether the body of a function can be removed unnoticed, or no test notices what it returns nor how it comes to that."""
+    survivors: dict[str, set[Damage]] = {}
+    died: dict[str, set[Damage]] = {}
+    for label, group in runs.items():
+        function, damage = group[0].trial.about
+        (survivors if label in alive else died).setdefault(function, set()).add(Damage[damage])
+    return any(
+        Damage.EMPTIED in lived or (Damage.RETURNS in lived and Damage.DETAIL not in died.get(function, ()))
+        for function, lived in survivors.items()
+    )
 
 
 _OTHER_LANGUAGES = (
@@ -79,7 +113,8 @@ _OTHER_LANGUAGES = (
 def _trial(mutant: Mutant, command: str, work: Work) -> Trial:
     """A mutant may never end: it gets a multiple of the time that the check took."""
     timeout = FIRST_SECONDS + TIMES_LONGER * work.seconds.get(command, 0.0)
-    return Trial(command, Base.CLAIMED, (Write(mutant.path, mutant.source.encode()),), mutant.label, timeout)
+    made, about = (Write(mutant.path, mutant.source.encode()),), (mutant.function, mutant.damage.name)
+    return Trial(command, Base.CLAIMED, made, mutant.label, timeout, about=about)
 
 
 GATE = Mutants()

@@ -1,15 +1,23 @@
-"""Mutants of Python functions, by their syntax tree."""
+"""Mutants of Python functions: their source with one place changed, and all else as it is written."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from enum import Enum
 
 from untildone.core.values.value import dataclass
+from untildone.gates._python_source import Source, Span, parsed
+from untildone.gates.canary.expectations import helper
 
-EMPTIED = "is removed"
-"""The end of the label of a mutant without the body of a function."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class Damage(Enum):
+    EMPTIED = "without its body"
+    RETURNS = "other returned values"
+    DETAIL = "another condition or number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +28,47 @@ class Mutant:
     source: str
     label: str
     """Where, and what was done: `calc.py:3: the body of add is removed`."""
+    function: str
+    """The path and the function's qualified name."""
+    damage: Damage = Damage.DETAIL
 
-    @property
-    def is_emptied(self) -> bool:
-        return self.label.endswith(EMPTIED)
+
+def mutants(path: str, before: str, after: str, word: str = "x") -> Iterator[Mutant]:
+    """The mutants of the functions that differ between two versions of a file: up to four each. None of a file that does not parse."""
+    source = Source(after)
+    for name, function in _changed(before, after):
+        for label, damage, spans in _damages(name, function, source, word):
+            made = source.with_changes(list(spans))
+            if parsed(made) is not None:
+                yield Mutant(path, made, f"{path}:{label}", f"{path}:{name}", damage)
 
 
-def mutants(path: str, before: str, after: str) -> Iterator[Mutant]:
-    """The mutants of the functions that differ between two versions of a file: up to three each. None of a file that does not parse."""
-    try:
-        old, new = ast.parse(before), ast.parse(after)
-    except (SyntaxError, ValueError, RecursionError):
+def harmless(before: str, after: str) -> str:
+    """The file with `pass` in each changed function: whatever notices that is no test of what the functions do. Empty: none changed."""
+    source = Source(after)
+    spans = [_pass_in(function, source) for _, function in _changed(before, after)]
+    made = source.with_changes(spans)
+    return made if spans and parsed(made) is not None else ""
+
+
+def _pass_in(function: Function, source: Source) -> Span:
+    """`pass` before the first statement that is no docstring, on a line of its own if that one has it."""
+    body = function.body
+    first = body[1] if len(body) > 1 and _is_nothing(body[0]) else body[0]
+    place = source.begin(first)
+    begins_line = first.lineno > function.lineno and (first is body[0] or first.lineno > (body[0].end_lineno or 0))
+    return (place, place, b"pass\n" + b" " * first.col_offset if begins_line else b"pass; ")
+
+
+def _changed(before: str, after: str) -> Iterator[tuple[str, Function]]:
+    """The functions of the second version that do something and are not in the first, with their qualified names."""
+    old, new = parsed(before), parsed(after)
+    if old is None or new is None:
         return
     known = {name: ast.dump(function) for name, function in _functions(old)}
     for name, function in _functions(new):
         if known.get(name) != ast.dump(function) and _does_something(function):
-            yield from _of_function(path, new, name, function)
+            yield name, function
 
 
 def _functions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Function]]:
@@ -63,39 +96,56 @@ def _is_nothing(statement: ast.stmt) -> bool:
     return constant or returns_nothing or isinstance(statement, ast.Pass)
 
 
-def _of_function(path: str, tree: ast.Module, name: str, function: Function) -> Iterator[Mutant]:
+Made = tuple[str, Damage, list[Span]]
+"""The line and what is done there, the kind of damage, and the places that change."""
+
+
+def _damages(name: str, function: Function, source: Source, word: str) -> Iterator[Made]:
     body = function.body
-    function.body = [ast.Pass()]
-    yield Mutant(path, _source(tree), f"{path}:{function.lineno}: the body of {name} {EMPTIED}")
-    function.body = body
-    yield from _negated(path, tree, name, function)
-    yield from _other_constant(path, tree, name, function)
+    removed = (source.begin(body[0]), source.end(body[-1]), b"pass")
+    yield f"{function.lineno}: the body of {name} is removed", Damage.EMPTIED, [removed]
+    yield from _other_returns(name, function, source, word)
+    yield from _negated(name, function, source)
+    yield from _other_constant(name, function, source)
 
 
-def _negated(path: str, tree: ast.Module, name: str, function: Function) -> Iterator[Mutant]:
+def _other_returns(name: str, function: Function, source: Source, word: str) -> Iterator[Made]:
+    """The function with another value of the same type wherever it returns one. Not if it returns itself or is called by Python."""
+    returns = [each for each in _inside(function.body, OWN_SCOPE) if isinstance(each, ast.Return)]
+    values = [each.value for each in returns if each.value is not None and not _is_nothing(each)]
+    is_own = any(isinstance(value, ast.Name) and value.id in ("self", "cls") for value in values)
+    yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(function))
+    if not values or is_own or yields or (name.rpartition(".")[2].startswith("__")):
+        return
+    spans = [source.span(value, b"_other_%s(%s)" % (word.encode(), source.part(value))) for value in values]
+    end = source.whole[1]
+    label = f"{values[0].lineno}: {name} returns something else"
+    yield label, Damage.RETURNS, [*spans, (end, end, f"\n{helper(word)}".encode())]
+
+
+def _negated(name: str, function: Function, source: Source) -> Iterator[Made]:
     """The function with its first condition negated."""
-    node = next((each for each in ast.walk(function) if isinstance(each, ast.If | ast.IfExp)), None)
-    if node is None:
-        return
-    test = node.test
-    node.test = ast.UnaryOp(ast.Not(), test)
-    yield Mutant(path, _source(tree), f"{path}:{test.lineno}: a condition of {name} is negated")
-    node.test = test
+    node = next((each for each in _inside(function.body) if isinstance(each, ast.If | ast.IfExp)), None)
+    if node is not None:
+        made = source.span(node.test, b"not (%s)" % source.part(node.test))
+        yield f"{node.test.lineno}: a condition of {name} is negated", Damage.DETAIL, [made]
 
 
-def _other_constant(path: str, tree: ast.Module, name: str, function: Function) -> Iterator[Mutant]:
+def _other_constant(name: str, function: Function, source: Source) -> Iterator[Made]:
     """The function with its first number or truth value changed."""
-    inside = (each for statement in function.body for each in ast.walk(statement))
-    node = next(
-        (each for each in inside if isinstance(each, ast.Constant) and isinstance(each.value, int | float)), None
-    )
-    if node is None:
-        return
-    value = node.value
-    node.value = not value if isinstance(value, bool) else value + 1  # type: ignore[operator]
-    yield Mutant(path, _source(tree), f"{path}:{node.lineno}: {value!r} in {name} is {node.value!r}")
-    node.value = value
+    inside = (each for each in _inside(function.body) if isinstance(each, ast.Constant))
+    node = next((each for each in inside if isinstance(each.value, int | float)), None)
+    if node is not None:
+        other = not node.value if isinstance(node.value, bool) else node.value + 1  # type: ignore[operator]
+        made = source.span(node, repr(other).encode())
+        yield f"{node.lineno}: {node.value!r} in {name} is {other!r}", Damage.DETAIL, [made]
 
 
-def _source(tree: ast.Module) -> str:
-    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+def _inside(body: list[ast.stmt], without: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST]:
+    """What a body holds, in the order of the source. Python 3.11 does not know the places of what is inside of an f-string."""
+    left: list[ast.AST] = list(body)
+    while left:
+        node = left.pop(0)
+        yield node
+        if not isinstance(node, (ast.JoinedStr, *without)):
+            left[:0] = ast.iter_child_nodes(node)
