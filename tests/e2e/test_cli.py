@@ -263,6 +263,12 @@ def test_show_is_a_page_for_people_and_the_checkpoint_for_programs(cli: CommandL
     assert {"created_at", "updated_at", "skill_state", "budget", "spend", "settings"} <= set(shown)
 
 
+def test_show_names_no_dollars_or_tokens_that_the_agent_did_not_tell(cli: CommandLine) -> None:
+    cli.run("run", "x", *CLAIMS)
+    (spend,) = [line for line in cli.run("show").output.splitlines() if line.startswith("spend")]
+    assert re.fullmatch(r"spend +\d+ s at work", spend)
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [(("doctor",), None), (("agents",), 0), (("show", "loop-that-is-not-there"), 2), (("wrap", "opencode"), 2)],
