@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.support import fake_agents
 from tests.support.command_line import CommandLine, finish, until
+from tests.support.terminal import Terminal
 
 CLAIM = "<promise>COMPLETE</promise>"
 CLAIMS = ("--command", f"echo '{CLAIM}'")
@@ -260,6 +261,26 @@ def test_show_is_a_page_for_people_and_the_checkpoint_for_programs(cli: CommandL
     assert {name: shown[name] for name in expected} == expected
     assert shown["loop_id"] == ended.output.split()[0]
     assert {"created_at", "updated_at", "skill_state", "budget", "spend", "settings"} <= set(shown)
+
+
+def test_show_names_no_dollars_or_tokens_that_the_agent_did_not_tell(cli: CommandLine) -> None:
+    cli.run("run", "x", *CLAIMS)
+    (spend,) = [line for line in cli.run("show").output.splitlines() if line.startswith("spend")]
+    assert re.fullmatch(r"spend +\d+ s at work", spend)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("doctor",), None), (("agents",), 0), (("show", "loop-that-is-not-there"), 2), (("wrap", "opencode"), 2)],
+)
+def test_at_a_narrow_terminal_sentences_are_broken_between_words(
+    cli: CommandLine, words: tuple[str, ...], code: int | None
+) -> None:
+    program = (sys.executable, "-m", "untildone", *words)
+    with Terminal(program, cli.workspace, {**cli.environment, "COLUMNS": "40"}) as terminal:
+        assert terminal.ends() == code or code is None
+        assert max(map(len, terminal.text.splitlines())) <= 40
+        assert len(terminal.text.splitlines()) > 2
 
 
 def test_log_tells_what_happened_and_what_the_agent_printed(cli: CommandLine) -> None:

@@ -31,8 +31,8 @@ def begin(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain:
         with ctrl_c_afterwards():
             loop_id = create_loop(store, task, chosen, place, Host.CLUSTER).loop_id
         if not chosen.remote and cluster.has_unpublished_work(place):
-            streams.talk().line("This folder has work that its remote does not have: the loop does not see it.")
-        streams.talk().line(f"Loop {loop_id} was given to the cluster at {target.access.address}.")
+            streams.talk().prose("This folder has work that its remote does not have: the loop does not see it.")
+        streams.talk().prose(f"Loop {loop_id} was given to the cluster at {target.access.address}.")
     except KeyboardInterrupt:
         if not loop_id:
             raise
@@ -60,7 +60,7 @@ def watched(store: Store, loop_id: str, show: Show, after: int = 0) -> int:
 
 def _left(loop_id: str) -> int:
     """Say that the loop goes on without this command."""
-    streams.talk().line(f"Loop {loop_id} goes on in the cluster; `untildone pause {loop_id}` pauses it.")
+    streams.talk().prose(f"Loop {loop_id} goes on in the cluster; `untildone pause {loop_id}` pauses it.")
     return Outcome.INTERRUPTED.exit_code
 
 

@@ -169,7 +169,7 @@ def create_loop(store: Store, task: str, chosen: Settings, folder: Path, host: H
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     for notice in new.notices:
-        streams.talk().line(notice)
+        streams.talk().prose(notice)
     return new.loop
 
 

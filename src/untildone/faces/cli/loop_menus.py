@@ -62,7 +62,7 @@ def _act_on(store: Store, loop: Loop) -> str | None:
     title, choices = f"Found an unfinished loop: {loop.loop_id}", (CONTINUE, START_OVER, SHOW, GIVE_UP)
     while (answer := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
         for line in page.lines(store, loop, driven=False, now=time.time()):
-            streams.talk().line(line)
+            streams.talk().prose(line)
     if answer == START_OVER:
         return _started_over(store, loop)
     if answer == GIVE_UP:

@@ -105,7 +105,7 @@ def reach(folder: str | os.PathLike[str]) -> Reach:
 
 def warn(sentence: str) -> None:
     """Print a warning."""
-    talk().line(f"warning: {sentence}")
+    talk().prose(f"warning: {sentence}")
 
 
 def existing_folder(name: str) -> Path:

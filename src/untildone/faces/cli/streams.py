@@ -73,9 +73,9 @@ def talk() -> Output:
 def report_error(sentence: str, hint: str) -> None:
     """Write an error and its hint to standard error."""
     out = talk()
-    out.line(f"untildone: {sentence}")
+    out.prose(f"untildone: {sentence}")
     if hint:
-        out.line(f"hint: {hint}")
+        out.prose(f"hint: {hint}")
 
 
 def close_quietly() -> None:

@@ -27,7 +27,7 @@ def command(ctx: click.Context, folder: str, as_json: bool) -> int:
         if as_json:
             streams.data().record({**to_json(info), "found": info.path is not None})
         else:
-            streams.data().line(_line(info))
+            streams.data().prose(_line(info))
     return 0
 
 
@@ -67,7 +67,7 @@ def check(name: str, program: str | None, model: str | None, timeout: float, fol
             }
         )
     elif failure is None:
-        streams.data().line(_success(name, trial))
+        streams.data().prose(_success(name, trial))
     if failure is None:
         return 0
     streams.report_error(

@@ -27,5 +27,5 @@ def command(name: str, paths: Sequence[str], folder: str, as_json: bool) -> int:
     summaries.answer(loop, driven=store.is_driven(loop.loop_id), as_json=as_json)
     rests = loop.status is Status.PAUSED
     then = f" `untildone resume {loop.loop_id}` goes on." if rests else ""
-    streams.talk().line(f"Approved in loop {loop.loop_id}: {', '.join(paths)}.{then}")
+    streams.talk().prose(f"Approved in loop {loop.loop_id}: {', '.join(paths)}.{then}")
     return 0

@@ -25,7 +25,7 @@ def detached(store: Store, loop_id: str, *, as_json: bool) -> int:
         data.record({"event": "loop_detached", "ts": timestamp(time.time()), "loop_id": loop_id, "pid": pid})
     else:
         data.line(loop_id)
-    streams.talk().line(f"Loop {loop_id} goes on in the background (process {pid}).")
+    streams.talk().prose(f"Loop {loop_id} goes on in the background (process {pid}).")
     return 0
 
 

@@ -26,7 +26,7 @@ def command(name: str, checks: tuple[str, ...], good: int | None, bad: int | Non
     store, talk = parameters.open_store(folder), streams.talk()
 
     def report(number: int, holds: bool) -> None:
-        talk.line(f"After round {number}: {'they hold' if holds else 'they fail'}.")
+        talk.prose(f"After round {number}: {'they hold' if holds else 'they fail'}.")
 
     loop_id = store.find(name)
     found = bisecting.bisect(store, loop_id, parameters.environment(), checks, good, bad, report)
@@ -36,5 +36,5 @@ def command(name: str, checks: tuple[str, ...], good: int | None, bad: int | Non
         streams.data().record({**fields, "checked": list(found.checked)})
         return 0
     streams.data().line(f"Round {found.broke} broke: {one_line('; '.join(failed))}")
-    talk.line(f"hint: `untildone rewind {loop_id} --to {found.before}` goes back to where they hold")
+    talk.prose(f"hint: `untildone rewind {loop_id} --to {found.before}` goes back to where they hold")
     return 0

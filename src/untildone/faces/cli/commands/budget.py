@@ -33,7 +33,7 @@ def command(name: str, folder: str, as_json: bool, **limits: Change | None) -> i
     for limit, change in changes.items():
         if change.add and limit.of(before.budget) is None:
             of, amount = limit.row.label.lower(), f"{change.amount:g}"
-            streams.talk().line(f"No limit of {of} is set, so +{amount} changes nothing; ={amount} sets one.")
+            streams.talk().prose(f"No limit of {of} is set, so +{amount} changes nothing; ={amount} sets one.")
     _show(loop, driven=store.is_driven(loop_id), as_json=as_json)
     return 0
 

@@ -36,7 +36,7 @@ def command(schema: bool, accept: bool, paths: bool, folder: str, as_json: bool)
     else:
         _show(settings.load(place, {}), origins(place), as_json=as_json)
         for notice in trust.notices(place):
-            streams.talk().line(notice)
+            streams.talk().prose(notice)
     return 0
 
 

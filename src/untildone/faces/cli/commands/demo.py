@@ -29,7 +29,7 @@ def command(folder: str | None, plain: bool) -> int:
     project = place / "cart"
     talk = streams.talk()
     check = f'"{sys.executable}" -m unittest -q'
-    talk.line(
+    talk.prose(
         "A git repository with failing tests, an agent that will lie once, and a check that does not take its word:"
     )
     talk.line(f"  cd {project}")

@@ -31,5 +31,5 @@ def command(name: str, stat: bool, folder: str, as_json: bool) -> int:
             else f"{text}\n".encode("utf-8", "surrogateescape")
         )
     else:
-        streams.talk().line(f"Loop {loop_id} changed nothing.")
+        streams.talk().prose(f"Loop {loop_id} changed nothing.")
     return 0

@@ -33,6 +33,6 @@ def command(folder: str, as_json: bool) -> int:
 
 
 def _show(finding: Finding) -> None:
-    streams.data().line(f"{_SIGNS[finding.state]} {finding.area:<9} {finding.sentence}")
+    streams.data().prose(f"{_SIGNS[finding.state]} {finding.area:<9} {finding.sentence}")
     if finding.fix:
-        streams.data().line(f"  {'':<9} fix: {finding.fix}")
+        streams.data().prose(f"  {'':<9} fix: {finding.fix}")

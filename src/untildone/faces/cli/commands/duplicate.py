@@ -72,7 +72,7 @@ def _created(store: Store, loop_id: str, changed: dict[str, Any], task: str) -> 
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
     for notice in new.notices:
-        streams.talk().line(notice)
+        streams.talk().prose(notice)
     return new.loop
 
 

@@ -40,7 +40,7 @@ def command(name: str | None, max_cost: Any, at_once: Any, folder: str, as_json:
         groups = tuple(group for group in store.groups() if name in (None, group.name))
         _show(groups, as_json=as_json)
         if not groups:
-            streams.talk().line(f"There is no group {name or 'yet'}; `untildone run --group NAME` begins one.")
+            streams.talk().prose(f"There is no group {name or 'yet'}; `untildone run --group NAME` begins one.")
         return 0
     if name is None:
         raise UsageError("There is no name of a group.", "say which: untildone group NAME --max-cost 50")

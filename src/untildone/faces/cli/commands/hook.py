@@ -60,11 +60,11 @@ def install(agent: str, user: bool, folder: str) -> int:
     """Add the hook to the agent's settings. Everything else in them stays as it is."""
     installed = hook.install(agent, parameters.existing_folder(folder), for_user=user)
     _show(installed)
-    streams.talk().line(
+    streams.talk().prose(
         f'In {agent}: {hook.typed(agent)} "make the tests pass" --check "pytest -q" --max-iterations 20'
     )
     if installed.hint:
-        streams.talk().line(f"hint: {installed.hint}")
+        streams.talk().prose(f"hint: {installed.hint}")
     return 0
 
 
@@ -80,7 +80,7 @@ def uninstall(agent: str, user: bool, folder: str) -> int:
 
 def _show(installed: hook.Installed) -> None:
     for sentence in installed.notices:
-        streams.talk().line(sentence)
+        streams.talk().prose(sentence)
     streams.data().line(str(installed.file))
 
 
@@ -186,6 +186,6 @@ def start(
             }
         )
     else:
-        streams.talk().line(message)
+        streams.talk().prose(message)
         streams.data().line(begun.prompt)
     return 0

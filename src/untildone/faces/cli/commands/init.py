@@ -45,8 +45,8 @@ def command(force: bool, folder: str) -> int:
         raise UsageError(f"Cannot write {file}: {problem.strerror}.", "choose another folder with --dir") from None
     streams.data().line(str(file))
     for sentence in _found(place):
-        streams.talk().line(sentence)
-    streams.talk().line('hint: look through it, then: untildone run "your task"')
+        streams.talk().prose(sentence)
+    streams.talk().prose('hint: look through it, then: untildone run "your task"')
     return 0
 
 

@@ -77,7 +77,7 @@ def command(status: str | None, everything: bool, folder: str, as_json: bool) ->
             data.line("\t".join(row.cells()))
     if not rows:
         where = folder if store is None else store.name
-        streams.talk().line(f"There are no loops in {where}{' with that status' if status else ''}.")
+        streams.talk().prose(f"There are no loops in {where}{' with that status' if status else ''}.")
     return 0
 
 

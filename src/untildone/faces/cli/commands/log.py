@@ -68,7 +68,7 @@ def _fresh(entries: Iterator[Entry]) -> Iterator[Entry]:
     last = 0
     for entry in entries:
         if entry.seq > last + 1:
-            streams.talk().line(_missing(last + 1, entry.seq - 1))
+            streams.talk().prose(_missing(last + 1, entry.seq - 1))
         if entry.seq > last:
             last = entry.seq
             yield entry

@@ -41,7 +41,7 @@ def command(context: click.Context, folder: str) -> int:
 def install(agent: str, for_project: bool, folder: str) -> int:
     """Add untildone to the MCP servers of an agent. Everything else in its settings stays as it is."""
     place = parameters.existing_folder(folder)
-    streams.talk().line(mcp_servers.install(agent, place, parameters.environment(), for_project=for_project))
+    streams.talk().prose(mcp_servers.install(agent, place, parameters.environment(), for_project=for_project))
     return 0
 
 
@@ -52,5 +52,5 @@ def install(agent: str, for_project: bool, folder: str) -> int:
 def uninstall(agent: str, for_project: bool, folder: str) -> int:
     """Remove what `install` added."""
     place = parameters.existing_folder(folder)
-    streams.talk().line(mcp_servers.uninstall(agent, place, parameters.environment(), for_project=for_project))
+    streams.talk().prose(mcp_servers.uninstall(agent, place, parameters.environment(), for_project=for_project))
     return 0

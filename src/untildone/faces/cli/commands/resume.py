@@ -93,7 +93,7 @@ def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bo
 def budget_changes(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
     """`+5` adds to the limit; `10` sets the limit so that ten rounds are left."""
     if rounds.add and loop.budget.iterations is None:
-        streams.talk().line(f"No limit of rounds is set, so +{rounds.amount:g} changes nothing.")
+        streams.talk().prose(f"No limit of rounds is set, so +{rounds.amount:g} changes nothing.")
         return ()
     if rounds.add or rounds.amount is None:
         return (BudgetChanged(Limit.ITERATIONS, rounds.amount, add=rounds.add),)
@@ -122,7 +122,7 @@ def in_cluster(store: Store, before: Loop, show: Show, *, detach: bool) -> int:
 
 def already_running(loop: Loop, busy: LoopBusy, *, as_json: bool) -> int:
     summaries.answer(loop, driven=True, as_json=as_json)
-    streams.talk().line(f"{busy.sentence} It goes on there.")
+    streams.talk().prose(f"{busy.sentence} It goes on there.")
     if busy.hint:
-        streams.talk().line(f"hint: {busy.hint}")
+        streams.talk().prose(f"hint: {busy.hint}")
     return 0

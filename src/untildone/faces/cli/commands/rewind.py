@@ -34,8 +34,8 @@ def command(name: str, to: int | None, undo: bool, folder: str, as_json: bool) -
 
 def _tell(taken: retrying.Taken) -> None:
     talk, loop_id = streams.talk(), taken.loop.loop_id
-    talk.line(f"{taken.loop.reason} `untildone resume {loop_id}` goes on.")
+    talk.prose(f"{taken.loop.reason} `untildone resume {loop_id}` goes on.")
     if taken.kept:
-        talk.line(f"What was there is kept: `untildone rewind {loop_id} --undo` brings it back.")
+        talk.prose(f"What was there is kept: `untildone rewind {loop_id} --undo` brings it back.")
     for text in taken.messages:
-        talk.line(f"The agent does not hear this again, unless you say it again: {text}")
+        talk.prose(f"The agent does not hear this again, unless you say it again: {text}")

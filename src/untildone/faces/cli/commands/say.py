@@ -41,11 +41,11 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
         for notice in heard.notices:
             streams.data().line(notice)
     if pid is not None:
-        streams.talk().line(f"Loop {loop_id} goes on in the background (process {pid}).")
+        streams.talk().prose(f"Loop {loop_id} goes on in the background (process {pid}).")
     elif not as_json and not heard.notices:
         rests = heard.loop.status is Status.PAUSED and not heard.goes_on
         when = f"when it goes on: `untildone resume {loop_id}`" if rests else "with its next prompt"
-        streams.talk().line(f"Loop {loop_id} will hear it {when}.")
+        streams.talk().prose(f"Loop {loop_id} will hear it {when}.")
     return 0
 
 

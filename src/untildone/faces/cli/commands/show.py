@@ -49,5 +49,5 @@ def _show_unread(fields: dict[str, Any], *, as_json: bool) -> int:
         streams.data().record(fields)
         return 0
     for name, value in fields.items():
-        streams.data().line(f"{name:<{page.WIDTH}} {value}")
+        streams.data().prose(f"{name:<{page.WIDTH}} {value}")
     return 0

@@ -57,7 +57,7 @@ def init(for_all: bool, force: bool, folder: str) -> int:
     place = own if for_all else project
     _write(place, force=force, own_folder=for_all)
     streams.data().line(str(place))
-    streams.talk().line('hint: change it to taste, then: untildone run --mode supervise "your task"')
+    streams.talk().prose('hint: change it to taste, then: untildone run --mode supervise "your task"')
     return 0
 
 

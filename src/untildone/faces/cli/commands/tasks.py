@@ -93,7 +93,7 @@ def _show(store: Store, loop_id: str, *, as_json: bool) -> None:
         else:
             data.prose(loop_lines.of_subtask(task).text.removeprefix("  "))
     if not loop.tasks:
-        streams.talk().line(f"Loop {loop_id} has no subtasks.")
+        streams.talk().prose(f"Loop {loop_id} has no subtasks.")
 
 
 def _fields(task: Subtask) -> dict[str, object]:

@@ -67,7 +67,7 @@ def _report(loop_id: str, verifications: tuple[Verification, ...], *, as_json: b
         else:
             data.line(_line(each))
     holds, differs = all(each.holds for each in verifications), verifications[0].differs
-    streams.talk().line(_verdict(differs, holds=holds))
+    streams.talk().prose(_verdict(differs, holds=holds))
     return 0 if holds and not differs else Outcome.FAILED.exit_code
 
 
@@ -107,7 +107,7 @@ def _tell(signed: Signed, *, as_json: bool) -> int:
     else:
         for line in _lines(fields):
             data.line(line)
-        streams.talk().line(f"Signed with {signed.by}, and unchanged since. Nothing was run.")
+        streams.talk().prose(f"Signed with {signed.by}, and unchanged since. Nothing was run.")
     return 0 if fields.get("outcome") == Outcome.VERIFIED.word else Outcome.FAILED.exit_code
 
 

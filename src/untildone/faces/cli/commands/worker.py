@@ -68,7 +68,7 @@ async def _work(machine: Machine, *, as_json: bool) -> None:
 
     def ask_to_end() -> None:
         (at_once if ending.is_set() else ending).set()
-        streams.talk().line("Ending: no more loops are taken, those under way are handed over.")
+        streams.talk().prose("Ending: no more loops are taken, those under way are handed over.")
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask_to_end)
@@ -80,6 +80,6 @@ def _announce(machine: Machine, *, as_json: bool) -> None:
     if as_json:
         fields = {"event": "worker_start", "ts": timestamp(time.time()), "machine": options.machine, "pid": os.getpid()}
         streams.data().record({**fields, "queue": options.queue, "slots": options.slots})
-    streams.talk().line(
+    streams.talk().prose(
         f"{options.machine} drives up to {options.slots} loops of {machine.store_name}, queue {options.queue} at {options.temporal}."
     )

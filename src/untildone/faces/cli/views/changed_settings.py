@@ -23,7 +23,7 @@ def resolve(folder: Path, environment: Mapping[str, str], *, accept: bool, askin
     for change in trust.changes(folder, environment):
         if accept or (at_terminal and not change.declined and _wants(change)):
             trust.accept(change, environment)
-            streams.talk().line(f"Accepted: {change.path}")
+            streams.talk().prose(f"Accepted: {change.path}")
         elif at_terminal:
             trust.decline(change, environment)
 

@@ -39,7 +39,7 @@ def pick(title: str, facts: Sequence[str], choices: Sequence[str]) -> str | None
             return None
         if answer.isdecimal() and len(answer) < 4 and 1 <= int(answer) <= len(choices):
             return choices[int(answer) - 1]
-        streams.talk().line(f"'{streams.printable(answer)}' is none of 1 to {len(choices)}.")
+        streams.talk().prose(f"'{streams.printable(answer)}' is none of 1 to {len(choices)}.")
     return None
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from untildone.core import budget as budgets
-from untildone.core.limits import duration, reported
+from untildone.core.limits import duration, shown
 from untildone.core.loop import Loop
 from untildone.core.model import Spend
 from untildone.core.receipts import proof
@@ -120,7 +120,7 @@ def _judging(loop: Loop) -> Iterator[tuple[str, str]]:
 
 def _spend(spend: Spend) -> Iterator[str]:
     yield f"{duration(spend.seconds)} at work"
-    yield from (limit.row.show(amount) for limit, amount in reported(spend))
+    yield from shown(spend)
 
 
 def _time(at: float) -> str:

@@ -25,7 +25,7 @@ def resolve(chosen: Settings, folder: Path, *, asking: bool) -> Settings:
     if not found:
         return chosen
     if not asking or not (sys.stdin and sys.stdin.isatty()) or not streams.talk().is_terminal:
-        streams.talk().line(
+        streams.talk().prose(
             f'hint: no check is set, so nothing verifies the work; this project has one: --check "{found[0].command}"'
         )
         return chosen
