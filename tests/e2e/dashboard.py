@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.support.command_line import CommandLine, until
 from tests.support.serving import Server
 
@@ -114,3 +114,27 @@ def visit(browser: Browser, server: DashboardServer, **options: Any) -> Iterator
 
 def _is_ours(url: str, server: DashboardServer) -> bool:
     return url.startswith((server.url, server.url.replace("http", "ws", 1), "data:", "blob:"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
+    """One for all tests of a file that look at their own loops only."""
+    with DashboardServer(CommandLine(tmp_path_factory.mktemp("dashboard"))) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, server: DashboardServer) -> Iterator[Page]:
+    with visit(browser, server) as page:
+        yield page
+
+
+def status(page: Page, word: str) -> None:
+    """Wait until the page of a loop shows this status."""
+    expect(page.locator(".loop-head .chip")).to_have_text(word, ignore_case=True)

@@ -5,44 +5,32 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PATIENCE, PAUSE_CHOICES, PICTURES, DashboardServer, chromium, visit, waits_for
-from tests.support.command_line import CommandLine, until
+from tests.e2e.dashboard import (
+    PATIENCE,
+    PAUSE_CHOICES,
+    PICTURES,
+    DashboardServer,
+    browser,
+    page,
+    server,
+    status,
+    visit,
+    waits_for,
+)
+from tests.support.command_line import until
 from tests.support.serving import TOKEN
 
 from untildone.system import state_folder
 
 expect.set_options(timeout=PATIENCE)
+__all__ = ["browser", "page", "server"]
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
-    """One for all tests that look at their own loops only."""
-    with DashboardServer(CommandLine(tmp_path_factory.mktemp("dashboard"))) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Browser, server: DashboardServer) -> Iterator[Page]:
-    with visit(browser, server) as page:
-        yield page
-
-
-def status(page: Page, word: str) -> None:
-    expect(page.locator(".loop-head .chip")).to_have_text(word, ignore_case=True)
 
 
 def choose(page: Page, setting: str, choice: str) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PATIENCE, DashboardServer, chromium, visit
-from tests.support.command_line import CommandLine, until
+from playwright.sync_api import Page, expect
+from tests.e2e.dashboard import PATIENCE, DashboardServer, browser, page, server, status
+from tests.support.command_line import until
 
 expect.set_options(timeout=PATIENCE)
+__all__ = ["browser", "page", "server"]
 NEEDS = "Which database may I use?"
 AGENT = """#!/bin/sh
 if grep -q staging; then echo '<promise>COMPLETE</promise>'; exit; fi
@@ -22,33 +21,11 @@ echo "round $n"
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
-    with DashboardServer(CommandLine(tmp_path_factory.mktemp("dashboard"))) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Browser, server: DashboardServer) -> Iterator[Page]:
-    with visit(browser, server) as page:
-        yield page
-
-
 def agent(server: DashboardServer) -> str:
     path: Path = server.cli.home / "agent.sh"
     path.write_text(AGENT)
     path.chmod(0o755)
     return str(path)
-
-
-def status(page: Page, word: str) -> None:
-    expect(page.locator(".loop-head .chip")).to_have_text(word, ignore_case=True)
 
 
 def test_a_loop_is_taken_back_retried_and_duplicated(page: Page, server: DashboardServer) -> None:
