@@ -10,7 +10,7 @@ RUNNER ?= pytest
 # Bytecode is kept, whatever the environment says: else each of these processes compiles every test anew.
 PYTEST = env PYTHONDONTWRITEBYTECODE= $(PYTHON) -m $(RUNNER) -n $(or $(WORKERS),$(ONE_MORE)) --dist worksteal --durations=25
 
-.PHONY: help setup demo test test-most test-agents test-agents-older agents-newest test-fast test-newest check lint fix types imports packages bench compare chaos cheats escapes honest fuzz newcomer \
+.PHONY: help setup demo test test-most test-agents test-agents-older agents-newest test-fast test-newest check lint fix types imports packages bench compare chaos cheats escapes honest prove fuzz newcomer \
     agents clean
 .DEFAULT_GOAL := help
 
@@ -124,6 +124,10 @@ escapes: setup ## harmless tries to get out of the box of an agent: none may
 honest: setup ## agents that do their work in projects of many shapes: all must be verified
 	@$(PYTHON) -m proof.honest --install
 	$(PYTHON) -m proof.honest $(HONEST)
+
+# PROVE="--family luck", or "--case NAME --keep".
+prove: setup ## right and wrong work that plain checks cannot tell apart: what --prove says of it
+	$(PYTHON) -m proof.prove $(PROVE)
 
 compare: setup ## untildone beside other loop tools, with the same agents: make compare REPORT=compare.md
 	@$(PYTHON) -m proof.compare --install

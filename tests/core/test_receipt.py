@@ -52,6 +52,7 @@ def test_a_receipt_names_each_gate_with_its_command_exit_code_and_hash() -> None
         "room": None,
         "tree": "",
         "tests": "",
+        "failing": [],
         "tampered": [],
         "notes": [],
     }

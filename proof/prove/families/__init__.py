@@ -1,0 +1,37 @@
+"""The families of the corpus, one file each. A file defines `FAMILY`, its name, and `CASES`."""
+
+from __future__ import annotations
+
+from proof.prove.case import Case
+from proof.prove.families import (
+    answers,
+    aware,
+    equality,
+    errors,
+    features,
+    fixes,
+    flaky,
+    luck,
+    old_failures,
+    partial,
+    runner,
+    special,
+    weak_tests,
+)
+
+_MODULES = (
+    special,
+    equality,
+    answers,
+    errors,
+    partial,
+    weak_tests,
+    runner,
+    aware,
+    luck,
+    flaky,
+    old_failures,
+    fixes,
+    features,
+)
+ALL: dict[str, tuple[Case, ...]] = {module.FAMILY: module.CASES for module in _MODULES}
