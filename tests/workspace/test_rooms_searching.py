@@ -36,7 +36,7 @@ def begun(library: Path, *, has_sites: bool = True, place: str | None = None) ->
     def found() -> object:
         searched = Search((Library(path, has_sites=has_sites),), start)
         try:
-            return searched.unchanged().get(path)
+            return searched.unchanged.get(path)
         finally:
             searched.close()
 

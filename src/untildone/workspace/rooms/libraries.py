@@ -93,7 +93,7 @@ class Libraries:
     declared: Callable[[], Declared]
     approved: Collection[str] = ()
     unchanged: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)
-    """What `Search.unchanged` returned."""
+    """`Search.unchanged`."""
 
     def compare(self, now: Iterable[Library], *, can_hide: bool) -> Compared:
         """What of the libraries a room must hide. Raises RoomRefused for what it cannot show and cannot hide."""

@@ -266,7 +266,7 @@ class Claim:
             site.root,
             self._asks.declared,
             claimed.approved,
-            search.unchanged(),
+            search.unchanged,
         )
         return record.compare(search.libraries, can_hide=can_hide)
 

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from pathlib import Path
 from shutil import which
 
@@ -75,6 +76,7 @@ class Search:
             return
         self._processes.append((frozenset(paths), process))
 
+    @cached_property
     def unchanged(self) -> dict[str, tuple[bytes, ...]]:
         """The libraries that are as they were but for bytecode, with the files of bytecode that changed, as paths below the library."""
         found: dict[str, tuple[bytes, ...]] = {}
