@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from untildone.core.actions import AwaitPerson
-from untildone.core.events import AnswerRead, SubtasksChanged
+from untildone.core.events import AnswerRead, MessageSent, ResumeRequested, SubtasksChanged
 from untildone.core.loop import Loop
 from untildone.core.model import (
     Answer,
@@ -23,6 +23,7 @@ from untildone.core.model import (
     SubtaskStatus,
 )
 from untildone.modes.workflow import answers as answers
+from untildone.modes.workflow import prompts
 from untildone.modes.workflow.mode import choose
 from untildone.testing import driver
 from untildone.testing.driver import Driver, Reply
@@ -299,6 +300,32 @@ def test_an_agent_that_asks_for_a_person_pauses_the_loop() -> None:
     ran = working(tasks("pending"), said(message="Which database?", **STOP))
     loop = ran.run()
     assert (loop.status, loop.outcome) == (Status.PAUSED, Outcome.PAUSED)
+
+
+def test_a_number_answers_the_question_of_the_agent_and_is_no_menu_choice() -> None:
+    words = iter(["status", "complete", "2"])
+    asked: list[str] = []
+
+    def person(question: AwaitPerson, _loop: Loop) -> str | None:
+        asked.append(question.question)
+        return next(words, None)
+
+    replies = [said(message="How many retries?", **STOP), tasks("pending")]
+    ran = driver.looping(replies, Budget(iterations=2), person=person, mode="workflow", interactive=True)
+    ran.run()
+    assert actions(ran) == ["init", "develop"], "2 is debug in the menu"
+    assert "[MESSAGE FROM THE PERSON]\n2\n" in ran.calls()[-1].ask.prompt
+    assert "Rounds: 1 of 2 used" in asked[1], "status tells the state at a question too"
+    assert prompts.NOT_VALIDATED in asked[2]
+
+
+def test_a_number_answers_the_question_of_a_loop_that_paused() -> None:
+    ran = working(tasks("pending"), *[said(message="How many retries?", **STOP)] * 2)
+    ran.run()
+    ran.send("say", MessageSent("3"))
+    ran.send("resume", ResumeRequested())
+    ran.run()
+    assert actions(ran) == ["init", "develop", "develop"], "3 is validate in the menu"
 
 
 def test_a_program_that_cannot_be_run_pauses_for_work_by_hand() -> None:

@@ -23,6 +23,7 @@ from untildone.faces.mcp import answers
 from untildone.faces.mcp.answers import Checked, LoopAnswer, Started
 from untildone.operations import look, stores
 from untildone.operations.creating.creation import Created, create
+from untildone.settings import names
 
 LONGEST_WAIT = 600.0
 LONGEST_TEXT = 200_000
@@ -66,7 +67,7 @@ class Tools:
             Field(description="Shell commands that must exit with 0, in addition to those of the project"),
         ] = (),
         agent: Annotated[str | None, Field(description="Which agent works; unset: the project's choice")] = None,
-        mode: Annotated[str | None, Field(description="ralph, supervise, instruct, workflow or phases")] = None,
+        mode: Annotated[str | None, Field(description=names.put_in("One of: {modes}"))] = None,
         rounds: Annotated[int | None, Field(ge=1, description="At most so many rounds")] = None,
         minutes: Annotated[float | None, Field(gt=0, description="At most so many minutes of work")] = None,
         cost: Annotated[float | None, Field(gt=0, description="At most so many dollars")] = None,

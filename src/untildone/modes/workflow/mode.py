@@ -100,12 +100,16 @@ def _unusable(errors: int) -> str:
 
 def _menu(loop: Loop) -> AwaitPerson:
     """The menu; if the agent asks for a person, its question."""
-    asked = (loop.skill_state or EMPTY).get("wants_person")
-    if not asked:
-        last = _word(loop.inbox[-1]) if loop.inbox else ""
-        more = status_lines(loop) if last == "status" else (texts.NOT_VALIDATED,) if last == "complete" else ()
+    last = _word(loop, loop.inbox[-1]) if loop.inbox else ""
+    more = status_lines(loop) if last == "status" else (texts.NOT_VALIDATED,) if last == "complete" else ()
+    if not (asked := _question(loop)):
         return AwaitPerson("\n".join((menu_text(loop), *more)), MENU)
-    return AwaitPerson(f"{asked}\nAnswer, or choose: {', '.join(MENU)}.", reason=str(asked))
+    return AwaitPerson("\n".join((asked, *more, f"Answer, or choose: {', '.join(MENU)}.")), reason=asked)
+
+
+def _question(loop: Loop) -> str:
+    """What the agent asked the person with its last answer; empty: nothing."""
+    return str((loop.skill_state or EMPTY).get("wants_person") or "")
 
 
 def choose(loop: Loop) -> str | None:
@@ -113,20 +117,22 @@ def choose(loop: Loop) -> str | None:
     state = loop.skill_state or EMPTY
     if not state.get("initialised"):
         return "init"
-    chosen = _chosen_by_person(loop.inbox)
+    chosen = _chosen_by_person(loop)
     if chosen and (chosen != "complete" or may_complete(loop)):
         return chosen
     return None if loop.settings.interactive and not _messages(loop) else _automatic(loop, state)
 
 
-def _chosen_by_person(messages: tuple[str, ...]) -> str | None:
+def _chosen_by_person(loop: Loop) -> str | None:
     """The last menu choice among the person's messages; other messages are for the worker."""
-    return next((word for word in map(_word, reversed(messages)) if word in texts.INSTRUCTIONS), None)
+    words = (_word(loop, message) for message in reversed(loop.inbox))
+    return next((word for word in words if word in texts.INSTRUCTIONS), None)
 
 
-def _word(message: str) -> str:
-    """The menu choice that a message names by number or word; else the message."""
-    return _NUMBERED.get(message.strip(), message.strip().lower())
+def _word(loop: Loop, message: str) -> str:
+    """The menu choice that a message names by word or, where a menu with numbers is shown, by number; else the message."""
+    said, has_numbers = message.strip().lower(), loop.settings.interactive and not _question(loop)
+    return _NUMBERED.get(said, said) if has_numbers else said
 
 
 def may_complete(loop: Loop) -> bool:
@@ -136,9 +142,7 @@ def may_complete(loop: Loop) -> bool:
 
 def _messages(loop: Loop) -> list[str]:
     """The person's messages that are not menu choices."""
-    return [
-        message for message in loop.inbox if message.strip().lower() not in MENU and message.strip() not in _NUMBERED
-    ]
+    return [message for message in loop.inbox if _word(loop, message) not in MENU]
 
 
 def _automatic(loop: Loop, state: Mapping[str, Any]) -> str:
