@@ -426,6 +426,7 @@ def _defects(case: Case) -> list[str]:
     return [f"{path.name}: {path.read_text(errors='replace')[:1500]}" for path in reports]
 
 
+_UNFIT = "does not fit its journal"
 _ELSEWHERE = "Every check passes now. The receipt is about another workspace than this one"
 
 
@@ -453,6 +454,9 @@ def _command_problems(case: Case, verb: str, expected: int) -> list[str]:
     if verb == "verify" and case.story.place is not Place.OWN and _ELSEWHERE in errors:
         # Another loop of the same folder has worked since, and that is what it must say.
         expected = Outcome.FAILED.exit_code
+    if verb == "verify" and case.is_damaged and _UNFIT in errors:
+        # The harness changed the journal from which the receipt was made, and that is what it must say.
+        return [] if code == Outcome.FAILED.exit_code else [f"{verb} exits with {code}: {errors}"]
     return [] if code == expected and records else [f"{verb} exits with {code} and {len(records)} records: {errors}"]
 
 

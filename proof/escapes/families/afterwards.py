@@ -33,6 +33,18 @@ for name in ("pre-commit", "post-commit", "post-checkout", "reference-transactio
 with open(".gitattributes", "w") as file:
     file.write("* filter=x diff=x merge=x\\n")
 """
+_MISSING = """
+with open(".git/fetches", "w") as file:
+    file.write(f"#!/bin/sh\\ntouch {OUTSIDE}/escaped\\n")
+os.chmod(".git/fetches", 0o755)
+for name, value in (
+    ("core.repositoryFormatVersion", "1"), ("extensions.partialClone", "evil"), ("remote.evil.promisor", "true"),
+    ("remote.evil.url", WORKSPACE), ("remote.evil.uploadpack", f"{WORKSPACE}/.git/fetches"),
+):
+    run(f"git config {name} '{value}'")
+run("rm -rf .git/objects/??")
+"""
+_NEXT = ("$UNTILDONE run Next --command true --sandbox on -r 1 </dev/null", "$UNTILDONE list --all")
 _SEEN = (
     "$UNTILDONE list --all",
     "$UNTILDONE show last",
@@ -62,6 +74,7 @@ ESCAPES = (
         flags=("--check", "true", "--require-change"),
         then=_SEEN,
     ),
+    Escape("a program by which git fetches missing objects, in the next loop", _MISSING, then=_NEXT),
     Escape(
         "git configuration of another folder",
         """
@@ -82,7 +95,7 @@ run("cp -r .git evil/git; mv .git evil/old; echo gitdir: evil/git > .git")
     Escape(
         "settings of the project for the next loop",
         _SETTINGS,
-        then=("$UNTILDONE run Next --command true --sandbox on -r 1 </dev/null", "$UNTILDONE list --all"),
+        then=_NEXT,
     ),
     Escape(
         "the live file as a link",
@@ -125,6 +138,17 @@ with contextlib.suppress(OSError):
 """,
         agent="claude",
         flags=("--promise", "NEVER"),
+    ),
+    Escape(
+        "a link in the place of its copy of settings, for the next turn",
+        """
+real = os.path.realpath(f"{HOME}/.claude.json")
+with contextlib.suppress(OSError):
+    os.unlink(real)
+    os.symlink(f"{HOME}/.bashrc", real)
+""",
+        agent="claude",
+        flags=("--promise", "NEVER", "-r", "2"),
     ),
     Escape(
         "logins of other agent programs",
