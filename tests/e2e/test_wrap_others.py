@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -98,12 +99,29 @@ def agreed(desk: Desk) -> bool:
 
 
 def leave(desk: Desk, terminal: Tmux) -> None:
-    """Ctrl-C ends Codex at once; the others want it twice."""
+    """Ctrl-C ends Codex at once; the others want it twice, and take back what they say of that after a second or so."""
     terminal.settles(patience=PATIENCE)
-    terminal.press("C-c")
-    if desk.agent != "codex":
-        terminal.shows("again to", PATIENCE)
+    if desk.agent == "codex":
         terminal.press("C-c")
+        return
+    deadline = time.monotonic() + PATIENCE
+    while not _has_left(terminal):
+        assert time.monotonic() < deadline, terminal.pane
+        terminal.press("C-c")
+        if _within(1.5, lambda: "again to" in terminal.pane or _has_left(terminal)) and not _has_left(terminal):
+            terminal.press("C-c")
+            _within(10.0, lambda: _has_left(terminal))
+
+
+def _within(seconds: float, holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not (held := holds()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return held
+
+
+def _has_left(terminal: Tmux) -> bool:
+    return terminal.query("#{pane_dead}") == "1" or "it ended with" in terminal.everything
 
 
 def looks(desk: Desk) -> list[str]:
