@@ -461,6 +461,15 @@ def test_resume_at_a_terminal_asks_what_to_do_with_what_is_unfinished(cli: Comma
     assert cli.shown(loop_id)["outcome"] == "abandoned"
 
 
+def test_three_wrong_answers_in_the_menu_of_resume_are_no_success(cli: CommandLine) -> None:
+    cli.run("run", "the task", "-r", "1", "--command", "echo working")
+    terminal = Terminal(cli, "resume")
+    for answer in ("x", "y", "z"):
+        terminal.choose(answer)
+    assert terminal.end() == (130, "")
+    assert cli.shown()["status"] == "paused"
+
+
 def test_phases_that_ran_out_of_rounds_ask_at_a_terminal(cli: CommandLine) -> None:
     terminal = Terminal(cli, "run", "the task", "--mode", "phases", "-r", "1", "--command", "date +%N")
     terminal.choose("1")

@@ -30,6 +30,13 @@ def test_a_loop_without_a_check_is_told_which_one_fits(cli: CommandLine) -> None
     assert "no check is set" not in cli.run("run", "x", *claims).errors, "the person has decided"
 
 
+def test_a_loop_that_nothing_verified_ends_with_a_check_that_fits_the_project(cli: CommandLine) -> None:
+    claims = cli.script({"claim": True})
+    assert 'next time name a check, such as --check "pytest -q"' in cli.run("run", "x", *claims).errors
+    (cli.workspace / "go.mod").write_text("module x\n")
+    assert 'next time name a check, such as --check "go test ./..."' in cli.run("run", "x", *claims).errors
+
+
 @pytest.mark.parametrize(("answer", "outcome"), [("1", "verified"), ("2", "claimed")])
 def test_at_a_terminal_the_person_chooses(cli: CommandLine, answer: str, outcome: str) -> None:
     (cli.workspace / "Makefile").write_text("test:\n\ttrue\n")

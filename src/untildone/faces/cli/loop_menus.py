@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import click
+
 from untildone.core import budget as budgets
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import BudgetChanged
@@ -37,7 +39,7 @@ def _readable(store: Store, loop_id: str) -> Loop | None:
 
 
 def loop_to_resume(store: Store) -> str | None:
-    """The id of the loop that the person chooses to resume; None if they choose none."""
+    """The id of the loop that the person chooses to resume; None if they choose none. Without a valid choice the command is aborted."""
     loops = unfinished(store)
     if not loops:
         return store.find("last")
@@ -46,15 +48,17 @@ def loop_to_resume(store: Store) -> str | None:
 
 
 def _picked(loops: list[Loop]) -> Loop | None:
-    """The loop that the person chooses, from as many pages as there are."""
+    """The loop that the person chooses, from as many pages as there are; None if they choose none of them."""
     for first in range(0, len(loops), MOST_OFFERED):
         page_of = loops[first : first + MOST_OFFERED]
         named = {f"{loop.loop_id}  {summaries.rounds(loop)}  {one_line(loop.title, 60)}": loop for loop in page_of}
         left = len(loops) - first - len(page_of)
         older = (f"older ones ({left:,} more)",) if left else ()
         answer = menus.pick(f"Unfinished loops ({len(loops):,})", (), (*named, *older, NONE_OF_THESE))
+        if answer is None:
+            raise click.Abort
         if answer not in older:
-            return named.get(answer or "")
+            return named.get(answer)
     return None
 
 
@@ -63,6 +67,8 @@ def _act_on(store: Store, loop: Loop) -> str | None:
     while (answer := menus.pick(title, menus.facts_of_unfinished(loop), choices)) == SHOW:
         for line in page.lines(store, loop, driven=False, now=time.time()):
             streams.talk().prose(line)
+    if answer is None:
+        raise click.Abort
     if answer == START_OVER:
         return _started_over(store, loop)
     if answer == GIVE_UP:

@@ -19,6 +19,7 @@ from untildone.faces.cli import parameters
 from untildone.faces.text import loop_lines
 from untildone.faces.text.loop_lines import Kind, Line, settings_changed
 from untildone.faces.text.plain import one_line
+from untildone.operations.creating import suggestions
 from untildone.operations.stores import Store, is_nearest
 
 LONGEST_REASON = 1000
@@ -137,7 +138,7 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
         case Outcome.VERIFIED:
             return f"`untildone diff {name}` shows what changed"
         case Outcome.CLAIMED:
-            return 'nothing verified it: next time name a check, such as --check "pytest -q"'
+            return f'nothing verified it: next time name a check, such as --check "{_check_for(loop)}"'
         case Outcome.BUDGET:
             return _more_budget(loop, name)
         case Outcome.BLOCKED:
@@ -154,6 +155,12 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
             return f"`untildone retry {name}` goes on from where it was"
         case _:
             assert_never(outcome)
+
+
+def _check_for(loop: Loop) -> str:
+    """The check that the project has; an example if none is found."""
+    found = suggestions.checks(Path(loop.settings.workspace))
+    return found[0].command if found else "pytest -q"
 
 
 def _more_budget(loop: Loop, name: str) -> str:
