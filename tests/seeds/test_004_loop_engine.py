@@ -118,7 +118,15 @@ def test_requirement_the_route_is_chosen_by_the_first_turn() -> None:
     assert goes("auto", chosen, "A plan.", "Built.", "Fine.")[1:] == ["plan", "implementation", "review"]
 
 
-@pytest.mark.parametrize("flags", [("--quick", "--deep"), ("--mode", "ralph", "--route", "direct")])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--quick", "--deep"),
+        ("--mode", "ralph", "--route", "direct"),
+        ("--interactive", "--auto"),
+        ("--once", "-r", "5"),
+    ],
+)
 def test_requirement_flags_that_contradict_each_other_are_refused(tmp_path: Path, flags: tuple[str, ...]) -> None:
     ended = CommandLine(tmp_path).run("run", "x", "--agent", "scripted", *flags)
     assert ended.code == 2

@@ -505,7 +505,8 @@ class Settings:
         title="Interactive",
         help="Ask the person between steps",
         group=WORKSPACE,
-        flag=Flag("Ask the person between steps, or never.", names=("--interactive/--auto",)),
+        flag=Flag("Ask the person between steps.", names=("--interactive/--no-interactive",)),
+        shortcuts=(Shortcut("--auto", value=False, help="Never ask the person between steps."),),
     )
     retry_delay: float = setting(
         2.0,

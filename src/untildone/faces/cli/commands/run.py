@@ -70,6 +70,8 @@ def command(
     place = parameters.existing_folder(folder)
     extra = ctx.meta[EXTRA]
     settings_flags = {**given(flags), **({"args": extra} if extra else {})}
+    if settings_flags.get("loop_enabled") is False and settings_flags.get("max_iterations", 1) != 1:
+        raise UsageError("--once is one round, and -r asks for more.", "give one of them")
     from untildone.faces.cli.views.changed_settings import resolve
 
     resolve(place, parameters.environment(), accept=accept_settings, asking=not (detach or as_json))
