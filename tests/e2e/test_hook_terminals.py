@@ -17,12 +17,21 @@ PATIENCE = 200.0
 
 
 def begin(desk: Desk, terminal: Tmux, word: str) -> None:
+    if desk.agent == "codex":
+        trust_hooks(terminal)
     open_session(desk, terminal)
     terminal.type(f'{word} "make ok.txt" --check "test -f ok.txt"')
     terminal.shows('"make ok.txt"', PATIENCE)
     terminal.settles(patience=PATIENCE)
     terminal.press("Enter")
     until(lambda: desk.happened("prompt_reinjected"), "the first stop to be held")
+
+
+def trust_hooks(terminal: Tmux) -> None:
+    """Codex asks once whether it may run hooks of its settings."""
+    terminal.shows("Hooks need review", PATIENCE)
+    terminal.press_until("Down", lambda pane: "› 2. Trust all and continue" in pane, PATIENCE)
+    terminal.press_until("Enter", lambda pane: "Hooks need review" not in pane, PATIENCE)
 
 
 def installed(desk: Desk) -> str:

@@ -72,6 +72,25 @@ def test_fields_that_the_program_writes_by_itself_do_not_count(folder: Path, set
     assert (digests(CLAUDE, folder) != before) is steers
 
 
+@pytest.mark.parametrize(
+    ("content", "steers"),
+    [
+        ("", False),
+        ("{}\n", False),
+        ('{"mcpServers": {}}\n', False),
+        ('{"mcpServers": {"a": {"command": "x"}}}', True),
+        ('{"a": ""}', True),
+        ("[]", True),
+        ("not JSON", True),
+    ],
+)
+def test_a_file_in_which_nothing_is_steers_nothing(folder: Path, content: str, steers: bool) -> None:
+    copilot = AgentChoice("copilot", "copilot")
+    before = digests(copilot, folder)
+    program(folder / ".copilot" / "mcp-config.json", content)
+    assert (digests(copilot, folder) != before) is steers
+
+
 def test_settings_that_cannot_be_read_count_as_they_are(folder: Path) -> None:
     before = digests(CLAUDE, folder)
     program(folder / ".claude" / "settings.json", "{ not json")

@@ -190,6 +190,7 @@ class _Listener:
         while not self._is_over(now):
             for stream, chunk in self.pipes.wait(max(0.0, min(next_look, deadline) - now)):
                 self.sinks[stream].take(chunk)
+                self._end_if_used_up()
             now = time.monotonic()
             if now >= min(next_look, deadline):
                 next_look = now + (LOOK_EVERY if self.ending is None else LOOK_FOR_THE_END_EVERY)
@@ -202,14 +203,17 @@ class _Listener:
         if interrupted():
             self._end(Cause.INTERRUPTED)
             return deadline
-        if self.spawn.used_up is not None and self.spawn.used_up():
-            self._end(Cause.USED_UP)
-            return deadline
+        self._end_if_used_up()
         if self.spawn.timeout_now is not None:
             deadline = _deadline(started, self.spawn.timeout_now())
-        if time.monotonic() >= deadline:
+        if self.ending is None and time.monotonic() >= deadline:
             self._end(Cause.TIMED_OUT)
         return deadline
+
+    def _end_if_used_up(self) -> None:
+        """End the child as soon as its output says that it is at its limit: it may begin the next message at once."""
+        if self.ending is None and not self.pipes.exited and self.spawn.used_up is not None and self.spawn.used_up():
+            self._end(Cause.USED_UP)
 
     def _end(self, cause: Cause) -> None:
         self.cause = cause

@@ -127,10 +127,13 @@ def _settings_digest(file: SettingsFile) -> str:
 
 
 def _is_blank(path: str) -> bool:
+    """Whether a file is empty, or an object of JSON in which nothing is."""
     try:
-        return os.path.getsize(path) < BLANK and Path(path).read_bytes().strip() in (b"", b"{}")
-    except OSError:
+        text = Path(path).read_bytes().strip() if os.path.getsize(path) < BLANK else b"?"
+        settings = json.loads(text or b"{}")
+    except (OSError, ValueError, RecursionError):
         return False
+    return isinstance(settings, dict) and all(value in ({}, []) for value in settings.values())
 
 
 def digest(path: str) -> str:
