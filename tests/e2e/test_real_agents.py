@@ -154,7 +154,7 @@ def test_stop_now_leaves_nothing_of_the_whole_tree(desk: Desk) -> None:
     desk.api.load([Step(tools=(shell(desk.agent, f"touch started; sleep {token}"),)), claims()])
     runner = desk.begin("Do it")
     until((desk.workspace / "started").exists, "the agent's tool")
-    assert running(token)
+    until(lambda: running(token), "its sleep")
     stopped = desk.command("stop", "last", "--now")
     until(lambda: not desk.processes() and not running(token), "the whole tree to end", GONE_WITHIN)
     ran = desk.finish(runner)
