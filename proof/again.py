@@ -23,7 +23,7 @@ TESTS_FAILED = 1
 _NOTES = "UNTILDONE_FAILED_TESTS"
 """The file in which the first run writes down what failed."""
 _FOR_THE_WHOLE_RUN = ("--cov", "--durations")
-"""Options that the second run goes without: it would overwrite the coverage of the first."""
+"""Options that the second run goes without, beside test files: it would overwrite the coverage of the first."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -49,7 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     if len(failed) > MOST:
         print(f"\n{len(failed)} tests failed: too many to be luck, so none is run again.", flush=True)
         return code
-    return _again(failed, [each for each in arguments if not each.startswith(_FOR_THE_WHOLE_RUN)])
+    return _again(failed, [each for each in arguments if not _is_for_the_whole_run(each)])
+
+
+def _is_for_the_whole_run(argument: str) -> bool:
+    return argument.startswith(_FOR_THE_WHOLE_RUN) or Path(argument.partition("::")[0]).suffix == ".py"
 
 
 def _again(failed: Mapping[str, str], arguments: Sequence[str]) -> int:

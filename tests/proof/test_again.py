@@ -61,6 +61,12 @@ def test_tests_that_pass_alone_are_named_with_their_first_failure(suite: Suite) 
     assert (suite.folder / "runs").read_text() == "fine "
 
 
+def test_the_second_run_is_of_the_failed_test_alone(suite: Suite) -> None:
+    code, output = suite.run(FAILS_ONCE.format(tests=1), "test_some.py")
+    assert code == 0, output
+    assert (suite.folder / "runs").read_text() == "fine ", "the other test ran once"
+
+
 def test_coverage_is_that_of_the_full_run(suite: Suite) -> None:
     (suite.folder / "covered.py").write_text("def used():\n    return 1\n\n\ndef other():\n    return 2\n")
     tests = FAILS_ONCE.format(tests=1).replace(
