@@ -18,7 +18,7 @@ ROUNDS = re.compile(r"\s*\[r([+=])([0-9]+)\]\s*", re.IGNORECASE)
 STATUS = {
     **dict.fromkeys(("verified", "claimed"), "completed"),
     **dict.fromkeys(("stopped", "failed", "abandoned"), "failed"),
-    **dict.fromkeys(("budget", "stalled", "paused", "interrupted"), "paused"),
+    **dict.fromkeys(("budget", "stalled", "paused", "interrupted", "blocked"), "paused"),
 }
 BUDGET, OBEYED, ORDER = (
     "the budget is never exceeded",
