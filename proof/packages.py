@@ -86,7 +86,10 @@ def packages_without(extras: Iterable[str]) -> set[str]:
     """The import names of packages that only other extras bring, directly or by what they need."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     others = {need for extra, needs in declared.items() if extra not in extras for need in needs}
-    return {name.replace("-", "_") for name in with_dependencies({name_of(need) for need in others})}
+    names = with_dependencies({name_of(need) for need in others})
+    installed = importlib.metadata.packages_distributions().items()
+    modules = {module for module, projects in installed if names & {project.lower() for project in projects}}
+    return modules | {name.replace("-", "_") for name in names}
 
 
 def with_dependencies(names: set[str]) -> set[str]:
