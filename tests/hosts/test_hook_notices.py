@@ -80,9 +80,9 @@ def test_hooks_that_are_killed_tell_everything_once(session: Session) -> None:
         session.say("/until-done Do it --max-iterations 4")
         for number in range(12):
             kill_a_stop(session, f"Step {number}.", after=0.02 * number)
-        while "systemMessage" not in session.stop("On and on."):
-            continue
-        session.stop("At rest.")
+        # More stops than there are rounds left. A hook that was killed may have let the loop rest, and said nothing.
+        for _ in range(6):
+            session.stop("On and on.")
         assert sorted(kinds_told(receiver, 2)) == ["budget", "rest"]
 
 
