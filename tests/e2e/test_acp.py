@@ -82,19 +82,12 @@ def played(cli: CommandLine, play: Callable[[Connected], Awaitable[None]]) -> No
     asyncio.run(asyncio.wait_for(whole(), 2 * PATIENCE))
 
 
-def project(cli: CommandLine, *turns: dict[str, Any], checks: tuple[str, ...] = (CHECK,), more: str = "") -> None:
-    """Write settings with which the scripted agent plays these turns."""
-    _agent, name, _dashes, flag, path = cli.script(*turns)
-    lines = (f'agent = "{name}"', f"args = {json.dumps([flag, path])}", f"checks = {json.dumps(checks)}", more)
-    (cli.workspace / "untildone.toml").write_text("\n".join((*lines, "")))
-
-
 LIES = {"say": "It is all there.", "claim": True}
 WORKS = {"say": "Now it is there.", "write": {"work.txt": "done\n"}, "claim": True}
 
 
 def test_a_prompt_is_a_loop_that_ends_when_its_checks_pass(cli: CommandLine) -> None:
-    project(cli, LIES, WORKS)
+    cli.project(LIES, WORKS, checks=[CHECK])
 
     async def play(editor: Connected) -> None:
         await editor.begin()
@@ -135,7 +128,7 @@ def test_the_next_prompt_answers_a_blocked_loop(cli: CommandLine) -> None:
 
 
 def test_cancel_pauses_and_the_next_prompt_goes_on(cli: CommandLine) -> None:
-    project(cli, {"write": {"begun.txt": "x"}, "hang": True}, WORKS)
+    cli.project({"write": {"begun.txt": "x"}, "hang": True}, WORKS, checks=[CHECK])
 
     async def play(editor: Connected) -> None:
         await editor.begin()
@@ -152,7 +145,7 @@ def test_cancel_pauses_and_the_next_prompt_goes_on(cli: CommandLine) -> None:
 
 
 def test_a_session_is_found_again_after_the_process_was_killed(cli: CommandLine) -> None:
-    project(cli, {"sleep": 2.0, **WORKS})
+    cli.project({"sleep": 2.0, **WORKS}, checks=[CHECK])
     sessions: list[str] = []
 
     async def begin() -> None:
@@ -186,15 +179,17 @@ def test_a_session_is_found_again_after_the_process_was_killed(cli: CommandLine)
 
 
 def test_modes_are_those_of_loops_and_a_budget_that_is_used_up_is_said(cli: CommandLine) -> None:
-    project(cli, {"say": "not yet"}, more="max_iterations = 1")
+    cli.project({"say": "not yet"}, max_iterations=1, checks=[CHECK])
 
     async def play(editor: Connected) -> None:
         made = await editor.conn.new_session(cwd=editor.cwd, mcp_servers=[])
         editor.session = made.session_id
         assert made.modes.current_mode_id == "ralph"
         assert {"ralph", "supervise", "phases"} <= {mode.id for mode in made.modes.available_modes}
-        with pytest.raises(RequestError, match="nonsense"):
-            await editor.conn.set_session_mode(session_id=editor.session, mode_id="nonsense")
+        for wrong in ("nonsense", "antigravity:fly"):
+            with pytest.raises(RequestError) as refused:
+                await editor.conn.set_session_mode(session_id=editor.session, mode_id=wrong)
+            assert wrong in str(refused.value.data)
         await editor.conn.set_session_mode(session_id=editor.session, mode_id="instruct")
         await editor.conn.set_session_mode(session_id=editor.session, mode_id="ralph")
         assert await editor.ask("Write work.txt") == "max_turn_requests"

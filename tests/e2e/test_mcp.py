@@ -52,18 +52,11 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
     return "".join(getattr(part, "text", "") for part in result.content)
 
 
-def project(cli: CommandLine, *turns: dict[str, Any], checks: tuple[str, ...] = (CHECK,)) -> None:
-    """Write settings with which the scripted agent plays these turns."""
-    _agent, name, _dashes, flag, path = cli.script(*turns)
-    lines = (f'agent = "{name}"', f"args = {json.dumps([flag, path])}", f"checks = {json.dumps(checks)}")
-    (cli.workspace / "untildone.toml").write_text("\n".join((*lines, "")))
-
-
 WORKS = {"write": {"work.txt": "done\n"}, "claim": True}
 
 
 def test_a_job_is_handed_over_waited_for_and_proved(cli: CommandLine) -> None:
-    project(cli, WORKS)
+    cli.project(WORKS, checks=[CHECK])
 
     async def play(client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
@@ -88,7 +81,7 @@ def test_a_job_is_handed_over_waited_for_and_proved(cli: CommandLine) -> None:
 
 
 def test_a_handle_outlives_the_server(cli: CommandLine) -> None:
-    project(cli, {"sleep": 2.0, **WORKS})
+    cli.project({"sleep": 2.0, **WORKS}, checks=[CHECK])
     handles: list[str] = []
 
     async def begin(client: Client) -> None:
@@ -104,7 +97,7 @@ def test_a_handle_outlives_the_server(cli: CommandLine) -> None:
 
 
 def test_checks_are_added_to_those_of_the_project(cli: CommandLine) -> None:
-    project(cli, WORKS)
+    cli.project(WORKS, checks=[CHECK])
 
     async def play(client: Client) -> None:
         started = await answer(client, "start", task="Write work.txt", checks=["true", CHECK])
@@ -136,7 +129,7 @@ def test_a_blocked_loop_is_answered(cli: CommandLine) -> None:
 
 
 def test_limits_are_changed_and_bad_input_gets_a_sentence(cli: CommandLine) -> None:
-    project(cli, {"say": "not yet"})
+    cli.project({"say": "not yet"}, checks=[CHECK])
 
     async def play(client: Client) -> None:
         loop_id = (await answer(client, "start", task="Write work.txt", rounds=1))["loop_id"]

@@ -85,6 +85,13 @@ class CommandLine:
         path.write_text(json.dumps(turns))
         return "--agent", "scripted", "--", "--script", str(path)
 
+    def project(self, *turns: dict[str, Any], **settings: Any) -> None:
+        """Write settings of the project with which the scripted agent plays these turns."""
+        _flag, agent, _dashes, *script = self.script(*turns)
+        chosen = {"agent": agent, "args": script, **settings}
+        lines = (f"{name} = {json.dumps(value)}\n" for name, value in chosen.items())
+        (self.workspace / "untildone.toml").write_text("".join(lines))
+
     def shown(self, name: str = "last") -> dict[str, Any]:
         """The checkpoint of a loop."""
         ended = self.run("show", name, "--json")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from acp import PROTOCOL_VERSION, Client, RequestError, helpers
 from acp.schema import (
@@ -34,6 +35,7 @@ from untildone.faces.acp.updates import Updates
 from untildone.operations import editor_sessions, output
 from untildone.operations.editor_sessions import EditorSession
 
+R = TypeVar("R")
 LONGEST_TITLE = 200
 """Characters of an earlier task that a new loop hears of."""
 
@@ -64,23 +66,24 @@ class UntilDone:
 
     async def new_session(self, cwd: str, **_kwargs: Any) -> NewSessionResponse:
         folder = _folder(cwd)
-        session = await _told(lambda: editor_sessions.begin(folder, settings.load(folder, {}).mode))
+        session = await _in_thread(lambda: editor_sessions.begin(folder, settings.load(folder, {}).mode))
         return NewSessionResponse(session_id=session.session_id, modes=_modes(session))
 
     async def load_session(self, cwd: str, session_id: str, **_kwargs: Any) -> LoadSessionResponse:
-        session = await _told(lambda: _of_folder(editor_sessions.find(session_id), _folder(cwd)))
+        session = await _in_thread(lambda: _of_folder(editor_sessions.find(session_id), _folder(cwd)))
         for loop_id in session.loops:
             await self._replay(session, loop_id)
         return LoadSessionResponse(modes=_modes(session))
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_kwargs: Any) -> SetSessionModeResponse:
-        session = await _told(lambda: editor_sessions.find(session_id))
-        await _told(lambda: output.mode(mode_id))
-        await _told(lambda: editor_sessions.keep(replace(session, mode=mode_id)))
+        session = await _in_thread(lambda: editor_sessions.find(session_id))
+        if mode_id not in output.mode_names():
+            raise RequestError.invalid_params({"modeId": f"there is no mode {mode_id[:40]!r}"})
+        await _in_thread(lambda: editor_sessions.keep(replace(session, mode=mode_id)))
         return SetSessionModeResponse()
 
     async def prompt(self, session_id: str, prompt: list[Any], **_kwargs: Any) -> PromptResponse:
-        session = await _told(lambda: editor_sessions.find(session_id))
+        session = await _in_thread(lambda: editor_sessions.find(session_id))
         text = _text(prompt)
         if not text.strip():
             raise RequestError.invalid_params({"prompt": "there is no text"})
@@ -97,7 +100,7 @@ class UntilDone:
 
     async def cancel(self, session_id: str, **_kwargs: Any) -> None:
         """Pause the loop of the session, at once."""
-        session = await _told(lambda: editor_sessions.find(session_id))
+        session = await _in_thread(lambda: editor_sessions.find(session_id))
         self._cancelled.add(session_id)
         if session.loops:
             try:
@@ -114,7 +117,7 @@ class UntilDone:
                 await untildone.resume(last, folder=session.folder)
             return last, last.seq
         loop = await untildone.create(_with_earlier(text, last), folder=session.folder, mode=session.mode)
-        await _told(lambda: editor_sessions.keep(session.with_loop(loop.loop_id)))
+        await _in_thread(lambda: editor_sessions.keep(session.with_loop(loop.loop_id)))
         await untildone.start(loop, folder=session.folder)
         return loop, 0
 
@@ -134,7 +137,7 @@ class UntilDone:
         for asked in loop.asked:
             await self._send(session.session_id, helpers.update_user_message_text(f"{asked}\n"))
         updates = Updates()
-        for entry in await _told(lambda: _entries(loop, session.folder)):
+        for entry in await _in_thread(lambda: _entries(loop, session.folder)):
             for update in updates.of(entry):
                 await self._send(session.session_id, update)
 
@@ -148,7 +151,7 @@ class UntilDone:
         return "max_turn_requests" if loop.outcome is untildone.Outcome.BUDGET else "end_turn"
 
 
-async def _told(call: Any) -> Any:
+async def _in_thread(call: Callable[[], R]) -> R:
     """The result of a function that runs in a thread, with errors as an editor gets them."""
     try:
         return await asyncio.to_thread(call)

@@ -7,7 +7,7 @@ from pathlib import Path
 from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 
-from untildone.faces.mcp.tools import Tools, told
+from untildone.faces.mcp.tools import Tools, with_sentences
 
 INSTRUCTIONS = """\
 untildone keeps a coding agent at work on a task until its checks pass, within a budget, in the background.
@@ -25,12 +25,12 @@ def server(folder: Path) -> MCPServer[None]:
     """The server for the loops of a folder."""
     made: MCPServer[None] = MCPServer("untildone", instructions=INSTRUCTIONS, log_level="ERROR")
     tools = Tools(folder)
-    made.add_tool(told(tools.list_loops), "list", annotations=ToolAnnotations(read_only_hint=True))
+    made.add_tool(with_sentences(tools.list_loops), "list", annotations=ToolAnnotations(read_only_hint=True))
     for reads in (tools.show, tools.wait, tools.diff):
-        made.add_tool(told(reads), annotations=ToolAnnotations(read_only_hint=True))
+        made.add_tool(with_sentences(reads), annotations=ToolAnnotations(read_only_hint=True))
     for steers in (tools.start, tools.say, tools.budget, tools.verify, tools.approve):
-        made.add_tool(told(steers), annotations=ToolAnnotations(destructive_hint=False))
-    made.add_tool(told(tools.stop), annotations=ToolAnnotations(destructive_hint=True))
+        made.add_tool(with_sentences(steers), annotations=ToolAnnotations(destructive_hint=False))
+    made.add_tool(with_sentences(tools.stop), annotations=ToolAnnotations(destructive_hint=True))
     made.resource("loop://{loop_id}/receipt", mime_type="application/json")(tools.receipt)
     made.resource("loop://{loop_id}/output/{iteration}", mime_type="text/plain")(tools.output)
     return made

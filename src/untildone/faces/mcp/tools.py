@@ -38,7 +38,7 @@ LoopName = Annotated[str, Field(description="The id of a loop, a part of it that
 Amount = Annotated[str, Field(description='"5" sets the limit, "+5" raises it, "none" removes it')]
 
 
-def told(tool: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+def with_sentences(tool: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
     """The tool, with errors as the sentences that the command line prints."""
 
     @wraps(tool)
