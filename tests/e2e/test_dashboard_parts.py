@@ -56,19 +56,19 @@ from untildone.core.model import (
     Usage,
 )
 from untildone.core.values.value import replace
-from untildone.faces.web import output_window
 from untildone.faces.web.chinese import CHINESE
 from untildone.faces.web.fields import Field, Kind, fields, grouped, parsed, shown
-from untildone.faces.web.output_window import Output, Window
 from untildone.faces.web.panels.gates import why_failed
 from untildone.faces.web.panels.head import reason_of
-from untildone.faces.web.patches import patches
 from untildone.faces.web.policy import policy
-from untildone.faces.web.table_pages import TablePages
 from untildone.faces.web.texts import Language, Texts, texts_for
-from untildone.faces.web.timeline import Timeline, extended, interrupted
-from untildone.faces.web.values import ListQuery
 from untildone.operations.loop_table import LoopTable
+from untildone.operations.showing import output_window
+from untildone.operations.showing.listing import TablePages
+from untildone.operations.showing.output_window import Output, Window
+from untildone.operations.showing.patches import patches
+from untildone.operations.showing.timeline import Timeline, extended, interrupted
+from untildone.operations.showing.values import ListQuery
 from untildone.store.files import FileStore
 from untildone.store.spool import FileSpool
 

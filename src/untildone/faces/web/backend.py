@@ -8,23 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from untildone import settings
-from untildone.core.events import BudgetChanged
+from untildone.core.events import BudgetChanged, Entry
 from untildone.core.kinds import Source
+from untildone.core.loop import Loop
 from untildone.core.model import Role, SubtaskChange, Urgency
-from untildone.faces.web.loop_views import LoopViews
-from untildone.faces.web.output_window import Output
-from untildone.faces.web.table_pages import TablePages
-from untildone.faces.web.timeline import Round
-from untildone.faces.web.values import Listing, ListQuery, LoopView
+from untildone.faces.text import loop_lines
 from untildone.operations import control, look, verifying
 from untildone.operations.control import Heard
 from untildone.operations.creating import creation
 from untildone.operations.driving.service import Service
 from untildone.operations.history import bisecting, retrying
 from untildone.operations.history.bisecting import Bisected
+from untildone.operations.showing.following import LoopViews
+from untildone.operations.showing.listing import TablePages
+from untildone.operations.showing.output_window import Output
+from untildone.operations.showing.timeline import Round
+from untildone.operations.showing.values import Listing, ListQuery, LogLine, LoopView
 from untildone.operations.stores import Store
 from untildone.operations.verifying import Verification
 from untildone.settings import Settings
+
+
+def _log_lines(entry: Entry, loop: Loop) -> list[LogLine]:
+    """The lines of the log for an entry."""
+    return [LogLine(entry.at, line.text, line.kind.value) for line in loop_lines.of_entry(entry, loop, live=False)]
 
 
 class Backend:
@@ -33,7 +40,7 @@ class Backend:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._pages = TablePages(service.table)
-        self._views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""))
+        self._views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), _log_lines)
 
     def workspaces(self) -> tuple[str, ...]:
         """The served folders, by name. A new loop is created in one of them."""

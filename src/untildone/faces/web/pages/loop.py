@@ -16,7 +16,7 @@ from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.panels import budget, changes, gates, head, log, message, receipt, spend, tasks, work
 from untildone.faces.web.pieces import box, in_thread
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.values import LoopView
 
 
 class Panel(Protocol):

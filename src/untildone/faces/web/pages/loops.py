@@ -14,8 +14,8 @@ from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.pieces import attempt, box, in_thread, set_classes, set_text, text
 from untildone.faces.web.rows import RowView
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import Listing, ListQuery
 from untildone.operations.loop_table import Row
+from untildone.operations.showing.values import Listing, ListQuery
 
 _ALL = ("", "running", "paused", "created", "completed", "failed", "damaged")
 _ENDED = ("", "completed", "failed")

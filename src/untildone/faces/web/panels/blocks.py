@@ -5,9 +5,9 @@ from __future__ import annotations
 from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
-from untildone.faces.web.output_window import Block, Call, Kind
 from untildone.faces.web.pieces import box, set_classes, set_text, text
 from untildone.faces.web.texts import Texts
+from untildone.operations.showing.output_window import Block, Call, Kind
 
 LONGEST_SUMMARY = 120
 _SIGNS = {None: "▸", True: "✓", False: "✗"}

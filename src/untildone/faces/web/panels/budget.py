@@ -12,7 +12,7 @@ from untildone.core.loop import Loop
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, notify_error, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.values import LoopView
 
 
 class BudgetBars:

@@ -8,10 +8,10 @@ from nicegui.element import Element
 from untildone.core.errors import UntilDoneError
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
-from untildone.faces.web.patches import Patch, patches
 from untildone.faces.web.pieces import box, card, in_thread, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.patches import Patch, patches
+from untildone.operations.showing.values import LoopView
 
 OPEN_UP_TO = 80
 """Up to this many lines are shown without a click."""

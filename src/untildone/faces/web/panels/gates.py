@@ -12,8 +12,8 @@ from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.timeline import Round
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.timeline import Round
+from untildone.operations.showing.values import LoopView
 
 SHOWN = 20
 """How many of the last claims are shown with their gates."""

@@ -14,8 +14,8 @@ from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, set_classes, set_text, text
 from untildone.faces.web.status_chip import chip_classes, status_chip
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LoopView
 from untildone.operations import output
+from untildone.operations.showing.values import LoopView
 
 
 class Head:

@@ -8,7 +8,7 @@ from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, clock, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LogLine, LoopView
+from untildone.operations.showing.values import LogLine, LoopView
 
 SHOWN = 100
 

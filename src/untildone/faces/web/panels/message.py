@@ -12,7 +12,7 @@ from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.values import LoopView
 
 
 class MessageBox:

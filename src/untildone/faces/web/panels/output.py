@@ -8,10 +8,10 @@ from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
-from untildone.faces.web.output_window import Block, Output, Window
 from untildone.faces.web.panels.blocks import BlockView
 from untildone.faces.web.pieces import box, card, in_thread, set_text, text
 from untildone.faces.web.texts import Texts
+from untildone.operations.showing.output_window import Block, Output, Window
 
 
 class OutputView:

@@ -15,7 +15,7 @@ from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.pieces import amount_of, attempt, box, card, in_thread, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.values import LoopView
 
 MOST_FILES = 200
 

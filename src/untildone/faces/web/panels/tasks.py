@@ -14,7 +14,7 @@ from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.task_row import TaskRow
 from untildone.faces.web.pieces import attempt, box, card, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.values import LoopView
 
 
 class Tasks:

@@ -12,8 +12,8 @@ from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.output import OutputView
 from untildone.faces.web.pieces import box, card, money, text
 from untildone.faces.web.texts import Texts
-from untildone.faces.web.timeline import LIMIT, Round
-from untildone.faces.web.values import LoopView
+from untildone.operations.showing.timeline import LIMIT, Round
+from untildone.operations.showing.values import LoopView
 
 SHOWN = 40
 """How many rounds are shown at once; a button shows more."""

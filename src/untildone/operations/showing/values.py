@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from untildone.core.loop import Loop, RunningGate
-from untildone.faces.web.timeline import Timeline
 from untildone.operations.loop_table import Row
+from untildone.operations.showing.timeline import Timeline
 
 PAGE_SIZE = 25
 

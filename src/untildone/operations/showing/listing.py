@@ -7,9 +7,9 @@ from collections import Counter
 from untildone.core.errors import UntilDoneError
 from untildone.core.kinds import Host
 from untildone.core.model import Status
-from untildone.faces.web.values import Listing, ListQuery
 from untildone.operations.driving import presence
 from untildone.operations.loop_table import LoopTable, Row
+from untildone.operations.showing.values import Listing, ListQuery
 
 DAMAGED = "damaged"
 

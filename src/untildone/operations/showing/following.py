@@ -1,37 +1,39 @@
-"""Loops as the pages show them. All pages of a loop share one reader, so each entry is read once."""
+"""Loops as faces show them. All readers of a loop share one follower, so each entry is read once."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from untildone.core.apply import apply
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.faces.text import loop_lines
-from untildone.faces.web.timeline import Timeline, extended
-from untildone.faces.web.values import LogLine, LoopView
 from untildone.operations.driving import presence
+from untildone.operations.showing.timeline import Timeline, extended
+from untildone.operations.showing.values import LogLine, LoopView
 from untildone.operations.stores import Store
 
 MOST_LOOPS = 32
 MOST_LINES = 2000
+Describe = Callable[[Entry, Loop], Iterable[LogLine]]
+"""Makes the lines of the log for an entry, given the loop after it."""
 
 
 class LoopViews:
-    """A cache of the loops that pages showed last."""
+    """A cache of the loops that were shown last."""
 
-    def __init__(self, problem_of: Callable[[str], str]) -> None:
+    def __init__(self, problem_of: Callable[[str], str], describe: Describe) -> None:
         self._problem_of = problem_of
+        self._describe = describe
         self._known: OrderedDict[str, _Follower] = OrderedDict()
         self._lock = threading.Lock()
 
     def look(self, store: Store, loop_id: str) -> LoopView:
         """The loop as it is now."""
         with self._lock:
-            follower = self._known.setdefault(loop_id, _Follower(store, loop_id))
+            follower = self._known.setdefault(loop_id, _Follower(store, loop_id, self._describe))
             self._known.move_to_end(loop_id)
             while len(self._known) > MOST_LOOPS:
                 self._known.popitem(last=False)
@@ -41,9 +43,10 @@ class LoopViews:
 class _Follower:
     """Reads the journal of one loop as it grows."""
 
-    def __init__(self, store: Store, loop_id: str) -> None:
+    def __init__(self, store: Store, loop_id: str, describe: Describe) -> None:
         self._store = store
         self._loop_id = loop_id
+        self._describe = describe
         self._offset = 0
         self._folded: Loop | None = None
         self._timeline = Timeline()
@@ -76,13 +79,12 @@ class _Follower:
         return LoopView(mark, loop, self._timeline, self._log, driven, problem, has_receipt)
 
     def _log_lines(self, entries: tuple[Entry, ...], now: Loop) -> list[LogLine]:
-        lines = []
+        lines: list[LogLine] = []
         for entry in entries:
             try:
                 self._folded = apply(self._folded, entry)
             except (ValueError, LookupError, TypeError, AttributeError):
                 # The beginning of the journal is damaged: the store knows the loop from its checkpoint.
                 self._folded = self._folded or now
-            for line in loop_lines.of_entry(entry, self._folded, live=False):
-                lines.append(LogLine(entry.at, line.text, line.kind.value))
+            lines.extend(self._describe(entry, self._folded))
         return lines
