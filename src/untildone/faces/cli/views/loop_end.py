@@ -55,7 +55,7 @@ def lines(loop: Loop, store: Store) -> tuple[Line, ...]:
         return (Line(f"Loop {loop.loop_id} is {loop.status.value}."),)
     reason, _, advice = loop.reason.partition(" hint: ")
     proved = proof.sentence(loop)
-    parts = (outcome.sentence, f"Proved {proved}." if proved else "", one_line(reason, LONGEST_REASON))
+    parts = (loop.end_sentence, f"Proved {proved}." if proved else "", one_line(reason, LONGEST_REASON))
     sentence = f"{outcome.word}: {' '.join(filter(None, parts))}"
     hints = [hint for hint in (one_line(advice, LONGEST_REASON), next_step(loop, outcome, store)) if hint]
     return (
