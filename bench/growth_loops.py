@@ -75,7 +75,7 @@ class Place:
 
     def listed(self) -> float:
         """Milliseconds of a list request to the API."""
-        return seconds_of(lambda: self.server.client.get(f"/api/loops?limit={PAGE}").raise_for_status()) * 1000
+        return seconds_of(lambda: self.server.client.get(f"/api/v1/loops?limit={PAGE}").raise_for_status()) * 1000
 
     def shown(self) -> float:
         """Milliseconds of `untildone list`."""

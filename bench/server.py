@@ -73,9 +73,9 @@ def pauses(server: Server, clients: Clients, command: str, loops: int, slots: in
 def pause(client: httpx.Client, loop_id: str) -> float:
     """Milliseconds from the request to the journal entry of the pause."""
     requested = time.time()
-    client.post(f"/api/loops/{loop_id}/pause", json={"now": True}).raise_for_status()
+    client.post(f"/api/v1/loops/{loop_id}/pause", json={"now": True}).raise_for_status()
     while True:
-        shown = client.get(f"/api/loops/{loop_id}").json()
+        shown = client.get(f"/api/v1/loops/{loop_id}").json()
         if shown["status"] == "paused":
             return (epoch(shown["updated_at"]) - requested) * 1000
         # The time comes from the journal, so polling more often would only load the server.

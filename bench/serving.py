@@ -45,7 +45,7 @@ class Clients:
         self._idle: queue.SimpleQueue[httpx.Client] = queue.SimpleQueue()
         for _ in range(CLIENTS):
             client = server.new_client()
-            client.get("/api/health").raise_for_status()
+            client.get("/api/v1/health").raise_for_status()
             self._idle.put(client)
         self._pool = ThreadPoolExecutor(CLIENTS)
 
@@ -62,7 +62,7 @@ class Clients:
 
 def create(client: httpx.Client, command: str, *, start: bool = True) -> str:
     body = {"task": "A job", "settings": {"agent": "command", "command": command}, "start": start}
-    answer = client.post("/api/loops", json=body)
+    answer = client.post("/api/v1/loops", json=body)
     answer.raise_for_status()
     return str(answer.json()["loop_id"])
 

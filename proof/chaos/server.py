@@ -66,7 +66,7 @@ class ServerUnderTest:
         """Send a request; return None if the server died before it answered. The request may have taken effect."""
         self._up.wait(PATIENCE)
         with suppress(httpx.TransportError):
-            answer = self._server.client.request(method, f"/api/loops{path}", json=body)
+            answer = self._server.client.request(method, f"/api/v1/loops{path}", json=body)
             problem = (
                 [f"{method} {path} → {answer.status_code}: {answer.text[:500]}"] if answer.status_code == 500 else []
             )

@@ -246,31 +246,31 @@ def test_the_api_has_the_verbs_and_refuses_wrong_moves(cli: CommandLine, agent: 
         post = server.client.post
         loop_id = server.create("Do it", agent="command", command=agent, max_iterations=2)
         server.until_status(loop_id, "paused")
-        stopped = post(f"/api/loops/{loop_id}/stop")
+        stopped = post(f"/api/v1/loops/{loop_id}/stop")
         assert stopped.status_code == 200
         server.until_status(loop_id, "failed")
-        assert post(f"/api/loops/{loop_id}/retry", json={"budget": {"iterations": "+1"}}).status_code == 200
+        assert post(f"/api/v1/loops/{loop_id}/retry", json={"budget": {"iterations": "+1"}}).status_code == 200
         assert server.until_status(loop_id, "paused")["current_iteration"] == 3
-        taken = post(f"/api/loops/{loop_id}/rewind", json={"to": 1})
+        taken = post(f"/api/v1/loops/{loop_id}/rewind", json={"to": 1})
         assert (taken.status_code, bool(taken.json()["kept"])) == (200, True), taken.text
         assert (cli.workspace / "log.txt").read_text() == "1\n"
-        assert post(f"/api/loops/{loop_id}/rewind", json={"undo": True}).status_code == 200
+        assert post(f"/api/v1/loops/{loop_id}/rewind", json={"undo": True}).status_code == 200
         assert (cli.workspace / "log.txt").read_text() == "1\n2\n3\n"
-        assert post(f"/api/loops/{loop_id}/rewind", json={"to": 99}).status_code == 422
-        assert post(f"/api/loops/{loop_id}/rewind", json={}).status_code == 422
-        new = post(f"/api/loops/{loop_id}/duplicate", json={"settings": {"max_iterations": 1}, "start": True})
+        assert post(f"/api/v1/loops/{loop_id}/rewind", json={"to": 99}).status_code == 422
+        assert post(f"/api/v1/loops/{loop_id}/rewind", json={}).status_code == 422
+        new = post(f"/api/v1/loops/{loop_id}/duplicate", json={"settings": {"max_iterations": 1}, "start": True})
         assert new.status_code == 201
         assert new.json()["loop_id"] != loop_id
         assert server.until_status(new.json()["loop_id"], "paused")["current_iteration"] == 1
         done = server.create(max_iterations=1)
         server.until_status(done, "completed", "paused")
         if server.show(done)["status"] == "completed":
-            assert post(f"/api/loops/{done}/retry").status_code == 409
-        assert post(f"/api/loops/{loop_id}/stop").status_code == 200
+            assert post(f"/api/v1/loops/{done}/retry").status_code == 409
+        assert post(f"/api/v1/loops/{loop_id}/stop").status_code == 200
         server.until_status(loop_id, "failed")
-        cleaned = post("/api/clean", json={"older_than": "0h"})
+        cleaned = post("/api/v1/clean", json={"older_than": "0h"})
         assert loop_id in cleaned.json()["deleted"]
-        assert post(f"/api/loops/{loop_id}/retry").status_code == 404
+        assert post(f"/api/v1/loops/{loop_id}/retry").status_code == 404
 
 
 def test_python_has_the_verbs(cli: CommandLine, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def messages(lines: Iterator[str]) -> Iterator[dict[str, str]]:
 def test_a_loop_from_its_creation_to_its_receipt(server: Server) -> None:
     check = "test $(wc -l < scripted-work.md) -ge 3"
     body = {"task": "[r=4] Write it", "settings": {"agent": "scripted", "checks": [check]}}
-    created = server.client.post("/api/loops", json=body)
+    created = server.client.post("/api/v1/loops", json=body)
     assert created.status_code == 201
     line = created.json()
     assert (line["status"], line["max_iterations"], line["title"]) == ("created", 4, "Write it")
@@ -76,9 +76,9 @@ def test_a_loop_from_its_creation_to_its_receipt(server: Server) -> None:
 
 def test_the_checks_of_an_ended_loop_run_again_where_the_person_says(server: Server) -> None:
     loop_id = server.create(room="restored", checks=["test -s scripted-work.md"])
-    assert server.client.post(f"/api/loops/{loop_id}/verify").status_code in (409, 422)
+    assert server.client.post(f"/api/v1/loops/{loop_id}/verify").status_code in (409, 422)
     server.until_status(loop_id, "completed")
-    path = f"/api/loops/{loop_id}/verify"
+    path = f"/api/v1/loops/{loop_id}/verify"
     for body in (None, {}, {"room": "plain"}, {"room": "restored"}):
         verified = server.client.post(path, json=body).json()
         assert (verified["holds"], verified["same_workspace"], verified["differs"]) == (True, True, [])
@@ -95,7 +95,7 @@ def test_the_checks_of_an_ended_loop_run_again_where_the_person_says(server: Ser
 def test_the_output_is_read_in_parts(server: Server) -> None:
     loop_id = server.create(max_iterations=1)
     server.until_status(loop_id, "paused", "completed")
-    path = f"/api/loops/{loop_id}/output/1"
+    path = f"/api/v1/loops/{loop_id}/output/1"
     whole = server.client.get(path).content
     parts, offset = b"", 0
     while offset < len(whole):
@@ -110,7 +110,7 @@ def test_the_output_is_read_in_parts(server: Server) -> None:
 
 def test_every_control_twice_is_fine_and_a_wrong_move_is_409_with_a_sentence(server: Server) -> None:
     loop_id = server.create(start=False, args=HANGS)
-    path = f"/api/loops/{loop_id}"
+    path = f"/api/v1/loops/{loop_id}"
     refused = server.client.post(f"{path}/pause")
     assert (refused.status_code, refused.json()["error"]) == (409, f"Loop {loop_id} is created: it cannot be paused.")
     steps: list[tuple[str, dict[str, Any] | None]]
@@ -133,7 +133,7 @@ def test_every_control_twice_is_fine_and_a_wrong_move_is_409_with_a_sentence(ser
 def test_a_pause_after_the_iteration_waits_for_it(server: Server) -> None:
     loop_id = server.create(args=["--scenario", "slow", "--seconds", "0.5"], max_iterations=50, promise="never")
     server.until(loop_id, at_work)
-    server.client.post(f"/api/loops/{loop_id}/pause")
+    server.client.post(f"/api/v1/loops/{loop_id}/pause")
     shown = server.until_status(loop_id, "paused")
     events = [entry["event"] for entry in journal(server.cli, loop_id)]
     assert (shown["outcome"], "iteration_interrupted" in events) == ("paused", False)
@@ -145,7 +145,7 @@ def journal(cli: CommandLine, loop_id: str) -> list[dict[str, Any]]:
 
 def test_messages_and_budget(server: Server) -> None:
     loop_id = server.create(args=["--scenario", "never"], max_iterations=2)
-    path = f"/api/loops/{loop_id}"
+    path = f"/api/v1/loops/{loop_id}"
     assert server.until_status(loop_id, "paused")["outcome"] == "budget"
     heard = server.client.post(f"{path}/messages", json={"text": "mind [r+1] it"}).json()
     assert heard["goes_on"] is False
@@ -166,7 +166,7 @@ def test_messages_and_budget(server: Server) -> None:
 
 def test_tasks(server: Server) -> None:
     loop_id = server.create(start=False)
-    path = f"/api/loops/{loop_id}/tasks"
+    path = f"/api/v1/loops/{loop_id}/tasks"
     ids = []
     for text in ("one", "two", "three"):
         answer = server.client.post(path, json={"text": text})
@@ -196,20 +196,20 @@ def test_the_list_is_filtered_and_paged(fresh: Server) -> None:
     found, cursor = [], None
     while True:
         query = {"limit": "2", "status": "created"} | ({"cursor": cursor} if cursor else {})
-        page = fresh.client.get("/api/loops", params=query).json()
+        page = fresh.client.get("/api/v1/loops", params=query).json()
         found += [line["loop_id"] for line in page["loops"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
     assert found == loop_ids[::-1]
-    (line,) = fresh.client.get("/api/loops", params={"status": "paused"}).json()["loops"]
+    (line,) = fresh.client.get("/api/v1/loops", params={"status": "paused"}).json()["loops"]
     assert (line["loop_id"], line["outcome"], line["driven"]) == (paused, "budget", False)
-    assert fresh.client.get("/api/loops", params={"status": "lost"}).status_code == 422
+    assert fresh.client.get("/api/v1/loops", params={"status": "lost"}).status_code == 422
 
 
 def listed(server: Server, status: str | None = None) -> dict[str, str]:
     """The status of each loop, as the list says."""
-    answer = server.client.get("/api/loops", params={"status": status} if status else {})
+    answer = server.client.get("/api/v1/loops", params={"status": status} if status else {})
     return {loop["loop_id"]: loop["status"] for loop in answer.json()["loops"]}
 
 
@@ -218,15 +218,15 @@ def test_what_was_answered_is_in_the_very_next_list(fresh: Server) -> None:
     for _ in range(3):
         loop_id = fresh.create(start=False, args=SLOW)
         assert listed(fresh)[loop_id] == "created"
-        assert fresh.client.post(f"/api/loops/{loop_id}/start").json()["status"] == "running"
+        assert fresh.client.post(f"/api/v1/loops/{loop_id}/start").json()["status"] == "running"
         assert listed(fresh, "running") == {loop_id: "running"}
-        fresh.client.post(f"/api/loops/{loop_id}/pause", json={"now": True})
+        fresh.client.post(f"/api/v1/loops/{loop_id}/pause", json={"now": True})
         fresh.until(loop_id, lambda shown: shown["status"] == "paused")
         assert (listed(fresh, "running"), listed(fresh, "paused")) == ({}, {loop_id: "paused"})
         fresh.until(loop_id, lambda shown: not shown["driven"])
-        assert fresh.client.post(f"/api/loops/{loop_id}/stop").json()["status"] == "failed"
+        assert fresh.client.post(f"/api/v1/loops/{loop_id}/stop").json()["status"] == "failed"
         assert listed(fresh) == {loop_id: "failed"}
-        assert fresh.client.delete(f"/api/loops/{loop_id}").status_code == 204
+        assert fresh.client.delete(f"/api/v1/loops/{loop_id}").status_code == 204
         assert listed(fresh) == {}
 
 
@@ -248,18 +248,18 @@ def test_delete_wants_an_end_or_force(fresh: Server) -> None:
     running, ended = fresh.create(args=HANGS), fresh.create()
     fresh.until_status(ended, "completed")
     fresh.until(running, at_work)
-    refused = fresh.client.delete(f"/api/loops/{running}")
+    refused = fresh.client.delete(f"/api/v1/loops/{running}")
     assert (refused.status_code, refused.json()["hint"]) == (409, "stop it first")
     for loop_id, query in [(ended, {}), (running, {"force": "true"})]:
-        assert fresh.client.delete(f"/api/loops/{loop_id}", params=query).status_code == 204
-        assert fresh.client.get(f"/api/loops/{loop_id}").status_code == 404
-    assert fresh.client.get("/api/loops").json()["loops"] == []
+        assert fresh.client.delete(f"/api/v1/loops/{loop_id}", params=query).status_code == 204
+        assert fresh.client.get(f"/api/v1/loops/{loop_id}").status_code == 404
+    assert fresh.client.get("/api/v1/loops").json()["loops"] == []
     assert not list((fresh.cli.workspace / ".loop").glob(f"**/*{running}*"))
 
 
 def test_events_go_on_where_they_were_cut(server: Server) -> None:
     loop_id = server.create()
-    path = f"/api/loops/{loop_id}/events"
+    path = f"/api/v1/loops/{loop_id}/events"
     with server.client.stream("GET", path) as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
         first = [message for message, _ in zip(messages(stream.iter_lines()), range(4), strict=False)]
@@ -284,7 +284,7 @@ def test_a_stream_shows_what_happens_while_it_is_open(server: Server) -> None:
     heard = threading.Event()
 
     def follow() -> list[str]:
-        with server.new_client().stream("GET", f"/api/loops/{loop_id}/events") as stream:
+        with server.new_client().stream("GET", f"/api/v1/loops/{loop_id}/events") as stream:
             found = []
             for message in messages(stream.iter_lines()):
                 found.append(json.loads(message["data"])["event"])
@@ -294,8 +294,8 @@ def test_a_stream_shows_what_happens_while_it_is_open(server: Server) -> None:
     with ThreadPoolExecutor(1) as pool:
         following = pool.submit(follow)
         assert heard.wait(30)
-        server.client.post(f"/api/loops/{loop_id}/messages", json={"text": "hello"})
-        server.client.post(f"/api/loops/{loop_id}/start")
+        server.client.post(f"/api/v1/loops/{loop_id}/messages", json={"text": "hello"})
+        server.client.post(f"/api/v1/loops/{loop_id}/start")
         found = following.result(30)
     assert found[:3] == ["loop_created", "message", "start_requested"]
     assert found[-2:] == ["task_complete", "loop_end"]
@@ -310,28 +310,30 @@ def test_settings_are_read_checked_and_kept_as_toml(fresh: Server) -> None:
         "store": "postgresql://me:hush@127.0.0.1/mine",
         "profiles": {"mine": {"agent": "scripted", "env": {"KEY": "abc"}}},
     }
-    kept = fresh.client.put("/api/settings", json=wanted)
+    kept = fresh.client.put("/api/v1/settings", json=wanted)
     assert kept.status_code == 200, kept.text
     assert tomllib.loads(file.read_text()) == wanted
-    shown = fresh.client.get("/api/settings", params={"scope": "project"}).json()
+    shown = fresh.client.get("/api/v1/settings", params={"scope": "project"}).json()
     hidden = {"notify_secret": "…", "store": "postgres://…"}
     assert shown == {**wanted, **hidden, "profiles": {"mine": {"agent": "scripted", "env": {"KEY": "…"}}}}
-    effective = fresh.client.get("/api/settings").json()
+    effective = fresh.client.get("/api/v1/settings").json()
     assert (effective["max_iterations"], effective["store"]) == (7, "postgres://…")
-    assert fresh.client.put("/api/settings", json={**shown, "max_iterations": 8}).status_code == 200
+    assert fresh.client.put("/api/v1/settings", json={**shown, "max_iterations": 8}).status_code == 200
     assert tomllib.loads(file.read_text()) == {**wanted, "max_iterations": 8}
     for wrong, field in [({"max_minutes": -1}, "max_minutes"), ({"nonsense": 1}, "nonsense"), ({"mode": "no"}, None)]:
-        refused = fresh.client.put("/api/settings", json=wrong)
+        refused = fresh.client.put("/api/v1/settings", json=wrong)
         assert (refused.status_code, refused.json()["field"]) == (422, field)
     assert tomllib.loads(file.read_text())["max_iterations"] == 8
-    assert fresh.client.get("/api/settings/schema").json()["properties"]["max_iterations"]["title"] == "Max Iterations"
+    assert (
+        fresh.client.get("/api/v1/settings/schema").json()["properties"]["max_iterations"]["title"] == "Max Iterations"
+    )
 
 
 def test_settings_that_are_saved_keep_their_comments(fresh: Server) -> None:
     file = fresh.cli.workspace / "untildone.toml"
     file.write_text("# Ours.\nmax_iterations = 7  # enough\n\n# How we test.\nchecks = ['true']\n")
-    said = fresh.client.get("/api/settings", params={"scope": "project"}).json()
-    kept = fresh.client.put("/api/settings", json={**said, "max_iterations": 9, "review": True})
+    said = fresh.client.get("/api/v1/settings", params={"scope": "project"}).json()
+    kept = fresh.client.put("/api/v1/settings", json={**said, "max_iterations": 9, "review": True})
     assert kept.status_code == 200, kept.text
     assert file.read_text() == (
         "# Ours.\nmax_iterations = 9  # enough\n\n# How we test.\nchecks = ['true']\nreview = true\n"
@@ -365,7 +367,7 @@ def test_a_check_that_runs_is_shown(cli: CommandLine, elsewhere: bool) -> None:
 
 def test_a_stream_that_does_not_stay_ends_with_what_is_there(server: Server) -> None:
     loop_id = server.create(start=False)
-    with server.client.stream("GET", f"/api/loops/{loop_id}/events", params={"follow": "false"}) as stream:
+    with server.client.stream("GET", f"/api/v1/loops/{loop_id}/events", params={"follow": "false"}) as stream:
         (only,) = messages(stream.iter_lines())
     assert (only["id"], json.loads(only["data"])["event"]) == ("1", "loop_created")
 
@@ -375,13 +377,13 @@ def test_several_workspaces(cli: CommandLine, tmp_path: Path) -> None:
     other.mkdir()
     with Server(cli, "--dir", str(cli.workspace), "--dir", str(other)) as server:
         body = {"task": "x", "settings": {"agent": "scripted"}, "workspace": str(other), "start": True}
-        loop_id = server.client.post("/api/loops", json=body).json()["loop_id"]
+        loop_id = server.client.post("/api/v1/loops", json=body).json()["loop_id"]
         server.until_status(loop_id, "completed")
         assert (other / "scripted-work.md").exists()
-        refused = server.client.post("/api/loops", json={**body, "workspace": str(tmp_path)})
+        refused = server.client.post("/api/v1/loops", json={**body, "workspace": str(tmp_path)})
         assert (refused.status_code, str(tmp_path) in refused.json()["error"]) == (422, True)
         server.create(start=False)
-        assert len(server.client.get("/api/loops").json()["loops"]) == 2
+        assert len(server.client.get("/api/v1/loops").json()["loops"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -400,7 +402,7 @@ def test_several_workspaces(cli: CommandLine, tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_body_is_422_and_says_what(server: Server, body: dict[str, Any], field: str | None) -> None:
-    refused = server.client.post("/api/loops", json=body)
+    refused = server.client.post("/api/v1/loops", json=body)
     assert (refused.status_code, refused.json()["field"]) == (422, field)
     assert len(refused.json()["error"]) > 10
 
@@ -413,10 +415,10 @@ def test_the_command_line_and_the_server_control_each_others_loops(server: Serve
     assert server.until_status(ours, "paused")["outcome"] == "paused"
     theirs = cli.run("run", "a job", "--agent", "scripted", "--detach", "--", *HANGS).output.strip()
     server.until(theirs, at_work)
-    assert server.client.post(f"/api/loops/{theirs}/pause", json={"now": True}).status_code == 200
+    assert server.client.post(f"/api/v1/loops/{theirs}/pause", json={"now": True}).status_code == 200
     shown = server.until_status(theirs, "paused")
     assert (shown["outcome"], shown["host"]) == ("paused", "terminal")
-    assert server.client.post(f"/api/loops/{theirs}/resume").status_code == 200
+    assert server.client.post(f"/api/v1/loops/{theirs}/resume").status_code == 200
     assert server.until(theirs, at_work)["host"] == "server"
     assert server.show(theirs)["runner"]["pid"] == server.announced["pid"]
     assert cli.run("stop", theirs, "--now").code == 0
@@ -435,18 +437,18 @@ def test_a_message_on_the_command_line_makes_a_loop_of_the_server_go_on_there(se
 
 def test_health_metrics_and_description(fresh: Server) -> None:
     fresh.create(start=False)
-    assert httpx.get(f"{fresh.url}/api/health", trust_env=False).json()["status"] == "ok"
+    assert httpx.get(f"{fresh.url}/api/v1/health", trust_env=False).json()["status"] == "ok"
     told = fresh.client.get("/metrics")
     assert told.headers["Content-Type"].startswith("text/plain")
     assert 'untildone_loops{status="created"} 1' in told.text
-    described = fresh.client.get("/api/openapi.json").json()
-    assert {"/api/loops", "/api/loops/{loop_id}/events", "/api/settings/schema"} <= set(described["paths"])
+    described = fresh.client.get("/api/v1/openapi.json").json()
+    assert {"/api/v1/loops", "/api/v1/loops/{loop_id}/events", "/api/v1/settings/schema"} <= set(described["paths"])
 
 
 def test_outcomes_are_told_to_a_program(fresh: Server) -> None:
     told = fresh.cli.home / "told.json"
     command = ["sh", "-c", f'cat > {told}.draft; printf %s "$UNTILDONE_OUTCOME" > {told}.word; mv {told}.draft {told}']
-    assert fresh.client.put("/api/settings", json={"notify_command": command}).status_code == 200
+    assert fresh.client.put("/api/v1/settings", json={"notify_command": command}).status_code == 200
     loop_id = fresh.create()
     until(told.exists)
     message = json.loads(told.read_text())

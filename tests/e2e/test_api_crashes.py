@@ -57,7 +57,7 @@ def test_after_a_crash_every_loop_goes_on_and_none_twice(cli: CommandLine) -> No
     with Server(cli, "--slots", "2") as server:
         running = [server.create(agent="command", command=f"sh {agent}") for _ in range(4)]
         created, done = server.create(start=False), server.create(start=False)
-        server.client.post(f"/api/loops/{done}/stop")
+        server.client.post(f"/api/v1/loops/{done}/stop")
         until(lambda: all((cli.workspace / f"seen-{loop_id}").exists() for loop_id in running[:2]))
         server.kill()
         until(lambda: not any(agents_of(loop_id) for loop_id in running))
@@ -68,7 +68,7 @@ def test_after_a_crash_every_loop_goes_on_and_none_twice(cli: CommandLine) -> No
             server.until(loop_id, lambda shown: bool(shown["turn"]))
             until((cli.workspace / f"seen-{loop_id}").exists)
             assert len([agent for agent in agents_of(loop_id) if agent.name() == "sh"]) == 1
-            assert server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True}).status_code == 200
+            assert server.client.post(f"/api/v1/loops/{loop_id}/stop", json={"now": True}).status_code == 200
             server.until_status(loop_id, "failed")
         events = [entry["event"] for entry in journal(cli, running[0])]
         assert events.count("runner_claimed") == 2
@@ -81,7 +81,7 @@ def test_a_polite_end_is_quick_leaves_nothing_behind_and_loops_go_on(cli: Comman
     with Server(cli) as server:
         loop_id = server.create(args=["--scenario", "hang"])
         server.until(loop_id, lambda shown: bool(shown["turn"]))
-        with server.client.stream("GET", f"/api/loops/{loop_id}/events") as stream:
+        with server.client.stream("GET", f"/api/v1/loops/{loop_id}/events") as stream:
             next(stream.iter_lines())
             began = time.monotonic()
             assert server.end() == 0
@@ -93,7 +93,7 @@ def test_a_polite_end_is_quick_leaves_nothing_behind_and_loops_go_on(cli: Comman
         assert (last["event"], last["reason"]) == ("iteration_interrupted", "control")
         server.start()
         server.until(loop_id, lambda shown: bool(shown["turn"]))
-        server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True})
+        server.client.post(f"/api/v1/loops/{loop_id}/stop", json={"now": True})
         server.until_status(loop_id, "failed")
 
 
@@ -102,7 +102,7 @@ def test_a_loop_that_a_terminal_runs_is_not_taken_over(cli: CommandLine) -> None
     loop_id = until(lambda: next((line["loop_id"] for line in cli.loops if line["driven"]), None))
     with Server(cli) as server:
         server.until(loop_id, lambda shown: bool(shown["turn"]))
-        assert server.client.post(f"/api/loops/{loop_id}/resume").status_code == 200
+        assert server.client.post(f"/api/v1/loops/{loop_id}/resume").status_code == 200
         assert server.show(loop_id)["runner"]["pid"] == runner.pid
         os.kill(runner.pid, signal.SIGTERM)
         runner.communicate(timeout=30)
@@ -135,7 +135,7 @@ class Client(threading.Thread):
     def _say(self, connection: http.client.HTTPConnection, call: int) -> None:
         loop_id = self._chance.choice(self.loop_ids)
         word = f"client {self.number} call {call}"
-        path = f"/api/loops/{loop_id}"
+        path = f"/api/v1/loops/{loop_id}"
         choices: list[tuple[str, dict[str, Any]]] = [
             ("messages", {"text": word}),
             ("budget", {"tokens": 1_000_000 + self.number * 100_000 + call}),

@@ -18,7 +18,7 @@ from tests.support.serving import TOKEN, Server
 KEY = {"Authorization": f"Bearer {TOKEN}"}
 BODY = json.dumps({"task": "x", "text": "x", "order": [], "max_iterations": 3})
 PATIENCE = 60
-OPEN = {"/api/health", "/login"}
+OPEN = {"/api/v1/health", "/login"}
 OUTSIDE = (
     "..",
     "%2e%2e",
@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def routes(server: Server) -> list[tuple[str, str]]:
     """Every method of every path."""
-    paths: dict[str, dict[str, Any]] = server.client.get("/api/openapi.json").json()["paths"]
+    paths: dict[str, dict[str, Any]] = server.client.get("/api/v1/openapi.json").json()["paths"]
     found = [(method.upper(), path) for path, methods in paths.items() for method in methods]
     assert len(found) > 20
     return found
@@ -58,7 +58,7 @@ def ask(server: Server, method: str, path: str, headers: dict[str, str]) -> tupl
 
 
 def is_served(server: Server) -> bool:
-    return ask(server, "GET", "/api/loops", KEY)[0] == 200
+    return ask(server, "GET", "/api/v1/loops", KEY)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_no_route_is_open_to_strangers(
         # A token that no loop gave out is refused where tokens of loops are taken.
         expected = 403 if path.endswith("/reply") else status
         assert ask(server, method, place, headers)[0] == expected, f"{method} {path}"
-    assert ask(server, "GET", f"/api/loops?token={TOKEN}", {})[0] == 401
+    assert ask(server, "GET", f"/api/v1/loops?token={TOKEN}", {})[0] == 401
     assert server.show(loop_id)["seq"] == before
 
 
@@ -123,7 +123,7 @@ def raw(server: Server, head: bytes, then: bytes = b"") -> bytes:
             return b""
 
 
-HEAD = b"POST /api/loops HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /api/v1/loops HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 OURS = HEAD + f"Authorization: Bearer {TOKEN}\r\n".encode()
 
 
@@ -138,7 +138,7 @@ OURS = HEAD + f"Authorization: Bearer {TOKEN}\r\n".encode()
         (OURS + b"Transfer-Encoding: chunked\r\n\r\nno number\r\n", (b"400",)),
         (HEAD + b"X: " + b"x" * 200_000 + b"\r\n\r\n", (b"400", b"431")),
         (b"GET /" + b"x" * 200_000 + b" HTTP/1.1\r\n\r\n", (b"400", b"414")),
-        (b"GET /api/loops HTTP/1.1\r\n\r\n", (b"400",)),
+        (b"GET /api/v1/loops HTTP/1.1\r\n\r\n", (b"400",)),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 300 + b"\r\n\r\n", (b"400",)),
     ],
     ids=[
@@ -177,7 +177,9 @@ def test_a_hundred_megabytes_from_a_stranger_are_not_read(server: Server) -> Non
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'], ids=["lists", "objects"])
 def test_a_deep_body_is_an_error_and_not_a_crash(server: Server, opening: str) -> None:
-    answer = server.client.post("/api/loops", content=opening * 100_000, headers={"Content-Type": "application/json"})
+    answer = server.client.post(
+        "/api/v1/loops", content=opening * 100_000, headers={"Content-Type": "application/json"}
+    )
     assert answer.status_code in (400, 422)
     assert is_served(server)
 
@@ -203,7 +205,7 @@ def test_bodies_that_come_a_byte_at_a_time_are_cut_off_and_others_are_served(ser
 def test_five_hundred_streams_of_a_running_loop_are_bounded_and_its_controls_work(server: Server) -> None:
     loop_id = server.create(args=["--scenario", "hang"])
     server.until(loop_id, lambda shown: bool(shown["turn"]))
-    request = f"GET /api/loops/{loop_id}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    request = f"GET /api/v1/loops/{loop_id}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
     with ExitStack() as stack:
         statuses = []
         for _ in range(500):
@@ -211,7 +213,7 @@ def test_five_hundred_streams_of_a_running_loop_are_bounded_and_its_controls_wor
             connection.sendall(request.encode())
             statuses.append(connection.recv(12)[9:])
         assert (statuses.count(b"200"), statuses.count(b"503")) == (200, 300)
-        assert server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True}).status_code == 200
+        assert server.client.post(f"/api/v1/loops/{loop_id}/stop", json={"now": True}).status_code == 200
         server.until_status(loop_id, "failed", patience=PATIENCE)
 
 

@@ -33,7 +33,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def is_served(server: Server) -> bool:
-    return server.new_client(timeout=5.0).get("/api/loops").status_code == 200
+    return server.new_client(timeout=5.0).get("/api/v1/loops").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def is_served(server: Server) -> bool:
 )
 def test_who_may_come_in(server: Server, headers: dict[str, str], status: int) -> None:
     encoded = {name.encode(): value.encode() for name, value in headers.items()}
-    answer = httpx.get(f"{server.url}/api/loops", headers=encoded, trust_env=False)
+    answer = httpx.get(f"{server.url}/api/v1/loops", headers=encoded, trust_env=False)
     assert answer.status_code == status
     assert set(answer.json()) == ({"loops", "next_cursor"} if status == 200 else {"error", "hint", "field"})
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -71,7 +71,9 @@ def test_who_may_come_in(server: Server, headers: dict[str, str], status: int) -
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize("path", ["/api/loops", "/api/settings", "/metrics", "/api/openapi.json", "/", "/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/api/v1/loops", "/api/v1/settings", "/metrics", "/api/v1/openapi.json", "/", "/nothing"]
+)
 def test_nothing_is_told_without_a_token(server: Server, path: str) -> None:
     answer = httpx.get(f"{server.url}{path}", trust_env=False)
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
@@ -98,7 +100,7 @@ def test_nothing_is_told_without_a_token(server: Server, path: str) -> None:
 def test_no_name_leaves_its_folder(server: Server, name: str, rest: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     with closing(connection):
-        connection.request("GET", f"/api/loops/{name}{rest}", headers=KEY)
+        connection.request("GET", f"/api/v1/loops/{name}{rest}", headers=KEY)
         answer = connection.getresponse()
         assert answer.status in (404, 422)
         assert b"root:" not in answer.read()
@@ -107,7 +109,7 @@ def test_no_name_leaves_its_folder(server: Server, name: str, rest: str) -> None
 def test_iterations_are_numbers(server: Server) -> None:
     loop_id = server.create(start=False)
     for name in ("1.jsonl", "-1", "9" * 30, "%2e%2e%2fexecution.log"):
-        assert server.client.get(f"/api/loops/{loop_id}/output/{name}").status_code in (404, 422)
+        assert server.client.get(f"/api/v1/loops/{loop_id}/output/{name}").status_code in (404, 422)
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["announced", "chunked"])
@@ -115,7 +117,7 @@ def test_a_large_body_is_refused_before_it_is_read(server: Server, chunked: bool
     block, blocks = b"x" * 100_000, 1000
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % (len(block) * blocks)
-        head = (b"POST /api/loops HTTP/1.1", b"Host: localhost", f"Authorization: Bearer {TOKEN}".encode(), length)
+        head = (b"POST /api/v1/loops HTTP/1.1", b"Host: localhost", f"Authorization: Bearer {TOKEN}".encode(), length)
         connection.sendall(b"\r\n".join((*head, b"Content-Type: application/json", b"", b"")))
         sent = 0
         try:
@@ -129,7 +131,7 @@ def test_a_large_body_is_refused_before_it_is_read(server: Server, chunked: bool
 
 
 def test_the_answer_to_a_large_body_says_why(server: Server) -> None:
-    refused = server.client.post("/api/loops", json={"task": "x" * 1_200_000})
+    refused = server.client.post("/api/v1/loops", json={"task": "x" * 1_200_000})
     assert refused.status_code == 413
     assert "larger than" in refused.json()["error"]
 
@@ -141,7 +143,7 @@ def test_slow_clients_are_closed_and_others_are_served(server: Server) -> None:
             for _ in range(2)
         )
         for connection in halfway:
-            connection.sendall(b"GET /api/loops HTTP/1.1\r\nHost: loc")
+            connection.sendall(b"GET /api/v1/loops HTTP/1.1\r\nHost: loc")
         assert is_served(server)
         deadline = time.monotonic() + 20
         for connection in (*silent, *halfway):
@@ -151,7 +153,7 @@ def test_slow_clients_are_closed_and_others_are_served(server: Server) -> None:
 
 def test_there_are_only_so_many_streams(server: Server) -> None:
     loop_id = server.create(start=False)
-    request = f"GET /api/loops/{loop_id}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    request = f"GET /api/v1/loops/{loop_id}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
     with ExitStack() as stack:
         answers = []
         for _ in range(500):
@@ -163,7 +165,7 @@ def test_there_are_only_so_many_streams(server: Server) -> None:
         assert is_served(server)
         assert time.monotonic() - began < 5
     until(lambda: "untildone_event_streams 0" in server.client.get("/metrics").text)
-    with server.client.stream("GET", f"/api/loops/{loop_id}/events") as stream:
+    with server.client.stream("GET", f"/api/v1/loops/{loop_id}/events") as stream:
         assert stream.status_code == 200
 
 
@@ -176,8 +178,10 @@ def test_a_link_logs_in_once_and_the_cookie_counts_from_then_on(server: Server) 
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie
         assert TOKEN not in cookie
-        assert browser.get(f"{server.url}/api/loops").status_code == 200
-        foreign = browser.post(f"{server.url}/api/loops", json={"task": "x"}, headers={"Origin": "http://evil.example"})
+        assert browser.get(f"{server.url}/api/v1/loops").status_code == 200
+        foreign = browser.post(
+            f"{server.url}/api/v1/loops", json={"task": "x"}, headers={"Origin": "http://evil.example"}
+        )
         assert foreign.status_code == 403
     assert httpx.get(link, trust_env=False).status_code == 403
     log = server.log.read_text()
@@ -191,7 +195,7 @@ def test_a_browser_without_the_link_logs_in_with_the_token(server: Server) -> No
         assert "password" in browser.get("/login").text
         assert browser.post("/login", data={"token": "wrong"}).status_code == 403
         assert browser.post("/login", data={"token": TOKEN}).status_code == 303
-        assert browser.get("/api/loops").status_code == 200
+        assert browser.get("/api/v1/loops").status_code == 200
 
 
 def test_the_token_is_made_once_and_only_its_owner_reads_it(cli: CommandLine) -> None:
@@ -208,7 +212,7 @@ def test_the_token_is_made_once_and_only_its_owner_reads_it(cli: CommandLine) ->
         server.start()
         assert (file.read_text().strip(), stat.S_IMODE(file.stat().st_mode)) == (token, 0o600)
         headers = {"Authorization": f"Bearer {token}"}
-        assert httpx.get(f"{server.url}/api/loops", headers=headers, trust_env=False).status_code == 200
+        assert httpx.get(f"{server.url}/api/v1/loops", headers=headers, trust_env=False).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -237,6 +241,6 @@ def test_a_taken_port_and_a_served_folder_are_said(server: Server, tmp_path: Pat
 def test_agents_do_not_see_the_token(server: Server) -> None:
     loop_id = server.create(agent="command", command="env", max_iterations=1, promise="")
     server.until_status(loop_id, "paused", "completed")
-    output = server.client.get(f"/api/loops/{loop_id}/output/1").text
+    output = server.client.get(f"/api/v1/loops/{loop_id}/output/1").text
     assert "UNTILDONE_LOOP_ID" in output
     assert TOKEN not in output

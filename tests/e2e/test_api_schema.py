@@ -47,7 +47,7 @@ def test_nothing_undocumented_is_ever_answered(cli: CommandLine, tmp_path: Path)
             f"--header=Authorization: Bearer {TOKEN}",
         ]
         (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
-        command = [str(program), "run", f"{server.url}/api/openapi.json", *options]
+        command = [str(program), "run", f"{server.url}/api/v1/openapi.json", *options]
         environment = {**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path / "hypothesis"), "NO_PROXY": "*"}
         ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
         assert ended.returncode == 0, ended.stdout[-12000:] + ended.stderr[-2000:]

@@ -116,9 +116,9 @@ def test_a_server_shows_the_question_and_takes_the_answer(cli: CommandLine, obed
         shown = server.until_status(loop_id, "paused")
         assert (shown["outcome"], shown["reason"]) == ("blocked", NEEDS)
         assert shown["current_iteration"] <= 2
-        (listed,) = server.client.get("/api/loops").json()["loops"]
+        (listed,) = server.client.get("/api/v1/loops").json()["loops"]
         assert (listed["outcome"], listed["reason"]) == ("blocked", NEEDS)
-        answered = server.client.post(f"/api/loops/{loop_id}/messages", json={"text": "Use staging."}).json()
+        answered = server.client.post(f"/api/v1/loops/{loop_id}/messages", json={"text": "Use staging."}).json()
         assert answered["goes_on"] is True
         until(lambda: (cli.workspace / "heard.txt").exists())
 

@@ -144,21 +144,21 @@ def test_the_server_shows_and_controls_them(cluster: TestCluster, laptop: Comman
         chosen = cluster.stepping_agent(9, 60)
         loop_id = server.create(agent="command", command=chosen["command"], max_iterations=3)
         until(lambda: cluster.agents(loop_id), PATIENCE)
-        (line,) = server.client.get("/api/loops").json()["loops"]
+        (line,) = server.client.get("/api/v1/loops").json()["loops"]
         assert (line["host"], line["machine"], line["driven"]) == ("cluster", "one", True)
-        said = server.client.post(f"/api/loops/{loop_id}/messages", json={"text": "[r+5] Mind the gap."})
+        said = server.client.post(f"/api/v1/loops/{loop_id}/messages", json={"text": "[r+5] Mind the gap."})
         assert said.status_code == 200, said.text
         asked_at = time.time()
-        assert server.client.post(f"/api/loops/{loop_id}/pause", json={"now": True}).status_code == 200
+        assert server.client.post(f"/api/v1/loops/{loop_id}/pause", json={"now": True}).status_code == 200
         paused = server.until_status(loop_id, "paused", patience=PATIENCE)
         print(f"pause acted {cluster.loop(loop_id).updated_at - asked_at:.2f} s after it was asked for")
         assert (paused["max_iterations"], paused["current_iteration"]) == (8, 1)
-        assert server.client.post(f"/api/loops/{loop_id}/resume").status_code == 200
+        assert server.client.post(f"/api/v1/loops/{loop_id}/resume").status_code == 200
         until(lambda: cluster.agents(loop_id), PATIENCE)
-        assert server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True}).status_code == 200
+        assert server.client.post(f"/api/v1/loops/{loop_id}/stop", json={"now": True}).status_code == 200
         server.until_status(loop_id, "failed", patience=PATIENCE)
-        changed = server.client.put("/api/groups/night", json={"max_cost": 5, "at_once": 2})
-        assert (changed.status_code, server.client.get("/api/groups").json()) == (200, [changed.json()])
+        changed = server.client.put("/api/v1/groups/night", json={"max_cost": 5, "at_once": 2})
+        assert (changed.status_code, server.client.get("/api/v1/groups").json()) == (200, [changed.json()])
         until(lambda: not cluster.agents(loop_id))
 
 

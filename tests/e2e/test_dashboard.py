@@ -129,7 +129,7 @@ def test_stop_asks_first(page: Page, server: DashboardServer) -> None:
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url(re.compile(r"/$"))
-    assert server.client.get(f"/api/loops/{loop_id}").status_code == 404
+    assert server.client.get(f"/api/v1/loops/{loop_id}").status_code == 404
 
 
 def test_a_delete_that_takes_a_while_leads_to_the_list(page: Page, server: DashboardServer) -> None:
@@ -172,7 +172,7 @@ def test_keys_pause_and_resume(page: Page, server: DashboardServer) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("r")
     status(page, "running")
-    server.client.post(f"/api/loops/{loop_id}/stop", json={"now": True})
+    server.client.post(f"/api/v1/loops/{loop_id}/stop", json={"now": True})
     status(page, "stopped")
 
 
@@ -225,7 +225,7 @@ def test_tasks_are_added_dragged_changed_and_deleted(page: Page, server: Dashboa
         expect(page.locator(".task")).to_have_count(number)
 
     def texts() -> list[str]:
-        return [task["text"] for task in server.client.get(f"/api/loops/{loop_id}/tasks").json()["tasks"]]
+        return [task["text"] for task in server.client.get(f"/api/v1/loops/{loop_id}/tasks").json()["tasks"]]
 
     def drag_the_last_to_the_top() -> bool:
         """As a person drags: until the row is seen where it is wanted; and once more, if the hand slipped off."""

@@ -50,14 +50,14 @@ def test_a_loop_is_taken_back_retried_and_duplicated(page: Page, server: Dashboa
     page.get_by_role("button", name="Undo the taking back").click()
     until(lambda: log.read_text() == "1\n2\n3\n")
     expect(page.get_by_role("button", name="Undo the taking back")).to_be_hidden()
-    assert server.client.post(f"/api/loops/{loop_id}/rewind", json={"to": 2}).status_code == 200
+    assert server.client.post(f"/api/v1/loops/{loop_id}/rewind", json={"to": 2}).status_code == 200
     until(lambda: log.read_text() == "1\n2\n")
-    assert server.client.post(f"/api/loops/{loop_id}/stop").status_code == 200
+    assert server.client.post(f"/api/v1/loops/{loop_id}/stop").status_code == 200
     status(page, "stopped")
-    assert server.client.get(f"/api/loops/{loop_id}/receipt").status_code == 200
+    assert server.client.get(f"/api/v1/loops/{loop_id}/receipt").status_code == 200
     page.get_by_role("button", name="Retry", exact=True).click()
     server.until(loop_id, lambda shown: shown["outcome"] == "budget")
-    assert server.client.post(f"/api/loops/{loop_id}/stop").status_code == 200
+    assert server.client.post(f"/api/v1/loops/{loop_id}/stop").status_code == 200
     status(page, "stopped")
     page.get_by_role("button", name="Duplicate").click()
     expect(page.get_by_role("button", name="Start")).to_be_visible()

@@ -146,8 +146,8 @@ def test_a_wrong_setting_is_one_sentence_without_the_address(cli: CommandLine, l
 
 def blocked_on(server: Server, agent: str) -> str:
     body = {"task": "Connect it", "start": True, "settings": {"agent": "command", "command": agent}}
-    name = str(server.client.post("/api/loops", json=body).json()["loop_id"])
-    until(lambda: server.client.get(f"/api/loops/{name}").json()["outcome"] == "blocked")
+    name = str(server.client.post("/api/v1/loops", json=body).json()["loop_id"])
+    until(lambda: server.client.get(f"/api/v1/loops/{name}").json()["outcome"] == "blocked")
     return name
 
 
@@ -158,19 +158,23 @@ def test_a_chat_bridge_answers_one_loop_and_can_do_nothing_else(cli: CommandLine
             name, other = blocked_on(server, agent), blocked_on(server, agent)
             until(lambda: len(webhook.accepted) == 2)
             (fields,) = (each for each in webhook.accepted if each["loop_id"] == name)
-            assert fields["reply_url"] == f"{server.url}/api/loops/{name}/reply"
+            assert fields["reply_url"] == f"{server.url}/api/v1/loops/{name}/reply"
             with server.new_client(headers={"Authorization": f"Bearer {fields['reply_token']}"}) as bridge:
-                refused = bridge.post(f"/api/loops/{other}/reply", json={"text": "Use staging."})
+                refused = bridge.post(f"/api/v1/loops/{other}/reply", json={"text": "Use staging."})
                 assert (refused.status_code, refused.json()["error"]) == (403, "This reply token is for another loop.")
-                for path in (f"/api/loops/{name}/stop", f"/api/loops/{name}/messages", f"/api/loops/{name}/budget"):
+                for path in (
+                    f"/api/v1/loops/{name}/stop",
+                    f"/api/v1/loops/{name}/messages",
+                    f"/api/v1/loops/{name}/budget",
+                ):
                     assert bridge.post(path, json={}).status_code == 401
-                assert bridge.get(f"/api/loops/{name}").status_code == 401
-                assert bridge.post(f"/api/loops/{name}/reply", json={"text": ""}).status_code == 422
-                answered = bridge.post(f"/api/loops/{name}/reply", json={"text": "Use staging."})
+                assert bridge.get(f"/api/v1/loops/{name}").status_code == 401
+                assert bridge.post(f"/api/v1/loops/{name}/reply", json={"text": ""}).status_code == 422
+                answered = bridge.post(f"/api/v1/loops/{name}/reply", json={"text": "Use staging."})
                 assert (answered.status_code, answered.json()["goes_on"]) == (200, True)
-            until(lambda: server.client.get(f"/api/loops/{name}").json()["status"] == "completed")
-            assert server.client.get(f"/api/loops/{other}").json()["outcome"] == "blocked"
-            late = server.client.post(f"/api/loops/{name}/reply", json={"text": "More."})
+            until(lambda: server.client.get(f"/api/v1/loops/{name}").json()["status"] == "completed")
+            assert server.client.get(f"/api/v1/loops/{other}").json()["outcome"] == "blocked"
+            late = server.client.post(f"/api/v1/loops/{name}/reply", json={"text": "More."})
             assert late.status_code == 409
             nobody = httpx.post(fields["reply_url"], json={"text": "x"}, trust_env=False, timeout=30)
             assert (nobody.status_code, nobody.json()["error"]) == (403, "This reply token is not valid.")
@@ -199,7 +203,7 @@ def test_the_reply_link_opens_a_page_with_the_question_and_takes_the_answer(cli:
                     assert (refused.status_code, "not valid" in refused.text) == (403, True)
                     sent = browser.post(link.partition("?")[0], data={"text": "Use staging.", "token": token[1]})
                     assert (sent.status_code, "the loop goes on" in sent.text) == (200, True)
-                    until(lambda: server.client.get(f"/api/loops/{name}").json()["status"] == "completed")
+                    until(lambda: server.client.get(f"/api/v1/loops/{name}").json()["status"] == "completed")
                     assert "has ended" in browser.get(link).text
                     assert browser.get(f"{server.url}/reply/{name}").status_code == 403
             finally:

@@ -166,7 +166,7 @@ def test_without_the_package_the_way_to_it_is_told(cli: CommandLine) -> None:
 
 
 def stream(server: Server, loop_id: str) -> list[dict[str, Any]]:
-    with server.client.stream("GET", f"/api/loops/{loop_id}/events", timeout=PATIENCE) as lines:
+    with server.client.stream("GET", f"/api/v1/loops/{loop_id}/events", timeout=PATIENCE) as lines:
         return [json.loads(line.removeprefix("data: ")) for line in lines.iter_lines() if line.startswith("data: ")]
 
 
@@ -178,17 +178,17 @@ def test_a_server_drives_loops_of_a_database(shared: CommandLine) -> None:
         told = [entry["event"] for entry in stream(server, loop_id)]
         assert (told[0], told[-1], told.count("iteration_start")) == ("loop_created", "loop_end", 2)
         assert server.until_status(loop_id, "completed", patience=PATIENCE)["outcome"] == "verified"
-        printed = server.client.get(f"/api/loops/{loop_id}/output/2", params={"offset": 0, "limit": 100_000})
+        printed = server.client.get(f"/api/v1/loops/{loop_id}/output/2", params={"offset": 0, "limit": 100_000})
         assert "COMPLETE" in printed.text
-        assert server.client.get(f"/api/loops/{loop_id}/output/9").status_code == 404
-        receipt = until(lambda: server.client.get(f"/api/loops/{loop_id}/receipt").json(), PATIENCE)
+        assert server.client.get(f"/api/v1/loops/{loop_id}/output/9").status_code == 404
+        receipt = until(lambda: server.client.get(f"/api/v1/loops/{loop_id}/receipt").json(), PATIENCE)
         assert receipt["outcome"] == "verified"
-        assert [line["loop_id"] for line in server.client.get("/api/loops").json()["loops"]] == [loop_id]
+        assert [line["loop_id"] for line in server.client.get("/api/v1/loops").json()["loops"]] == [loop_id]
         second = run(shared, "serve", "--port", "0")
         assert (second.code, "Another server serves postgres://" in second.errors) == (2, True), second.errors
         two_folders = run(shared, "serve", "--port", "0", "--dir", ".", "--dir", str(shared.home))
         assert (two_folders.code, "served for one folder" in two_folders.errors) == (2, True), two_folders.errors
-        assert server.client.delete(f"/api/loops/{loop_id}").status_code == 204
+        assert server.client.delete(f"/api/v1/loops/{loop_id}").status_code == 204
         assert shared.loops == []
 
 
@@ -197,7 +197,7 @@ def test_a_group_has_its_places_in_a_server_too(shared: CommandLine) -> None:
     script = shared.home / "script.json"
     script.write_text(json.dumps([{"say": "Done. <promise>COMPLETE</promise>", "sleep": 1}]))
     with Server(shared) as server:
-        assert server.client.put("/api/groups/night", json={"at_once": 1}).status_code == 200
+        assert server.client.put("/api/v1/groups/night", json={"at_once": 1}).status_code == 200
         loop_ids = [server.create(args=["--script", str(script)], group="night") for _ in range(2)]
         for loop_id in loop_ids:
             server.until_status(loop_id, "completed", patience=PATIENCE)

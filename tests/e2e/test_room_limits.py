@@ -190,5 +190,5 @@ def test_a_deleted_loop_leaves_nothing_of_its_rooms(project: CommandLine) -> Non
     assert [path.name for name in ("rooms", "programs") for path in (state / name).iterdir()] != []
     loop_id = project.run("list", "--json").records[0]["loop_id"]
     with Server(project) as server:
-        assert server.client.delete(f"/api/loops/{loop_id}").status_code == 204
+        assert server.client.delete(f"/api/v1/loops/{loop_id}").status_code == 204
     assert [path.name for name in ("rooms", "programs") for path in (state / name).iterdir()] == []

@@ -173,16 +173,16 @@ def call(method, path, body=None):
         return urllib.request.urlopen(request, timeout=20).status
     except urllib.error.HTTPError as problem:
         return [problem.status, json.loads(problem.read())["error"]]
-path = "/api/loops/" + sys.argv[3]
+path = "/api/v1/loops/" + sys.argv[3]
 print(json.dumps([call("POST", path + "/budget", {"iterations": "+50"}), call("POST", path + "/messages", {"text": "[r+5]"}),
-    call("GET", path), call("POST", "/api/loops", {"task": "more"})]))
+    call("GET", path), call("POST", "/api/v1/loops", {"task": "more"})]))
 """
 
 
 def started(server: Server, **settings: Any) -> str:
     """A loop that the server drives."""
     body = {"task": "a job", "start": True, "settings": {"agent": "command", **settings}}
-    return str(server.client.post("/api/loops", json=body).json()["loop_id"])
+    return str(server.client.post("/api/v1/loops", json=body).json()["loop_id"])
 
 
 @pytest.mark.parametrize("way", ["", "env -i PATH=$PATH "])
@@ -194,12 +194,12 @@ def test_an_agent_with_the_token_steers_no_loop_by_the_api(cli: CommandLine, way
     with Server(cli) as server:
         words = shlex.join((sys.executable, str(call), server.url, str(token)))
         loop_id = started(server, command=f"sh -c '{way}{words} $UNTILDONE_LOOP_ID > called'", max_iterations=1)
-        until(lambda: server.client.get(f"/api/loops/{loop_id}").json()["status"] == "paused")
+        until(lambda: server.client.get(f"/api/v1/loops/{loop_id}").json()["status"] == "paused")
         budget, message, read, created = json.loads((cli.workspace / "called").read_text())
         for status, error in (budget, message, created):
             assert (status, f"inside loop {loop_id}" in error) == (403, True), error
         assert read == 200
-        assert server.client.post(f"/api/loops/{loop_id}/budget", json={"iterations": "+1"}).status_code == 200
+        assert server.client.post(f"/api/v1/loops/{loop_id}/budget", json={"iterations": "+1"}).status_code == 200
 
 
 def test_the_token_is_not_read_inside(cli: CommandLine, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_program_that_notifies_the_person_may_go_on_with_the_loop(cli: Command
     with Server(cli) as server:
         started(server, command=f"sh -c 'while ! test -e {cli.home}/go; do sleep 0.05; done'")
         loop_id = started(server, command="echo working", max_iterations=1)
-        until(lambda: server.client.get(f"/api/loops/{loop_id}").json()["current_iteration"] == 2)
+        until(lambda: server.client.get(f"/api/v1/loops/{loop_id}").json()["current_iteration"] == 2)
         (cli.home / "go").touch()
     assert "refused" not in (cli.home / "said").read_text()
     assert os.path.exists(cli.home / "done")

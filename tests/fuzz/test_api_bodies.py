@@ -42,7 +42,7 @@ class Desk:
 
     def send(self, method: str, path: str, content: bytes, kind: str = "application/json") -> httpx.Response:
         headers = {"content-type": kind}
-        return self.server.client.request(method, f"/api/loops{path}", content=content, headers=headers)
+        return self.server.client.request(method, f"/api/v1/loops{path}", content=content, headers=headers)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_a_new_loop_comes_about_or_is_refused(desk: Desk, content: bytes) -> Non
     if answer.status_code == 201:
         loop_id = answer.json()["loop_id"]
         assert desk.server.show(loop_id)["status"] in ("created", "running", "paused", "completed", "failed")
-        check_answer(desk.server.client.delete(f"/api/loops/{loop_id}?force=true"))
+        check_answer(desk.server.client.delete(f"/api/v1/loops/{loop_id}?force=true"))
 
 
 @tried(0.5)
@@ -104,7 +104,7 @@ def test_a_new_loop_comes_about_or_is_refused(desk: Desk, content: bytes) -> Non
 @example(name="../../etc/passwd")
 @example(name="..%2f..%2fx")
 def test_no_id_leaves_its_folder(desk: Desk, name: str) -> None:
-    answer = desk.server.client.get(f"/api/loops/{quote(name, safe='./%')}")
+    answer = desk.server.client.get(f"/api/v1/loops/{quote(name, safe='./%')}")
     check_answer(answer)
     assert answer.status_code in (307, 404, 405, 422) or "loops" in answer.json(), (
         "nothing is found by it, or all are listed"

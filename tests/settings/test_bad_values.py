@@ -119,7 +119,7 @@ def app() -> FastAPI:
     @made.put(router.prefix)
     def save(wanted: SettingsModel) -> None: ...
 
-    @made.post("/api/loops")
+    @made.post("/api/v1/loops")
     def create(wanted: NewLoop) -> None: ...
 
     return made
@@ -139,7 +139,7 @@ def answers(requests: Iterable[tuple[str, str, Any]]) -> list[httpx.Response]:
 def test_sent_to_the_api(name: str) -> None:
     values = [value for value in WRONG if value != float("inf")]
     saved = [("PUT", router.prefix, {name: value}) for value in values]
-    created = [("POST", "/api/loops", {"task": "a", "settings": {name: value}}) for value in values]
+    created = [("POST", "/api/v1/loops", {"task": "a", "settings": {name: value}}) for value in values]
     for answer in answers([*saved, *created]):
         assert answer.status_code in (200, 422)
         if answer.status_code == 422:
@@ -161,7 +161,7 @@ BODIES: list[Any] = [
 
 
 def test_the_rest_of_a_body() -> None:
-    for answer in answers(("POST", "/api/loops", body) for body in BODIES):
+    for answer in answers(("POST", "/api/v1/loops", body) for body in BODIES):
         told = answer.json()
         assert answer.status_code == 422
         assert not [phrase for phrase in PHRASES if phrase.lower() in f"{told}".lower()], told

@@ -19,7 +19,7 @@ TOKEN = "a-token-of-the-tests-0123456789"
 
 
 class Server:
-    """`with Server(cli) as server: server.client.get("/api/loops")`. A second `start` uses the same port."""
+    """`with Server(cli) as server: server.client.get("/api/v1/loops")`. A second `start` uses the same port."""
 
     def __init__(self, cli: CommandLine, *arguments: str) -> None:
         self.cli = cli
@@ -54,7 +54,7 @@ class Server:
 
     def is_well(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/api/health", timeout=5, trust_env=False).status_code == 200
+            return httpx.get(f"{self.url}/api/v1/health", timeout=5, trust_env=False).status_code == 200
         except httpx.TransportError:
             return False
 
@@ -95,12 +95,12 @@ class Server:
     def create(self, task: str = "A job", *, start: bool = True, **chosen: Any) -> str:
         """Create a loop; return its id."""
         body = {"task": task, "settings": {"agent": "scripted", **chosen}, "start": start}
-        answer = self.client.post("/api/loops", json=body)
+        answer = self.client.post("/api/v1/loops", json=body)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["loop_id"])
 
     def show(self, loop_id: str) -> dict[str, Any]:
-        answer = self.client.get(f"/api/loops/{loop_id}")
+        answer = self.client.get(f"/api/v1/loops/{loop_id}")
         assert answer.status_code == 200, answer.text
         shown: dict[str, Any] = answer.json()
         return shown

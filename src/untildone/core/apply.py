@@ -62,6 +62,9 @@ from untildone.core.values.value import replace
 
 KEPT_ANSWER = 20_000
 """How many characters from the end of an answer `Loop.last_answer` keeps."""
+TAKEN_BACK = "Taken back to"
+REWIND_UNDONE = "The rewind was taken back."
+"""How the reasons begin with which a loop rests after a rewind."""
 
 
 _AFTER_THE_END = (StateRepaired, RunnerLeased, RetryRequested, Rewound)
@@ -240,8 +243,8 @@ def _rewound(loop: Loop, event: Rewound) -> Loop:
 
 def _where(event: Rewound) -> str:
     if event.undone:
-        return "The rewind was taken back."
-    return f"Taken back to where it was after round {event.to}." if event.to else "Taken back to its start."
+        return REWIND_UNDONE
+    return f"{TAKEN_BACK} where it was after round {event.to}." if event.to else f"{TAKEN_BACK} its start."
 
 
 def _order(before: PauseOrder | None, urgency: Urgency, outcome: Outcome) -> PauseOrder:

@@ -246,7 +246,7 @@ class Telling:
         return {
             "link": f"{url}/loops/{loop_id}" if url else "",
             "reply_link": f"{url}/reply/{loop_id}?token={token}" if url and token else "",
-            "reply_url": f"{url}/api/loops/{loop_id}/reply" if url and token else "",
+            "reply_url": f"{url}/api/v1/loops/{loop_id}/reply" if url and token else "",
             "reply_token": token,
             "reply_expires": timestamp(expires) if token else "",
         }

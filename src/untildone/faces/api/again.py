@@ -27,7 +27,7 @@ from untildone.faces.api.problems import may_answer
 from untildone.operations import verifying
 from untildone.operations.history import bisecting, cleaning, retrying
 
-router = APIRouter(prefix="/api", tags=["loops"])
+router = APIRouter(prefix="/api/v1", tags=["loops"])
 
 
 @router.post("/loops/{loop_id}/retry", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
@@ -58,7 +58,7 @@ def duplicate_loop(
     changed = changed or Duplication.model_validate({})
     values = changed.settings.model_dump(exclude_unset=True)
     loop = service.duplicate(loop_id, values, changed.task or "", start=changed.start)
-    response.headers["Location"] = f"/api/loops/{loop.loop_id}"
+    response.headers["Location"] = f"/api/v1/loops/{loop.loop_id}"
     return line(service, loop)
 
 

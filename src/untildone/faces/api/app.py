@@ -26,7 +26,7 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
         title="untildone",
         summary=SUMMARY,
         version=version("untildone"),
-        openapi_url="/api/openapi.json",
+        openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
@@ -55,7 +55,7 @@ def greet(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     def root() -> PlainTextResponse:
-        return PlainTextResponse("untildone: the API is under /api; /api/openapi.json describes it.\n")
+        return PlainTextResponse("untildone: the API is under /api/v1; /api/v1/openapi.json describes it.\n")
 
 
 def _described(app: FastAPI) -> dict[str, object]:

@@ -15,7 +15,7 @@ from untildone.faces.api.settings_routes import Workspace
 from untildone.operations.driving import cluster
 from untildone.operations.stores import Group
 
-router = APIRouter(prefix="/api/groups", tags=["groups"])
+router = APIRouter(prefix="/api/v1/groups", tags=["groups"])
 Name = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", max_length=100, description="A group's name")]
 
 

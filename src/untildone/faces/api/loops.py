@@ -32,7 +32,7 @@ from untildone.operations import control, look
 from untildone.operations.driving.service import END_WITHIN
 
 MOST_ON_A_PAGE = 200
-router = APIRouter(prefix="/api/loops", tags=["loops"])
+router = APIRouter(prefix="/api/v1/loops", tags=["loops"])
 
 
 @router.post("", status_code=201, response_model=LoopLine, responses=may_answer(409, 422, 503))
@@ -41,7 +41,7 @@ def create_loop(new: NewLoop, service: Serving, response: Response) -> LoopLine:
     loop = service.create(new.task, new.settings.model_dump(exclude_unset=True), new.workspace)
     if new.start:
         loop = service.start(loop.loop_id)
-    response.headers["Location"] = f"/api/loops/{loop.loop_id}"
+    response.headers["Location"] = f"/api/v1/loops/{loop.loop_id}"
     return line(service, loop)
 
 

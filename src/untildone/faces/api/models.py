@@ -56,7 +56,7 @@ class NewLoop(Body):
     task: Text = Field(description="What is to be done, in your words; [r=5] at the start sets the rounds")
     settings: SettingsModel = Field(
         default_factory=lambda: SettingsModel.model_validate({}),
-        description="What is set here wins over the settings files; the schema is at /api/settings/schema",
+        description="What is set here wins over the settings files; the schema is at /api/v1/settings/schema",
     )
     workspace: str | None = Field(None, max_length=4096, description="One of the served folders; the first, if not set")
     start: Flag = Field(default=False, description="Start it at once")

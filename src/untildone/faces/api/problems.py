@@ -88,7 +88,7 @@ def explain_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def unfit(request: Request, error: RequestValidationError) -> JSONResponse:
-        return _unfit(error, of_settings=request.url.path == "/api/settings")
+        return _unfit(error, of_settings=request.url.path == "/api/v1/settings")
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> JSONResponse:
@@ -120,7 +120,7 @@ def _unfit(error: RequestValidationError, *, of_settings: bool) -> JSONResponse:
         complaint = complaints.about(setting, first["type"], first["input"], context)
         return problem(422, _sound(complaint.sentence), _sound(complaint.hint), _sound(field))
     sentence = " ".join(f"'{_sound(field)[:200]}' {_reason(first['type'], context)}.".splitlines())
-    return problem(422, sentence, "see /api/openapi.json", _sound(field))
+    return problem(422, sentence, "see /api/v1/openapi.json", _sound(field))
 
 
 def _in_settings(place: tuple[str | int, ...], *, whole_body: bool) -> tuple[str | int, ...] | None:

@@ -28,7 +28,7 @@ SLOW_READER = 20.0
 """Seconds after which a stream is closed if its client reads nothing."""
 MOST_OUTPUT = 1_000_000
 MOST_DIFF = 2_000_000
-router = APIRouter(prefix="/api/loops/{loop_id}", tags=["records"])
+router = APIRouter(prefix="/api/v1/loops/{loop_id}", tags=["records"])
 _MESSAGE = {
     "title": "One message of the stream",
     "type": "object",

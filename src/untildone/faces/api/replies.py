@@ -23,7 +23,7 @@ def _check_token(loop_id: LoopId, keys: WithKeys, authorization: Annotated[str, 
 
 
 @router.post(
-    "/api/loops/{loop_id}/reply",
+    "/api/v1/loops/{loop_id}/reply",
     response_model=Replied,
     responses=may_answer(404, 409, 422, 503),
     dependencies=[Depends(_check_token)],

@@ -27,8 +27,8 @@ from untildone.operations.inside import HINT
 Address = tuple[str, int]
 LARGEST_BODY = 1_000_000
 BODY_WITHIN = 20.0
-OPEN_TO_ALL = frozenset({"/login", "/api/health"})
-_REPLIES = re.compile(r"/api/loops/[^/]+/reply|/reply/[^/]+")
+OPEN_TO_ALL = frozenset({"/login", "/api/v1/health"})
+_REPLIES = re.compile(r"/api/v1/loops/[^/]+/reply|/reply/[^/]+")
 """Paths whose routes check a token of one loop by themselves."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEADERS = {

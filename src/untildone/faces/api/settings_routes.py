@@ -12,7 +12,7 @@ from untildone.faces.api.common import Serving
 from untildone.faces.api.problems import may_answer
 from untildone.settings.schema import SettingsModel, json_schema
 
-router = APIRouter(prefix="/api/settings", tags=["settings"])
+router = APIRouter(prefix="/api/v1/settings", tags=["settings"])
 
 
 class Scope(StrEnum):

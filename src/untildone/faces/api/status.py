@@ -33,7 +33,7 @@ _POLICY = {
 }
 
 
-@router.get("/api/health", response_model=Health, responses=may_answer(422), openapi_extra={"security": []})
+@router.get("/api/v1/health", response_model=Health, responses=may_answer(422), openapi_extra={"security": []})
 def health() -> Health:
     """Whether the server answers; no token is needed."""
     return Health(status="ok", version=_VERSION)

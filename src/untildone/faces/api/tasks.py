@@ -14,7 +14,7 @@ from untildone.operations import subtasks
 from untildone.operations.driving.service import Service
 from untildone.operations.stores import Store
 
-router = APIRouter(prefix="/api/loops/{loop_id}/tasks", tags=["tasks"])
+router = APIRouter(prefix="/api/v1/loops/{loop_id}/tasks", tags=["tasks"])
 
 
 @router.get("", response_model=TaskList, responses=may_answer(404, 422, 503))

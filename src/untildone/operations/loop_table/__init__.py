@@ -69,7 +69,7 @@ class LoopTable:
         for workspace in self._likely_places(loop_id) if is_id(loop_id) else ():
             if self.stores[workspace].signature(loop_id) is not None:
                 return workspace, self.stores[workspace]
-        raise LoopNotFound(f"There is no loop '{loop_id[:100]}'.", "GET /api/loops lists the loops there are")
+        raise LoopNotFound(f"There is no loop '{loop_id[:100]}'.", "GET /api/v1/loops lists the loops there are")
 
     def _likely_places(self, loop_id: str) -> Iterator[str]:
         """All workspaces, the one of the known row first: a miss takes longer than a hit."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from untildone.core.attention import Need, need_of
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, Outcome, Spend, Status
@@ -33,6 +34,8 @@ class Row:
     updated_at: float = 0.0
     seq: int = 0
     problem: str = ""
+    need: Need | None = None
+    """What the loop needs from a person; None: nothing."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
 
@@ -65,5 +68,6 @@ def row_of(loop: Loop, workspace: str) -> Row:
         created_at=loop.created_at,
         updated_at=loop.updated_at,
         seq=loop.seq,
+        need=need_of(loop),
         not_ours=loop.not_ours,
     )

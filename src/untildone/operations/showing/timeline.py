@@ -9,6 +9,7 @@ from untildone.core.events import (
     Entry,
     Event,
     GatesRan,
+    GateStarted,
     MessageSent,
     PauseRequested,
     Rewound,
@@ -23,11 +24,16 @@ from untildone.core.events import (
 from untildone.core.kinds import Interruption
 from untildone.core.model import Changes, FailureKind, GateResult, Role, Usage
 from untildone.core.values.value import replace
+from untildone.operations.showing.moments import Moment, moment_of
 
 LIMIT = "limit"
 """The `trouble` of a round that ended at a usage limit. Such a round does not count."""
 KEPT_WORDS = 2000
 """How many characters of an answer or a message are kept. The output has the whole text."""
+KEPT_PROMPT = 20_000
+"""How many characters of a prompt are kept."""
+MOST_MOMENTS = 200
+"""How many of the last moments of a round are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,10 @@ class Consultation:
     role: Role
     seconds: float | None = None
     words: str = ""
+    profile: str = ""
+    started_at: float = 0.0
+    prompt: str = ""
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,16 @@ class Round:
     consultations: tuple[Consultation, ...] = ()
     messages: tuple[str, ...] = ()
     """The messages that a person sent during the round, or before the next one."""
+    prompt: str = ""
+    """What the worker was asked: the first KEPT_PROMPT characters of its last prompt in this round."""
+    ended_at: float | None = None
+    """When the worker's last attempt ended; None: it has not."""
+    checked_at: float | None = None
+    """When the gates began to judge the claim; None: they have not."""
+    signs: tuple[str, ...] = ()
+    """The tampering report about the claim of the round."""
+    moments: tuple[Moment, ...] = ()
+    """What happened during the round, or before the next one: controls, messages, retries, limits, rests."""
 
     @property
     def is_going(self) -> bool:
@@ -82,6 +102,8 @@ class Timeline:
     seq: int = 0
     messages: tuple[str, ...] = ()
     """The messages before the first round."""
+    moments: tuple[Moment, ...] = ()
+    """What happened before the first round."""
     order: str = ""
     """The person's last order since the last turn began: `pause` or `stop`."""
     is_taken_back: bool = False
@@ -106,6 +128,7 @@ def extended(timeline: Timeline, entries: tuple[Entry, ...]) -> Timeline:
 
 def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
     event, facts = entry.event, _with_order(facts, entry.event)
+    facts = _with_moment(facts, rounds, entry)
     if isinstance(event, WorkspaceSeen):
         return replace(facts, tree=event.changes.tree, start=facts.start if rounds else event.changes.tree)
     if isinstance(event, WorkspaceRestored):
@@ -121,12 +144,26 @@ def _with(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
     return facts
 
 
+def _with_moment(facts: Timeline, rounds: list[Round], entry: Entry) -> Timeline:
+    moment = moment_of(entry)
+    if moment is None:
+        return facts
+    if not rounds:
+        return replace(facts, moments=(*facts.moments, moment))
+    rounds[-1] = replace(rounds[-1], moments=(*rounds[-1].moments, moment)[-MOST_MOMENTS:])
+    return facts
+
+
 def _start(rounds: list[Round], event: TurnStarted, at: float, tree: str | None) -> None:
     again = rounds and rounds[-1].number == event.iteration
+    prompt = event.prompt[:KEPT_PROMPT]
     if again:
-        rounds[-1] = replace(rounds[-1], attempts=max(event.attempt, rounds[-1].attempts), seconds=None, trouble="")
+        attempts = max(event.attempt, rounds[-1].attempts)
+        rounds[-1] = replace(
+            rounds[-1], attempts=attempts, seconds=None, ended_at=None, trouble="", profile=event.profile, prompt=prompt
+        )
     else:
-        rounds.append(Round(event.iteration, event.profile, at, event.label, event.attempt, before=tree))
+        rounds.append(Round(event.iteration, event.profile, at, event.label, event.attempt, before=tree, prompt=prompt))
 
 
 def _with_order(facts: Timeline, event: Event) -> Timeline:
@@ -145,18 +182,21 @@ def _with_order(facts: Timeline, event: Event) -> Timeline:
 
 def _round_with(each: Round, entry: Entry, order: str) -> Round:
     match entry.event:
-        case TurnStarted(role=role):
-            return replace(each, consultations=(*each.consultations, Consultation(role)))
+        case TurnStarted(role=role, profile=profile, prompt=prompt):
+            asked = Consultation(role, profile=profile, started_at=entry.at, prompt=prompt[:KEPT_PROMPT])
+            return replace(each, consultations=(*each.consultations, asked))
         case TurnEnded() as ended:
-            return _worked(each, ended) if ended.role is Role.WORKER else _consulted(each, ended)
+            return _worked(each, ended, entry.at) if ended.role is Role.WORKER else _consulted(each, ended)
         case TurnInterrupted(role=Role.WORKER, reason=reason, seconds=seconds):
-            return replace(each, trouble=interrupted(reason, order), seconds=seconds)
+            return replace(each, trouble=interrupted(reason, order), seconds=seconds, ended_at=entry.at)
         case TurnRetried(role=Role.WORKER, attempt=attempt):
             return replace(each, attempts=attempt)
         case AnswerRead(claimed=claimed, note=note):
             return replace(each, claimed=each.claimed or claimed, note=note or each.note)
-        case GatesRan(results=results, weighs=False):
-            return replace(each, gates=(*each.gates, *results))
+        case GateStarted():
+            return replace(each, checked_at=each.checked_at or entry.at)
+        case GatesRan(results=results, signs=signs, weighs=False):
+            return replace(each, gates=(*each.gates, *results), signs=signs or each.signs)
         case MessageSent(text=text):
             return replace(each, messages=(*each.messages, text[:KEPT_WORDS]))
         case _:
@@ -180,12 +220,13 @@ _INTERRUPTED = {
 }
 
 
-def _worked(each: Round, ended: TurnEnded) -> Round:
+def _worked(each: Round, ended: TurnEnded, at: float) -> Round:
     failure = ended.answer.failure
     limited = failure is not None and failure.kind is FailureKind.LIMIT
     kind = "" if failure is None else failure.kind.value.replace("_", " ")
     return replace(
         each,
+        ended_at=at,
         seconds=(0.0 if each.seconds is None else each.seconds) + ended.seconds,
         usage=each.usage.plus(ended.answer.usage),
         trouble="" if failure is None else (LIMIT if limited else f"{kind}: {failure.message[:300]}"),
@@ -196,7 +237,14 @@ def _worked(each: Round, ended: TurnEnded) -> Round:
 
 
 def _consulted(each: Round, ended: TurnEnded) -> Round:
-    consultation = Consultation(ended.role, ended.seconds, ended.answer.text[-KEPT_WORDS:])
+    asked = each.consultations[-1] if each.consultations else Consultation(ended.role)
+    consultation = replace(
+        asked,
+        role=ended.role,
+        seconds=ended.seconds,
+        words=ended.answer.text[-KEPT_WORDS:],
+        usage=ended.answer.usage,
+    )
     return replace(
         each,
         consultations=(*each.consultations[:-1], consultation) if each.consultations else (consultation,),

@@ -7,8 +7,9 @@ from textwrap import wrap
 
 import click
 
+from untildone.core.attention import NeedKind, need_of
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Status
+from untildone.core.model import Status
 from untildone.core.receipts import proof
 from untildone.core.values.value import dataclass
 from untildone.faces.cli import parameters, streams
@@ -21,6 +22,8 @@ from untildone.operations.stores import Store
 ENDED_SHOWN = 10
 NARROW = 100
 """On a terminal with fewer columns, a loop takes several lines."""
+TOLD = (NeedKind.BLOCKED, NeedKind.ASKS, NeedKind.LOGIN)
+"""What a loop needs that its outcome does not say."""
 COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
 
 
@@ -46,8 +49,13 @@ class Row:
             summaries.rounds(loop),
             " ".join(filter(None, (loop.outcome.word if loop.outcome else "", _proved(loop)))),
             summaries.age(loop.created_at),
-            one_line(f"{loop.title} · needs: {loop.reason}" if loop.outcome is Outcome.BLOCKED else loop.title),
+            one_line(_titled(loop)),
         )
+
+
+def _titled(loop: Loop) -> str:
+    need = need_of(loop)
+    return f"{loop.title} · needs: {need.text}" if need is not None and need.kind in TOLD else loop.title
 
 
 def _proved(loop: Loop) -> str:
