@@ -95,6 +95,7 @@ fix: setup ## let ruff fix what it can
 
 types: setup
 	$(PYTHON) -m mypy
+	@scripts/check-scripts
 
 imports: setup
 	$(PYTHON) .venv/bin/lint-imports

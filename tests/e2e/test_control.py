@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 from tests.support.command_line import CommandLine, finish, until
+from tests.support.tmux import Tmux
 
 CLAIM = "<promise>COMPLETE</promise>"
 
@@ -229,6 +230,32 @@ def test_watch_shows_a_running_loop_from_elsewhere_and_leaves_it_alone(cli: Comm
     assert ended.code == 0
     assert ended.output.split()[1] == "verified"
     assert "gate: true: passed" in ended.errors
+
+
+@pytest.mark.parametrize("columns", [40, 80, 140])
+def test_the_view_of_a_running_loop_loses_no_word_in_a_narrow_terminal(cli: CommandLine, columns: int) -> None:
+    plan = {"phase_done": True, "subtasks": [{"id": "a", "text": "User model"}, {"id": "b", "text": "Sign-in"}]}
+    turns = (
+        {"say": json.dumps({"phase_done": True}), "usage": {"tokens": 1_234_567, "cost_usd": 12.5}},
+        {"say": json.dumps(plan)},
+        {"hang": True},
+    )
+    cli.run("run", "x", "--detach", "--mode", "phases", "--route", "architect", *cli.script(*turns))
+    environment = {**cli.environment, "TERM": "xterm-256color"}
+    words = (sys.executable, "-m", "untildone", "watch", "last")
+    try:
+        with Tmux(words, cli.workspace, environment, columns=columns, rows=40) as screen:
+            shown = ("Round 3", "$12.5000", "1,234,", "tokens", "2 of 5 phases done", "0 of 2 subtasks done")
+            panel = until(lambda: _panel(screen.pane, columns, shown))
+    finally:
+        cli.run("stop", "last", "--now")
+    assert "…" not in panel, panel
+
+
+def _panel(pane: str, columns: int, words: Sequence[str]) -> str:
+    """The rows below the rule, if all the words are among them, broken between words or not."""
+    panel = pane.rpartition("─" * columns)[2]
+    return panel if all(each in " ".join(panel.split()) for each in words) else ""
 
 
 # one runner

@@ -56,12 +56,12 @@ from untildone.core.model import (
     Usage,
 )
 from untildone.core.values.value import replace
-from untildone.faces.web.chinese import CHINESE
+from untildone.faces.dashboard.translations.chinese import CHINESE
+from untildone.faces.dashboard.translations.texts import Language, Texts, texts_for
 from untildone.faces.web.fields import Field, Kind, fields, grouped, parsed, shown
 from untildone.faces.web.panels.gates import why_failed
 from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.policy import policy
-from untildone.faces.web.texts import Language, Texts, texts_for
 from untildone.operations.loop_table import LoopTable
 from untildone.operations.showing import output_window
 from untildone.operations.showing.listing import TablePages

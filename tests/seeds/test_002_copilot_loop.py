@@ -15,8 +15,8 @@ from untildone.core.events import AnswerRead, BudgetChanged, MessageSent
 from untildone.core.limits import Limit
 from untildone.core.model import Answer, Budget, Context, Outcome, SessionUse
 from untildone.core.plugins.mode import FromFiles
+from untildone.faces.dashboard.translations.texts import Language, texts_for
 from untildone.faces.web.fields import Field, Kind, fields
-from untildone.faces.web.texts import Language, texts_for
 from untildone.operations.creating import loop_settings
 from untildone.settings.schema import json_schema
 from untildone.testing import driver

@@ -7,10 +7,10 @@ from typing import Any
 
 from nicegui import ui
 
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import choices, pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, in_thread, text
-from untildone.faces.web.texts import Texts
 
 
 class FormPage:

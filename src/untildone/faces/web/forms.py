@@ -9,9 +9,9 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.mixins.value_element import ValueElement
 
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web.fields import Field, Kind, parsed, shown
 from untildone.faces.web.pieces import box, set_text, text
-from untildone.faces.web.texts import Texts
 from untildone.settings import names
 
 MOST_ON_SLIDER = 50

@@ -10,8 +10,8 @@ from pathlib import Path
 from fastapi import Request
 from nicegui import app, ui
 
+from untildone.faces.dashboard.translations.texts import Language, Texts, texts_for
 from untildone.faces.web.pieces import box, text
-from untildone.faces.web.texts import Language, Texts, texts_for
 
 ASSETS = Path(__file__).parent / "assets"
 ASSETS_AT = "/_untildone"

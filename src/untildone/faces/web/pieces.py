@@ -14,7 +14,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from untildone.core.errors import UntilDoneError
 from untildone.core.limits import Limit, duration
-from untildone.faces.web.texts import Texts
+from untildone.faces.dashboard.translations.texts import Texts
 
 _log = logging.getLogger(__name__)
 Parameters = ParamSpec("Parameters")

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from untildone.core.errors import LoopNotFound, ReplyRefused, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.faces.web.texts import Texts, texts_for
+from untildone.faces.dashboard.translations.texts import Texts, texts_for
 from untildone.operations import replying
 from untildone.operations.driving.service import Service
 

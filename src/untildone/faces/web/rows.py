@@ -9,9 +9,9 @@ from nicegui.element import Element
 from untildone.core.kinds import Host
 from untildone.core.limits import duration
 from untildone.core.model import Outcome
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web.pieces import age, box, money, set_classes, set_property, set_text, text
 from untildone.faces.web.status_chip import chip_classes, status_chip
-from untildone.faces.web.texts import Texts
 from untildone.operations.loop_table import Row
 
 MOST_OF_QUESTION = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from untildone.core.model import Outcome, Status
-from untildone.faces.web.texts import Texts
+from untildone.faces.dashboard.translations.texts import Texts
 
 _STATUS_COLOURS = {Status.CREATED: "", Status.RUNNING: "info", Status.PAUSED: "warn"}
 _OUTCOME_COLOURS = {

@@ -124,7 +124,9 @@ def _mount_dashboard(app: FastAPI, service: Service) -> bool:
     """Mount the dashboard. Returns False if its packages are not installed."""
     if importlib.util.find_spec("untildone.faces.web") is None or importlib.util.find_spec("nicegui") is None:
         return False
-    importlib.import_module("untildone.faces.web").mount(app, service)
+    # Both dashboards are there until the new one has every page of the old one.
+    chosen = "dashboard" if os.environ.get("UNTILDONE_DASHBOARD") == "new" else "web"
+    importlib.import_module(f"untildone.faces.{chosen}").mount(app, service)
     return True
 
 

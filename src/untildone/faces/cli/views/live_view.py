@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -185,11 +186,10 @@ class LiveView(PlainView):
         if loop is None:
             return Text("starting …", style="dim")
         room = max(4, self._console.height - 2)
-        standing = [_one_row(Text(line, style="dim")) for line in (loop_lines.standing(loop),) if line]
         rows = [
             Rule(style="dim"),
-            self._head(loop),
-            *standing,
+            *self._head(loop),
+            *self._rows(loop_lines.standing(loop), "dim"),
             *_subtasks(loop),
             *self._doing(loop),
             *self._gate_rows(loop),
@@ -197,21 +197,28 @@ class LiveView(PlainView):
         ]
         return Group(*rows[:room])
 
-    def _head(self, loop: Loop) -> RenderableType:
+    def _head(self, loop: Loop) -> list[RenderableType]:
+        """The round, and what was spent: beside it, or in rows of their own where that does not fit."""
         left = budgets.rounds_left(loop.budget, loop.spend)
         spend = loop.spend
-        facts = [duration(time.monotonic() - self._started), *limits.shown(spend)]
+        facts = " · ".join((duration(time.monotonic() - self._started), *limits.shown(spend)))
         name = output.mode(loop.settings.mode).heading(loop, loop.turn.label) if loop.turn is not None else ""
         header = rounds.header(spend.iterations, left, name) if spend.iterations else "starting"
         head = Text(header, style=STYLES[Kind.HEADER])
-        head.append(f"  {' · '.join(facts)}", style="dim")
-        return _one_row(head)
+        if cell_len(header) + 2 + cell_len(facts) > self._console.width:
+            return [head, *self._rows(facts, "dim")]
+        head.append(f"  {facts}", style="dim")
+        return [head]
+
+    def _rows(self, text: str, style: str) -> list[RenderableType]:
+        """The words in rows that fit; nothing for no words."""
+        return [Text(row, style=style) for row in wrapping.rows(text, self._console.width) if row]
 
     def _doing(self, loop: Loop) -> list[RenderableType]:
         waiting = self._waiting
         if waiting is not None and waiting.seq == loop.seq and (left := waiting.until - time.time()) > 0:
             text = f"waiting {duration(left)}, until {loop_lines.clock(waiting.until)}: {one_line(waiting.reason)}"
-            return [_one_row(Text(f"⏳ {text}", style=STYLES[Kind.WARNING]))]
+            return self._rows(f"⏳ {text}", STYLES[Kind.WARNING])
         lines: list[RenderableType] = [
             _one_row(_text(line)) for event in tuple(self._now) if (line := loop_lines.of_agent(event)) is not None
         ]

@@ -10,12 +10,12 @@ from nicegui import ui
 from nicegui.element import Element
 
 from untildone.core.errors import LoopNotFound
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.panels import budget, changes, gates, head, log, message, receipt, spend, tasks, work
 from untildone.faces.web.pieces import box, in_thread
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.values import LoopView
 
 

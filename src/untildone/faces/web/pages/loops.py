@@ -8,12 +8,12 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from untildone.core.model import Status, Urgency
 from untildone.core.values.value import replace
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.frame import POLL_EVERY, frame, texts_of
 from untildone.faces.web.pieces import attempt, box, in_thread, set_classes, set_text, text
 from untildone.faces.web.rows import RowView
-from untildone.faces.web.texts import Texts
 from untildone.operations.loop_table import Row
 from untildone.operations.showing.values import Listing, ListQuery
 

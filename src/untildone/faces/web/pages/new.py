@@ -10,6 +10,7 @@ from nicegui import ui
 
 from untildone import settings
 from untildone.core.errors import UsageError
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.fields import fields, grouped
@@ -17,7 +18,6 @@ from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
 from untildone.faces.web.pieces import box, card, in_thread
-from untildone.faces.web.texts import Texts
 
 
 def build(backend: Backend, request: Request) -> None:

@@ -11,6 +11,7 @@ from nicegui.element import Element
 
 from untildone import settings
 from untildone.core.errors import UsageError
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.fields import Field, Kind, fields, grouped
@@ -18,7 +19,6 @@ from untildone.faces.web.form_page import FormPage
 from untildone.faces.web.forms import Form
 from untildone.faces.web.frame import frame, texts_of
 from untildone.faces.web.pieces import box, card, in_thread, text
-from untildone.faces.web.texts import Texts
 
 
 def build(backend: Backend, request: Request) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web.pieces import box, set_classes, set_text, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.output_window import Block, Call, Kind
 
 LONGEST_SUMMARY = 120

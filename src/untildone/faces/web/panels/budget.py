@@ -9,9 +9,9 @@ from untildone.core.errors import UsageError
 from untildone.core.events import BudgetChanged
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, notify_error, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.values import LoopView
 
 

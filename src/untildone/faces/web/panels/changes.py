@@ -6,10 +6,10 @@ from nicegui import ui
 from nicegui.element import Element
 
 from untildone.core.errors import UntilDoneError
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, in_thread, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.patches import Patch, patches
 from untildone.operations.showing.values import LoopView
 

@@ -8,10 +8,10 @@ from untildone.core.limits import duration
 from untildone.core.loop import Loop, RunningGate
 from untildone.core.model import GateResult
 from untildone.core.values.sentence import Sentence
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.timeline import Round
 from untildone.operations.showing.values import LoopView
 

@@ -9,11 +9,11 @@ from untildone.core.kinds import Host
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import attempt, box, card, set_classes, set_text, text
 from untildone.faces.web.status_chip import chip_classes, status_chip
-from untildone.faces.web.texts import Texts
 from untildone.operations import output
 from untildone.operations.showing.values import LoopView
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, clock, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.values import LogLine, LoopView
 
 SHOWN = 100

@@ -8,10 +8,10 @@ from untildone.core import budget as budgets
 from untildone.core.answers import rounds
 from untildone.core.loop import Loop
 from untildone.core.model import Status
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import box, card, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.values import LoopView
 
 

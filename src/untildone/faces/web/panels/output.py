@@ -6,11 +6,11 @@ from nicegui import ui
 
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.blocks import BlockView
 from untildone.faces.web.pieces import box, card, in_thread, set_text, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.output_window import Block, Output, Window
 
 

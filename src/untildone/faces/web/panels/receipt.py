@@ -10,11 +10,11 @@ from nicegui import ui
 
 from untildone.core.limits import REPORTED, duration
 from untildone.core.values.codec import epoch
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.head import reason_of
 from untildone.faces.web.pieces import amount_of, attempt, box, card, in_thread, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.values import LoopView
 
 MOST_FILES = 200

@@ -8,10 +8,10 @@ from typing import Any
 from nicegui import ui
 
 from untildone.core.limits import REPORTED, Limit
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.pieces import amount_of, box, card, set_text, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.timeline import Round
 from untildone.operations.showing.values import LoopView
 

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from nicegui import ui
 
 from untildone.core.model import Subtask, SubtaskChange, SubtaskStatus
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web.pieces import box, set_classes
-from untildone.faces.web.texts import Texts
 
 
 class TaskRow:

@@ -9,11 +9,11 @@ from nicegui.events import SortableEventArguments
 
 from untildone.core.answers import subtasks as subtask_rules
 from untildone.core.model import Subtask, SubtaskChange
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.task_row import TaskRow
 from untildone.faces.web.pieces import attempt, box, card, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.values import LoopView
 
 

@@ -7,11 +7,11 @@ from nicegui.element import Element
 
 from untildone.core.limits import duration
 from untildone.core.model import Status
+from untildone.faces.dashboard.translations.texts import Texts
 from untildone.faces.web import pieces
 from untildone.faces.web.backend import Backend
 from untildone.faces.web.panels.output import OutputView
 from untildone.faces.web.pieces import box, card, money, text
-from untildone.faces.web.texts import Texts
 from untildone.operations.showing.timeline import LIMIT, Round
 from untildone.operations.showing.values import LoopView
 

@@ -1,8 +1,11 @@
-"""The dashboard's words in Chinese: English, then simplified and traditional."""
+"""The dashboard's words in Chinese: English, then simplified and traditional. Each other module of this folder adds its `TEXTS`."""
 
 from __future__ import annotations
 
-from untildone.faces.web.chinese_settings import SETTINGS
+from importlib import import_module
+from pkgutil import iter_modules
+
+from untildone.faces.dashboard.translations.settings import SETTINGS
 
 _PAGES: dict[str, tuple[str, str]] = {
     # Everywhere
@@ -364,4 +367,17 @@ _PAGES: dict[str, tuple[str, str]] = {
         "為代理自訂名稱，附帶模型、參數和環境變數。",
     ),
 }
-CHINESE: dict[str, tuple[str, str]] = {**SETTINGS, **_PAGES}
+
+
+def _of_parts() -> dict[str, tuple[str, str]]:
+    """The texts of the parts of the dashboard."""
+    from untildone.faces.dashboard import translations
+
+    found: dict[str, tuple[str, str]] = {}
+    for part in iter_modules(translations.__path__):
+        if part.name not in ("chinese", "texts", "settings"):
+            found.update(import_module(f"{translations.__name__}.{part.name}").TEXTS)
+    return found
+
+
+CHINESE: dict[str, tuple[str, str]] = {**SETTINGS, **_PAGES, **_of_parts()}

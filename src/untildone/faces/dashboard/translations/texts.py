@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from untildone.core.values.sentence import Sentence
-from untildone.faces.web.chinese import CHINESE
+from untildone.faces.dashboard.translations.chinese import CHINESE
 
 
 class Language(StrEnum):

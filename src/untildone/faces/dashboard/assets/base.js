@@ -1,0 +1,222 @@
+// @ts-check
+/** What every page uses: calls of the API, short messages, times in the time zone of the browser, buttons that act, fragments. */
+
+const words = document.body.dataset;
+
+/** An error of the API, with what its answer says. */
+export class Problem extends Error {
+  /** @param {number} status @param {{detail?: string, hint?: string, code?: string, errors?: {field: string, message: string}[]}} told */
+  constructor(status, told) {
+    super(told.detail || `${status}`);
+    this.status = status;
+    this.hint = told.hint || "";
+    this.code = told.code || "";
+    this.errors = told.errors || [];
+  }
+}
+
+/**
+ * Call the API. Raises a Problem if it refuses, and one of status 0 if it cannot be reached.
+ * @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers]
+ * @returns {Promise<any>}
+ */
+export async function call(method, path, body, headers = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, {
+      method,
+      headers: { accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch {
+    throw new Problem(0, { detail: words.unreachable });
+  }
+  if (answer.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  const isJson = (answer.headers.get("content-type") || "").includes("json");
+  const content = answer.status === 204 || !isJson ? null : await answer.json();
+  if (!answer.ok) throw new Problem(answer.status, content || {});
+  return content;
+}
+
+/** Show a short message. Errors stay until they are closed. @param {string} text @param {"" | "bad"} [kind] */
+export function toast(text, kind = "") {
+  const shown = document.createElement("div");
+  shown.className = `toast ${kind}`;
+  const message = document.createElement("span");
+  message.textContent = text;
+  const close = document.createElement("button");
+  close.type = "button";
+  close.textContent = "×";
+  close.setAttribute("aria-label", "×");
+  close.addEventListener("click", () => shown.remove());
+  shown.append(message, close);
+  document.getElementById("toasts")?.append(shown);
+  if (kind !== "bad") setTimeout(() => shown.remove(), 5000);
+}
+
+/** Show an error. @param {unknown} error */
+export function complain(error) {
+  if (error instanceof Problem) toast([error.message, error.hint].filter(Boolean).join(" "), "bad");
+  else throw error;
+}
+
+/** Ask for a yes. @param {string} question @returns {Promise<boolean>} */
+export function confirmed(question) {
+  const dialog = document.createElement("dialog");
+  const text = document.createElement("p");
+  text.textContent = question;
+  const actions = document.createElement("form");
+  actions.method = "dialog";
+  actions.className = "actions";
+  for (const [value, label, look] of [["yes", words.yes || "Yes", "primary"], ["", words.cancel || "Cancel", ""]]) {
+    const button = document.createElement("button");
+    button.value = value;
+    button.textContent = label;
+    button.className = look;
+    actions.append(button);
+  }
+  dialog.append(text, actions);
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) =>
+    dialog.addEventListener("close", () => {
+      resolve(dialog.returnValue === "yes");
+      dialog.remove();
+    }),
+  );
+}
+
+/**
+ * Make the children of `old` those of `fresh` with as few changes as possible, so that focus, selection, typed text,
+ * scroll positions and open details stay. An element with `data-keep` is left alone.
+ * @param {Element} old @param {Element} fresh
+ */
+function morph(old, fresh) {
+  const before = [...old.childNodes];
+  const keyed = new Map(before.filter((node) => node instanceof Element && node.id).map((node) => [/** @type {Element} */ (node).id, node]));
+  let at = old.firstChild;
+  for (const wanted of [...fresh.childNodes]) {
+    const key = wanted instanceof Element ? wanted.id : "";
+    let present = key ? keyed.get(key) || null : at;
+    if (present && !key && present instanceof Element && present.id) present = null;
+    if (present && isAlike(present, wanted)) {
+      if (present === at) at = at.nextSibling;
+      else old.insertBefore(present, at);
+      update(present, wanted);
+    } else {
+      old.insertBefore(wanted, at);
+    }
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
+/** @param {Node} a @param {Node} b */
+function isAlike(a, b) {
+  return a.nodeType === b.nodeType && a.nodeName === b.nodeName;
+}
+
+/** @param {Node} present @param {Node} wanted */
+function update(present, wanted) {
+  if (!(present instanceof Element) || !(wanted instanceof Element)) {
+    if (present.nodeValue !== wanted.nodeValue) present.nodeValue = wanted.nodeValue;
+    return;
+  }
+  if (present.hasAttribute("data-keep")) return;
+  const kept = present instanceof HTMLDetailsElement ? ["open"] : ["value", "checked"];
+  for (const { name } of [...present.attributes]) if (!wanted.hasAttribute(name) && !kept.includes(name)) present.removeAttribute(name);
+  for (const { name, value } of [...wanted.attributes]) {
+    if (present instanceof HTMLDetailsElement && name === "open") continue;
+    if (present.getAttribute(name) !== value) present.setAttribute(name, value);
+  }
+  if (!(present instanceof HTMLTextAreaElement)) morph(present, wanted);
+}
+
+/** Put HTML that our server rendered into an element. @param {Element} element @param {string} html */
+export function replaceFragment(element, html) {
+  const parsed = new DOMParser().parseFromString(html, "text/html");
+  morph(element, parsed.body);
+  freshen(element);
+  element.dispatchEvent(new CustomEvent("untildone:replaced", { bubbles: true }));
+}
+
+/** Fetch the HTML of a fragment and show it. @param {Element} element @param {string} [path] */
+export async function refresh(element, path) {
+  const from = path || element.getAttribute("data-fragment");
+  if (!from) return;
+  const answer = await fetch(from, { headers: { accept: "text/html" } });
+  if (answer.ok) replaceFragment(element, await answer.text());
+}
+
+/** Write the times in an element as the browser's person reads them. @param {ParentNode} inside */
+export function freshen(inside) {
+  for (const each of inside.querySelectorAll("time[datetime]")) {
+    const time = /** @type {HTMLTimeElement} */ (each);
+    const at = new Date(time.dateTime);
+    const text = time.hasAttribute("data-since") ? elapsed(at) : age(at);
+    if (time.textContent !== text) time.textContent = text;
+    time.title = at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "long" });
+  }
+}
+
+/** @param {Date} at */
+function elapsed(at) {
+  const seconds = Math.max(0, Math.floor((Date.now() - at.getTime()) / 1000));
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return (parts[0] ? parts : parts.slice(1)).map((part, place) => (place ? `${part}`.padStart(2, "0") : `${part}`)).join(":");
+}
+
+/** @param {Date} at */
+function age(at) {
+  const seconds = (Date.now() - at.getTime()) / 1000;
+  if (seconds > 86400 || seconds < -60)
+    return at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  if (seconds < 5) return words.justNow || "";
+  const [text, n] = seconds < 60 ? [words.secondsAgo, seconds] : seconds < 3600 ? [words.minutesAgo, seconds / 60] : [words.hoursAgo, seconds / 3600];
+  return (text || "{n}").replace("{n}", `${Math.floor(n)}`);
+}
+
+/**
+ * Do what a button says: `data-act="POST /api/v1/…"`, with `data-body` (JSON), `data-confirm` (a question first),
+ * `data-done` (a message) and `data-then`: where to go, with {name} from the answer.
+ * @param {HTMLElement} button
+ */
+export async function act(button) {
+  if (button.getAttribute("aria-busy") === "true") return;
+  const [method, path] = (button.dataset.act || "").split(" ");
+  if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
+  button.setAttribute("aria-busy", "true");
+  try {
+    const answer = await call(method, path, button.dataset.body === undefined ? undefined : JSON.parse(button.dataset.body));
+    if (button.dataset.done) toast(button.dataset.done);
+    if (button.dataset.then) location.assign(button.dataset.then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(answer?.[name] ?? "")));
+    button.dispatchEvent(new CustomEvent("untildone:done", { bubbles: true, detail: answer }));
+  } catch (error) {
+    complain(error);
+  } finally {
+    button.removeAttribute("aria-busy");
+  }
+}
+
+/** @param {HTMLElement} button */
+async function changeTheme(button) {
+  const themes = /** @type {const} */ (["auto", "dark", "light"]);
+  const root = document.documentElement;
+  const next = themes[(themes.indexOf(/** @type {"auto"} */ (root.dataset.theme || "auto")) + 1) % themes.length];
+  root.dataset.theme = next;
+  document.cookie = `untildone_theme=${next}; path=/; max-age=31536000; SameSite=Lax`;
+  toast(button.dataset[next] || next);
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target instanceof Element ? event.target.closest("[data-act], [data-copy], [data-theme-button]") : null;
+  if (!(button instanceof HTMLElement)) return;
+  if (button.hasAttribute("data-theme-button")) changeTheme(button);
+  else if (button.dataset.copy !== undefined) navigator.clipboard.writeText(button.dataset.copy).then(() => toast(words.copied || ""));
+  else act(button);
+});
+setInterval(() => document.visibilityState === "visible" && freshen(document), 1000);
+freshen(document);

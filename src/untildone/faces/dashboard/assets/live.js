@@ -1,0 +1,85 @@
+// @ts-check
+/**
+ * Live pages: one stream of all loops for all tabs of the browser. One tab holds a lock and reads the stream; it tells the others
+ * on a channel. Where locks are missing (plain HTTP beyond loopback), each visible tab reads its own stream.
+ * Every change arrives as the event `untildone:loop` on the document, whose detail is the line of the loop as the API hands it out.
+ * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has).
+ */
+import { refresh } from "./base.js";
+
+const STREAM = "/api/v1/events";
+const AT_MOST_EVERY = 1000;
+const channel = new BroadcastChannel("untildone");
+/** @type {Map<Element, number>} */
+const lastShown = new Map();
+/** @type {Set<Element>} */
+const due = new Set();
+
+/** @param {any} line */
+function changed(line) {
+  document.dispatchEvent(new CustomEvent("untildone:loop", { detail: line }));
+  for (const fragment of document.querySelectorAll("[data-fragment]")) {
+    const loop = fragment.getAttribute("data-loop");
+    if (!loop || !line || loop === line.loop_id) want(fragment);
+  }
+}
+
+/** Show a fragment anew, at once or when its time has come. @param {Element} fragment */
+function want(fragment) {
+  if (due.has(fragment)) return;
+  due.add(fragment);
+  const wait = Math.max(0, (lastShown.get(fragment) || 0) + AT_MOST_EVERY - Date.now());
+  setTimeout(() => show(fragment), wait);
+}
+
+/** @param {Element} fragment */
+async function show(fragment) {
+  if (document.visibilityState !== "visible" || !fragment.isConnected) return;
+  due.delete(fragment);
+  lastShown.set(fragment, Date.now());
+  try {
+    await refresh(fragment);
+  } catch {
+    // The server is away: the stream reports a change when it is back.
+  }
+}
+
+/** Read the stream until told to stop. @param {AbortSignal} [until] */
+function read(until) {
+  const source = new EventSource(STREAM);
+  let wasLost = false;
+  source.addEventListener("loop", (event) => {
+    const line = JSON.parse(event.data);
+    changed(line);
+    channel.postMessage(line);
+  });
+  source.addEventListener("open", () => {
+    if (wasLost) {
+      changed(null);
+      channel.postMessage(null);
+    }
+    wasLost = false;
+  });
+  source.addEventListener("error", () => {
+    wasLost = true;
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => until?.aborted || read(until), 3000);
+  });
+  until?.addEventListener("abort", () => source.close());
+}
+
+function readWhileVisible() {
+  let stop = new AbortController();
+  const follow = () => {
+    stop.abort();
+    if (document.visibilityState === "visible") read((stop = new AbortController()).signal);
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
+}
+
+channel.addEventListener("message", (event) => changed(event.data));
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible") for (const fragment of [...due]) show(fragment);
+});
+if (navigator.locks) navigator.locks.request("untildone-stream", () => new Promise(() => read()));
+else readWhileVisible();

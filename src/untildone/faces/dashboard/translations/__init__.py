@@ -1,0 +1,1 @@
+"""The words of the dashboard in the languages that it speaks."""
