@@ -36,6 +36,10 @@ class Row:
     problem: str = ""
     need: Need | None = None
     """What the loop needs from a person; None: nothing."""
+    retry_at: float = 0.0
+    """When a failed turn is tried again (epoch seconds); 0: none is."""
+    retry_reason: str = ""
+    """Why it failed."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
 
@@ -69,5 +73,7 @@ def row_of(loop: Loop, workspace: str) -> Row:
         updated_at=loop.updated_at,
         seq=loop.seq,
         need=need_of(loop),
+        retry_at=loop.retry.not_before if loop.retry else 0.0,
+        retry_reason=loop.retry.failure.message if loop.retry else "",
         not_ours=loop.not_ours,
     )
