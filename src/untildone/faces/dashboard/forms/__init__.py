@@ -1,0 +1,1 @@
+"""Forms as values: fields made from the declarations of the settings, and what each shows at first."""
