@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 
 from untildone.core.attention import Act, Need, NeedKind
+from untildone.core.doing import Doing, DoingKind
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.values.codec import timestamp, to_json
-from untildone.faces.api.models import Limits, LoopLine, NeedLine, OutcomeWord, StatusWord, Used, WaitKind, WaitLine
+from untildone.faces.api.models import DoingLine, Limits, LoopLine, NeedLine, OutcomeWord, StatusWord, Used, WaitKind, WaitLine
 from untildone.operations.driving.service import Service
 from untildone.operations.loop_table import Row, row_of
 from untildone.operations.showing.listing import status_word
@@ -42,12 +43,14 @@ def line_of(service: Service, row: Row) -> LoopLine:
         reason=row.reason,
         needs=_need(row.need),
         waits=None if row.status is not Status.RUNNING else _wait(row, time.time(), queued, driven, problem),
+        doing=_doing(row.doing) if driven else None,
         question=row.need.text if row.need and row.need.act is Act.ANSWER and _asks(row.need) else None,
         mode=row.mode,
         agent=row.agent,
         workspace=row.workspace,
         host=row.host,
         machine=row.machine,
+        branch=row.branch or None,
         driven=driven,
         queued=queued,
         current_iteration=row.spend.iterations,
@@ -79,13 +82,20 @@ def _need(need: Need | None) -> NeedLine | None:
     )
 
 
+def _doing(doing: Doing | None) -> DoingLine | None:
+    if doing is None:
+        return None
+    until = timestamp(doing.until) if doing.until else None
+    return DoingLine(kind=doing.kind, since=timestamp(doing.since), what=doing.what, until=until)
+
+
 def _wait(row: Row, now: float, queued: bool, driven: bool, problem: str) -> WaitLine | None:
     """Why a running loop is not at work; None: it is."""
     if row.need is not None and row.need.kind is NeedKind.LIMIT:
         return WaitLine(kind=WaitKind.LIMIT, until=timestamp(row.need.until), text=str(row.need.text))
-    if row.retry_at > now:
-        text = f"A turn failed and is tried again: {row.retry_reason}"
-        return WaitLine(kind=WaitKind.RETRY, until=timestamp(row.retry_at), text=text)
+    if row.doing is not None and row.doing.kind is DoingKind.RETRIES and row.doing.until > now:
+        text = f"A turn failed and is tried again: {row.doing.what}"
+        return WaitLine(kind=WaitKind.RETRY, until=timestamp(row.doing.until), text=text)
     if driven:
         return None
     if queued:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from untildone.core.attention import Act, NeedKind
+from untildone.core.doing import DoingKind
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, RoomKind, Spend, Status, Subtask, SubtaskStatus
 from untildone.faces.api.problem_form import Code, problem_fields
@@ -189,6 +190,15 @@ class WaitLine(BaseModel):
     text: str = Field(description="One sentence")
 
 
+class DoingLine(BaseModel):
+    """What a loop does now."""
+
+    kind: DoingKind
+    since: Time
+    what: str = Field(description="The agent, the command of the check, or why it waits")
+    until: Time | None = Field(description="When a wait is over; null: it is no wait")
+
+
 class LoopLine(BaseModel):
     """A loop in one line."""
 
@@ -200,12 +210,14 @@ class LoopLine(BaseModel):
     reason: str = Field(description="Why it rests, in a sentence; may be empty")
     needs: NeedLine | None = Field(description="What it needs from a person; null: nothing")
     waits: WaitLine | None = Field(description="Why it is not at work although it is running; null: it is, or it rests")
+    doing: DoingLine | None = Field(description="What it does now; null: no runner drives it")
     question: str | None = Field(description="What the agent asks; null: nothing")
     mode: str
     agent: str
     workspace: str = Field(description="The served folder that it belongs to")
     host: str = Field(description="What drives it, or did last: terminal, server, hook, cluster; empty: nothing yet")
     machine: str = Field(description="The machine whose runner holds the lease; empty: none")
+    branch: str | None = Field(description="The git branch that the work is on; null: that of the workspace")
     driven: bool = Field(description="Whether a runner drives it now")
     queued: bool = Field(description="Whether it waits for a free slot of this server")
     current_iteration: int

@@ -37,10 +37,6 @@ class Row:
     problem: str = ""
     need: Need | None = None
     """What the loop needs from a person; None: nothing."""
-    retry_at: float = 0.0
-    """When a failed turn is tried again (epoch seconds); 0: none is."""
-    retry_reason: str = ""
-    """Why it failed."""
     branch: str = ""
     """The git branch that the work is on; empty: the branch of the workspace."""
     doing: Doing | None = None
@@ -78,8 +74,6 @@ def row_of(loop: Loop, workspace: str) -> Row:
         updated_at=loop.updated_at,
         seq=loop.seq,
         need=need_of(loop),
-        retry_at=loop.retry.not_before if loop.retry else 0.0,
-        retry_reason=loop.retry.failure.message if loop.retry else "",
         branch=_branch(loop),
         doing=doing_of(loop),
         not_ours=loop.not_ours,
