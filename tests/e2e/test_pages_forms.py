@@ -90,7 +90,7 @@ def test_a_loop_starts_with_two_clicks_and_sends_only_what_was_changed(
         {"task": "Write done.md", "settings": {"checks": ["make test"]}, "start": True, "workspace": workspace}
     ]
     loop = own.until_status(own.cli.loops[0]["loop_id"], "completed")
-    assert (loop["outcome"], loop["settings"]["require_change"], loop["budget"]["cost"]) == ("verified", True, 5.0)
+    assert (loop["outcome"], loop["settings"]["require_change"], loop["budget"]["cost_usd"]) == ("verified", True, 5.0)
 
 
 def test_a_loop_is_created_with_other_settings_and_not_started(browser: Browser, own: PagesServer) -> None:
@@ -110,7 +110,7 @@ def test_a_loop_is_created_with_other_settings_and_not_started(browser: Browser,
     loop = own.show(own.cli.loops[0]["loop_id"])
     kept, budget = loop["settings"], loop["budget"]
     assert (loop["status"], kept["mode"], kept["require_change"]) == ("created", "phases", False)
-    assert (budget["iterations"], budget["tokens"], budget["cost"], kept["options"]["route"]) == (
+    assert (budget["iterations"], budget["tokens"], budget["cost_usd"], kept["options"]["route"]) == (
         12,
         90000,
         5.0,
@@ -286,7 +286,7 @@ def test_a_loop_like_another_one_with_edits(browser: Browser, own: PagesServer) 
         other = page.url.rpartition("/")[2]
     loop = own.show(other)
     assert (loop["description"], loop["settings"]["checks"]) == ("Write it well", ["make test"])
-    assert (loop["budget"]["iterations"], loop["budget"]["cost"], loop["budget"]["minutes"]) == (7, 2.0, 9.0)
+    assert (loop["budget"]["iterations"], loop["budget"]["cost_usd"], loop["budget"]["minutes"]) == (7, 2.0, 9.0)
 
 
 def test_checks_of_the_last_loops_are_suggested(browser: Browser, own: PagesServer) -> None:
