@@ -16,7 +16,9 @@ ENDS_WITH = {
     "supervised.sh": r"loop-\S+ verified",
     "settings.sh": r"max_iterations = 8 .*\nloop-\S+ verified",
     "overnight.sh": r"then passed, now passed",
-    "python_api.py": r"verified after 3 rounds\ntest .* passes",
+    "ci.py": r"verified after 3 rounds",
+    "at_once.py": r"Take for ever: stopped",
+    "watcher.py": r"answered a failed check\nverified\ntest .* passes",
     "api.sh": r"verified",
 }
 """The last lines of what each program prints, as a regular expression."""

@@ -1,16 +1,26 @@
 """untildone keeps a coding agent at work until the job is verified done.
 
-Nothing is imported before it is used: the stop hook pays for whatever is imported here.
+    loop = untildone.run("Make the tests pass", checks=["pytest -q"], max_cost=5)
+    print(loop.outcome.word)
+
+`run` creates a loop in this folder, starts it and waits until it rests; `run_async` is its twin for asynchronous programs. The
+other functions (`create`, `start`, `wait`, `say`, `list`, …) are asynchronous: `await untildone.show("last")`.
+`untildone.events` has the events of the journal.
 """
 
+# Nothing is imported before it is used: the stop hook pays for whatever is imported here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from untildone import events
     from untildone.faces.python import (
         Entry,
         Heard,
         Loop,
         Outcome,
+        Round,
+        Settings,
         Status,
+        Subtask,
         UntilDoneError,
         Verification,
         approve,
@@ -22,25 +32,35 @@ if TYPE_CHECKING:
         diff,
         duplicate,
         follow,
-        list,
+        output,
         pause,
+        receipt,
         resume,
         retry,
         rewind,
+        rounds,
+        run,
+        run_async,
         say,
         show,
         start,
         stop,
+        tasks,
         verify,
         wait,
     )
+    from untildone.faces.python import list as list
 
+# `list` is left out: `from untildone import *` must not replace the built-in one.
 __all__ = [
     "Entry",
     "Heard",
     "Loop",
     "Outcome",
+    "Round",
+    "Settings",
     "Status",
+    "Subtask",
     "UntilDoneError",
     "Verification",
     "approve",
@@ -51,24 +71,38 @@ __all__ = [
     "delete",
     "diff",
     "duplicate",
+    "events",
     "follow",
-    "list",
+    "output",
     "pause",
+    "receipt",
     "resume",
     "retry",
     "rewind",
+    "rounds",
+    "run",
+    "run_async",
     "say",
     "show",
     "start",
     "stop",
+    "tasks",
     "verify",
     "wait",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in (*__all__, "list"):
         raise AttributeError(f"module 'untildone' has no attribute '{name}'")
-    from untildone.faces import python as aio
+    if name == "events":
+        import untildone.events
 
-    return getattr(aio, name)
+        return untildone.events
+    from untildone.faces import python
+
+    return getattr(python, name)
+
+
+def __dir__() -> object:
+    return sorted({*globals(), *__all__, "list"})

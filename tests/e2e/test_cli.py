@@ -76,6 +76,18 @@ def test_every_outcome_has_its_exit_code(
     assert (shown["status"], shown["outcome"], shown["driven"]) == (status, outcome, False)
 
 
+def test_one_ordinary_run_is_no_claim_of_the_agent(cli: CommandLine) -> None:
+    ended = cli.run("run", "x", "--command", "echo anything", "--once")
+    loop_id = ended.output.split()[0]
+    sentence = "claimed: One round was run, as asked; nothing verified it."
+    report = cli.workspace / ".loop" / "history"
+    texts = (ended.errors, cli.run("show", "last").output, cli.run("log", loop_id).output)
+    assert all(sentence in text for text in texts), texts
+    (written,) = report.glob("*/report.md")
+    assert "**claimed**: One round was run" in written.read_text()
+    assert not any("says" in text for text in (*texts, written.read_text()))
+
+
 # run for people
 
 

@@ -55,6 +55,9 @@ def test_init_writes_settings_that_hold_also_with_every_line_in_use(cli: Command
     file = cli.workspace / "untildone.toml"
     assert (made.code, made.output.strip()) == (0, str(file))
     assert settings.load(cli.workspace, {}).checks == ("make test",)
+    comments = re.sub(r"^(# )?\w+ = .*$", "", file.read_text(), flags=re.MULTILINE)
+    assert "rounds" in comments
+    assert "iteration" not in comments
     used = re.sub(r"^# (\w+ = )", r"\1", file.read_text(), flags=re.MULTILINE)
     file.write_text(used)
     assert settings.load(cli.workspace, {}).max_cost == 5.0

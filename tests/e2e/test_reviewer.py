@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,38 @@ def test_an_interpreter_that_comes_first_on_path_is_another_program(project: Com
     ended = reviewed(project, impostor(project, f"{first}/sh"), flags=("--supervisor", "judge"))
     assert ended.code == 7, ended.errors
     assert not os.path.exists(project.home / "asked.txt")
+
+
+CLAUDE = """\
+import json, os, pathlib, re, sys, uuid
+if sys.argv[1:] == ["--version"]:
+    sys.exit(print("{version} (Claude Code)"))
+asked, words = sys.stdin.read(), " ".join(sys.argv)
+with open("{log}", "a") as log:
+    log.write(json.dumps(words) + "\\n")
+session = re.search(r"--(?:session-id|resume)=(\\S+)", words)[1]
+if "--fork-session" not in words:
+    folder = pathlib.Path(os.environ["HOME"], ".claude", "projects", "-work")
+    folder.mkdir(parents=True, exist_ok=True)
+    line = {{"type": "user", "message": {{"role": "user", "content": asked}}}}
+    (folder / f"{{session}}.jsonl").write_text(json.dumps(line) + "\\n")
+said = "More.\\n" if "--tools" in words else "Done.\\n<promise>COMPLETE</promise>"
+print(json.dumps({{"type": "result", "subtype": "success", "is_error": False, "result": said, "session_id": session}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "forks"),
+    [("2.1.197", ("--sandbox", "off"), False), ("2.1.325", ("--sandbox", "off"), True)],
+)
+def test_a_version_that_cannot_copy_a_session_into_another_folder_is_not_asked_to(
+    project: CommandLine, version: str, flags: tuple[str, ...], forks: bool
+) -> None:
+    called = project.home / "called.txt"
+    file = project.home / "bin" / "claude"
+    file.write_text(f"#!{sys.executable}\n{CLAUDE.format(version=version, log=called)}")
+    file.chmod(0o755)
+    ended = project.run("run", "Build it", "--review", "-r", "1", "--json", *flags, patience=PATIENCE)
+    assert ended.records[-1]["outcome"] == "budget", ended.errors
+    _worker, *reviews = called.read_text().splitlines()
+    assert [("--fork-session" in call) for call in reviews] == [forks], ended.errors

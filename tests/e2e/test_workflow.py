@@ -149,6 +149,26 @@ def test_an_agent_that_asks_pauses_with_its_question_and_hears_the_answer(cli: C
     assert "[MESSAGE FROM THE PERSON]\nLL, please" in prompts(cli)[2]
 
 
+@pytest.mark.parametrize("question", ["Which grammar: LL or LR?", "I need the name of the grammar.", ""])
+def test_however_an_agent_asks_the_way_to_answer_is_named(cli: CommandLine, question: str) -> None:
+    asks = action("develop", message=question, **PAUSES)
+    ended = cli.run("run", TASK, "--mode", "workflow", *cli.script(INIT, asks))
+    loop_id, outcome = ended.output.split()
+    assert outcome == "paused"
+    for text in (ended.errors, cli.run("show", "last").output):
+        assert f"hint: `untildone say {loop_id} " in text
+        assert f"`untildone resume {loop_id}` goes on" in text
+
+
+def test_a_pause_of_the_person_is_no_question(cli: CommandLine) -> None:
+    cli.run("run", "x", "-r", "1", "--command", "echo working")
+    cli.run("budget", "last", "--iterations", "+1")
+    cli.run("pause", "last")
+    shown = cli.run("show", "last").output
+    assert "hint: `untildone resume" in shown
+    assert "untildone say" not in shown
+
+
 def test_to_resume_without_a_word_is_to_go_on(cli: CommandLine) -> None:
     asks = action("develop", message="Shall I?", **PAUSES)
     assert run(cli, [INIT, asks, DEVELOP, VALIDATE, COMPLETE]).code == 7

@@ -16,9 +16,10 @@ from tests.support.fake_agents import AlwaysClaims, write_fake_agent
 from tests.support.terminal import Terminal
 
 from untildone.core.model import Outcome, Status
-from untildone.hosts.hook import presence, sessions
+from untildone.hosts.hook import presence, sessions, status_lines
 from untildone.operations import control
 from untildone.operations.driving.presence import is_at_work, without_closed_session
+from untildone.testing import driver
 
 pytestmark = pytest.mark.timeout(400)
 AGREES = "[TASK_COMPLETED {word}]"
@@ -175,3 +176,8 @@ def test_a_loop_of_a_session_whose_agent_is_gone_goes_on_at_a_terminal(tmp_path:
     resumed = cli.run("resume", "last", env=env, patience=PATIENCE)
     assert resumed.code == 0, resumed.errors
     assert "claimed" in resumed.output
+
+
+def test_who_leaves_a_blocked_session_reads_how_to_answer() -> None:
+    loop = driver.looping(["<blocked>the password</blocked>"]).run()
+    assert f'the password `untildone say {loop.loop_id} "…"` answers' in status_lines.left(loop)

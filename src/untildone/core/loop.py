@@ -262,6 +262,13 @@ class Loop:
         return (*self.asked_in_session, *self.asked[self.asked_by_then :])
 
     @property
+    def end_sentence(self) -> str:
+        """How the loop came to rest, in a sentence; empty while it has not. An ordinary run (`--once`) is no claim of the agent."""
+        if self.outcome is Outcome.CLAIMED and self.settings.once:
+            return "One round was run, as asked; nothing verified it."
+        return self.outcome.sentence if self.outcome else ""
+
+    @property
     def next_iteration(self) -> int:
         """The number of the worker's next turn; the number of the last turn if that one is to be retried."""
         if self.retry is not None and self.retry.role is Role.WORKER:

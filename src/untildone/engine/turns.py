@@ -94,7 +94,7 @@ class Turn:
         ):
             reason = "the transcript of the agent's session is not as its turn left it."
         else:
-            reason = reviewing.steered(self.stepper.workspace, self.loop)
+            reason = self._no_copy(action) or reviewing.steered(self.stepper.workspace, self.loop)
         if reason:
             self.stepper.write(SessionDistrusted(profile, reason))
         return bool(reason)
@@ -111,7 +111,20 @@ class Turn:
         """Whether worker and supervisor are the same agent, which can fork its session."""
         settings = self.loop.settings
         is_own = settings.agent_for(Role.SUPERVISOR).profile == settings.worker.profile == action.agent.profile
-        return is_own and "fork" in action.agent.abilities
+        return is_own and "fork" in action.agent.abilities and not self._no_copy(action)
+
+    def _no_copy(self, action: AskAgent) -> str:
+        """Why this version of the agent cannot be a reviewer that forks the session; empty: it can. In a box, the reviewer's checkout is
+        in the place of the workspace; without one it is another folder."""
+        from untildone.engine import boxes
+
+        agent = agents.find(action.agent.agent)
+        if not agent.versions.forks_elsewhere or boxes.containment(self.loop.settings).boxed:
+            return ""
+        version = programs.known_version(agent, self._environment(action))
+        if agent.versions.can_fork_elsewhere(version):
+            return ""
+        return f"{agent.program} {version} copies a session only in the folder where it began."
 
     def _place(self, action: AskAgent) -> Place:
         """Where the agent runs: a reviewer in a checkout of its own, all others in the workspace. UsageError if there is no box for it."""

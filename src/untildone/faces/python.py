@@ -1,4 +1,4 @@
-"""The operations for asynchronous programs: `import untildone`, then `await untildone.create(…)` and so on.
+"""The operations on the loops of a folder, for programs: `untildone.run(…)`, `await untildone.create(…)` and so on.
 
 Loops are those of a folder, as on the command line. A started loop is driven by a background process of its own.
 """
@@ -6,33 +6,41 @@ Loops are those of a folder, as on the command line. A started loop is driven by
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, suppress
 from functools import cache
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Literal, Unpack
 
 from untildone import settings
 from untildone.core.answers import amounts
-from untildone.core.errors import UntilDoneError
+from untildone.core.errors import UntilDoneError, UsageError
 from untildone.core.events import Entry
-from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Status, Urgency
+from untildone.core.loop import Loop, output_name
+from untildone.core.model import Outcome, Role, Status, Subtask, Urgency
 from untildone.operations import control, look, stores, verifying
 from untildone.operations.control import Heard
 from untildone.operations.creating import creation, duplicating
 from untildone.operations.driving import background, presence
 from untildone.operations.history import bisecting, cleaning, retrying
+from untildone.operations.showing import timeline
+from untildone.operations.showing.timeline import Round
 from untildone.operations.stores import Journal, Store
 from untildone.operations.verifying import Verification
 from untildone.settings.declared import Chosen
+from untildone.settings.declared import Chosen as Settings
 
 __all__ = [
     "Entry",
     "Heard",
     "Loop",
     "Outcome",
+    "Round",
+    "Settings",
     "Status",
+    "Subtask",
     "UntilDoneError",
     "Verification",
     "approve",
@@ -45,20 +53,57 @@ __all__ = [
     "duplicate",
     "follow",
     "list",
+    "output",
     "pause",
+    "receipt",
     "resume",
     "retry",
     "rewind",
+    "rounds",
+    "run",
+    "run_async",
     "say",
     "show",
     "start",
     "stop",
+    "tasks",
     "verify",
     "wait",
 ]
 
 LOOK_EVERY = 0.1
 Folder = str | os.PathLike[str]
+OnEvent = Callable[[Entry], object]
+RoleName = Literal["worker", "instructor", "supervisor"]
+
+
+def run(task: str, *, folder: Folder = ".", on_event: OnEvent | None = None, **chosen: Unpack[Chosen]) -> Loop:
+    """Create a loop, start it, and wait until it rests: `run("Make the tests pass", checks=["pytest -q"]).outcome`.
+
+    `on_event` is called with each entry of the journal. Ctrl-C, or an exception of `on_event`, pauses the loop at once."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run_async(task, folder=folder, on_event=on_event, **chosen))
+    raise UsageError("untildone.run was called in a running event loop.", "use `await untildone.run_async(…)` there")
+
+
+async def run_async(
+    task: str, *, folder: Folder = ".", on_event: OnEvent | None = None, **chosen: Unpack[Chosen]
+) -> Loop:
+    """Create a loop, start it, and wait until it rests, as `run` does. If the wait is cancelled, the loop is paused at once."""
+    loop = await create(task, folder=folder, **chosen)
+    try:
+        await start(loop, folder=folder)
+        async with aclosing(follow(loop, folder=folder)) as entries:
+            async for entry in entries:
+                if on_event is not None:
+                    on_event(entry)
+        return await wait(loop, folder=folder)
+    except BaseException:
+        with suppress(UntilDoneError):
+            await pause(loop, now=True, folder=folder)
+        raise
 
 
 async def create(task: str, *, folder: Folder = ".", **chosen: Unpack[Chosen]) -> Loop:
@@ -190,7 +235,7 @@ async def list(*, folder: Folder = ".") -> tuple[Loop, ...]:
     return await asyncio.to_thread(lambda: tuple(look.load_all(_store_of(folder))))
 
 
-async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncIterator[Entry]:
+async def follow(loop: Loop | str, *, folder: Folder = ".") -> AsyncGenerator[Entry, None]:
     """Every entry of the journal, then each new one, until the loop rests."""
     store, loop_id = await asyncio.to_thread(_resolve, loop, folder)
     journal = await asyncio.to_thread(store.open, loop_id)
@@ -225,6 +270,56 @@ async def verify(loop: Loop | str, *, folder: Folder = ".", room: str | None = N
     return await asyncio.to_thread(lambda: verifying.verify(*_resolve(loop, folder), os.environ, room=kind))
 
 
+async def receipt(loop: Loop | str, *, folder: Folder = ".") -> dict[str, Any]:
+    """The receipt of an ended loop. UsageError if it has none yet."""
+
+    def read() -> dict[str, Any]:
+        store, loop_id = _resolve(loop, folder)
+        text = look.receipt(store, loop_id)
+        if text is None:
+            raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends")
+        try:
+            fields: dict[str, Any] = json.loads(text)
+        except ValueError:
+            raise UsageError(f"The receipt of loop {loop_id} cannot be read.", "it was damaged or edited") from None
+        return fields
+
+    return await asyncio.to_thread(read)
+
+
+async def rounds(loop: Loop | str, *, folder: Folder = ".") -> tuple[Round, ...]:
+    """The rounds of a loop: what the agent answered and changed, and what the gates said. The last one may still run."""
+
+    def read() -> tuple[Round, ...]:
+        entries = tuple(look.follow(*_resolve(loop, folder), to_rest=False))
+        return timeline.extended(timeline.Timeline(), entries).rounds
+
+    return await asyncio.to_thread(read)
+
+
+async def output(
+    loop: Loop | str, number: int | None = None, *, role: RoleName = "worker", folder: Folder = "."
+) -> str:
+    """What the agent printed in a round, or in the last one. `role`: `worker`, `supervisor` or `instructor`."""
+
+    def read() -> str:
+        store, loop_id = _resolve(loop, folder)
+        speaker, chosen = _role(role), number if number is not None else store.load(loop_id).spend.iterations
+        spool = store.spool(loop_id, output_name(speaker, chosen))
+        if (size := spool.size()) is None:
+            raise UsageError(
+                f"Loop {loop_id} has no output of the {role} in round {chosen}.", "`rounds` lists its rounds"
+            )
+        return spool.read(0, size).decode(errors="replace")
+
+    return await asyncio.to_thread(read)
+
+
+async def tasks(loop: Loop | str, *, folder: Folder = ".") -> tuple[Subtask, ...]:
+    """The subtasks of a loop, in their order, for the modes that have them."""
+    return (await show(loop, folder=folder)).tasks
+
+
 async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
     """The diff of the loop in its workspace."""
     return await asyncio.to_thread(lambda: look.diff(*_resolve(loop, folder)))
@@ -244,6 +339,13 @@ def _connected(folder: Path, _address: str) -> Store:
 def _resolve(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
     store = _store_of(folder)
     return store, loop.loop_id if isinstance(loop, Loop) else store.find(loop)
+
+
+def _role(word: str) -> Role:
+    try:
+        return Role(word)
+    except ValueError:
+        raise UsageError(f"There is no role `{word}`.", f"it is one of {', '.join(Role)}") from None
 
 
 def _urgency(*, now: bool) -> Urgency:

@@ -644,10 +644,10 @@ class Settings:
 
 
 class Chosen(TypedDict, total=False):
-    """The types of the settings for programs that pass some of them; docs/guide.md says what each means."""
+    """The settings that a program may choose for a loop, all of them optional; docs/guide.md says what each means."""
 
     mode: str
-    route: str
+    route: Literal["direct", "planned", "ralph", "architect", "ui_flow", "auto"]
     agent: str
     command: str
     model: str
@@ -676,6 +676,16 @@ class Chosen(TypedDict, total=False):
     allow_host: Sequence[str]
     allow_ssh: bool
     ratchet: bool
+    baseline: bool
+    ignore_failing: bool
+    prove: bool
+    prove_minutes: float
+    causal: bool
+    canary: bool
+    red_first: bool
+    held_out: str
+    mutants: bool
+    repeat: int
     gates: Mapping[str, str]
     loop_enabled: bool
     max_iterations: int | Literal["none"]

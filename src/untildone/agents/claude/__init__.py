@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from untildone.core.plugins.mcp_setup import McpSetup
     from untildone.core.plugins.transcript import SessionRecord
 
-VERSIONS = Versions("2.1.197", flags={"--system-prompt-snapshot": "2.1.257"})
+VERSIONS = Versions("2.1.197", flags={"--system-prompt-snapshot": "2.1.257"}, forks_elsewhere="2.1.223")
 
 
 class Claude:

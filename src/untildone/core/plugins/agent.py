@@ -53,12 +53,19 @@ class Versions:
     flags: Mapping[str, str] = field(default_factory=dict)
     """Options of the program that not every version from `oldest` on has, each with the first version that has it."""
 
+    forks_elsewhere: str = ""
+    """The first version that can fork a session in another folder than the session's own; empty: all versions can."""
+
     def is_too_old(self, version: str) -> bool:
         return bool(self.oldest) and is_older(version, self.oldest)
 
     def has(self, flag: str, version: str) -> bool:
         """Whether a version knows an option."""
         return not is_older(version, self.flags.get(flag, ""))
+
+    def can_fork_elsewhere(self, version: str) -> bool:
+        """Whether a version can fork a session in another folder than the session's own."""
+        return not is_older(version, self.forks_elsewhere)
 
     def is_in_question(self, argv: Iterable[str]) -> bool:
         """Whether the version decides about an option of this command line."""

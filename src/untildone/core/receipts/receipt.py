@@ -86,7 +86,7 @@ def report(loop: Loop, fields: dict[str, Any], unsigned: str = "") -> str:
     lines = [
         f"# {loop.title}",
         "",
-        f"**{fields['outcome']}**: {loop.outcome.sentence if loop.outcome else ''} {loop.reason}".rstrip(),
+        f"**{fields['outcome']}**: {loop.end_sentence} {loop.reason}".rstrip(),
         "",
         f"- Loop: {loop.loop_id} ({fields['mode']}, {fields['agent']['name']} {fields['agent']['version']})".rstrip(),
         f"- Iterations: {loop.spend.iterations}",

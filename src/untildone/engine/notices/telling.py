@@ -274,7 +274,7 @@ def facts(notice: Notice, loop: Loop) -> dict[str, Any]:
         "status": loop.status.value,
         "ended": loop.status.ended,
         "outcome": loop.outcome.word if loop.outcome else None,
-        "sentence": loop.outcome.sentence if loop.outcome else "",
+        "sentence": loop.end_sentence,
         "reason": loop.reason,
         "about": notice.about,
         "question": notice.about if notice.kind is NoticeKind.BLOCKED else "",

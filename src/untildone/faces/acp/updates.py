@@ -120,7 +120,7 @@ def ending(loop: Loop) -> str:
     """How a loop came to rest, as a paragraph: outcome, reason, what it used, and how to go on."""
     assert loop.outcome is not None
     level = proof.level(loop).value
-    head = f"**{loop.outcome.word}**{f' ({level})' if level else ''}: {loop.outcome.sentence}"
+    head = f"**{loop.outcome.word}**{f' ({level})' if level else ''}: {loop.end_sentence}"
     cost = f", ${loop.spend.cost_usd:.2f}" if loop.spend.cost_usd else ""
     used = f"{rounds.progress(loop.spend.iterations, loop.budget.iterations)} rounds{cost}."
     go_on = "" if loop.status.ended else "Your next message goes on with it."

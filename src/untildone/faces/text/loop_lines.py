@@ -176,8 +176,8 @@ def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
             return ()
         case GatesRan():
             return _judged(entry.event, loop, live=live)
-        case Rested(outcome=outcome, reason=reason):
-            return () if live else (_rested(outcome, reason),)
+        case Rested():
+            return () if live else (_rested(entry.event, loop),)
         case _:
             return _side_event(entry.event, live=live)
 
@@ -440,6 +440,8 @@ def _denials(event: TurnEnded) -> tuple[Line, ...]:
     return tuple(Line(f"  denied: {one_line(denial)}", Kind.WARNING) for denial in event.answer.denials[:SHOWN_TAIL])
 
 
-def _rested(outcome: Outcome, reason: str) -> Line:
-    sentence = f"{outcome.word}: {outcome.sentence} {one_line(reason)}".rstrip()
+def _rested(event: Rested, loop: Loop) -> Line:
+    outcome = event.outcome
+    said = loop.end_sentence if loop.outcome is outcome else outcome.sentence
+    sentence = f"{outcome.word}: {said} {one_line(event.reason)}".rstrip()
     return Line(sentence, Kind.GOOD if outcome.exit_code == 0 else Kind.WARNING)

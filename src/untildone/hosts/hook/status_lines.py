@@ -40,6 +40,10 @@ def left(loop: Loop) -> str:
     if loop.outcome is None or loop.status.ended:
         return done(loop, loop.outcome or Outcome.INTERRUPTED)
     line = f"untildone: {loop.outcome.sentence} {loop.reason}".rstrip()
+    if loop.outcome is Outcome.BLOCKED:
+        return (
+            f'{line} `untildone say {loop.loop_id} "…"` answers, and it goes on without its window. ({_rounds(loop)})'
+        )
     return f"{line} `untildone resume {loop.loop_id}` goes on without its window. ({_rounds(loop)})"
 
 

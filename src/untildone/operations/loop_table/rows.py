@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from untildone.core.attention import Need, need_of
+from untildone.core.doing import Doing, doing_of
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, Outcome, Spend, Status
@@ -36,6 +37,14 @@ class Row:
     problem: str = ""
     need: Need | None = None
     """What the loop needs from a person; None: nothing."""
+    retry_at: float = 0.0
+    """When a failed turn is tried again (epoch seconds); 0: none is."""
+    retry_reason: str = ""
+    """Why it failed."""
+    branch: str = ""
+    """The git branch that the work is on; empty: the branch of the workspace."""
+    doing: Doing | None = None
+    """What the loop does now; None: it is not running."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
 
@@ -69,5 +78,16 @@ def row_of(loop: Loop, workspace: str) -> Row:
         updated_at=loop.updated_at,
         seq=loop.seq,
         need=need_of(loop),
+        retry_at=loop.retry.not_before if loop.retry else 0.0,
+        retry_reason=loop.retry.failure.message if loop.retry else "",
+        branch=_branch(loop),
+        doing=doing_of(loop),
         not_ours=loop.not_ours,
     )
+
+
+def _branch(loop: Loop) -> str:
+    own = f"untildone/{loop.loop_id}"
+    if loop.settings.remote is not None:
+        return loop.settings.branch or own
+    return own if loop.settings.worktree else ""

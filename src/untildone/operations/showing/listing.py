@@ -1,17 +1,21 @@
-"""A page of the list of loops: filtered, searched, counted."""
+"""Pages of the list of loops: filtered, searched, sorted, counted."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from untildone.core.errors import UntilDoneError
 from untildone.core.kinds import Host
 from untildone.core.model import Status
 from untildone.operations.driving import presence
 from untildone.operations.loop_table import LoopTable, Row
-from untildone.operations.showing.values import Listing, ListQuery
+from untildone.operations.showing import selecting
+from untildone.operations.showing.selecting import DAMAGED, LoopFilter, Sort, status_word
+from untildone.operations.showing.values import Listing, ListQuery, Slice
 
-DAMAGED = "damaged"
+__all__ = ["DAMAGED", "LoopFilter", "Sort", "TablePages", "status_word"]
+_ENDED = frozenset(status.value for status in Status if status.ended)
 
 
 class TablePages:
@@ -22,14 +26,36 @@ class TablePages:
 
     def listing(self, query: ListQuery) -> Listing:
         """The page that the query asks for; the last page, if it asks for a later one."""
-        matching = [row for row in self.table.rows() if _fits(row, query)]
-        counts = Counter(map(status_word, matching))
-        chosen = [row for row in matching if query.status in ("", status_word(row))]
-        pages = max(1, -(-len(chosen) // query.size))
-        page = min(max(1, query.page), pages)
-        shown = tuple(chosen[(page - 1) * query.size : page * query.size])
+        wanted = LoopFilter(query.search, frozenset({query.status} if query.status else ()))
+        return self.page(wanted, Sort.NEWEST, query.page, query.size, among=_ENDED if query.ended_only else None)
+
+    def page(
+        self, wanted: LoopFilter, sort: Sort, number: int, size: int, *, among: frozenset[str] | None = None
+    ) -> Listing:
+        """The page of that number, which counts from 1; the last page, if there are fewer. `among`: only these statuses exist."""
+        chosen, counts = self._chosen(wanted, among)
+        pages = max(1, -(-len(chosen) // size))
+        number = min(max(1, number), pages)
+        shown = tuple(selecting.in_order(chosen, sort)[(number - 1) * size : number * size])
         undriven = frozenset(row.loop_id for row in shown if row.status is Status.RUNNING and not self._driven(row))
-        return Listing(shown, len(chosen), page, pages, counts, undriven)
+        return Listing(shown, len(chosen), number, pages, counts, undriven)
+
+    def after(self, wanted: LoopFilter, sort: Sort, cursor: str | None, size: int) -> Slice:
+        """At most `size` loops after the cursor, which is that of the slice before."""
+        chosen, counts = self._chosen(wanted)
+        rest = selecting.after(selecting.in_order(chosen, sort), sort, cursor)
+        shown = tuple(rest[:size])
+        following = selecting.cursor_of(shown[-1], sort) if len(rest) > size else None
+        return Slice(shown, following, len(chosen), counts)
+
+    def _chosen(self, wanted: LoopFilter, among: frozenset[str] | None = None) -> tuple[Sequence[Row], Counter[str]]:
+        """The loops that fit, newest first, and how many of each status fit in everything else."""
+        fitting: Sequence[Row] = selecting.without_status(self.table.rows(), wanted)
+        fitting = fitting if among is None else [row for row in fitting if status_word(row) in among]
+        counts = Counter(map(status_word, fitting))
+        if wanted.statuses:
+            fitting = [row for row in fitting if status_word(row) in wanted.statuses]
+        return fitting, counts
 
     def _driven(self, row: Row) -> bool:
         store = self.table.stores[row.workspace]
@@ -37,19 +63,3 @@ class TablePages:
             return presence.is_at_work(store, row.loop_id) if row.host is Host.HOOK else store.is_driven(row.loop_id)
         except UntilDoneError:
             return False
-
-
-def status_word(row: Row) -> str:
-    """The status of a loop; `damaged` if it cannot be read."""
-    return row.status.value if row.status else DAMAGED
-
-
-def _fits(row: Row, query: ListQuery) -> bool:
-    if query.ended_only and not (row.status and row.status.ended):
-        return False
-    words = query.search.casefold().split()
-    if not words:
-        return True
-    outcome = row.outcome.word if row.outcome else ""
-    text = " ".join((row.title, row.loop_id, row.mode, row.agent, outcome, row.workspace)).casefold()
-    return all(word in text for word in words)

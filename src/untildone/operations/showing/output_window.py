@@ -24,6 +24,7 @@ from untildone.operations.output import reader
 from untildone.operations.stores import Spool
 
 WINDOW = 192 * 1024
+SHORT_WINDOW = 16 * 1024
 LONGEST_LINE = 5 * 1024 * 1024
 MOST_BLOCKS = 300
 LONGEST_TEXT = 20_000
@@ -92,6 +93,12 @@ class Output:
         """The last window."""
         with self._lock:
             return self._tail()
+
+    def end(self) -> tuple[Block, ...]:
+        """The last blocks, from a short piece of the output."""
+        with self._lock:
+            size = self._size()
+            return self._read(max(0, size - SHORT_WINDOW), size, size).blocks
 
     def before(self, window: Window) -> Window:
         """The window that ends where this one starts."""

@@ -38,6 +38,17 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """Some loops of the list, from a cursor on. `total` counts all matching loops, `counts` those of each status."""
+
+    rows: tuple[Row, ...]
+    cursor: str | None
+    """The cursor of the loops that follow; None: these are the last."""
+    total: int
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """A line of the log."""
 

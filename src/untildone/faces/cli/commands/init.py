@@ -90,4 +90,7 @@ def _agent(place: Path) -> str:
 
 
 def _commented(name: str) -> str:
-    return f"# {SETTINGS[name].help}.\n# {name} = {json.dumps(SHOWN[name])}\n"
+    """The setting in the words of its flag: like all that people read, they count rounds."""
+    declared = SETTINGS[name]
+    words = declared.flag.help if declared.flag else f"{declared.help}."
+    return f"# {words}\n# {name} = {json.dumps(SHOWN[name])}\n"

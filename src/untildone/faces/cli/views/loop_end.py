@@ -55,7 +55,7 @@ def lines(loop: Loop, store: Store) -> tuple[Line, ...]:
         return (Line(f"Loop {loop.loop_id} is {loop.status.value}."),)
     reason, _, advice = loop.reason.partition(" hint: ")
     proved = proof.sentence(loop)
-    parts = (outcome.sentence, f"Proved {proved}." if proved else "", one_line(reason, LONGEST_REASON))
+    parts = (loop.end_sentence, f"Proved {proved}." if proved else "", one_line(reason, LONGEST_REASON))
     sentence = f"{outcome.word}: {' '.join(filter(None, parts))}"
     hints = [hint for hint in (one_line(advice, LONGEST_REASON), next_step(loop, outcome, store)) if hint]
     return (
@@ -145,8 +145,8 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
             return f'answer with `untildone say {name} "…"`, or `untildone resume {name}` when it can go on'
         case Outcome.STALLED:
             return f'say what to do differently: `untildone say {name} "…"`, then `untildone resume {name}`'
-        case Outcome.PAUSED if loop.reason.rstrip().endswith(("?", "？")):
-            return f'`untildone say {name} "…"` answers, then `untildone resume {name}` goes on'
+        case Outcome.PAUSED if _may_ask(loop.reason):
+            return f'`untildone say {name} "…"` answers or advises, then `untildone resume {name}` goes on'
         case Outcome.PAUSED | Outcome.INTERRUPTED:
             return f"`untildone resume {name}` goes on"
         case Outcome.FAILED:
@@ -155,6 +155,12 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
             return f"`untildone retry {name}` goes on from where it was"
         case _:
             assert_never(outcome)
+
+
+def _may_ask(reason: str) -> bool:
+    """Whether the loop may rest with a question of its agent, whatever its last character is. A person's own pause has no reason, and
+    most of untildone's own reasons name the way on."""
+    return bool(reason) and " hint: " not in reason and "`untildone resume`" not in reason
 
 
 def _check_for(loop: Loop) -> str:

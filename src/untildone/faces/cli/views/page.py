@@ -53,7 +53,7 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
     if loop.not_ours:
         yield "not ours", f"{loop.not_ours}. Nothing that it says is believed."
     if loop.outcome:
-        yield "outcome", f"{loop.outcome.word}: {loop.outcome.sentence} {one_line(loop.reason, 1000)}".rstrip()
+        yield "outcome", f"{loop.outcome.word}: {loop.end_sentence} {one_line(loop.reason, 1000)}".rstrip()
     yield from _mode(loop)
     yield (
         "agent",

@@ -1,0 +1,163 @@
+"""What loops have spent: today, in the last days, by agent and by workspace."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+
+from untildone.core.apply import apply
+from untildone.core.errors import UntilDoneError
+from untildone.core.events import Entry
+from untildone.core.loop import Loop
+from untildone.core.model import Spend
+from untildone.operations.driving.service import Service
+from untildone.operations.loop_table import Row
+from untildone.operations.stores import Store
+
+DAYS = 7
+DAY = 86_400
+MOST_KNOWN = 5_000
+
+Paid = tuple[float, Spend]
+"""What was spent at a time (epoch seconds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some loops have spent together."""
+
+    name: str
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    rounds: int = 0
+    tokens: int = 0
+    loops: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What the loops of a server have spent in the last days."""
+
+    days: tuple[Spent, ...]
+    """One for each day, named `YYYY-MM-DD`; the last one is today."""
+    week: Spent
+    agents: tuple[Spent, ...]
+    """By agent, the most expensive first."""
+    workspaces: tuple[Spent, ...]
+
+    @property
+    def today(self) -> Spent:
+        return self.days[-1]
+
+
+class Purse:
+    """Adds up what loops spent. A journal is read only if its loop was at work on several days."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._known: dict[tuple[str, int], tuple[Paid, ...]] = {}
+
+    def look(self, offset: int = 0) -> Money:
+        """What was spent in the last days. `offset`: seconds by which the days begin before those of UTC."""
+        return added_up(self._service.table.rows(), self._paid, time.time(), offset)
+
+    def _paid(self, row: Row) -> tuple[Paid, ...]:
+        key = (row.loop_id, row.seq)
+        if key not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = _read(self._service.stores[row.workspace], row)
+        return self._known[key]
+
+
+def _read(store: Store, row: Row) -> tuple[Paid, ...]:
+    try:
+        with closing(store.open(row.loop_id)) as journal:
+            return paid(journal.entries())
+    except (UntilDoneError, OSError):
+        return ((row.updated_at, row.spend),)
+
+
+def paid(entries: Iterable[Entry]) -> tuple[Paid, ...]:
+    """What the entries of a journal spent, each with its time."""
+    found, loop, before = list[Paid](), None, Spend()
+    for entry in entries:
+        loop = apply(loop, entry)
+        if loop.spend != before:
+            found.append((entry.at, _more(loop, before)))
+            before = loop.spend
+    return tuple(found)
+
+
+def _more(loop: Loop, before: Spend) -> Spend:
+    now = loop.spend
+    return Spend(
+        now.iterations - before.iterations,
+        now.seconds - before.seconds,
+        now.cost_usd - before.cost_usd,
+        now.tokens - before.tokens,
+    )
+
+
+def added_up(rows: Iterable[Row], paid_by: Callable[[Row], tuple[Paid, ...]], now: float, offset: int = 0) -> Money:
+    """The sums of the last days. `paid_by` reads when a loop that was at work on several days spent what."""
+    today = day_of(now, offset)
+    names = [day_name(day) for day in range(today - DAYS + 1, today + 1)]
+    days, agents, workspaces, week = _Sums(), _Sums(), _Sums(), _Sums()
+    for row in rows:
+        if day_of(row.updated_at, offset) <= today - DAYS:
+            continue
+        for at, spend in _parts(row, paid_by, offset):
+            day = day_of(at, offset)
+            if today - DAYS < day <= today:
+                days.add(day_name(day), row, spend)
+                agents.add(row.agent, row, spend)
+                workspaces.add(row.workspace, row, spend)
+                week.add("", row, spend)
+    return Money(tuple(days.of(name) for name in names), week.of(""), agents.by_cost(), workspaces.by_cost())
+
+
+def _parts(row: Row, paid_by: Callable[[Row], tuple[Paid, ...]], offset: int) -> tuple[Paid, ...]:
+    if day_of(row.created_at, offset) == day_of(row.updated_at, offset):
+        return ((row.updated_at, row.spend),)
+    return paid_by(row)
+
+
+class _Sums:
+    """Sums by name. A loop counts once for each name."""
+
+    def __init__(self) -> None:
+        self._spends: dict[str, Spend] = defaultdict(Spend)
+        self._loops: dict[str, set[str]] = defaultdict(set)
+
+    def add(self, name: str, row: Row, more: Spend) -> None:
+        before = self._spends[name]
+        self._spends[name] = Spend(
+            before.iterations + more.iterations,
+            before.seconds + more.seconds,
+            before.cost_usd + more.cost_usd,
+            before.tokens + more.tokens,
+        )
+        if more != Spend():
+            self._loops[name].add(row.loop_id)
+
+    def of(self, name: str) -> Spent:
+        sum_ = self._spends.get(name, Spend())
+        return Spent(name, sum_.cost_usd, sum_.seconds, sum_.iterations, sum_.tokens, len(self._loops.get(name, ())))
+
+    def by_cost(self) -> tuple[Spent, ...]:
+        found = (self.of(name) for name in self._spends)
+        return tuple(sorted((each for each in found if each.loops), key=lambda each: (-each.cost_usd, each.name)))
+
+
+def day_of(at: float, offset: int) -> int:
+    """The number of the day since 1970."""
+    return int(at + offset) // DAY
+
+
+def day_name(day: int) -> str:
+    """YYYY-MM-DD"""
+    return time.strftime("%Y-%m-%d", time.gmtime(day * DAY))
