@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, visit, waits_for
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, visit
 from tests.support.command_line import CommandLine
 
 expect.set_options(timeout=PATIENCE)
