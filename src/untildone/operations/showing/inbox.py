@@ -16,7 +16,7 @@ from untildone.operations.loop_table import Row
 from untildone.operations.showing import last_output, waiting
 from untildone.operations.showing.waiting import Waiting
 
-MOST_NEEDS, MOST_WORKING, MOST_DONE = 30, 30, 10
+MOST_NEEDS, MOST_WORKING, MOST_DONE = 20, 20, 10
 RECENT = 7 * 86_400.0
 """Seconds for which a loop that ended without success is shown as one that needs a person."""
 MOST_FACTS = 500
