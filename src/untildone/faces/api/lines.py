@@ -11,7 +11,17 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.values.codec import timestamp, to_json
-from untildone.faces.api.models import DoingLine, Limits, LoopLine, NeedLine, OutcomeWord, StatusWord, Used, WaitKind, WaitLine
+from untildone.faces.api.models import (
+    DoingLine,
+    Limits,
+    LoopLine,
+    NeedLine,
+    OutcomeWord,
+    StatusWord,
+    Used,
+    WaitKind,
+    WaitLine,
+)
 from untildone.operations.driving.service import Service
 from untildone.operations.loop_table import Row, row_of
 from untildone.operations.showing.listing import status_word
