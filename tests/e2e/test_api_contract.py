@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, until
 from tests.support.serving import Server
 
 from untildone.core.attention import NeedKind
@@ -19,6 +22,7 @@ from untildone.core.model import Outcome, Status
 from untildone.faces.api.models import NeedWord, OutcomeWord, StatusWord
 
 LOOPS = "/api/v1/loops"
+EVENTS = "/api/v1/events"
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["bare", "dashboard"])
@@ -258,3 +262,61 @@ def test_entries_of_the_stream_are_as_described(server: Server) -> None:
     assert len(entries) > 5
     for entry in entries:
         checker.validate(entry)
+
+
+class Listener:
+    """Reads the stream of all loops in a thread."""
+
+    def __init__(self, server: Server, last: str | None = None) -> None:
+        self.heard: list[tuple[str, str, dict[str, Any]]] = []
+        self.headers = {"Last-Event-ID": last} if last else {}
+        self._server = server
+        self._opened = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+        assert self._opened.wait(30)
+
+    def _read(self) -> None:
+        with (
+            self._server.new_client(timeout=60) as client,
+            client.stream("GET", EVENTS, headers=self.headers) as answer,
+        ):
+            self._opened.set()
+            fields: dict[str, str] = {}
+            with suppress(httpx.HTTPError):
+                for line in answer.iter_lines():
+                    name, _, value = line.partition(": ")
+                    if line:
+                        fields[name] = value
+                    elif "data" in fields:
+                        self.heard.append((fields["event"], fields["id"], json.loads(fields["data"])))
+                        fields = {}
+
+    def of(self, loop_id: str) -> list[tuple[str, str]]:
+        return [(event, line.get("status", "")) for event, _, line in list(self.heard) if line["loop_id"] == loop_id]
+
+
+def test_one_stream_tells_of_every_loop(server: Server) -> None:
+    one, two = Listener(server), Listener(server)
+    loop_id = server.create("Be heard", checks=["test -s scripted-work.md"])
+    until(lambda: ("loop", "completed") in one.of(loop_id))
+    until(lambda: ("loop", "completed") in two.of(loop_id))
+    assert server.client.delete(f"{LOOPS}/{loop_id}").status_code == 204
+    until(lambda: ("gone", "") in one.of(loop_id))
+    theirs = server.cli.run("run", "theirs", "--agent", "scripted", "--check", "test -s scripted-work.md", "--json")
+    their_id = json.loads(theirs.output.splitlines()[0])["loop_id"]
+    until(lambda: ("loop", "completed") in one.of(their_id))
+    last = one.heard[-1][1]
+    again = server.create("Said later", start=False)
+    told = server.client.get(EVENTS, params={"follow": "false"}, headers={"Last-Event-ID": last}).text
+    assert again in told
+    assert "Be heard" not in told
+
+
+def test_a_busy_loop_is_told_of_once_a_second(server: Server) -> None:
+    loop_id = server.create("Busy", start=False)
+    listener = Listener(server)
+    began = time.monotonic()
+    for number in range(40):
+        server.client.patch(f"{LOOPS}/{loop_id}", json={"title": f"Busy {number}"})
+    until(lambda: listener.heard and listener.heard[-1][2]["title"] == "Busy 39")
+    assert len(listener.of(loop_id)) <= time.monotonic() - began + 2

@@ -11,9 +11,21 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.responses import PlainTextResponse
 
-from untildone.faces.api import again, groups, loops, records, replies, rounds, settings_routes, status, tasks
+from untildone.faces.api import (
+    again,
+    all_loops,
+    groups,
+    loops,
+    records,
+    replies,
+    rounds,
+    settings_routes,
+    status,
+    tasks,
+)
 from untildone.faces.api.described import DescribedRequests
 from untildone.faces.api.event_streams import EventStreams
+from untildone.faces.api.feed import LoopFeed
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import Problem
 from untildone.faces.api.problems import explain_errors
@@ -45,11 +57,12 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.service = service
     app.state.keys = keys
     app.state.following = EventStreams()
+    app.state.feed = LoopFeed(service)
     app.state.views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), lambda _entry, _loop: ())
     app.state.stats = RequestStats()
     explain_errors(app)
     app.add_middleware(DescribedRequests, api=app)
-    for module in (records, rounds, tasks, again, replies, loops, groups, settings_routes, status):
+    for module in (all_loops, records, rounds, tasks, again, replies, loops, groups, settings_routes, status):
         app.include_router(module.router)
     app.add_middleware(
         SecurityMiddleware,
