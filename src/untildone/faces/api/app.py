@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.responses import PlainTextResponse
 
 from untildone.faces.api import again, groups, loops, records, replies, settings_routes, status, tasks
+from untildone.faces.api.described import DescribedRequests
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
+from untildone.faces.api.models import Problem
 from untildone.faces.api.problems import explain_errors
 from untildone.faces.api.security import RequestStats, SecurityMiddleware
 from untildone.operations.driving.service import Service
 
 LOOPBACK_NAMES = ("localhost",)
+DESCRIPTION = "Loops, their rounds, controls and records. What a body leaves out comes from the settings files, or stays as it is."
 SUMMARY = "Keeps coding agents at work until the job is verified done."
 
 
@@ -29,6 +34,10 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        description=DESCRIPTION,
+        license_info={"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        generate_unique_id_function=_operation_id,
+        redirect_slashes=False,
         separate_input_output_schemas=False,
     )
     app.state.service = service
@@ -36,6 +45,7 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.following = EventStreams()
     app.state.stats = RequestStats()
     explain_errors(app)
+    app.add_middleware(DescribedRequests, api=app)
     for module in (records, tasks, again, replies, loops, groups, settings_routes, status):
         app.include_router(module.router)
     app.add_middleware(
@@ -58,11 +68,36 @@ def greet(app: FastAPI) -> None:
         return PlainTextResponse("untildone: the API is under /api/v1; /api/v1/openapi.json describes it.\n")
 
 
+def _operation_id(route: APIRoute) -> str:
+    """`list_loops` becomes `listLoops`."""
+    first, *rest = route.name.split("_")
+    return "".join((first, *(word.title() for word in rest)))
+
+
 def _described(app: FastAPI) -> dict[str, object]:
     """The OpenAPI description, with the token that every route but the health check needs."""
     if app.openapi_schema is None:
-        schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            description=app.description,
+            license_info=app.license_info,
+            servers=[{"url": "/", "description": "This server"}],
+            routes=app.routes,
+        )
+        schemas = schema["components"]["schemas"]
+        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= problem.pop("$defs") | {"Problem": problem}
+        for each in schemas.values():
+            _take_defaults_away(each)
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema
+
+
+def _take_defaults_away(schema: dict[str, Any]) -> None:
+    """Generated clients send the defaults of a body as if the caller had chosen them, which would overrule settings files."""
+    for field in schema.get("properties", {}).values():
+        field.pop("default", None)

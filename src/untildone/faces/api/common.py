@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Request
 
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
-from untildone.faces.api.models import TASK_ID
+from untildone.faces.api.models import LOOP_ID, TASK_ID
 from untildone.operations.driving.service import Service
 
 
@@ -28,7 +28,5 @@ async def _following(request: Request) -> EventStreams:
 Serving = Annotated[Service, Depends(_service)]
 WithKeys = Annotated[Keys, Depends(_keys)]
 WithStreams = Annotated[EventStreams, Depends(_following)]
-LoopId = Annotated[
-    str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", description="The whole id of a loop", max_length=100)
-]
+LoopId = Annotated[str, Path(pattern=LOOP_ID, description="The whole id of a loop", max_length=100)]
 TaskName = Annotated[str, Path(pattern=TASK_ID, description="The id of a task", max_length=100)]

@@ -19,7 +19,7 @@ from untildone.core.model import Role
 from untildone.core.values.codec import timestamp, to_json
 from untildone.faces.api.common import LoopId, Serving, WithStreams
 from untildone.faces.api.event_streams import EventStreams
-from untildone.faces.api.models import Receipt
+from untildone.faces.api.models import NUMBER, Receipt
 from untildone.faces.api.problems import beside_text, may_answer
 from untildone.operations import look
 
@@ -68,7 +68,7 @@ async def stream_events(
     service: Serving,
     following: WithStreams,
     last_event_id: Annotated[
-        str | None, Header(pattern=r"^[0-9]{1,15}$", description="The number of the last entry that you have")
+        str | None, Header(pattern=NUMBER, description="The number of the last entry that you have")
     ] = None,
     follow: Annotated[bool, Query(description="Stay for what is still to come; else the stream ends here")] = True,
 ) -> Response:
