@@ -166,3 +166,20 @@ def test_a_wait_outlives_the_server(server: Server, client: Client) -> None:
     assert client.wait(loop, timeout=90).outcome is Outcome.CLAIMED
     following.join(60)
     assert [entry.seq for entry in seen] == list(range(1, client.show(loop).seq + 1))
+
+
+def test_errors_are_those_of_the_package(server: Server, client: Client) -> None:
+    from untildone.core.errors import LoopNotFound, UsageError, WrongMove
+
+    loop = client.create("A job", agent="scripted")
+    with pytest.raises(WrongMove, match="cannot be paused"):
+        client.pause(loop)
+    with pytest.raises(LoopNotFound):
+        client.show("loop-nobody")
+    with pytest.raises(UsageError) as caught:
+        client.create("A job", agent="nobody")
+    assert caught.value.hint
+    with pytest.raises(UsageError, match="no receipt yet"):
+        client.receipt(loop)
+    with untildone.connect(server.url, "another-token") as stranger, pytest.raises(UsageError, match="token"):
+        stranger.list()

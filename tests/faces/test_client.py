@@ -249,6 +249,13 @@ def test_an_error_is_the_exception_of_its_code(status: int, code: str, kind: typ
         assert len(stub.requests) == 1
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_token_that_something_before_the_server_refuses(status: int) -> None:
+    refused = pytest.raises(UsageError, match="does not accept the token")
+    with StubServer(reply(status, b"<html>log in</html>")) as stub, connect(stub) as client, refused:
+        client.list()
+
+
 def test_all_wrong_fields_are_named() -> None:
     wrong = [{"field": name, "message": f"'{name}' is wrong."} for name in ("one", "two")]
     problem = {"detail": "'one' is wrong. `errors` has 1 more.", "code": "not-valid", "hint": "", "errors": wrong}

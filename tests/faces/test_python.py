@@ -185,11 +185,15 @@ def test_a_type_checker_knows_them(tmp_path: Path) -> None:
         "import untildone\n\n\nasync def main() -> None:\n"
         "    reveal_type(await untildone.create('x'))\n"
         "    reveal_type(await untildone.list())\n"
+        "    reveal_type(untildone.connect('x').list())\n"
+        "    untildone.run('x', max_iteration=3)\n"
     )
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, str(program)]
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert "core.loop.Loop" in checked.stdout, checked.stdout + checked.stderr
     assert "tuple[untildone.core.loop.Loop, ...]" in checked.stdout
+    assert "tuple[untildone.faces.client.values.LoopLine, ...]" in checked.stdout
+    assert 'did you mean "max_iterations"?' in checked.stdout
 
 
 def test_a_loop_from_its_creation_to_its_end() -> None:

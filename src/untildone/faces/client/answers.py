@@ -111,6 +111,8 @@ def error(answer: Answer) -> UntilDoneError | None:
         return _redirected(answer)
     problem = answer.problem()
     sentence, hint = _sentence(problem), _plain(str(problem.get("hint", "")))
+    if not sentence and answer.status in (401, 403):
+        return UsageError(f"The server at {answer.server} does not accept the token.", "give one that it accepts")
     if not sentence:
         return answer.nonsense(f"its status is {answer.status}")
     general = UsageError if answer.status < 500 else ServerError
