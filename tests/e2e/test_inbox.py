@@ -39,12 +39,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesServer]:
 def page(request: pytest.FixtureRequest, browser: Browser, server: PagesServer) -> Iterator[Page]:
     with visit(browser, server, viewport=SIZES[request.param]) as page:
         page.name = request.param  # type: ignore[attr-defined]
-        page.route(
-            "**/api/v1/events",
-            lambda route: route.fulfill(
-                status=200, content_type="text/event-stream", body="retry: 700\nevent: loop\ndata: null\n\n"
-            ),
-        )  # TEMPORARY
         yield page
 
 
