@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from tests.support.command_line import CommandLine
 from tests.support.serving import Server
 
 from untildone.core.attention import NeedKind
+from untildone.core.events import KINDS
 from untildone.core.model import Outcome, Status
 from untildone.faces.api.models import NeedWord, OutcomeWord, StatusWord
 
@@ -195,3 +198,63 @@ def test_no_field_of_a_body_has_a_default(server: Server) -> None:
     ] == []
     assert "required" not in schemas["Settings"]
     assert schemas["NewLoop"]["required"] == ["task"]
+
+
+def test_rounds_tell_what_was_asked_answered_changed_and_checked(server: Server) -> None:
+    check = "test $(wc -l < scripted-work.md) -ge 3"
+    (server.cli.workspace / "scripted-work.md").unlink(missing_ok=True)
+    loop_id = server.create("Write it in steps", checks=[check])
+    server.until_status(loop_id, "completed")
+    listed = server.client.get(f"{LOOPS}/{loop_id}/rounds").json()
+    assert [each["number"] for each in listed["rounds"]] == [1, 2, 3]
+    assert [[gate["passed"] for gate in each["gates"]] for each in listed["rounds"]][-1] == [True]
+    assert [each["kind"] for each in listed["before"]] == ["start"]
+    shown = server.client.get(f"{LOOPS}/{loop_id}/rounds/1").json()
+    assert "Write it in steps" in shown["prompt"]
+    assert shown["answer"]
+    (turn,) = shown["turns"]
+    assert (turn["role"], turn["agent"], turn["prompt"], turn["failure"]) == (
+        "worker",
+        "scripted",
+        shown["prompt"],
+        None,
+    )
+    assert server.client.get(f"{LOOPS}/{loop_id}/output/{turn['output']}").status_code == 200
+    assert shown["changes"]["insertions"] > 0
+    last = server.client.get(f"{LOOPS}/{loop_id}/rounds/3").json()
+    assert (last["gates"][0]["command"], last["gates"][0]["passed"], "tail" in last["gates"][0]) == (check, True, True)
+    assert "+++ b/scripted-work.md" in server.client.get(f"{LOOPS}/{loop_id}/rounds/3/diff").text
+    for path in ("rounds/4", "rounds/4/diff"):
+        check_problem(server.client.get(f"{LOOPS}/{loop_id}/{path}"), 404, "not-found")
+    check_problem(server.client.get(f"{LOOPS}/{loop_id}/rounds/0"), 422, "not-valid")
+    receipt = server.client.get(f"{LOOPS}/{loop_id}/receipt").json()
+    assert (receipt["outcome"], receipt["gates"][0]["command"]) == ("verified", check)
+    state = server.show(loop_id)
+    assert (state["outcome"], state["line"]["outcome"], state["line"]["branch"]) == ("verified", "verified", None)
+
+
+def test_states_receipts_and_entries_are_described(server: Server) -> None:
+    described = server.client.get("/api/v1/openapi.json").json()
+    schemas = described["components"]["schemas"]
+    state = schemas["LoopState"]
+    assert {"gates", "spend", "outcome", "budget", "turn", "limits"} <= set(state["required"])
+    assert "additionalProperties" not in state
+    assert schemas["UsageLimit"]["properties"]["until"]["format"] == "date-time"
+    assert set(schemas["Entry"]["discriminator"]["mapping"]) == set(KINDS)
+    assert schemas["LoopLine"]["properties"]["created_at"]["format"] == "date-time"
+    output = described["paths"]["/api/v1/loops/{loop_id}/output/{name}"]["get"]["responses"]["200"]
+    assert set(output["headers"]) == {"X-Next-Offset", "X-Size"}
+    made = described["paths"][LOOPS]["post"]["responses"]["201"]
+    assert "Location" in made["headers"]
+
+
+def test_entries_of_the_stream_are_as_described(server: Server) -> None:
+    loop_id = server.create("Follow me", checks=["test -s scripted-work.md"])
+    server.until_status(loop_id, "completed")
+    described = server.client.get("/api/v1/openapi.json").json()["components"]
+    checker = Draft202012Validator({"$ref": "#/components/schemas/Entry", "components": described})
+    told = server.client.get(f"{LOOPS}/{loop_id}/events").text
+    entries = [json.loads(line[6:]) for line in told.splitlines() if line.startswith('data: {"seq')]
+    assert len(entries) > 5
+    for entry in entries:
+        checker.validate(entry)

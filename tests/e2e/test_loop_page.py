@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, visit
+from tests.e2e.dashboard import PICTURES, DashboardServer, browser, visit, waits_for
 from tests.support.command_line import CommandLine
 
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=12000)
 __all__ = ["browser"]
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
@@ -18,7 +19,6 @@ WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
     cli = CommandLine(tmp_path_factory.mktemp("loop-page"))
-    cli.environment["UNTILDONE_DASHBOARD"] = "new"
     with DashboardServer(cli) as server:
         yield server
 
@@ -29,10 +29,13 @@ def page(request: pytest.FixtureRequest, browser: Browser, server: DashboardServ
         yield page
 
 
+def width(page: Page) -> int:
+    return page.viewport_size["width"] if page.viewport_size else 0
+
+
 def picture(page: Page, name: str) -> None:
     PICTURES.mkdir(exist_ok=True)
-    width = page.viewport_size["width"] if page.viewport_size else 0
-    page.screenshot(path=PICTURES / f"loop-{name}-{width}.png", full_page=True)
+    page.screenshot(path=PICTURES / f"loop-{name}-{width(page)}.png", full_page=True)
 
 
 def status(page: Page, word: str) -> None:
@@ -80,7 +83,7 @@ def test_why_did_round_3_fail_needs_no_click(page: Page, failed: str) -> None:
 
 
 def test_live_output_pause_now_and_a_message_with_rounds(page: Page, server: DashboardServer) -> None:
-    go = server.flag(f"go-{page.viewport_size}".replace(" ", ""))
+    go = server.flag(f"go-{width(page)}")
     script = server.script(
         [{"say": "I look around first."}, {"run": waits_for(go)}, {"say": "Second words."}, {"run": waits_for(go)}],
         [{"say": "Third words."}, {"claim": True}],
@@ -111,7 +114,7 @@ def test_live_output_pause_now_and_a_message_with_rounds(page: Page, server: Das
 
 
 def test_output_grows_while_it_is_read(page: Page, server: DashboardServer) -> None:
-    go = server.flag(f"more-{page.viewport_size}".replace(" ", ""))
+    go = server.flag(f"more-{width(page)}")
     loop_id = server.create(
         args=[server.script([{"say": "One."}, {"run": waits_for(go)}, {"say": "Two."}, {"claim": True}])]
     )
@@ -251,6 +254,6 @@ def test_two_loops_side_by_side(page: Page, server: DashboardServer, failed: str
     page.goto(f"/compare?a={failed}")
     page.get_by_label("Loop 2").select_option(other)
     page.get_by_role("button", name="Compare").click()
-    expect(page.locator("tr.differs", has_text="Rounds")).to_be_visible()
+    expect(page.get_by_role("row", name="Rounds 3 1")).to_be_visible()
     expect(page.locator("tr.differs", has_text="checks")).to_contain_text("exit 3")
     picture(page, "compare")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from tests.e2e.axe import violations
 from tests.e2e.dashboard import PATIENCE, PICTURES
 from tests.e2e.pages import PagesServer, browser, page, server
 from tests.support.command_line import CommandLine
@@ -67,6 +68,38 @@ def own(tmp_path: Any) -> Iterator[PagesServer]:
     (cli.workspace / "Makefile").write_text("test:\n\ttest -f done.md\n")
     with PagesServer(cli) as server:
         yield server  # type: ignore[misc]
+
+
+LOOKS = {
+    "light": {"viewport": WIDE},
+    "dark": {"viewport": WIDE, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "has_touch": True},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_everybody_can_use_the_pages(browser: Browser, own: PagesServer, look: str) -> None:
+    """axe-core finds nothing, nothing is wider than the window, and what a finger touches is large enough."""
+    with many_tabs(browser, own, **LOOKS[look]) as context:
+        page = context.new_page()
+        for path in ("/new", "/settings", "/nowhere"):
+            page.goto(path)
+            for folded in page.locator("details:not([open]) > summary").all():
+                folded.click()
+            if path == "/new":
+                page.get_by_role("button", name="make test").click()
+                page.locator("#task").fill("")
+                page.get_by_role("button", name="Start", exact=True).click()
+            assert violations(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert look != "phone" or page.evaluate(SMALL_TARGETS) == []
+            page.screenshot(path=PICTURES / f"forms{path.replace('/', '-')}-{look}.png")
+
+
+SMALL_TARGETS = """() => [...document.querySelectorAll("main button, main a, main input, main select, main textarea, main summary")]
+    .filter((each) => each.checkVisibility() && !each.closest("p a"))
+    .map((each) => [each.outerHTML.slice(0, 120), (each.closest("label") ?? each).getBoundingClientRect().height])
+    .filter(([, height]) => height < 43.5)"""
 
 
 @SIZES
@@ -143,7 +176,7 @@ def test_errors_are_at_their_fields_and_the_first_has_the_focus(browser: Browser
         field(page, "max_tokens").locator("input").fill("0")
         page.get_by_text("More", exact=True).click()
         start.click()
-        expect(error_at(page, "max_cost")).to_contain_text("-3 is not a number of dollars")
+        expect(error_at(page, "max_cost")).to_contain_text("-3 is not a number of dollars. Give a number above 0")
         expect(error_at(page, "max_tokens")).to_contain_text("0 is not a number of tokens")
         expect(field(page, "max_cost").locator("input")).to_be_focused()
         expect(page.locator(".form-error")).to_be_hidden()

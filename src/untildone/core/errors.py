@@ -89,6 +89,10 @@ class AgentMissing(UntilDoneError):
     exit_code = 6
 
 
+class BoxNotMade(UsageError):
+    """The sandbox cannot be made, so the program in it was not started."""
+
+
 class ResourcesShort(AgentMissing):
     """The machine is short of processes, memory or open files, maybe only for a moment."""
 

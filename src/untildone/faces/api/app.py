@@ -11,14 +11,16 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.responses import PlainTextResponse
 
-from untildone.faces.api import again, groups, loops, records, replies, settings_routes, status, tasks
+from untildone.faces.api import again, groups, loops, records, replies, rounds, settings_routes, status, tasks
 from untildone.faces.api.described import DescribedRequests
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import Problem
 from untildone.faces.api.problems import explain_errors
 from untildone.faces.api.security import RequestStats, SecurityMiddleware
+from untildone.faces.api.typed import entry_schemas
 from untildone.operations.driving.service import Service
+from untildone.operations.showing.following import LoopViews
 
 LOOPBACK_NAMES = ("localhost",)
 DESCRIPTION = "Loops, their rounds, controls and records. What a body leaves out comes from the settings files, or stays as it is."
@@ -43,10 +45,11 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.service = service
     app.state.keys = keys
     app.state.following = EventStreams()
+    app.state.views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), lambda _entry, _loop: ())
     app.state.stats = RequestStats()
     explain_errors(app)
     app.add_middleware(DescribedRequests, api=app)
-    for module in (records, tasks, again, replies, loops, groups, settings_routes, status):
+    for module in (records, rounds, tasks, again, replies, loops, groups, settings_routes, status):
         app.include_router(module.router)
     app.add_middleware(
         SecurityMiddleware,
@@ -89,6 +92,7 @@ def _described(app: FastAPI) -> dict[str, object]:
         schemas = schema["components"]["schemas"]
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= problem.pop("$defs") | {"Problem": problem}
+        schemas |= {name: each for name, each in entry_schemas().items() if name not in schemas}
         for each in schemas.values():
             _take_defaults_away(each)
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

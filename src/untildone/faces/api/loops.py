@@ -23,7 +23,6 @@ from untildone.faces.api.models import (
     LoopChange,
     LoopLine,
     LoopList,
-    LoopState,
     Message,
     NeedWord,
     NewLoop,
@@ -32,7 +31,8 @@ from untildone.faces.api.models import (
     Resumption,
     StatusWord,
 )
-from untildone.faces.api.problems import may_answer
+from untildone.faces.api.problems import creates, may_answer
+from untildone.faces.api.typed import LoopState
 from untildone.operations import control, look
 from untildone.operations.driving.service import END_WITHIN
 from untildone.operations.showing.listing import LoopFilter, Sort, TablePages
@@ -42,7 +42,7 @@ MOST_VALUES = 50
 router = APIRouter(prefix="/api/v1/loops", tags=["loops"])
 
 
-@router.post("", status_code=201, response_model=LoopLine, responses=may_answer(409, 422, 503))
+@router.post("", status_code=201, response_model=LoopLine, responses=creates(409, 422, 503))
 def create_loop(new: NewLoop, service: Serving, response: Response) -> LoopLine:
     """Create a loop in one of the served folders; with `start`, start it at once."""
     loop = service.create(new.task, new.settings.model_dump(exclude_unset=True), new.workspace, new.title or "")
@@ -104,6 +104,7 @@ def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
         "driven": store.is_driven(loop_id),
         "queued": service.fleet.is_queued(loop_id),
         "problem": service.fleet.problems.get(loop_id, ""),
+        "line": line(service, loop),
     }
 
 

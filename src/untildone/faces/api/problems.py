@@ -61,6 +61,12 @@ def may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"description": _MEANINGS[code], "content": _PROBLEM} for code in (*ALWAYS, *codes)}
 
 
+def creates(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that creates a loop."""
+    location = {"description": "The address of the new loop", "schema": {"type": "string"}}
+    return {201: {"headers": {"Location": location}}, **may_answer(*codes)}
+
+
 def beside_text(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The same for a route that answers with text."""
     return {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **may_answer(*codes)}

@@ -34,7 +34,7 @@ function show() {
   const bar = /** @type {HTMLElement | null} */ (document.querySelector(".comment-bar"));
   const count = /** @type {HTMLElement | null} */ (document.querySelector("[data-count]"));
   if (bar) bar.hidden = comments.length === 0;
-  if (count) count.textContent = (count.dataset.words || "{n}").replace("{n}", `${comments.length}`);
+  if (count) count.textContent = ((comments.length === 1 && count.dataset.one) || count.dataset.words || "{n}").replace("{n}", `${comments.length}`);
   for (const row of document.querySelectorAll("tr.comment.saved")) row.remove();
   for (const each of comments) {
     const file = [...document.querySelectorAll(".file")].find((found) => /** @type {HTMLElement} */ (found).dataset.path === each.path);

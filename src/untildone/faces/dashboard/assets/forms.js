@@ -398,7 +398,7 @@ function showProblem(form, problem) {
   const hint = errors.length < 2 ? problem.hint : "";
   const elsewhere = errors.filter(({ field, message }) => {
     const box = boxFor(form, field);
-    if (box) complainAt(box, sentences(message.replace(/^Setting '[^']*': /, ""), hint));
+    if (box) complainAt(box, sentences(message.replace(/^Setting '[^']*': /, ""), hint || box.dataset.expected || ""));
     return !box;
   });
   if (errors.length && !elsewhere.length) return;

@@ -27,7 +27,7 @@ async function doCalls(button) {
     if (button.dataset.done) toast(button.dataset.done);
     if (button.dataset.then) location.assign(button.dataset.then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(answer?.[name] ?? "")));
     showResult(button.dataset.name || "", answer);
-    refreshAll();
+    if (!button.dataset.then) refreshAll();
   } catch (error) {
     complain(error);
   } finally {
@@ -263,6 +263,6 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("toggle", (event) => event.target instanceof Element && event.target.matches("[data-lazy]") && load(event.target), true);
 document.addEventListener("untildone:replaced", () => document.querySelectorAll("details[data-lazy][open]").forEach(load));
-document.addEventListener("untildone:done", refreshAll);
+document.addEventListener("untildone:done", (event) => event.target instanceof HTMLElement && !event.target.dataset.then && refreshAll());
 document.querySelectorAll("details[data-lazy][open]").forEach(load);
 restoreDrafts();

@@ -84,7 +84,8 @@ class _Buttons:
 
     def more(self, view: LoopView) -> Iterator[Button]:
         t, loop_id = self._t, self._loop.loop_id
-        yield Button("rename", t("Rename"))
+        if not self._loop.status.ended:
+            yield Button("rename", t("Rename"))
         yield Button("duplicate", t("Duplicate with changes"), href=f"/new?from={loop_id}")
         yield self._post("copy", t("Duplicate"), {}, route="duplicate", then="/loops/{loop_id}")
         yield Button("compare", t("Compare with another loop"), href=f"/compare?a={loop_id}")

@@ -137,7 +137,7 @@ def sections(t: Texts, view: LoopView, each: Round) -> tuple[Section, ...]:
         Section(
             "checked",
             t("Checked"),
-            checked if each.gates else t("not asked") if not each.claimed else "",
+            checked if each.gates else "" if each.claimed or going else t("not asked"),
             ("bad" if failed else "good") if each.gates else "",
             f"{len(each.gates)}-{int(view.gate is not None)}",
             refused,

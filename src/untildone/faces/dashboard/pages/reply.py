@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from untildone.core.errors import LoopNotFound, ReplyRefused, UntilDoneError
 from untildone.core.loop import Loop
 from untildone.core.model import Status
+from untildone.faces.dashboard.render.bidi import marked, plain
 from untildone.faces.dashboard.site import Site, texts_of
 from untildone.operations import replying
 
@@ -73,4 +74,5 @@ def _page(site: Site, request: Request, loop_id: str, status: int = 200, **value
     nothing = {"state": "", "question": "", "ended": False, "token": "", "text": "", "said": "", "notices": ()}
     usual = {**nothing, "problem": "", "hint": "", "unsent": "", "loop_id": loop_id, "longest": LONGEST}
     t = texts_of(request)
-    return site.page(request, "reply.html", status=status, sentence=t.sentence, **{**usual, **values})
+    words = {"sentence": lambda text: marked(t.sentence(text)), "plain": plain}
+    return site.page(request, "reply.html", status=status, **{**usual, **words, **values})

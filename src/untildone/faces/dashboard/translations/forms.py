@@ -37,6 +37,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "由環境變數 {variable} 設定，優先於檔案。",
     ),
     "From your own settings file.": ("来自您自己的设置文件。", "來自您自己的設定檔。"),
+    "Set in this file.": ("在此文件中设置。", "在此檔案中設定。"),
     "Remove from the file": ("从文件中移除", "從檔案中移除"),
     "Not saved yet": ("尚未保存", "尚未儲存"),
     "Your answer, which was not sent": ("您的回答（未发送）", "您的回答（未傳送）"),
@@ -69,5 +70,16 @@ TEXTS: dict[str, tuple[str, str]] = {
         "这是令牌 {name}。它只显示这一次：请复制。",
         "這是權杖 {name}。它只顯示這一次：請複製。",
     ),
+    "You are here as {name} with the scope {scope}: tokens need the scope admin.": (
+        "您以 {name} 身份登录，权限为 {scope}：管理令牌需要 admin 权限。",
+        "您以 {name} 身分登入，權限為 {scope}：管理權杖需要 admin 權限。",
+    ),
+    "Another device": ("其他设备", "其他裝置"),
+    "A link that logs a browser in, once and within 15 minutes.": (
+        "让浏览器登录的链接，15 分钟内有效，只能用一次。",
+        "讓瀏覽器登入的連結，15 分鐘內有效，只能用一次。",
+    ),
+    "Make a login link": ("创建登录链接", "建立登入連結"),
+    "Open this link on the other device.": ("请在其他设备上打开此链接。", "請在其他裝置上開啟此連結。"),
     "Give the token a name.": ("请给令牌命名。", "請為權杖命名。"),
 }
