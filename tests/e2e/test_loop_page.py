@@ -19,7 +19,6 @@ WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
     cli = CommandLine(tmp_path_factory.mktemp("loop-page"))
-    cli.environment["UNTILDONE_DASHBOARD"] = "new"
     with DashboardServer(cli) as server:
         yield server
 

@@ -3,6 +3,7 @@
     UntilDoneError            a sentence (what, where), a hint (what to do), an exit code
     ├── UsageError            what the person typed or configured cannot work            exit 2
     │   ├── FromInside        a process of a loop may not steer loops
+    │   ├── LoopChanged       the loop has changed since the state that the caller knows
     │   ├── LoopNotFound      no loop has that id, or an abbreviated id fits more than one
     │   ├── MissingPackage    a package of an extra is not installed
     │   ├── ReplyRefused      a reply token is not valid, is for another loop, or has expired
@@ -13,6 +14,7 @@
     │   └── Superseded        a newer runner holds the lease: this one must stop, and its work does not count
     ├── AgentMissing          the agent program cannot be found or started               exit 6
     │   └── ResourcesShort    the machine is short of processes, memory or open files
+    ├── ServerError           a server cannot be reached, or its answer makes no sense    exit 6
     └── StoreError            the state cannot be read or written                        exit 6
         ├── DamagedState      it is damaged beyond what journal and backups can repair
         ├── JournalLocked     another process holds the lock of the journal for too long
@@ -42,6 +44,10 @@ class UsageError(UntilDoneError):
 
 class FromInside(UsageError):
     """A process of a loop may not steer loops."""
+
+
+class LoopChanged(UsageError):
+    """The loop has changed since the state that the caller knows."""
 
 
 class LoopNotFound(UsageError):
@@ -88,8 +94,18 @@ class AgentMissing(UntilDoneError):
     exit_code = 6
 
 
+class BoxNotMade(UsageError):
+    """The sandbox cannot be made, so the program in it was not started."""
+
+
 class ResourcesShort(AgentMissing):
     """The machine is short of processes, memory or open files, maybe only for a moment."""
+
+
+class ServerError(UntilDoneError):
+    """A server cannot be reached, or does not answer as untildone does."""
+
+    exit_code = 6
 
 
 class StoreError(UntilDoneError):

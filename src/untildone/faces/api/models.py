@@ -21,6 +21,8 @@ _SOMETHING = r"^[^\x00]*[^\x00\s][^\x00]*$"
 _AMOUNT = r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$"
 LOOP_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 NUMBER = r"^[0-9]{1,15}$"
+OUTPUT = r"^[0-9]{1,7}(-(instructor|supervisor))?$"
+MOMENT = r"^[0-9]{1,12}(\.[0-9]{1,6})?$"
 CURSOR = r"^[A-Za-z0-9_-]+$"
 FORMS = {
     _SOMETHING: "is empty, or has a NUL character",
@@ -28,6 +30,8 @@ FORMS = {
     TASK_ID: "is not an id of a task: letters, digits, `.`, `_` and `-`, at most 100",
     LOOP_ID: "is not an id of a loop, or a name: letters, digits, `_` and `-`, at most 100",
     NUMBER: "is not the number of an entry",
+    OUTPUT: "is not the name of an output, such as 3 or 0003-supervisor",
+    MOMENT: "is not the `id` of a message of this stream",
     CURSOR: "is not a cursor",
 }
 """What is said about a text that does not have the form."""
@@ -242,23 +246,6 @@ class LoopList(BaseModel):
     )
 
 
-class LoopState(BaseModel):
-    """The checkpoint: everything known about a loop, as `untildone show --json` prints it."""
-
-    model_config = ConfigDict(extra="allow")
-    loop_id: str
-    title: str
-    description: str
-    status: Status
-    max_iterations: int | None
-    current_iteration: int
-    created_at: str
-    updated_at: str
-    driven: bool
-    queued: bool
-    problem: str
-
-
 class Now(Body):
     """The body of pause and stop."""
 
@@ -468,16 +455,6 @@ class TaskOrder(Body):
     order: list[TaskId] = Field(
         max_length=10_000, description="Ids, the first first; those not named follow as they were"
     )
-
-
-class Receipt(BaseModel):
-    """The record of an ended loop: the task, the spend, the changes, and the results of its gates."""
-
-    model_config = ConfigDict(extra="allow")
-    loop_id: str
-    status: str
-    outcome: str | None
-    gates: list[dict[str, Any]]
 
 
 class Health(BaseModel):

@@ -14,6 +14,7 @@ from untildone.core.errors import (
     AgentMissing,
     FromInside,
     LoopBusy,
+    LoopChanged,
     LoopNotFound,
     NotOurs,
     ReplyRefused,
@@ -29,6 +30,7 @@ from untildone.faces.api.problem_form import MEDIA_TYPE, Code, code_of, problem
 _log = logging.getLogger(__name__)
 _CODES: tuple[tuple[type[UntilDoneError], Code], ...] = (
     (LoopNotFound, Code.LOOP_NOT_FOUND),
+    (LoopChanged, Code.PRECONDITION_FAILED),
     (FromInside, Code.FROM_INSIDE),
     (ReplyRefused, Code.REPLY_REFUSED),
     (WrongMove, Code.WRONG_STATE),
@@ -59,6 +61,12 @@ _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 def may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The error responses of a route, with those that every route has."""
     return {code: {"description": _MEANINGS[code], "content": _PROBLEM} for code in (*ALWAYS, *codes)}
+
+
+def creates(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that creates a loop."""
+    location = {"description": "The address of the new loop", "schema": {"type": "string"}}
+    return {201: {"headers": {"Location": location}}, **may_answer(*codes)}
 
 
 def beside_text(*codes: int) -> dict[int | str, dict[str, Any]]:

@@ -215,7 +215,7 @@ def _rested(t: Texts, loop: Loop, need: Need | None) -> Iterator[Notice]:
     if outcome is Outcome.VERIFIED:
         yield Notice(f"{t(outcome.sentence)} {gates_sentence(t, loop.gates)}".strip(), colour)
         return
-    reason = "" if need is not None and need.kind is NeedKind.CLAIMED else _reason(t, loop)
+    reason = "" if need is not None and need.kind is NeedKind.CLAIMED else t.sentence(reason_of(loop))
     yield Notice(f"{t(outcome.sentence)} {reason}".strip(), colour)
     if failed := gates_sentence(t, loop.failed_gates):
         yield Notice(failed, "bad")
@@ -245,9 +245,11 @@ def why_failed(result: GateResult) -> str:
     return made if made == result.reason else result.reason
 
 
-def _reason(t: Texts, loop: Loop) -> str:
+def reason_of(loop: Loop) -> str:
+    """Why the loop rests. The journal holds an English sentence. If the limits of the loop give the same sentence, that one is
+    returned: it can be translated."""
     made = (gauge.used_up_sentence() for gauge in budgets.gauges(loop.budget, loop.spend))
-    return t.sentence(next((sentence for sentence in made if sentence == loop.reason), loop.reason))
+    return next((sentence for sentence in made if sentence == loop.reason), loop.reason)
 
 
 def machine(loop: Loop) -> str:
