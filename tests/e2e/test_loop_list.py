@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e import axe
-from tests.e2e.dashboard import PICTURES, chromium, visit
+from tests.e2e.dashboard import PATIENCE, PICTURES, chromium, visit
 from tests.e2e.pages import PagesServer
 from tests.support.command_line import CommandLine
 
