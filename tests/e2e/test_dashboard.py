@@ -357,8 +357,7 @@ def test_every_answer_says_what_it_may_be_used_for(server: DashboardServer, path
             assert "default-src 'none'" in told["Content-Security-Policy"]
             assert "frame-ancestors 'none'" in told["Content-Security-Policy"]
             assert "unsafe-inline" not in told["Content-Security-Policy"].split("style-src")[0]
-            referrer = "same-origin" if path == "/login" else "no-referrer"
-            assert (told["X-Content-Type-Options"], told["Referrer-Policy"]) == ("nosniff", referrer)
+            assert (told["X-Content-Type-Options"], told["Referrer-Policy"]) == ("nosniff", "same-origin")
 
 
 def test_nobody_comes_in_without_the_cookie(server: DashboardServer) -> None:

@@ -9,14 +9,15 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import PlainTextResponse
 
-from untildone.faces.api import again, groups, loops, records, replies, settings_routes, status, tasks
+from untildone.faces.api import access, again, groups, login, loops, records, replies, settings_routes, status, tasks
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.problems import explain_errors
 from untildone.faces.api.security import RequestStats, SecurityMiddleware
 from untildone.operations.driving.service import Service
 
-LOOPBACK_NAMES = ("localhost",)
+LOOPBACK_NAMES = ("localhost", "untildone.localhost")
+"""Browsers resolve every name below `localhost` to this machine. A name of its own keeps the cookie from other servers here."""
 SUMMARY = "Keeps coding agents at work until the job is verified done."
 
 
@@ -36,7 +37,7 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.following = EventStreams()
     app.state.stats = RequestStats()
     explain_errors(app)
-    for module in (records, tasks, again, replies, loops, groups, settings_routes, status):
+    for module in (records, tasks, again, replies, loops, groups, settings_routes, access, login, status):
         app.include_router(module.router)
     app.add_middleware(
         SecurityMiddleware,

@@ -43,15 +43,17 @@ _STATUS: tuple[tuple[type[UntilDoneError], int], ...] = (
 _MEANINGS = {
     400: "The request cannot be parsed.",
     401: "The token is missing or wrong.",
-    403: "The request was sent to a foreign name, by a page of a foreign site, by a process of a loop, or with a bad reply token.",
+    403: "The token does not allow this; or the request was sent to a foreign name, "
+    "by a page of a foreign site, by a process of a loop, or with a bad reply token.",
     404: "There is no such loop, task or record.",
     408: "The body came too slowly.",
     409: "The loop's status does not allow this.",
     413: "The body is too large.",
     422: "Something in the request is wrong; `field` says what.",
+    429: "Too many wrong tokens were tried; `Retry-After` says how many seconds to wait.",
     503: "Not now: the disk cannot be used, or too many streams are open.",
 }
-ALWAYS = (400, 401, 403, 408, 413)
+ALWAYS = (400, 401, 403, 408, 413, 429)
 
 
 def may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
