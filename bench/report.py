@@ -16,7 +16,7 @@ import plot
 from figures import BUMP, FLAT, Curve, Result, Row
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("click", "psutil", "pydantic", "fastapi", "uvicorn", "nicegui")
+PACKAGES = ("click", "psutil", "pydantic", "fastapi", "uvicorn", "jinja2")
 
 
 def line_of(result: Result) -> str:

@@ -35,6 +35,7 @@ BENCHES = {
     "growth_output": 300,
     "growth_loops": 420,
     "server": 90,
+    "dashboard": 420,
     "cluster": 300,
     "store": 120,
     "rooms": 150,

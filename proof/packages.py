@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHIN = 600
-EXTRAS = ((), ("serve",), ("cluster",), ("serve", "cluster"), ("mcp",), ("acp",))
+EXTRAS = ((), ("client",), ("serve",), ("cluster",), ("serve", "cluster"), ("mcp",), ("acp",))
 NOT_IN_SDIST = (".editorconfig", ".github/", ".pre-commit-config.yaml")
 """Files that only a clone needs."""
 IMPORT_ALL = """

@@ -19,6 +19,7 @@ ENDS_WITH = {
     "ci.py": r"verified after 3 rounds",
     "at_once.py": r"Take for ever: stopped",
     "watcher.py": r"answered a failed check\nverified\ntest .* passes",
+    "server.py": r"Added 5 rounds\. Remaining: 5\nverified after 3 rounds",
     "api.sh": r"verified",
 }
 """The last lines of what each program prints, as a regular expression."""
@@ -35,6 +36,7 @@ def home(tmp_path: Path) -> CommandLine:
     for name, command in (("untildone", f'"{sys.executable}" -P -m untildone'), ("python3", f'"{sys.executable}"')):
         (programs / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         (programs / name).chmod(0o755)
+    cli.environment["UNTILDONE_TOKEN"] = "a-token-of-the-examples"
     cli.environment["PATH"] = f"{programs}:{cli.environment['PATH']}"
     return cli
 

@@ -5,13 +5,15 @@
 
 `run` creates a loop in this folder, starts it and waits until it rests; `run_async` is its twin for asynchronous programs. The
 other functions (`create`, `start`, `wait`, `say`, `list`, …) are asynchronous: `await untildone.show("last")`.
-`untildone.events` has the events of the journal.
+`untildone.events` has the events of the journal. `connect(url, token)` returns a client with the same verbs for the loops of a
+server, and `connect_async` one for asynchronous programs.
 """
 
 # Nothing is imported before it is used: the stop hook pays for whatever is imported here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from untildone import events
+    from untildone.faces.client import AsyncClient, Client, LoopLine, connect, connect_async
     from untildone.faces.python import (
         Entry,
         Heard,
@@ -53,9 +55,12 @@ if TYPE_CHECKING:
 
 # `list` is left out: `from untildone import *` must not replace the built-in one.
 __all__ = [
+    "AsyncClient",
+    "Client",
     "Entry",
     "Heard",
     "Loop",
+    "LoopLine",
     "Outcome",
     "Round",
     "Settings",
@@ -67,6 +72,8 @@ __all__ = [
     "bisect",
     "budget",
     "clean",
+    "connect",
+    "connect_async",
     "create",
     "delete",
     "diff",
@@ -92,6 +99,9 @@ __all__ = [
 ]
 
 
+_OF_CLIENT = ("AsyncClient", "Client", "LoopLine", "connect", "connect_async")
+
+
 def __getattr__(name: str) -> object:
     if name not in (*__all__, "list"):
         raise AttributeError(f"module 'untildone' has no attribute '{name}'")
@@ -99,9 +109,9 @@ def __getattr__(name: str) -> object:
         import untildone.events
 
         return untildone.events
-    from untildone.faces import python
+    from untildone.faces import client, python
 
-    return getattr(python, name)
+    return getattr(client if name in _OF_CLIENT else python, name)
 
 
 def __dir__() -> object:

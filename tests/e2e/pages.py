@@ -1,4 +1,4 @@
-"""The new dashboard as a person uses it: the server of `dashboard.py`, with the pages that are rendered on the server."""
+"""The dashboard as a person uses it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from tests.support.command_line import CommandLine
 
 
 class PagesServer(DashboardServer):
-    """A server with the new dashboard."""
-
-    def __init__(self, cli: CommandLine, *arguments: str) -> None:
-        cli.environment["UNTILDONE_DASHBOARD"] = "new"
-        super().__init__(cli, *arguments)
+    """A server with its dashboard."""
 
 
 @pytest.fixture(scope="module")

@@ -280,7 +280,7 @@ def test_wrong_tries_are_limited_and_those_who_are_in_stay_in(fresh: Server) -> 
             assert refused.status_code == 429
             assert 1 <= int(refused.headers["Retry-After"]) <= 60
         wrong = httpx.get(f"{fresh.url}/api/v1/loops", headers={"Authorization": "Bearer x"}, trust_env=False)
-        assert (wrong.status_code, wrong.json()["code"]) == (429, "too-many-tries")
+        assert (wrong.status_code, wrong.json()["code"]) == (429, "too-many-requests")
         assert httpx.get(f"{fresh.url}/login?code=x", trust_env=False).status_code == 429
         assert visitor.get("/api/v1/loops").status_code == 200
         assert fresh.client.get("/api/v1/loops").status_code == 200

@@ -23,10 +23,10 @@ SLOW = ["--scenario", "slow", "--seconds", "60"]
 HANGS = ["--scenario", "hang"]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["bare", "dashboard"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One for all tests that look at their own loops only."""
-    with Server(CommandLine(tmp_path_factory.mktemp("api"))) as server:
+    with Server(CommandLine(tmp_path_factory.mktemp("api")), dashboard=request.param) as server:
         yield server
 
 
@@ -35,6 +35,12 @@ def fresh(cli: CommandLine) -> Iterator[Server]:
     """One with no loops and no settings."""
     with Server(cli) as server:
         yield server
+
+
+def wrong_field(refused: httpx.Response) -> str | None:
+    """The first field that an error response names."""
+    errors = refused.json()["errors"]
+    return str(errors[0]["field"]) if errors else None
 
 
 def at_work(shown: dict[str, Any]) -> bool:
@@ -112,7 +118,7 @@ def test_every_control_twice_is_fine_and_a_wrong_move_is_409_with_a_sentence(ser
     loop_id = server.create(start=False, args=HANGS)
     path = f"/api/v1/loops/{loop_id}"
     refused = server.client.post(f"{path}/pause")
-    assert (refused.status_code, refused.json()["error"]) == (409, f"Loop {loop_id} is created: it cannot be paused.")
+    assert (refused.status_code, refused.json()["detail"]) == (409, f"Loop {loop_id} is created: it cannot be paused.")
     steps: list[tuple[str, dict[str, Any] | None]]
     steps = [("start", None), ("pause", {"now": True}), ("resume", None), ("stop", {"now": True})]
     for verb, body in steps:
@@ -127,7 +133,7 @@ def test_every_control_twice_is_fine_and_a_wrong_move_is_409_with_a_sentence(ser
         wanted = {"messages": {"text": "x"}, "budget": {"iterations": "+1"}}.get(verb)
         refused = server.client.post(f"{path}/{verb}", json=wanted)
         assert (refused.status_code, bool(refused.json()["hint"])) == (409, True), verb
-        assert f"Loop {loop_id} is failed: it cannot" in refused.json()["error"]
+        assert f"Loop {loop_id} is failed: it cannot" in refused.json()["detail"]
 
 
 def test_a_pause_after_the_iteration_waits_for_it(server: Server) -> None:
@@ -179,7 +185,7 @@ def test_tasks(server: Server) -> None:
     ).json()
     assert changed == {"task_id": two, "text": "2", "status": "completed", "depends_on": [one]}
     refused = server.client.patch(f"{path}/{one}", json={"depends_on": [one]})
-    assert (refused.status_code, "for ever" in refused.json()["error"]) == (422, True)
+    assert (refused.status_code, "for ever" in refused.json()["detail"]) == (422, True)
     ordered = server.client.put(f"{path}/order", json={"order": [three, one]}).json()["tasks"]
     assert [task["task_id"] for task in ordered] == [three, one, two]
     assert server.client.put(f"{path}/order", json={"order": ["nobody"]}).status_code == 422
@@ -198,7 +204,7 @@ def test_the_list_is_filtered_and_paged(fresh: Server) -> None:
         query = {"limit": "2", "status": "created"} | ({"cursor": cursor} if cursor else {})
         page = fresh.client.get("/api/v1/loops", params=query).json()
         found += [line["loop_id"] for line in page["loops"]]
-        cursor = page["next_cursor"]
+        cursor = page["next"]
         if cursor is None:
             break
     assert found == loop_ids[::-1]
@@ -322,7 +328,7 @@ def test_settings_are_read_checked_and_kept_as_toml(fresh: Server) -> None:
     assert tomllib.loads(file.read_text()) == {**wanted, "max_iterations": 8}
     for wrong, field in [({"max_minutes": -1}, "max_minutes"), ({"nonsense": 1}, "nonsense"), ({"mode": "no"}, None)]:
         refused = fresh.client.put("/api/v1/settings", json=wrong)
-        assert (refused.status_code, refused.json()["field"]) == (422, field)
+        assert (refused.status_code, wrong_field(refused)) == (422, field)
     assert tomllib.loads(file.read_text())["max_iterations"] == 8
     assert (
         fresh.client.get("/api/v1/settings/schema").json()["properties"]["max_iterations"]["title"] == "Max Iterations"
@@ -381,7 +387,7 @@ def test_several_workspaces(cli: CommandLine, tmp_path: Path) -> None:
         server.until_status(loop_id, "completed")
         assert (other / "scripted-work.md").exists()
         refused = server.client.post("/api/v1/loops", json={**body, "workspace": str(tmp_path)})
-        assert (refused.status_code, str(tmp_path) in refused.json()["error"]) == (422, True)
+        assert (refused.status_code, str(tmp_path) in refused.json()["detail"]) == (422, True)
         server.create(start=False)
         assert len(server.client.get("/api/v1/loops").json()["loops"]) == 2
 
@@ -403,8 +409,8 @@ def test_several_workspaces(cli: CommandLine, tmp_path: Path) -> None:
 )
 def test_a_wrong_body_is_422_and_says_what(server: Server, body: dict[str, Any], field: str | None) -> None:
     refused = server.client.post("/api/v1/loops", json=body)
-    assert (refused.status_code, refused.json()["field"]) == (422, field)
-    assert len(refused.json()["error"]) > 10
+    assert (refused.status_code, wrong_field(refused)) == (422, field)
+    assert len(refused.json()["detail"]) > 10
 
 
 def test_the_command_line_and_the_server_control_each_others_loops(server: Server) -> None:

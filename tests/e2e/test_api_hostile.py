@@ -99,7 +99,7 @@ def test_no_name_in_any_route_leaves_its_folder(server: Server, routes: list[tup
     for method, path in routes:
         for place in hostile_places(path, loop_id):
             status, told = ask(server, method, place, KEY)
-            assert (status in (404, 405, 422), b"outside" in told and b"found" in told) == (True, False), place
+            assert (status in (404, 405, 422), b'"found"' in told) == (True, False), place
     assert [each.name for each in outside.iterdir()] == ["receipt.json"]
     assert server.show(loop_id)["status"] == "created"
 

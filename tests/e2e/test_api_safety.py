@@ -68,7 +68,7 @@ def test_who_may_come_in(server: Server, headers: dict[str, str], status: int) -
     encoded = {name.encode(): value.replace("{cookie}", cookie).encode() for name, value in headers.items()}
     answer = httpx.get(f"{server.url}/api/v1/loops", headers=encoded, trust_env=False)
     assert answer.status_code == status
-    assert status == 200 or set(answer.json()) == {"type", "title", "status", "detail", "code", "hint"}
+    assert status == 200 or set(answer.json()) == {"type", "title", "status", "detail", "code", "hint", "errors"}
     assert answer.headers["Content-Type"] == ("application/json" if status == 200 else "application/problem+json")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["X-Frame-Options"] == "DENY"

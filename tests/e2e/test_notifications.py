@@ -161,7 +161,7 @@ def test_a_chat_bridge_answers_one_loop_and_can_do_nothing_else(cli: CommandLine
             assert fields["reply_url"] == f"{server.url}/api/v1/loops/{name}/reply"
             with server.new_client(headers={"Authorization": f"Bearer {fields['reply_token']}"}) as bridge:
                 refused = bridge.post(f"/api/v1/loops/{other}/reply", json={"text": "Use staging."})
-                assert (refused.status_code, refused.json()["error"]) == (403, "This reply token is for another loop.")
+                assert (refused.status_code, refused.json()["detail"]) == (403, "This reply token is for another loop.")
                 for path in (
                     f"/api/v1/loops/{name}/stop",
                     f"/api/v1/loops/{name}/messages",
@@ -177,7 +177,7 @@ def test_a_chat_bridge_answers_one_loop_and_can_do_nothing_else(cli: CommandLine
             late = server.client.post(f"/api/v1/loops/{name}/reply", json={"text": "More."})
             assert late.status_code == 409
             nobody = httpx.post(fields["reply_url"], json={"text": "x"}, trust_env=False, timeout=30)
-            assert (nobody.status_code, nobody.json()["error"]) == (403, "This reply token is not valid.")
+            assert (nobody.status_code, nobody.json()["detail"]) == (403, "This reply token is not valid.")
         assert fields["reply_token"] not in server.log.read_text()
 
 

@@ -130,6 +130,22 @@ def test_the_receipt_of_a_good_loop_in_a_stopped_one_is_refused(cli: CommandLine
     assert_refused(cli.run("verify", stopped), "is that of loop", good)
 
 
+def test_the_receipt_is_that_of_the_last_end_also_if_the_entry_of_an_earlier_one_was_damaged(cli: CommandLine) -> None:
+    loop_id = run(cli)
+    first = receipt_of(cli, loop_id).read_text()
+    archived = receipt_of(cli, loop_id).parent
+    for path in archived.glob(f"{loop_id}.json*"):
+        path.unlink()
+    journal = archived / "execution.log.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    assert cli.shown(loop_id)["status"] == "running"
+    assert cli.run("resume", loop_id).output.split() == [loop_id, "verified"]
+    ended = cli.run("verify", loop_id)
+    assert (ended.code, "as it did then" in ended.errors) == (0, True), ended.errors
+    assert json.loads(receipt_of(cli, loop_id).read_text())["ended"] != json.loads(first)["ended"]
+    assert (receipt_of(cli, loop_id).parent / "receipt-1.json").read_text() == first
+
+
 def test_loops_that_were_copied_to_another_folder_are_refused_there(cli: CommandLine, tmp_path: Path) -> None:
     loop_id = run(cli)
     elsewhere = tmp_path / "elsewhere"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import threading
@@ -19,11 +20,19 @@ from tests.support.repositories import git
 
 from untildone import agents
 from untildone.core.errors import UsageError
-from untildone.core.model import AgentChoice, LoopSettings
-from untildone.core.protection.sandbox import SandboxNet
+from untildone.core.events import Entry, LoopCreated, StartRequested, TurnStarted
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome
+from untildone.core.protection.sandbox import Sandbox, SandboxNet
+from untildone.core.protection.secrets import Redactor
 from untildone.engine.boxes import box_of, home, planning
 from untildone.engine.boxes.refusals import Refusals
+from untildone.engine.engine import Engine
+from untildone.engine.surroundings import IgnoringObserver, Surroundings
+from untildone.engine.usage_limits import SharedLimits
+from untildone.store.files import FileStore
 from untildone.system.box.sandbox import Box
+from untildone.system.guard import Guard
 
 __all__ = ["boxes", "shared_folder"]
 ROOT = Path(__file__).parents[2]
@@ -108,6 +117,36 @@ def test_a_file_of_the_home_folder_that_is_deleted_before_the_box_starts_is_not_
     box = person.box()
     (person.home / "download.part").unlink()
     assert ran(box, f"ls {person.home}") == (0, "project")
+
+
+class TakesAway(IgnoringObserver):
+    """Removes a folder that the box shows, when a turn starts: the box is planned by then, and not yet made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        if isinstance(entry.event, TurnStarted):
+            shutil.rmtree(self.folder)
+
+
+def test_a_box_is_made_anew_if_a_folder_has_vanished_since_it_was_planned(person: Person) -> None:
+    person.write(".config/git/ignore")
+    observer = TakesAway(person.home / ".config" / "git")
+    program = person.workspace / "agent.sh"
+    program.write_text("#!/bin/sh\ncat > /dev/null\necho worked >> calls\necho '<promise>COMPLETE</promise>'\n")
+    program.chmod(0o755)
+    store = FileStore(person.workspace / ".loop")
+    choice = AgentChoice("worker", "command", command=str(program))
+    settings = LoopSettings("ralph", choice, str(person.workspace), sandbox=Sandbox.ON)
+    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=1)), StartRequested())
+    around = Surroundings(person.environment, Redactor({}), Guard(), SharedLimits(person.home.parent / "limits"))
+    try:
+        loop = Engine(store, around, observer).drive("loop-1")
+    finally:
+        around.guard.close()
+    assert (loop.outcome, loop.reason) == (Outcome.CLAIMED, "")
+    assert (person.workspace / "calls").read_text() == "worked\n"
 
 
 def test_links_in_the_home_folder_lead_where_the_box_allows_it(person: Person) -> None:

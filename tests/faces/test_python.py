@@ -71,6 +71,8 @@ TYPES = {
     "Verification",
 }
 
+OF_CLIENT = {"AsyncClient", "Client", "LoopLine", "connect", "connect_async"}
+
 
 @pytest.fixture(autouse=True)
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +113,7 @@ def script(*turns: dict[str, object]) -> list[str]:
 
 def test_the_names_are_these() -> None:
     assert set(aio.__all__) == NAMES | TYPES
-    assert {*untildone.__all__, "list"} == NAMES | TYPES | {"events"}
+    assert {*untildone.__all__, "list"} == NAMES | TYPES | OF_CLIENT | {"events"}
     for name in NAMES:
         assert getattr(untildone, name) is getattr(aio, name)
     with pytest.raises(AttributeError, match="nothing"):
@@ -123,9 +125,9 @@ def test_a_star_import_replaces_no_builtin() -> None:
 
 
 def test_dir_and_help_show_every_function_with_its_docstring() -> None:
-    assert set(dir(untildone)) >= NAMES | TYPES | {"events"}
+    assert set(dir(untildone)) >= NAMES | TYPES | OF_CLIENT | {"events"}
     shown = pydoc.plain(pydoc.render_doc(untildone))
-    for name in NAMES - {"list"}:
+    for name in NAMES - {"list"} | {"connect", "connect_async"}:
         assert f" {name}(" in shown
         assert getattr(untildone, name).__doc__, name
 
@@ -183,11 +185,15 @@ def test_a_type_checker_knows_them(tmp_path: Path) -> None:
         "import untildone\n\n\nasync def main() -> None:\n"
         "    reveal_type(await untildone.create('x'))\n"
         "    reveal_type(await untildone.list())\n"
+        "    reveal_type(untildone.connect('x').list())\n"
+        "    untildone.run('x', max_iteration=3)\n"
     )
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, str(program)]
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert "core.loop.Loop" in checked.stdout, checked.stdout + checked.stderr
     assert "tuple[untildone.core.loop.Loop, ...]" in checked.stdout
+    assert "tuple[untildone.faces.client.values.LoopLine, ...]" in checked.stdout
+    assert 'did you mean "max_iterations"?' in checked.stdout
 
 
 def test_a_loop_from_its_creation_to_its_end() -> None:

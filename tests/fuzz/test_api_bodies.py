@@ -57,8 +57,9 @@ def check_answer(answer: httpx.Response) -> None:
     if answer.status_code < 400:
         return
     told = answer.json()
-    assert set(told) == {"error", "hint", "field"}
-    check_sentence(told["error"])
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert told["status"] == answer.status_code
+    check_sentence(told["detail"])
 
 
 contents = st.sampled_from(sorted(BODIES)).flatmap(

@@ -59,6 +59,48 @@ def test_a_warning_and_the_end_are_told(session: Session) -> None:
         assert (rest["outcome"], rest["iterations"]) == ("budget", 4)
 
 
+def doctored(session: Session) -> list[dict[str, str]]:
+    """What `doctor` says about notifications."""
+    looked = session.cli.run("doctor", "--json")
+    return [each for each in looked.records if each["area"] == "notify"]
+
+
+def test_a_notification_that_does_not_arrive_is_seen_by_the_doctor(session: Session) -> None:
+    with receiving(403) as receiver:
+        tells(session, receiver)
+        session.say("/until-done Connect it")
+        assert doctored(session) == []
+        session.stop(f"I cannot.\n<blocked>{NEEDS}</blocked>")
+        (finding,) = until(lambda: doctored(session))
+    assert "A notification did not arrive" in finding["sentence"]
+    assert "the webhook answered 403" in finding["sentence"]
+    assert receiver.url not in json.dumps(finding)
+
+
+def test_a_notification_that_arrives_at_the_second_attempt_is_no_problem(session: Session) -> None:
+    with receiving(503) as receiver:
+        tells(session, receiver)
+        session.say("/until-done Connect it")
+        session.stop(f"I cannot.\n<blocked>{NEEDS}</blocked>")
+        assert kinds_told(receiver, 1) == ["blocked"]
+    until(lambda: not doctored(session))
+
+
+def test_what_keeps_the_process_from_telling_is_seen_by_the_doctor(session: Session) -> None:
+    with receiving() as receiver:
+        tells(session, receiver)
+        session.say("/until-done Connect it")
+        in_the_way = next(session.cli.home.rglob("noticed")).parent / "folding"
+        in_the_way.mkdir()
+        session.stop(f"I cannot.\n<blocked>{NEEDS}</blocked>")
+        (finding,) = until(lambda: doctored(session))
+        assert "notifications cannot be kept" in finding["sentence"]
+        in_the_way.rmdir()
+        session.cli.run("_tell", "last")
+        assert doctored(session) == []
+        assert receiver.kinds == ["blocked"]
+
+
 def test_without_a_channel_nothing_is_kept_and_nothing_is_started(session: Session) -> None:
     session.say("/until-done Connect it")
     session.stop(f"I cannot.\n<blocked>{NEEDS}</blocked>")

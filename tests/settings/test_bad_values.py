@@ -144,8 +144,8 @@ def test_sent_to_the_api(name: str) -> None:
         assert answer.status_code in (200, 422)
         if answer.status_code == 422:
             told = answer.json()
-            check(told["error"], told["hint"], name)
-            assert name.replace("completion_", "") in told["field"]
+            check(told["detail"], told["hint"], name)
+            assert name.replace("completion_", "") in told["errors"][0]["field"]
 
 
 BODIES: list[Any] = [

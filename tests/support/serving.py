@@ -21,8 +21,9 @@ TOKEN = "a-token-of-the-tests-0123456789"
 class Server:
     """`with Server(cli) as server: server.client.get("/api/v1/loops")`. A second `start` uses the same port."""
 
-    def __init__(self, cli: CommandLine, *arguments: str) -> None:
+    def __init__(self, cli: CommandLine, *arguments: str, dashboard: bool = False) -> None:
         self.cli = cli
+        self._face = () if dashboard else ("--no-dashboard",)
         self.port = 0
         self.process: subprocess.Popen[str] | None = None
         self.announced: dict[str, Any] = {}
@@ -42,7 +43,7 @@ class Server:
             self.kill()
 
     def start(self) -> None:
-        arguments = ("serve", "--no-dashboard", "--json", "--port", str(self.port), *self._arguments)
+        arguments = ("serve", *self._face, "--json", "--port", str(self.port), *self._arguments)
         with self.log.open("a") as log:
             self.process = self.cli.start(*arguments, stderr=log)
         assert self.process.stdout is not None

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from tests.support.repositories import git as by_person
 
+from untildone.core.errors import UsageError
 from untildone.workspace import index
 from untildone.workspace.git import GitFailed, git, status_of
 from untildone.workspace.look import Workspace
+from untildone.workspace.worktrees import create_worktree
 
 REMOTES = {
     "a program for uploads": {"remote.evil.url": "{root}", "remote.evil.uploadpack": "{program}"},
@@ -68,3 +70,15 @@ def test_untildone_runs_no_program_to_fetch_a_missing_object(
     Workspace(root, "loop-1").look()
     index.staged(root)
     assert not trap.trace.exists()
+
+
+@pytest.mark.parametrize("settings", REMOTES.values(), ids=REMOTES)
+def test_a_worktree_outside_of_a_box_fetches_nothing_and_says_what_helps(
+    tmp_path: Path, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    trap = Trap(tmp_path, settings)
+    with pytest.raises(UsageError) as refused:
+        create_worktree(str(trap.root), "loop-1", tmp_path / "worktree")
+    assert not trap.trace.exists()
+    assert f"git -C {trap.root} archive HEAD" in refused.value.hint

@@ -13,6 +13,7 @@
     │   └── Superseded        a newer runner holds the lease: this one must stop, and its work does not count
     ├── AgentMissing          the agent program cannot be found or started               exit 6
     │   └── ResourcesShort    the machine is short of processes, memory or open files
+    ├── ServerError           a server cannot be reached, or its answer makes no sense    exit 6
     └── StoreError            the state cannot be read or written                        exit 6
         ├── DamagedState      it is damaged beyond what journal and backups can repair
         ├── JournalLocked     another process holds the lock of the journal for too long
@@ -88,8 +89,18 @@ class AgentMissing(UntilDoneError):
     exit_code = 6
 
 
+class BoxNotMade(UsageError):
+    """The sandbox cannot be made, so the program in it was not started."""
+
+
 class ResourcesShort(AgentMissing):
     """The machine is short of processes, memory or open files, maybe only for a moment."""
+
+
+class ServerError(UntilDoneError):
+    """A server cannot be reached, or does not answer as untildone does."""
+
+    exit_code = 6
 
 
 class StoreError(UntilDoneError):

@@ -11,7 +11,7 @@ from untildone import agents
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
 from untildone.core.answers import agreement
-from untildone.core.errors import AgentMissing, LoopNotFound, ResourcesShort, UsageError
+from untildone.core.errors import AgentMissing, BoxNotMade, LoopNotFound, ResourcesShort, UsageError
 from untildone.core.events import HostsAsked, Rested, SessionDistrusted, SessionOpened, TurnEnded, TurnInterrupted
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, output_name
@@ -160,7 +160,7 @@ class Turn:
         if action.ask.role is Role.WORKER:
             self.around.site.begin(self.loop)
         try:
-            ended = self._run(action, agent.invocation(request), reader, place)
+            ended = self._started(action, agent.invocation(request), reader, place)
         except LoopNotFound:
             raise
         except (AgentMissing, UsageError) as problem:
@@ -213,6 +213,13 @@ class Turn:
     def _environment(self, action: AskAgent) -> Mapping[str, str]:
         own = environment(self.around, self.loop.loop_id)
         return {**own, **self.around.profile_environment(action.agent.profile)}
+
+    def _started(self, action: AskAgent, invocation: Invocation, reader: Reader, place: Place) -> Ended:
+        """Run the agent. A box that cannot be made is planned anew, once: what it hides or shows may have vanished meanwhile."""
+        try:
+            return self._run(action, invocation, reader, place)
+        except BoxNotMade:
+            return self._run(action, invocation, reader, self._place(action))
 
     def _run(self, action: AskAgent, invocation: Invocation, reader: Reader, place: Place) -> Ended:
         from untildone.engine.boxes import network

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,7 +17,7 @@ from untildone.engine.trial import Trial
 from untildone.operations.creating import loop_settings
 from untildone.settings import Settings
 
-__all__ = ["DEFAULT", "TRIAL_SECONDS", "AgentInfo", "Trial", "look", "look_at_all", "try_agent"]
+__all__ = ["DEFAULT", "TRIAL_SECONDS", "AgentInfo", "Trial", "look", "look_at_all", "missing", "try_agent"]
 DEFAULT = agents.DEFAULT
 """The agent that works if none is named."""
 TRIAL_SECONDS = trial.PATIENCE
@@ -60,6 +60,17 @@ def look(chosen: Settings, name: str) -> AgentInfo:
     version = programs.version_of(path) if path and agent.program else ""
     problem = _problem(agent, version)
     return AgentInfo(name, profile.agent, program, path, version, tuple(_abilities(agent)), agent.install, problem)
+
+
+def missing(chosen: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """How to install each agent or profile whose program is not on PATH, by name. Starts no program."""
+    found = ((name, settings.profile(chosen, name)) for name in dict.fromkeys((*agents.names(), *chosen.profiles)))
+    return {
+        name: agents.find(profile.agent).install
+        for name, profile in found
+        if (program := _program(agents.find(profile.agent), profile.command))
+        and programs.find(program, {**environment, **profile.env}) is None
+    }
 
 
 def _problem(agent: Agent, version: str) -> str:

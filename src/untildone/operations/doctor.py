@@ -163,10 +163,21 @@ def _store(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
         served = ", served by a running server" if store.is_served() else ""
         place = without_password(address) if address else str(store.root)
         yield Finding("store", State.OK, f"{place}: {count} loop{'' if count == 1 else 's'}{served}.")
+        yield from _notifications(store.name, environment)
     except UntilDoneError as problem:
         yield Finding("store", State.PROBLEM, problem.sentence, problem.hint)
     yield from _folder_is_writable("store", str(folder), "the folder of the project")
     yield from _folder_is_writable("store", state_folder.folder(environment), "untildone's state folder")
+
+
+def _notifications(store_name: str, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Notifications that did not arrive: the processes that send them for loops in sessions can tell nobody else."""
+    from untildone.engine.notices import failures
+
+    if failed := failures.known(store_name, environment):
+        last, many = failed[-1], f"{len(failed)} notifications" if len(failed) > 1 else "A notification"
+        sentence = f"{many} did not arrive; the last at {last.at} about {last.loop_id}: {last.problem}"
+        yield Finding("notify", State.WARNING, sentence, "correct the settings notify_… (`untildone config`)")
 
 
 def _folder_is_writable(area: str, folder: str, what: str) -> Iterator[Finding]:

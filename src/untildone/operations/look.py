@@ -36,6 +36,16 @@ def checkpoint_fields(loop: Loop) -> dict[str, Any]:
     return checkpoint.as_fields(loop)
 
 
+def entry_of(fields: dict[str, Any], loop_id: str) -> Entry:
+    """The journal entry that programs see as these fields. ValueError if they are none, or of another loop."""
+    return lines.entry_of(fields, loop_id)
+
+
+def loop_of(fields: dict[str, Any]) -> Loop:
+    """The loop that programs see as these fields. ValueError if they are none."""
+    return checkpoint.loop_of(fields)
+
+
 def load_all(store: Store) -> Iterator[Loop]:
     """Every readable loop, oldest first."""
     return (status.loop for status in store.survey(store.ids()) if status.loop is not None)

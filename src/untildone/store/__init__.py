@@ -78,6 +78,9 @@ class Spool(Protocol):
     def size(self) -> int | None:
         """The size in bytes; None if there is no such output."""
 
+    def written_at(self) -> float | None:
+        """When the output last grew (epoch seconds); None: that is not recorded, or there is no such output."""
+
     def read(self, start: int, count: int) -> bytes:
         """At most `count` bytes from byte `start` on."""
         ...

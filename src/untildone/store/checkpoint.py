@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from untildone.core.loop import Loop
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import CodecError, epoch, from_json, timestamp, to_json
 from untildone.core.values.digest import sha256
+from untildone.core.values.hints import Any
 from untildone.core.values.value import dataclass
 from untildone.store import lines
 from untildone.store.lines import DamagedLine, ForeignLine
@@ -70,9 +71,17 @@ def decoded(content: bytes, seal: LoopSeal | None = None) -> Checkpoint:
         raise ForeignLine("untildone did not write it; it was ignored")
     fields = lines.fields_of(body)
     try:
-        fields["created_at"], fields["updated_at"] = epoch(fields["created_at"]), epoch(fields["updated_at"])
         offset, last = from_json(int, fields["journal_offset"]), from_json(str, fields["journal_seal"])
-        return Checkpoint(from_json(Loop, fields), offset, last)
+    except (KeyError, CodecError) as problem:
+        raise DamagedLine(str(problem)) from None
+    return Checkpoint(loop_of(fields), offset, last)
+
+
+def loop_of(fields: Mapping[str, Any]) -> Loop:
+    """The loop with these JSON fields. Raises DamagedLine if they are invalid."""
+    try:
+        times = {name: epoch(fields[name]) for name in ("created_at", "updated_at")}
+        return from_json(Loop, {**fields, **times})
     except (KeyError, TypeError, ValueError, OverflowError, CodecError) as problem:
         raise DamagedLine(str(problem)) from None
 

@@ -308,8 +308,7 @@ class FileStore:
         try:
             if reopens:
                 self._bring_back(loop_id)
-            # Not from memory: a runner reports what does not count, and must see it for itself.
-            journal = self._open_in_place(loop_id)
+            journal = self._opened_live(loop_id)
             try:
                 journal.become_runner(host, token)
                 yield journal
@@ -317,6 +316,18 @@ class FileStore:
                 journal.close()
         finally:
             os.close(lock)
+
+    def _opened_live(self, loop_id: str) -> FileJournal:
+        """The journal for a runner. A loop in the history that has not ended, because the entry of its end was damaged there, is
+        brought back: its next end gets a receipt of its own."""
+        # Not from memory: a runner reports what does not count, and must see it for itself.
+        journal = self._open_in_place(loop_id)
+        is_live = layout.places(self.root, loop_id).progress == layout.live(self.root, loop_id).progress
+        if is_live or journal.loop.status.ended:
+            return journal
+        journal.close()
+        self._bring_back(loop_id)
+        return self._open_in_place(loop_id)
 
     def _lock(self, loop_id: str) -> int | None:
         if not layout.places(self.root, loop_id).progress.is_dir():

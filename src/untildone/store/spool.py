@@ -52,6 +52,9 @@ class FileSpool:
     def size(self) -> int | None:
         return disk.read_if_exists(lambda: self._locate().stat().st_size)
 
+    def written_at(self) -> float | None:
+        return disk.read_if_exists(lambda: self._locate().stat().st_mtime)
+
     def read(self, start: int, count: int) -> bytes:
         def read() -> bytes:
             with open(self._locate(), "rb") as file:

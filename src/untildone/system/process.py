@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from untildone.core.errors import AgentMissing, ResourcesShort, UntilDoneError, UsageError
+from untildone.core.errors import AgentMissing, BoxNotMade, ResourcesShort, UntilDoneError, UsageError
 from untildone.core.protection.secrets import Redactor
 from untildone.system import apart, orphans
 from untildone.system.lines import LineFramer
@@ -308,7 +308,7 @@ def _raise_if_not_started(spawn: Spawn, beginning: str, errors: str) -> None:
     reason, program = said.rpartition(": ")[2], spawn.boxed
     if reason not in _ERRNOS or program not in said:
         told = said.removeprefix(beginning)
-        raise UsageError(f"The sandbox cannot be made: {told}.", "try it with: untildone sandbox -- true")
+        raise BoxNotMade(f"The sandbox cannot be made: {told}.", "try it with: untildone sandbox -- true")
     if _ERRNOS[reason] == errno.ENOENT and _is_runnable(program, spawn):
         raise AgentMissing(f"The sandbox hides the program '{program}'.", "show its folder with --allow-read")
     raise _start_error(spawn, OSError(_ERRNOS[reason], reason))

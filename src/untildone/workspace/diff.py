@@ -39,7 +39,7 @@ def published_patch(repository: str, start: str, end: str = "HEAD", *, stat: boo
     if not all(_TREE.fullmatch(name) or name == "HEAD" for name in (start, end)):
         raise UsageError("There is no snapshot to compare with.", "did the loop begin?")
     try:
-        shown = git(repository, "diff-tree", *patch_options(stat=stat), start, end)
+        shown = git(repository, "-c", "core.quotePath=false", "diff-tree", *patch_options(stat=stat), start, end)
     except GitFailed as error:
         raise UsageError(
             f"The changes cannot be shown: {error}.", "the machine that did the work can show them"

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 from untildone.core.errors import UsageError
+from untildone.core.model import EMPTY
 from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.workspace.git import GitFailed, git, line_of, repository_at
 from untildone.workspace.git_links import refuse_outward
 from untildone.workspace.index import LINKED_REPOSITORY, committed
+
+_NOT_FETCHED = re.compile("promisor|not allowed|missing|unable to read")
+"""How git says that an object is missing in a partial clone, and that it may not fetch it."""
+_LOCAL = {"GIT_ALLOW_PROTOCOL": "file", "GIT_NO_LAZY_FETCH": "1"}
+"""For a clone of a folder: what the configuration of that folder names is not fetched."""
 
 
 def create_worktree(repository: str, loop_id: str, folder: Path, box: Box | None = None) -> str:
@@ -27,11 +34,18 @@ def create_worktree(repository: str, loop_id: str, folder: Path, box: Box | None
             known = git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", fine=(0, 1))
             place = ("--force", target, branch) if known else ("-b", branch, target, "HEAD")
             os.makedirs(target, exist_ok=True)
-            git(root, "worktree", "add", "--quiet", *place, remote=True, box=box and _writing(box, root, target))
+            git(root, "worktree", "add", "--quiet", *place, box=box and _writing(box, root, target))
     except (GitFailed, OSError) as error:
-        raise UsageError(f"No worktree can be made in {target}: {error}.", "name an empty folder") from error
+        raise UsageError(f"No worktree can be made in {target}: {error}.", _way_out(root, str(error))) from error
     inside = os.path.normpath(os.path.join(target, os.path.relpath(os.path.realpath(repository), root)))
     return inside if os.path.isdir(inside) else target
+
+
+def _way_out(root: str, problem: str) -> str:
+    """What a person does about a worktree that cannot be made."""
+    if _NOT_FETCHED.search(problem):
+        return f"untildone fetches no objects that are missing here; bring them with: git -C {root} archive HEAD > /dev/null"
+    return "name an empty folder"
 
 
 def _writing(box: Box, folder: str, target: str) -> Box:
@@ -67,7 +81,7 @@ def _filled(here: str, there: str, path: bytes, commit: str, box: Box | None) ->
             return False
         origin = line_of(git(source, "config", "--get", "remote.origin.url", fine=(0, 1)))
         copying = ("clone", "--quiet", "--no-checkout", "--no-recurse-submodules", source, target)
-        git(here, *copying, remote=True, box=box and _writing(box, here, there))
+        git(here, *copying, remote=True, env=EMPTY if box else _LOCAL, box=box and _writing(box, here, there))
         if origin:
             git(target, "remote", "set-url", "origin", origin)
         git(target, "checkout", "--quiet", "--detach", commit, box=box and _writing(box, target, there))

@@ -20,7 +20,7 @@ from untildone.core.loop import Loop
 from untildone.core.notices import EVENTS, TEMPLATES, TITLES, Notice, Noticed, NoticeKind, noticed, rendered
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import timestamp
-from untildone.engine.notices import notify, replies
+from untildone.engine.notices import failures, notify, replies
 from untildone.engine.notices.notify import Message, NotifySettings, Result
 from untildone.engine.notices.outbox import Delivery, Item, Outbox, State, save
 
@@ -71,6 +71,7 @@ class Telling:
         self._redactor = redactor or Redactor({})
         self._states: dict[str, Noticed] = {}
         self._outbox: Outbox | None = None
+        self._store_name = ""
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -80,7 +81,7 @@ class Telling:
     def take_up(self, store_name: str, loop: Loop, entries: Callable[[], Iterable[Entry]]) -> None:
         if not notify.channels(self.settings):
             return
-        with _harmless(loop.loop_id):
+        with _harmless(store_name, loop.loop_id):
             box = self._open(store_name)
             known = box.noticed(loop.loop_id)
             with self._lock:
@@ -95,7 +96,7 @@ class Telling:
     def expect(self, store_name: str, loop: Loop, entries: Iterable[Entry]) -> None:
         """Note that people are to be told about this loop from now on, by whichever process tells."""
         if notify.channels(self.settings):
-            with _harmless(loop.loop_id):
+            with _harmless(store_name, loop.loop_id):
                 box = Outbox(store_name)
                 if box.noticed(loop.loop_id) is None:
                     self._begin(box, loop, entries)
@@ -111,7 +112,7 @@ class Telling:
 
     def entry(self, entry: Entry, loop: Loop) -> None:
         if loop.loop_id in self._states:
-            with _harmless(loop.loop_id):
+            with _harmless(self._store_name, loop.loop_id):
                 self._fold(loop, (entry,))
 
     def _fold(self, loop: Loop, entries: Iterable[Entry]) -> None:
@@ -147,7 +148,7 @@ class Telling:
 
     def _open(self, store_name: str) -> Outbox:
         if self._outbox is None:
-            self._outbox = Outbox(store_name)
+            self._outbox, self._store_name = Outbox(store_name), store_name
             self._thread = threading.Thread(target=self._work, name="notifications", daemon=True)
             self._thread.start()
         return self._outbox
@@ -155,7 +156,7 @@ class Telling:
     def open(self, store_name: str) -> None:
         """Deliver what dead processes left, before any loop is driven."""
         if notify.channels(self.settings):
-            with _harmless(store_name):
+            with _harmless(store_name, "all loops"):
                 self._open(store_name)
                 self._wake.set()
 
@@ -225,8 +226,16 @@ class Telling:
             else Delivery(State.DONE, delivery.tries + 1)
         )
         save(item)
+        self._note(f"{item.path.stem}-{name}", item, attempt)
         if attempt.problem and not again:
             _log.warning("Loop %s: a notification failed: %s", item.fields.get("loop_id"), self._clean(attempt.problem))
+
+    def _note(self, name: str, item: Item, attempt: notify.Attempt) -> None:
+        """Keep how the last attempt went, for `doctor`: the process that sends may have no log that anybody reads."""
+        if attempt.problem:
+            failures.note(self._store_name, name, str(item.fields.get("loop_id")), self._redactor.text(attempt.problem))
+        else:
+            failures.forget(self._store_name, name)
 
     def _message(self, item: Item) -> Message:
         fields = {**item.fields, **self._ways_back(item.fields)}
@@ -287,16 +296,18 @@ def facts(notice: Notice, loop: Loop) -> dict[str, Any]:
 
 
 class _harmless:
-    """Logs what goes wrong: a notification never harms its loop."""
+    """Logs and notes what goes wrong: a notification never harms its loop."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, store_name: str, loop_id: str) -> None:
+        self._store_name = store_name
+        self._loop_id = loop_id
 
     def __enter__(self) -> None:
         return
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _trace: object) -> bool:
         if isinstance(problem, OSError | UntilDoneError):
-            _log.warning("Loop %s: notifications cannot be kept: %s", self._name, problem)
+            _log.warning("%s: notifications cannot be kept: %s", self._loop_id, problem)
+            failures.note(self._store_name, self._loop_id, self._loop_id, f"notifications cannot be kept: {problem}")
             return True
         return False

@@ -14,6 +14,7 @@ from untildone.faces.api.common import WithKeys
 from untildone.faces.api.keys import Keys, TooManyTries
 from untildone.faces.api.login import begin_session, login_path, set_cookie
 from untildone.faces.api.models import Body
+from untildone.faces.api.problem_form import Code
 from untildone.faces.api.problems import may_answer
 from untildone.faces.api.security import UNAUTHORIZED, Refusal, login_target, too_many_tries
 from untildone.operations.access import codes
@@ -116,7 +117,7 @@ def add_token(new: NewToken, keys: WithKeys, response: Response) -> Any:
     try:
         secret = keys.tokens.add(new.name, new.scope)
     except TokenExists as problem:
-        return Refusal(409, "token-exists", problem.sentence, problem.hint).response
+        return Refusal(Code.TOKEN_EXISTS, problem.sentence, problem.hint).response
     response.headers["Location"] = f"/api/v1/tokens/{new.name}"
     return TokenMade(name=new.name, scope=new.scope, created_at=timestamp(time.time()), token=secret)
 
@@ -127,7 +128,7 @@ def revoke_token(name: TokenName, keys: WithKeys) -> Response:
     try:
         keys.tokens.revoke(name)
     except NoSuchToken as problem:
-        return Refusal(404, "token-not-found", problem.sentence, problem.hint).response
+        return Refusal(Code.TOKEN_NOT_FOUND, problem.sentence, problem.hint).response
     return Response(status_code=204)
 
 

@@ -23,7 +23,7 @@ from untildone.faces.api.models import (
     VerifiedCheck,
     Verifying,
 )
-from untildone.faces.api.problems import may_answer
+from untildone.faces.api.problems import creates, may_answer
 from untildone.operations import verifying
 from untildone.operations.history import bisecting, cleaning, retrying
 
@@ -49,7 +49,7 @@ def rewind_loop(loop_id: LoopId, where: Rewinding, service: Serving) -> TakenBac
 
 
 @router.post(
-    "/loops/{loop_id}/duplicate", status_code=201, response_model=LoopLine, responses=may_answer(404, 409, 422, 503)
+    "/loops/{loop_id}/duplicate", status_code=201, response_model=LoopLine, responses=creates(404, 409, 422, 503)
 )
 def duplicate_loop(
     loop_id: LoopId, service: Serving, response: Response, changed: Duplication | None = None

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.responses import PlainTextResponse
 
-from untildone.faces.api import access, again, groups, login, loops, records, replies, settings_routes, status, tasks
+from untildone.faces.api import (
+    access,
+    again,
+    groups,
+    login,
+    loops,
+    records,
+    replies,
+    rounds,
+    settings_routes,
+    status,
+    tasks,
+)
+from untildone.faces.api.described import DescribedRequests
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
+from untildone.faces.api.models import Problem
 from untildone.faces.api.problems import explain_errors
 from untildone.faces.api.security import RequestStats, SecurityMiddleware
+from untildone.faces.api.typed import entry_schemas
 from untildone.operations.driving.service import Service
+from untildone.operations.showing.following import LoopViews
 
 LOOPBACK_NAMES = ("localhost", "untildone.localhost")
 """Browsers resolve every name below `localhost` to this machine. A name of its own keeps the cookie from other servers here."""
+DESCRIPTION = "Loops, their rounds, controls and records. What a body leaves out comes from the settings files, or stays as it is."
 SUMMARY = "Keeps coding agents at work until the job is verified done."
 
 
@@ -30,14 +49,20 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        description=DESCRIPTION,
+        license_info={"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        generate_unique_id_function=_operation_id,
+        redirect_slashes=False,
         separate_input_output_schemas=False,
     )
     app.state.service = service
     app.state.keys = keys
     app.state.following = EventStreams()
+    app.state.views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), lambda _entry, _loop: ())
     app.state.stats = RequestStats()
     explain_errors(app)
-    for module in (records, tasks, again, replies, loops, groups, settings_routes, access, login, status):
+    app.add_middleware(DescribedRequests, api=app)
+    for module in (records, rounds, tasks, again, replies, loops, groups, settings_routes, access, login, status):
         app.include_router(module.router)
     app.add_middleware(
         SecurityMiddleware,
@@ -59,11 +84,37 @@ def greet(app: FastAPI) -> None:
         return PlainTextResponse("untildone: the API is under /api/v1; /api/v1/openapi.json describes it.\n")
 
 
+def _operation_id(route: APIRoute) -> str:
+    """`list_loops` becomes `listLoops`."""
+    first, *rest = route.name.split("_")
+    return "".join((first, *(word.title() for word in rest)))
+
+
 def _described(app: FastAPI) -> dict[str, object]:
     """The OpenAPI description, with the token that every route but the health check needs."""
     if app.openapi_schema is None:
-        schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            description=app.description,
+            license_info=app.license_info,
+            servers=[{"url": "/", "description": "This server"}],
+            routes=app.routes,
+        )
+        schemas = schema["components"]["schemas"]
+        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= problem.pop("$defs") | {"Problem": problem}
+        schemas |= {name: each for name, each in entry_schemas().items() if name not in schemas}
+        for each in schemas.values():
+            _take_defaults_away(each)
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema
+
+
+def _take_defaults_away(schema: dict[str, Any]) -> None:
+    """Generated clients send the defaults of a body as if the caller had chosen them, which would overrule settings files."""
+    for field in schema.get("properties", {}).values():
+        field.pop("default", None)

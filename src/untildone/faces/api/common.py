@@ -8,8 +8,9 @@ from fastapi import Depends, Path, Request
 
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.keys import Keys
-from untildone.faces.api.models import TASK_ID
+from untildone.faces.api.models import LOOP_ID, TASK_ID
 from untildone.operations.driving.service import Service
+from untildone.operations.showing.following import LoopViews
 
 
 # These are asynchronous although they await nothing: a thread for each would cost more than the rest of a request.
@@ -25,10 +26,13 @@ async def _following(request: Request) -> EventStreams:
     return cast(EventStreams, request.app.state.following)
 
 
+async def _views(request: Request) -> LoopViews:
+    return cast(LoopViews, request.app.state.views)
+
+
 Serving = Annotated[Service, Depends(_service)]
 WithKeys = Annotated[Keys, Depends(_keys)]
+WithViews = Annotated[LoopViews, Depends(_views)]
 WithStreams = Annotated[EventStreams, Depends(_following)]
-LoopId = Annotated[
-    str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", description="The whole id of a loop", max_length=100)
-]
+LoopId = Annotated[str, Path(pattern=LOOP_ID, description="The whole id of a loop", max_length=100)]
 TaskName = Annotated[str, Path(pattern=TASK_ID, description="The id of a task", max_length=100)]

@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from untildone.core.limits import Limit
 from untildone.core.values.codec import to_json
 from untildone.faces.api.common import Serving
+from untildone.faces.api.models import LOOP_ID
 from untildone.faces.api.problems import may_answer
 from untildone.faces.api.settings_routes import Workspace
 from untildone.operations.driving import cluster
 from untildone.operations.stores import Group
 
 router = APIRouter(prefix="/api/v1/groups", tags=["groups"])
-Name = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", max_length=100, description="A group's name")]
+Name = Annotated[str, Path(pattern=LOOP_ID, max_length=100, description="A group's name")]
 
 
 class GroupLimits(BaseModel):

@@ -5,58 +5,93 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from pydantic import AwareDatetime, Field
 
 from untildone.core import moves
 from untildone.core.answers import amounts
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
-from untildone.core.model import Status, Urgency
+from untildone.core.model import Urgency
 from untildone.core.moves import Control
 from untildone.faces.api.common import LoopId, Serving
 from untildone.faces.api.lines import line, lines
 from untildone.faces.api.models import (
+    CURSOR,
     Approval,
     BudgetChange,
     Heard,
     LoopChange,
     LoopLine,
     LoopList,
-    LoopState,
     Message,
+    NeedWord,
     NewLoop,
     Now,
+    OutcomeWord,
     Resumption,
+    StatusWord,
 )
-from untildone.faces.api.problems import may_answer
+from untildone.faces.api.problems import creates, may_answer
+from untildone.faces.api.typed import LoopState
 from untildone.operations import control, look
 from untildone.operations.driving.service import END_WITHIN
+from untildone.operations.showing.listing import LoopFilter, Sort, TablePages
 
 MOST_ON_A_PAGE = 200
+MOST_VALUES = 50
 router = APIRouter(prefix="/api/v1/loops", tags=["loops"])
 
 
-@router.post("", status_code=201, response_model=LoopLine, responses=may_answer(409, 422, 503))
+@router.post("", status_code=201, response_model=LoopLine, responses=creates(409, 422, 503))
 def create_loop(new: NewLoop, service: Serving, response: Response) -> LoopLine:
     """Create a loop in one of the served folders; with `start`, start it at once."""
-    loop = service.create(new.task, new.settings.model_dump(exclude_unset=True), new.workspace)
+    loop = service.create(new.task, new.settings.model_dump(exclude_unset=True), new.workspace, new.title or "")
     if new.start:
         loop = service.start(loop.loop_id)
     response.headers["Location"] = f"/api/v1/loops/{loop.loop_id}"
     return line(service, loop)
 
 
+Several = Annotated[list[Annotated[str, Field(max_length=4096)]] | None, Query(max_length=MOST_VALUES)]
+
+
 @router.get("", response_model=LoopList, responses=may_answer(422, 503))
 def list_loops(
     service: Serving,
-    status: Annotated[Status | None, Query(description="Only those of this status")] = None,
+    q: Annotated[str, Query(max_length=1000, description="Words, all of which the title or another field has")] = "",
+    status: Annotated[list[StatusWord] | None, Query(max_length=MOST_VALUES)] = None,
+    outcome: Annotated[list[OutcomeWord] | None, Query(max_length=MOST_VALUES)] = None,
+    workspace: Several = None,
+    agent: Several = None,
+    mode: Several = None,
+    needs: Annotated[
+        list[NeedWord] | None, Query(max_length=MOST_VALUES, description="`any`: whatever a person is needed for")
+    ] = None,
+    since: Annotated[AwareDatetime | None, Query(description="Only loops that changed then or later")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Only loops that were created before")] = None,
+    sort: Annotated[Sort, Query(description="With a minus sign: largest or latest first")] = Sort.NEWEST,
     limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE)] = 50,
     cursor: Annotated[
-        str | None, Query(max_length=100, pattern=r"^[A-Za-z0-9_-]*$", description="`next_cursor` of the page before")
+        str | None, Query(max_length=2000, pattern=CURSOR, description="`next` of the page before")
     ] = None,
 ) -> LoopList:
-    """All loops of the served folders, newest first."""
-    page = service.table.page(status, cursor or None, limit)
-    return LoopList(loops=lines(service, page.rows), next_cursor=page.cursor)
+    """The loops of the served folders. A parameter that is repeated means any of its values."""
+    for name in workspace or ():
+        service.workspace(name)
+    wanted = LoopFilter(
+        q,
+        frozenset(status or ()),
+        frozenset(outcome or ()),
+        frozenset(name.rstrip("/") or "/" for name in workspace or ()),
+        frozenset(agent or ()),
+        frozenset(mode or ()),
+        frozenset(needs or ()),
+        since.timestamp() if since else None,
+        until.timestamp() if until else None,
+    )
+    found = TablePages(service.table).after(wanted, sort, cursor, limit)
+    counts = {StatusWord(word): number for word, number in found.counts.items()}
+    return LoopList(loops=lines(service, found.rows), next=found.cursor, total=found.total, counts=counts)
 
 
 @router.get("/{loop_id}", response_model=LoopState, responses=may_answer(404, 422, 503))
@@ -69,6 +104,7 @@ def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
         "driven": store.is_driven(loop_id),
         "queued": service.fleet.is_queued(loop_id),
         "problem": service.fleet.problems.get(loop_id, ""),
+        "line": line(service, loop),
     }
 
 

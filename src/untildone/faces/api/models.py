@@ -3,25 +3,84 @@
 from __future__ import annotations
 
 import inspect
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
+from untildone.core.attention import Act, NeedKind
+from untildone.core.doing import DoingKind
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, RoomKind, Spend, Status, Subtask, SubtaskStatus
-from untildone.core.values.codec import timestamp, to_json
-from untildone.operations.loop_table import Row
+from untildone.faces.api.problem_form import Code, problem_fields
 from untildone.settings.schema import SettingsModel
 
 LONGEST_TEXT = 500_000
 TASK_ID = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _SOMETHING = r"^[^\x00]*[^\x00\s][^\x00]*$"
+_AMOUNT = r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$"
+LOOP_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
+NUMBER = r"^[0-9]{1,15}$"
+OUTPUT = r"^[0-9]{1,7}(-(instructor|supervisor))?$"
+CURSOR = r"^[A-Za-z0-9_-]+$"
+FORMS = {
+    _SOMETHING: "is empty, or has a NUL character",
+    _AMOUNT: 'is not an amount, such as 10, "+5", "=10" or "none"',
+    TASK_ID: "is not an id of a task: letters, digits, `.`, `_` and `-`, at most 100",
+    LOOP_ID: "is not an id of a loop, or a name: letters, digits, `_` and `-`, at most 100",
+    NUMBER: "is not the number of an entry",
+    OUTPUT: "is not the name of an output, such as 3 or 0003-supervisor",
+    CURSOR: "is not a cursor",
+}
+"""What is said about a text that does not have the form."""
 
 Text = Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=LONGEST_TEXT)]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Title = Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=200)]
 TaskId = Annotated[str, StringConstraints(pattern=TASK_ID)]
 Position = Annotated[int, Field(ge=0, le=100_000, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
-AmountWord = Annotated[str, StringConstraints(pattern=r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$")]
+AmountWord = Annotated[str, StringConstraints(pattern=_AMOUNT)]
+
+
+class StatusWord(StrEnum):
+    """The status of a loop; `damaged`: it cannot be read."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    DAMAGED = "damaged"
+
+
+class OutcomeWord(StrEnum):
+    """How a loop came to rest."""
+
+    VERIFIED = "verified"
+    CLAIMED = "claimed"
+    BUDGET = "budget"
+    STALLED = "stalled"
+    BLOCKED = "blocked"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    PAUSED = "paused"
+    INTERRUPTED = "interrupted"
+
+
+class NeedWord(StrEnum):
+    """Why a loop needs a person; `any`: for whatever reason."""
+
+    ANY = "any"
+    BLOCKED = "blocked"
+    ASKS = "asks"
+    STALLED = "stalled"
+    BUDGET = "budget"
+    FAILED = "failed"
+    CLAIMED = "claimed"
+    LIMIT = "limit"
+    LOGIN = "login"
 
 
 class Body(BaseModel):
@@ -30,21 +89,35 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(BaseModel):
-    """An error response."""
+class WrongField(BaseModel):
+    """A field of a request that is wrong."""
 
-    error: str = Field(description="One sentence: what, and where")
-    hint: str = Field("", description="What to do")
-    field: str | None = Field(None, description="The part of the request that is wrong, if one part is")
+    field: str = Field(description="Where it is: `settings.max_cost`")
+    message: str = Field(description="One sentence: what is wrong with it")
+
+
+class Problem(BaseModel):
+    """An error response (RFC 9457)."""
+
+    type: str = Field(description="`urn:untildone:problem:` and the code")
+    title: str
+    status: int
+    detail: str = Field(description="One sentence: what, and where")
+    code: str = Field(
+        pattern="^[a-z-]+$",
+        description=f"Why, for programs; codes do not change: {', '.join(code.word for code in Code)}",
+    )
+    hint: str = Field(description="What to do; may be empty")
+    errors: list[WrongField] = Field(default_factory=list, description="Every field that is wrong, if some are")
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {
-                    "error": "Loop loop-20260304-050607891-a1b2c3 is completed: it cannot be resumed.",
-                    "hint": "`untildone duplicate` begins a new loop with its task",
-                    "field": None,
-                }
+                problem_fields(
+                    Code.WRONG_STATE,
+                    "Loop loop-20260304-050607891-a1b2c3 is completed: it cannot be resumed.",
+                    "`untildone duplicate` begins a new loop with its task",
+                )
             ]
         }
     )
@@ -54,6 +127,7 @@ class NewLoop(Body):
     """The body that creates a loop."""
 
     task: Text = Field(description="What is to be done, in your words; [r=5] at the start sets the rounds")
+    title: Title | None = Field(None, description="Its name in lists; without one, the beginning of the task")
     settings: SettingsModel = Field(
         default_factory=lambda: SettingsModel.model_validate({}),
         description="What is set here wins over the settings files; the schema is at /api/v1/settings/schema",
@@ -88,55 +162,86 @@ class Limits(create_model("Limits", **_fields_of(Budget))):  # type: ignore[misc
     """The limits of a loop; null means no limit."""
 
 
+class NeedLine(BaseModel):
+    """What a loop needs from a person."""
+
+    kind: NeedKind
+    act: Act = Field(description="What solves it; `extend`: raise `limit` by `amount`, then resume")
+    text: str = Field(description="The agent's question, what failed, what is used up")
+    limit: Limit | None
+    amount: float | None
+    until: Time | None = Field(description="When the usage limit is over; the loop goes on then by itself")
+
+
+class WaitKind(StrEnum):
+    """What a running loop waits for."""
+
+    LIMIT = "limit"
+    RETRY = "retry"
+    SLOT = "slot"
+    RUNNER = "runner"
+
+
+class WaitLine(BaseModel):
+    """Why a running loop is not at work now."""
+
+    kind: WaitKind = Field(
+        description="The end of a usage limit, the next try of a failed turn, a free slot of this server, or a runner"
+    )
+    until: Time | None = Field(description="When it goes on at the latest, if that is known")
+    text: str = Field(description="One sentence")
+
+
+class DoingLine(BaseModel):
+    """What a loop does now."""
+
+    kind: DoingKind
+    since: Time
+    what: str = Field(description="The agent, the command of the check, or why it waits")
+    until: Time | None = Field(description="When a wait is over; null: it is no wait")
+
+
 class LoopLine(BaseModel):
     """A loop in one line."""
 
     loop_id: str
     title: str
-    status: Literal["created", "running", "paused", "completed", "failed", "damaged"]
-    outcome: str | None = Field(description="How it came to rest: verified, claimed, budget, stalled, blocked, …")
-    proof: str = Field("", description="How much `verified` says: checked, clean; empty: it is not verified")
-    reason: str
+    status: StatusWord
+    outcome: OutcomeWord | None = Field(description="How it came to rest; null: it has not")
+    proof: str = Field(description="How much `verified` says: checked, clean; empty: it is not verified")
+    reason: str = Field(description="Why it rests, in a sentence; may be empty")
+    needs: NeedLine | None = Field(description="What it needs from a person; null: nothing")
+    waits: WaitLine | None = Field(description="Why it is not at work although it is running; null: it is, or it rests")
+    doing: DoingLine | None = Field(description="What it does now; null: no runner drives it")
+    question: str | None = Field(description="What the agent asks; null: nothing")
     mode: str
     agent: str
-    workspace: str
+    workspace: str = Field(description="The served folder that it belongs to")
     host: str = Field(description="What drives it, or did last: terminal, server, hook, cluster; empty: nothing yet")
-    machine: str = Field("", description="The machine whose runner holds the lease; empty: none")
+    machine: str = Field(description="The machine whose runner holds the lease; empty: none")
+    branch: str | None = Field(description="The git branch that the work is on; null: that of the workspace")
     driven: bool = Field(description="Whether a runner drives it now")
     queued: bool = Field(description="Whether it waits for a free slot of this server")
     current_iteration: int
     max_iterations: int | None
     spend: Used
     budget: Limits
-    created_at: str
-    updated_at: str
+    created_at: Time
+    updated_at: Time
     seq: int = Field(description="The number of its last journal entry")
-    problem: str = Field("", description="Why it cannot be driven or read, if so")
-    not_ours: str = Field("", description="Why it is not taken for a loop that untildone wrote here; empty: it is one")
+    problem: str = Field(description="Why it cannot be driven or read; empty: it can")
+    not_ours: str = Field(description="Why it is not taken for a loop that untildone wrote here; empty: it is one")
 
 
 class LoopList(BaseModel):
     """A page of the list of loops."""
 
     loops: list[LoopLine]
-    next_cursor: str | None = Field(description="`cursor` for the next page; null: this is the last")
-
-
-class LoopState(BaseModel):
-    """The checkpoint: everything known about a loop, as `untildone show --json` prints it."""
-
-    model_config = ConfigDict(extra="allow")
-    loop_id: str
-    title: str
-    description: str
-    status: Status
-    max_iterations: int | None
-    current_iteration: int
-    created_at: str
-    updated_at: str
-    driven: bool
-    queued: bool
-    problem: str
+    next: str | None = Field(description="`cursor` of the next page; null: this is the last")
+    total: int = Field(description="How many loops fit, on all pages")
+    counts: dict[StatusWord, int] = Field(
+        description="How many loops of each status fit in everything but `status`; those without any are left out"
+    )
 
 
 class Now(Body):
@@ -288,7 +393,7 @@ class BudgetChange(create_model("BudgetChange", __base__=Body, **{limit.value: _
 class LoopChange(Body):
     """The body that changes a loop. A field that is left out or null stays as it is."""
 
-    title: Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=200)] | None = None
+    title: Title | None = None
     budget: BudgetChange | None = None
 
     model_config = ConfigDict(
@@ -350,49 +455,11 @@ class TaskOrder(Body):
     )
 
 
-class Receipt(BaseModel):
-    """The record of an ended loop: the task, the spend, the changes, and the results of its gates."""
-
-    model_config = ConfigDict(extra="allow")
-    loop_id: str
-    status: str
-    outcome: str | None
-    gates: list[dict[str, Any]]
-
-
 class Health(BaseModel):
     """The response of the health check."""
 
     status: Literal["ok"]
     version: str
-
-
-def loop_line(row: Row, *, driven: bool, queued: bool, problem: str = "") -> LoopLine:
-    """A row of the loop table as the API lists it."""
-    return LoopLine(
-        loop_id=row.loop_id,
-        title=row.title,
-        status=row.status.value if row.status else "damaged",
-        outcome=row.outcome.word if row.outcome else None,
-        proof=row.proof.value,
-        reason=row.reason,
-        mode=row.mode,
-        agent=row.agent,
-        workspace=row.workspace,
-        host=row.host,
-        machine=row.machine,
-        driven=driven,
-        queued=queued,
-        current_iteration=row.spend.iterations,
-        max_iterations=row.budget.iterations,
-        spend=Used.model_validate(to_json(row.spend)),
-        budget=Limits.model_validate(to_json(row.budget)),
-        created_at=timestamp(row.created_at),
-        updated_at=timestamp(row.updated_at),
-        seq=row.seq,
-        problem=row.problem or problem,
-        not_ours=row.not_ours,
-    )
 
 
 def task_line(task: Subtask) -> TaskLine:

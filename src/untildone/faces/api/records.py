@@ -19,8 +19,9 @@ from untildone.core.model import Role
 from untildone.core.values.codec import timestamp, to_json
 from untildone.faces.api.common import LoopId, Serving, WithStreams
 from untildone.faces.api.event_streams import EventStreams
-from untildone.faces.api.models import Receipt
+from untildone.faces.api.models import NUMBER, OUTPUT
 from untildone.faces.api.problems import beside_text, may_answer
+from untildone.faces.api.typed import Receipt
 from untildone.operations import look
 
 HEARTBEAT = 15
@@ -36,8 +37,22 @@ _MESSAGE = {
     "properties": {
         "id": {"type": "string", "pattern": "^[0-9]+$"},
         "event": {"type": "string"},
-        "data": {"type": "string", "contentMediaType": "application/json"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/Entry"},
+        },
     },
+}
+_COUNT = {"schema": {"type": "string", "pattern": "^[0-9]+$"}}
+_OUTPUT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+        "headers": {
+            "X-Next-Offset": {"description": "The `offset` of the next part", **_COUNT},
+            "X-Size": {"description": "The size of the whole output in bytes", **_COUNT},
+        },
+    }
 }
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -68,7 +83,7 @@ async def stream_events(
     service: Serving,
     following: WithStreams,
     last_event_id: Annotated[
-        str | None, Header(pattern=r"^[0-9]{1,15}$", description="The number of the last entry that you have")
+        str | None, Header(pattern=NUMBER, description="The number of the last entry that you have")
     ] = None,
     follow: Annotated[bool, Query(description="Stay for what is still to come; else the stream ends here")] = True,
 ) -> Response:
@@ -105,23 +120,21 @@ def _end(loop: Loop) -> dict[str, Any]:
     }
 
 
-@router.get("/output/{iteration}", response_class=PlainTextResponse, responses=beside_text(404, 422, 503))
+@router.get("/output/{name}", response_class=PlainTextResponse, responses={**beside_text(404, 422, 503), **_OUTPUT})
 def read_output(
     loop_id: LoopId,
     service: Serving,
-    iteration: Annotated[int, Path(ge=0, le=1_000_000)],
-    role: Annotated[Role, Query(description="Whose output")] = Role.WORKER,
+    name: Annotated[str, Path(pattern=OUTPUT, description="The number of a round, or the `output` of a turn")],
+    role: Annotated[Role, Query(description="Whose output, for the number of a round")] = Role.WORKER,
     offset: Annotated[int, Query(ge=0, le=10**15, description="The first byte to return")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="So many bytes at most")] = 65_536,
 ) -> Response:
-    """The output of the agent in an iteration, without secrets.
-
-    `X-Next-Offset` is the offset of the next part, `X-Size` the size of the whole output.
-    """
-    printed = service.store_of(loop_id).spool(loop_id, output_name(role, iteration))
+    """What an agent printed in a turn, without secrets."""
+    wanted = output_name(role, int(name)) if name.isdigit() else name
+    printed = service.store_of(loop_id).spool(loop_id, wanted)
     size = printed.size()
     if size is None:
-        raise HTTPException(404, f"Loop {loop_id} has no output of the {role.value} in iteration {iteration}")
+        raise HTTPException(404, f"Loop {loop_id} has no output {wanted}")
     content = printed.read(min(offset, size), limit)
     headers = {"X-Next-Offset": str(min(offset, size) + len(content)), "X-Size": str(size)}
     return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
@@ -139,14 +152,13 @@ def read_diff(
     return PlainTextResponse(diff.encode("utf-8", "replace")[:MOST_DIFF])
 
 
-@router.get("/receipt", response_model=Receipt, responses=may_answer(404, 422, 503))
-def read_receipt(loop_id: LoopId, service: Serving) -> dict[str, Any]:
+@router.get("/receipt", response_model=Receipt, response_model_exclude_unset=True, responses=may_answer(404, 422, 503))
+def read_receipt(loop_id: LoopId, service: Serving) -> Receipt:
     """The receipt of an ended loop."""
     receipt = look.receipt(service.store_of(loop_id), loop_id)
     if receipt is None:
         raise HTTPException(404, f"Loop {loop_id} has no receipt yet: it gets one when it ends")
     try:
-        fields: dict[str, Any] = json.loads(receipt)
+        return Receipt.model_validate_json(receipt)
     except ValueError:
         raise HTTPException(404, f"The receipt of loop {loop_id} cannot be read: it was damaged or edited") from None
-    return fields

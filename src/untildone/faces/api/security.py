@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from urllib.parse import quote, urlsplit
 
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from untildone.faces.api import rights
 from untildone.faces.api.keys import Keys, TooManyTries
+from untildone.faces.api.problem_form import Code, problem
 from untildone.faces.api.rights import SAFE_METHODS
 from untildone.operations import asking
 from untildone.operations.access.scopes import Caller
@@ -32,7 +31,6 @@ Address = tuple[str, int]
 LARGEST_BODY = 1_000_000
 BODY_WITHIN = 20.0
 LONGEST_TARGET = 2000
-PROBLEM = "application/problem+json"
 HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -55,31 +53,19 @@ _log = logging.getLogger("untildone.requests")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A response to a request that is not passed on. `code` names the reason for programs."""
+    """A response to a request that is not passed on: a problem, or the way to another page."""
 
-    status: int
-    code: str
+    code: Code
     error: str
     hint: str = ""
     headers: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def content(self) -> bytes:
-        """The body, as RFC 9457 describes it."""
-        problem = {
-            "type": f"urn:untildone:problem:{self.code}",
-            "title": HTTPStatus(self.status).phrase,
-            "status": self.status,
-            "detail": self.error,
-            "code": self.code,
-            "hint": self.hint,
-        }
-        return json.dumps(problem).encode()
+    location: str = ""
 
     @property
     def response(self) -> Response:
-        """The same as the response of a route."""
-        return Response(self.content, self.status, dict(self.headers), PROBLEM)
+        if self.location:
+            return RedirectResponse(self.location, 303)
+        return problem(self.code, self.error, self.hint, headers=dict(self.headers))
 
 
 @dataclass(slots=True)
@@ -156,9 +142,9 @@ class SecurityMiddleware:
         """Why the request is refused whoever sent it."""
         if not self._is_our_name(headers.get("host", "")):
             hint = "call it by the address that `untildone serve` printed"
-            return Refusal(403, "wrong-host", "This server has another name.", hint)
+            return Refusal(Code.WRONG_HOST, "This server has another name.", hint)
         if not _is_same_site(headers, scope):
-            return Refusal(403, "cross-site", "Requests from pages of other sites are refused.")
+            return Refusal(Code.CROSS_SITE, "Requests from pages of other sites are refused.")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > LARGEST_BODY:
             return TOO_LARGE
@@ -178,14 +164,14 @@ class SecurityMiddleware:
         if caller.session and method not in SAFE_METHODS and not _is_proven_ours(headers):
             hint = "send the request from a page of this server, or with a token"
             return Refusal(
-                403, "cross-site", "A browser's session may change things from this server's own pages only.", hint
+                Code.CROSS_SITE, "A browser's session may change things from this server's own pages only.", hint
             )
         needed = rights.needed(method, scope["path"])
         if not caller.may(needed):
             error = (
                 f"The token '{caller.name}' allows to {caller.scope.value} only; this needs the scope {needed.value}."
             )
-            return Refusal(403, "forbidden", error, "ask for a token with that scope: `untildone token add`")
+            return Refusal(Code.FORBIDDEN, error, "ask for a token with that scope: `untildone token add`")
         return None
 
     async def _from_inside(self, scope: Scope) -> Refusal | None:
@@ -197,7 +183,7 @@ class SecurityMiddleware:
             return None
         name = await asyncio.to_thread(self._around, tuple(client), tuple(server))
         return (
-            Refusal(403, "from-inside", f"This request comes from inside {name}, which may not steer loops.", HINT)
+            Refusal(Code.FROM_INSIDE, f"This request comes from inside {name}, which may not steer loops.", HINT)
             if name
             else None
         )
@@ -218,15 +204,13 @@ class SecurityMiddleware:
 
 
 TOO_LARGE = Refusal(
-    413,
-    "body-too-large",
+    Code.TOO_LARGE,
     f"The body is larger than {LARGEST_BODY:,} bytes.",
     "put the details into files that the task names",
 )
-TOO_SLOW = Refusal(408, "body-too-slow", f"The body did not come within {BODY_WITHIN:g} seconds.")
+TOO_SLOW = Refusal(Code.TOO_SLOW, f"The body did not come within {BODY_WITHIN:g} seconds.")
 UNAUTHORIZED = Refusal(
-    401,
-    "unauthorized",
+    Code.UNAUTHORIZED,
     "The token is missing or wrong.",
     "send Authorization: Bearer TOKEN, or log in: `untildone serve --link` prints a link",
     (("www-authenticate", "Bearer"),),
@@ -236,7 +220,7 @@ UNAUTHORIZED = Refusal(
 def too_many_tries(wait: int) -> Refusal:
     """The refusal of a client that tried too many wrong tokens."""
     error = "Too many wrong tokens or login links were tried."
-    return Refusal(429, "too-many-tries", error, f"try again in {wait} seconds", (("retry-after", str(wait)),))
+    return Refusal(Code.TOO_MANY_REQUESTS, error, f"try again in {wait} seconds", (("retry-after", str(wait)),))
 
 
 def _to_login(scope: Scope, headers: dict[str, str]) -> Refusal | None:
@@ -248,7 +232,7 @@ def _to_login(scope: Scope, headers: dict[str, str]) -> Refusal | None:
     query = scope.get("query_string", b"")
     asked = scope.get("raw_path", b"") + (b"?" + query if query else b"")
     location = f"/login?next={quote(asked, safe='')}" if login_target(asked.decode("latin-1")) != "/" else "/login"
-    return Refusal(303, "log-in", "Log in first.", headers=(("location", location),))
+    return Refusal(Code.UNAUTHORIZED, "Log in first.", location=location)
 
 
 def login_target(given: str) -> str:
@@ -263,7 +247,7 @@ def login_target(given: str) -> str:
 
 def _http_exception(refusal: Refusal) -> HTTPException:
     """The exception for a refusal while the body is read: the framework passes no other through."""
-    return HTTPException(refusal.status, refusal.error.rstrip("."), {"connection": "close"})
+    return HTTPException(refusal.code.status, refusal.error.rstrip("."), {"connection": "close"})
 
 
 class _Body:
@@ -305,12 +289,11 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
-        self._stats.refused[refusal.code] += 1
-        content = refusal.content
-        headers = [(b"content-type", PROBLEM.encode()), (b"content-length", b"%d" % len(content))]
-        headers += [(b"connection", b"close"), *((name.encode(), value.encode()) for name, value in refusal.headers)]
-        await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": content})
+        self._stats.refused["log-in" if refusal.location else refusal.code.word] += 1
+        response = refusal.response
+        headers = [*response.raw_headers, (b"connection", b"close")]
+        await self.send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+        await self.send({"type": "http.response.body", "body": response.body})
 
     def _added(self, present: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         path = self._scope["path"]

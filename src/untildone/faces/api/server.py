@@ -130,8 +130,6 @@ def log_to_standard_error(level: int) -> None:
     root.setLevel(level)
     for noisy in ("uvicorn", "uvicorn.error", "asyncio", "sse_starlette"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    # Its warnings have whole addresses, and with them login codes.
-    logging.getLogger("nicegui").setLevel(logging.ERROR)
 
 
 def _allow_many_files() -> None:

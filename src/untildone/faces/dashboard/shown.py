@@ -26,6 +26,12 @@ def time_of(at: float) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(stamp, _utc(stamp))
 
 
+def moment_of(at: float) -> Markup:
+    """A moment that may lie ahead. The script of the frame writes it as a time of day, in the time zone of the browser."""
+    stamp = timestamp(at)
+    return Markup('<time data-moment datetime="{}">{}</time>').format(stamp, _utc(stamp))
+
+
 def clock_since(at: float) -> Markup:
     """The time that has passed since a moment. The script of the frame keeps it going."""
     stamp = timestamp(at)
@@ -49,6 +55,7 @@ def _utc(stamp: str) -> str:
 FILTERS: dict[str, Callable[..., Any]] = {
     "money": money,
     "time": time_of,
+    "moment": moment_of,
     "clock": clock_since,
     "duration": duration,
     "share": share_of,

@@ -19,6 +19,7 @@ from untildone.faces.dashboard.translations.texts import Language, Texts, texts_
 from untildone.faces.text import loop_lines
 from untildone.operations.driving.service import Service
 from untildone.operations.showing.following import LoopViews
+from untildone.operations.showing.inbox import Inboxes
 from untildone.operations.showing.values import LogLine, LoopView
 
 POLICY = (
@@ -59,6 +60,7 @@ class Site:
 
     def __init__(self, service: Service) -> None:
         self.service = service
+        self.inboxes = Inboxes(service)
         self.views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), _log_lines)
 
     def look(self, loop_id: str) -> LoopView:
@@ -82,6 +84,7 @@ class Site:
             theme=chosen if chosen in THEMES else "auto",
             navigation=NAVIGATION,
             here=request.url.path,
+            needs=self.inboxes.needs,
             **values,
         )
 
@@ -96,6 +99,7 @@ class Site:
             auto_reload=False,
         )
         environment.globals["asset"] = assets.address
+        environment.globals["pairs"] = lambda words: [(word, word) for word in words]
         environment.filters.update(FILTERS)
         return environment
 

@@ -36,5 +36,7 @@ def _start(home: str, loop_id: str, holder: str) -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-    except OSError:
-        return
+    except OSError as problem:
+        from untildone.engine.notices import failures
+
+        failures.note(home, loop_id, loop_id, f"the process that sends them cannot be started: {problem.strerror}")

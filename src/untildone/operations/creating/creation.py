@@ -61,12 +61,13 @@ def create(
     reviewed: bool | None = None,
     host: Host = Host.NONE,
     starts: bool = False,
+    title: str = "",
 ) -> Created:
     """Create a loop.
 
     `hook_session` is the id of the agent's own session in which the loop begins. `reviewed` overrules the mode's choice
     whether a supervisor reviews. `host` is the kind of host that will drive it, if that is known: in a cluster, agents and
-    folders are on other machines. With `starts`, the loop is started as well.
+    folders are on other machines. With `starts`, the loop is started as well. `title` is its name; without one, the beginning of the task.
     """
     refuse(store, "run")
     files = guidance.from_files(modes.find(chosen.mode), folder)
@@ -93,7 +94,7 @@ def create(
         place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id, box)
         empty = fill_submodules(str(folder), place, box)
         kept = replace(kept, workspace=place)
-    title = _shortened(" ".join(opening.rest.split()))
+    title = title or _shortened(" ".join(opening.rest.split()))
     event = LoopCreated(loop_id, title, opening.rest, kept, replace(budget, iterations=opening.remaining))
     first = (StartRequested(host),) if starts else ()
     loop = store.create(event, *first)

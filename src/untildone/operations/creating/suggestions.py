@@ -1,4 +1,4 @@
-"""Suggests checks for a project, from the files that it has."""
+"""Suggests checks for a project, from the files that it has and from its last loops."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from untildone.core.errors import UntilDoneError
 from untildone.core.values.value import dataclass
+from untildone.store import Store
 
 LARGEST = 1 << 20
 _NO_TEST = "no test specified"
@@ -23,6 +25,9 @@ _RUNNERS = {
     "bun.lockb": "bun run test",
 }
 
+USED = "used before"
+"""The reason of a check that loops of the project had."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
@@ -30,13 +35,26 @@ class Suggestion:
 
     command: str
     reason: str
-    """The file that it follows from."""
+    """The file that it follows from, or `USED`."""
 
 
 def checks(folder: Path) -> tuple[Suggestion, ...]:
     """The checks that fit the project in a folder, best first."""
     found = (*_pytest(folder), *_npm(folder), *_cargo(folder), *_go(folder), *_make(folder))
     return tuple({each.command: each for each in found}.values())
+
+
+def used(store: Store, loop_ids: Iterable[str]) -> tuple[Suggestion, ...]:
+    """The checks of these loops, in their order. A loop that cannot be read has none."""
+    found = (check for loop_id in loop_ids for check in _checks_of(store, loop_id))
+    return tuple(Suggestion(check, USED) for check in dict.fromkeys(found))
+
+
+def _checks_of(store: Store, loop_id: str) -> tuple[str, ...]:
+    try:
+        return store.load(loop_id).settings.checks
+    except UntilDoneError:
+        return ()
 
 
 def _pytest(folder: Path) -> Iterator[Suggestion]:

@@ -139,11 +139,14 @@ class Service:
         """The served loop inside which the client of a connection runs; empty: none, or that is not known."""
         return inside.around_client(self.stores.values(), client, server)
 
-    def create(self, task: str, overrides: Mapping[str, Any], workspace: str | None) -> Loop:
+    def create(self, task: str, overrides: Mapping[str, Any], workspace: str | None, title: str = "") -> Loop:
         """Create a loop. `overrides` are settings for this loop, which win over the settings files."""
         folder, store = self.workspace(workspace)
         chosen = settings.load(folder, overrides, self.environment)
-        return creation.create(store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for).loop
+        made = creation.create(
+            store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for, title=title
+        )
+        return made.loop
 
     def start(self, loop_id: str) -> Loop:
         """Start a loop and queue it for a slot."""

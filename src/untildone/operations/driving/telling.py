@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from untildone import settings
+from untildone.core.errors import UntilDoneError
 from untildone.core.loop import Loop
+from untildone.engine.notices import failures
 from untildone.engine.notices.telling import Telling, journal_of
 from untildone.operations.creating import known_secrets
 from untildone.operations.driving.runner import TELL_WITHIN, notifications
@@ -18,10 +20,15 @@ def expect(store: Store, loop: Loop, environment: Mapping[str, str]) -> None:
 
 
 def tell(store: Store, loop_id: str, environment: Mapping[str, str]) -> None:
-    """Tell people what they have not been told about a loop yet."""
-    telling = _telling(store, environment)
-    telling.take_up(store.name, store.load(loop_id), lambda: journal_of(store, loop_id))
-    telling.close(TELL_WITHIN)
+    """Tell people what they have not been told about a loop yet. What keeps it from that is noted: nobody reads what this process says."""
+    failures.forget(store.name, loop_id)
+    try:
+        telling = _telling(store, environment)
+        telling.take_up(store.name, store.load(loop_id), lambda: journal_of(store, loop_id))
+        telling.close(TELL_WITHIN)
+    except UntilDoneError as problem:
+        failures.note(store.name, loop_id, loop_id, problem.sentence)
+        raise
 
 
 def _telling(store: Store, environment: Mapping[str, str]) -> Telling:

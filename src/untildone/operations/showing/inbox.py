@@ -20,6 +20,8 @@ MOST_NEEDS, MOST_WORKING, MOST_DONE = 30, 30, 10
 RECENT = 7 * 86_400.0
 """Seconds for which a loop that ended without success is shown as one that needs a person."""
 MOST_FACTS = 500
+COUNTED_FOR = 5.0
+"""Seconds after which loops that have not changed are counted again, because a usage limit may be over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Inboxes:
         self._service = service
         self._lines = last_output.LastOutput()
         self._facts: dict[tuple[str, int], Finished] = {}
+        self._counted: tuple[tuple[Row, ...], float, int] = ((), 0.0, 0)
 
     def look(self) -> Inbox:
         """The inbox as it is now."""
@@ -99,7 +102,12 @@ class Inboxes:
 
     def needs(self) -> int:
         """How many loops need a person."""
-        return len(sort(self._service.table.rows(), time.time()).needs)
+        rows, now = self._service.table.rows(), time.time()
+        counted, at, number = self._counted
+        if counted is not rows or now - at > COUNTED_FOR:
+            number = sum(needs_person(row, now) for row in rows)
+            self._counted = rows, now, number
+        return number
 
     def _at_work(self, row: Row) -> AtWork:
         why = waiting.of_row(self._service, row)

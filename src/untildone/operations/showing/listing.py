@@ -12,10 +12,9 @@ from untildone.operations.driving import presence
 from untildone.operations.loop_table import LoopTable, Row
 from untildone.operations.showing import selecting
 from untildone.operations.showing.selecting import DAMAGED, LoopFilter, Sort, status_word
-from untildone.operations.showing.values import Listing, ListQuery, Slice
+from untildone.operations.showing.values import Listing, Slice
 
 __all__ = ["DAMAGED", "LoopFilter", "Sort", "TablePages", "status_word"]
-_ENDED = frozenset(status.value for status in Status if status.ended)
 
 
 class TablePages:
@@ -24,16 +23,9 @@ class TablePages:
     def __init__(self, table: LoopTable) -> None:
         self.table = table
 
-    def listing(self, query: ListQuery) -> Listing:
-        """The page that the query asks for; the last page, if it asks for a later one."""
-        wanted = LoopFilter(query.search, frozenset({query.status} if query.status else ()))
-        return self.page(wanted, Sort.NEWEST, query.page, query.size, among=_ENDED if query.ended_only else None)
-
-    def page(
-        self, wanted: LoopFilter, sort: Sort, number: int, size: int, *, among: frozenset[str] | None = None
-    ) -> Listing:
-        """The page of that number, which counts from 1; the last page, if there are fewer. `among`: only these statuses exist."""
-        chosen, counts = self._chosen(wanted, among)
+    def page(self, wanted: LoopFilter, sort: Sort, number: int, size: int) -> Listing:
+        """The page of that number, which counts from 1; the last page, if there are fewer."""
+        chosen, counts = self._chosen(wanted)
         pages = max(1, -(-len(chosen) // size))
         number = min(max(1, number), pages)
         shown = tuple(selecting.in_order(chosen, sort)[(number - 1) * size : number * size])
@@ -48,10 +40,9 @@ class TablePages:
         following = selecting.cursor_of(shown[-1], sort) if len(rest) > size else None
         return Slice(shown, following, len(chosen), counts)
 
-    def _chosen(self, wanted: LoopFilter, among: frozenset[str] | None = None) -> tuple[Sequence[Row], Counter[str]]:
+    def _chosen(self, wanted: LoopFilter) -> tuple[Sequence[Row], Counter[str]]:
         """The loops that fit, newest first, and how many of each status fit in everything else."""
         fitting: Sequence[Row] = selecting.without_status(self.table.rows(), wanted)
-        fitting = fitting if among is None else [row for row in fitting if status_word(row) in among]
         counts = Counter(map(status_word, fitting))
         if wanted.statuses:
             fitting = [row for row in fitting if status_word(row) in wanted.statuses]

@@ -20,6 +20,7 @@ from untildone.operations.stores import Store
 DAYS = 7
 DAY = 86_400
 MOST_KNOWN = 5_000
+NOTHING = Spend()
 
 Paid = tuple[float, Spend]
 """What was spent at a time (epoch seconds)."""
@@ -59,10 +60,16 @@ class Purse:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._known: dict[tuple[str, int], tuple[Paid, ...]] = {}
+        self._last: dict[int, tuple[tuple[Row, ...], int, Money]] = {}
 
     def look(self, offset: int = 0) -> Money:
         """What was spent in the last days. `offset`: seconds by which the days begin before those of UTC."""
-        return added_up(self._service.table.rows(), self._paid, time.time(), offset)
+        rows, now = self._service.table.rows(), time.time()
+        today, last = day_of(now, offset), self._last.get(offset)
+        # The table hands out the same rows until a loop changes.
+        if last is None or last[0] is not rows or last[1] != today:
+            last = self._last[offset] = (rows, today, added_up(rows, self._paid, now, offset))
+        return last[2]
 
     def _paid(self, row: Row) -> tuple[Paid, ...]:
         key = (row.loop_id, row.seq)
@@ -108,7 +115,7 @@ def added_up(rows: Iterable[Row], paid_by: Callable[[Row], tuple[Paid, ...]], no
     names = [day_name(day) for day in range(today - DAYS + 1, today + 1)]
     days, agents, workspaces, week = _Sums(), _Sums(), _Sums(), _Sums()
     for row in rows:
-        if day_of(row.updated_at, offset) <= today - DAYS:
+        if day_of(row.updated_at, offset) <= today - DAYS or row.spend == NOTHING:
             continue
         for at, spend in _parts(row, paid_by, offset):
             day = day_of(at, offset)
@@ -130,27 +137,23 @@ class _Sums:
     """Sums by name. A loop counts once for each name."""
 
     def __init__(self) -> None:
-        self._spends: dict[str, Spend] = defaultdict(Spend)
+        self._sums: dict[str, list[float]] = {}
         self._loops: dict[str, set[str]] = defaultdict(set)
 
     def add(self, name: str, row: Row, more: Spend) -> None:
-        before = self._spends[name]
-        self._spends[name] = Spend(
-            before.iterations + more.iterations,
-            before.seconds + more.seconds,
-            before.cost_usd + more.cost_usd,
-            before.tokens + more.tokens,
-        )
-        if more != Spend():
-            self._loops[name].add(row.loop_id)
+        sums = self._sums.setdefault(name, [0.0, 0.0, 0, 0])
+        sums[0] += more.cost_usd
+        sums[1] += more.seconds
+        sums[2] += more.iterations
+        sums[3] += more.tokens
+        self._loops[name].add(row.loop_id)
 
     def of(self, name: str) -> Spent:
-        sum_ = self._spends.get(name, Spend())
-        return Spent(name, sum_.cost_usd, sum_.seconds, sum_.iterations, sum_.tokens, len(self._loops.get(name, ())))
+        cost, seconds, rounds, tokens = self._sums.get(name, (0.0, 0.0, 0, 0))
+        return Spent(name, cost, seconds, int(rounds), int(tokens), len(self._loops.get(name, ())))
 
     def by_cost(self) -> tuple[Spent, ...]:
-        found = (self.of(name) for name in self._spends)
-        return tuple(sorted((each for each in found if each.loops), key=lambda each: (-each.cost_usd, each.name)))
+        return tuple(sorted((self.of(name) for name in self._sums), key=lambda each: (-each.cost_usd, each.name)))
 
 
 def day_of(at: float, offset: int) -> int:

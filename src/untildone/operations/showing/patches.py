@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 MOST_LINES = 1200
 LONGEST_LINE = 400
-_NAMES = re.compile(r'^diff --git (?:"?a/)(.*?)"? "?b/(.*?)"?$')
+_NAMES = re.compile(r'^diff --git (?:"a/.*"|a/.*?) (?:"b/(?P<quoted>.*)"|b/(?P<plain>.*))$')
+_ESCAPED = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
+_LETTERS = dict(zip(b'abfnrtv"\\', b'\a\b\f\n\r\t\v"\\', strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +56,21 @@ def _patch(lines: list[str]) -> Patch:
 
 
 def _name(lines: list[str]) -> str:
-    names = _NAMES.match(lines[0])
-    return names[2] if names else lines[0].removeprefix("diff --git ")
+    both = lines[0].removeprefix("diff --git ")
+    half = len(both) // 2
+    # A file that keeps its name is named twice: ` b/` may be a part of the name.
+    same = both[2:half] == both[half + 3 :] and not both.startswith('"')
+    names = None if same else _NAMES.match(lines[0])
+    if names is None:
+        return both[2:half] if same else both
+    return names["plain"] if names["quoted"] is None else unquoted(names["quoted"])
+
+
+def unquoted(name: str) -> str:
+    """A file name without the escapes that git writes between quotes: for quotes, backslashes, control characters."""
+
+    def plain(found: re.Match[bytes]) -> bytes:
+        code = found[1]
+        return bytes((int(code, 8) & 0xFF if code.isdigit() else _LETTERS[code[0]],))
+
+    return _ESCAPED.sub(plain, name.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")

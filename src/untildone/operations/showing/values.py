@@ -10,19 +10,6 @@ from untildone.core.loop import Loop, RunningGate
 from untildone.operations.loop_table import Row
 from untildone.operations.showing.timeline import Timeline
 
-PAGE_SIZE = 25
-
-
-@dataclass(frozen=True, slots=True)
-class ListQuery:
-    """Which loops to list. `status` empty: all; `page` counts from 1."""
-
-    status: str = ""
-    search: str = ""
-    page: int = 1
-    size: int = PAGE_SIZE
-    ended_only: bool = False
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:

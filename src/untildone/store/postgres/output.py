@@ -68,6 +68,9 @@ class PostgresSpool:
         row = self._database.row(_SIZE, (self._turn.loop_id, self._turn.name))
         return None if row is None else int(row[0])
 
+    def written_at(self) -> float | None:
+        return None
+
     def read(self, start: int, count: int) -> bytes:
         rows = self._database.rows(_READ, (self._turn.loop_id, self._turn.name, start, start + count))
         return b"".join(bytes(content)[max(0, start - at) :] for at, content in rows)[:count]

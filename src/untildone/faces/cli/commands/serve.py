@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PORT = 8321
 NEEDED = ("fastapi", "jinja2", "segno", "uvicorn", "sse_starlette")
+PAGES_NEED = ("jinja2", "markdown_it", "pygments")
 
 
 @click.command()
@@ -144,11 +145,9 @@ def _app(service: Service, keys: Keys, names: Sequence[str], *, remote: bool, da
 
 def _mount_dashboard(app: FastAPI, service: Service) -> bool:
     """Mount the dashboard. Returns False if its packages are not installed."""
-    if importlib.util.find_spec("untildone.faces.web") is None or importlib.util.find_spec("nicegui") is None:
+    if any(importlib.util.find_spec(name) is None for name in PAGES_NEED):
         return False
-    # Both dashboards are there until the new one has every page of the old one.
-    chosen = "dashboard" if os.environ.get("UNTILDONE_DASHBOARD") == "new" else "web"
-    importlib.import_module(f"untildone.faces.{chosen}").mount(app, service)
+    importlib.import_module("untildone.faces.dashboard").mount(app, service)
     return True
 
 

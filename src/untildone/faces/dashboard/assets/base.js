@@ -156,10 +156,16 @@ export function freshen(inside) {
   for (const each of inside.querySelectorAll("time[datetime]")) {
     const time = /** @type {HTMLTimeElement} */ (each);
     const at = new Date(time.dateTime);
-    const text = time.hasAttribute("data-since") ? elapsed(at) : age(at);
+    const text = time.hasAttribute("data-since") ? elapsed(at) : time.hasAttribute("data-moment") ? moment(at) : age(at);
     if (time.textContent !== text) time.textContent = text;
     time.title = at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "long" });
   }
+}
+
+/** @param {Date} at */
+function moment(at) {
+  const isToday = at.toDateString() === new Date().toDateString();
+  return at.toLocaleString(document.documentElement.lang, isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
 /** @param {Date} at */

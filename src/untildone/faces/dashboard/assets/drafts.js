@@ -2,7 +2,7 @@
 /**
  * Drafts: what a person typed, kept in this browser until it is sent. A draft outlives a reload, a lost connection and the server.
  *
- * A text field with `data-draft="key"` is kept by itself. Forms of several fields use the functions.
+ * A text field with `data-draft="key"` is kept by itself; an element with `data-drop-draft="key"` says that it was sent. Forms of several fields use the functions.
  * All tabs show the same draft: what is typed in one appears in the others.
  */
 
@@ -97,4 +97,5 @@ function show(field, contents) {
   field.dispatchEvent(new Event("draft", { bubbles: true }));
 }
 
+for (const sent of document.querySelectorAll("[data-drop-draft]")) dropDraft(sent.getAttribute("data-drop-draft") ?? "");
 keepDrafts();

@@ -48,11 +48,13 @@ async function show(fragment) {
 function read(until) {
   const source = new EventSource(STREAM);
   let wasLost = false;
-  source.addEventListener("loop", (event) => {
-    const line = JSON.parse(event.data);
-    changed(line);
-    channel.postMessage(line);
-  });
+  for (const kind of ["loop", "gone"]) {
+    source.addEventListener(kind, (event) => {
+      const line = JSON.parse(event.data);
+      changed(line);
+      channel.postMessage(line);
+    });
+  }
   source.addEventListener("open", () => {
     if (wasLost) {
       changed(null);

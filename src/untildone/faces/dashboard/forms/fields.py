@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from untildone.settings import complaints
 from untildone.settings.setting import Group, Setting
 
 MOST_ON_SLIDER = 50
@@ -51,6 +52,8 @@ class Field:
     placeholder: str = ""
     variable: str = ""
     """The variable of the environment that sets it."""
+    expected: str = ""
+    """What to give, as a hint beside an error."""
     only_with: str = ""
     """Another setting without which this one has no effect: its name, or `name=value`."""
 
@@ -91,6 +94,7 @@ def _field(declared: Setting, choices: tuple[str, ...]) -> Field:
         group=declared.group,
         placeholder=form.placeholder,
         variable=declared.variable,
+        expected=complaints.expected(declared),
         only_with=form.only_with,
     )
 

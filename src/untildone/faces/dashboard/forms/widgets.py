@@ -13,6 +13,10 @@ from untildone.settings import HIDDEN
 TYPED = (Kind.WORDS, Kind.WHOLE, Kind.NUMBER, Kind.SECRET)
 """Fields that are empty where nothing is set, with the value in effect as placeholder."""
 
+AGENTS = ("agent", "instructor", "supervisor", "fallback_agent")
+"""The settings that name an agent."""
+NOT_INSTALLED = "not installed"
+
 
 class Source(StrEnum):
     """Where the value in effect comes from."""
@@ -30,6 +34,8 @@ class Option:
     value: str
     note: str = ""
     """A word about it, to be translated."""
+    hint: str = ""
+    """What it needs, shown once it is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +50,17 @@ class Widget:
     """The rounds that hold if nothing is set, by mode; None: something is set, or they do not depend on the mode."""
     otherwise: Content = ""
     """What it shows once the file no longer sets it."""
-    source: Source = Source.DEFAULT
+    source: Source | None = None
+    """None: it is the same for all fields of the form."""
     is_set: bool = False
     """Whether the file that the form writes sets it."""
     hidden: bool = False
-    prefix: str = ""
-    """What comes before the name, for the fields of a profile: `profiles.mine.`."""
+    place: str = ""
+    """What makes the id unique on the page, for the fields of a profile."""
 
     @property
-    def name(self) -> str:
-        return f"{self.prefix}{self.field.name}"
+    def id(self) -> str:
+        return f"{self.place}{self.field.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,8 @@ class Values:
     """The names of those that a file, the environment or the duplicated loop sets."""
     usual_rounds: Mapping[str, int | None] | None = None
     """The rounds of each mode if none are set."""
-    notes: Mapping[str, str] | None = None
-    """A word about an agent: that it is not installed."""
+    missing: Mapping[str, str] | None = None
+    """How to install the agents that are not on this machine, by name."""
 
 
 def for_new(all_fields: Iterable[Field], values: Values) -> Iterator[Widget]:
@@ -78,14 +85,14 @@ def for_new(all_fields: Iterable[Field], values: Values) -> Iterator[Widget]:
             field,
             content="" if is_typed else _first(field, values),
             placeholder=_placeholder(field, value) if is_typed else field.placeholder,
-            options=_options(field, value, values.notes or {}, may_be_empty=field.optional and not value),
+            options=_options(field, value, values.missing or {}, may_be_empty=field.optional and not value),
             usual=_usual(field, values),
             hidden=not field.is_shown_with(now),
         )
 
 
 def for_file(
-    all_fields: Iterable[Field], file: Mapping[str, Any], below: Mapping[str, Any], values: Values, prefix: str = ""
+    all_fields: Iterable[Field], file: Mapping[str, Any], below: Mapping[str, Any], values: Values, place: str = ""
 ) -> Iterator[Widget]:
     """The widgets for the settings of a file. `below` are the values that hold without it, `file` are its own."""
     now = {**below, **file}
@@ -97,11 +104,11 @@ def for_file(
             field,
             content=_of_file(field, value, values) if is_set else otherwise,
             placeholder=HIDDEN if field.kind is Kind.SECRET and is_set else _placeholder(field, lower),
-            options=_options(field, value, values.notes or {}, may_be_empty=field.optional),
+            options=_options(field, value, values.missing or {}, may_be_empty=field.optional),
             otherwise=otherwise,
             is_set=is_set,
             hidden=not field.is_shown_with(now),
-            prefix=prefix,
+            place=place,
         )
 
 
@@ -153,14 +160,14 @@ def _placeholder(field: Field, value: Any) -> str:
     return str(content(field, value)) or field.placeholder
 
 
-def _options(field: Field, value: Any, notes: Mapping[str, str], *, may_be_empty: bool) -> tuple[Option, ...]:
+def _options(field: Field, value: Any, missing: Mapping[str, str], *, may_be_empty: bool) -> tuple[Option, ...]:
     """The choices of a field, with the present value even if it is no longer among them."""
     if field.kind is not Kind.CHOICE:
         return ()
     names = dict.fromkeys((*field.choices, *((str(value),) if value else ())))
     empty = (Option(""),) if may_be_empty else ()
-    return (*empty, *(Option(name, notes.get(name, "") if _names_agent(field) else "") for name in names))
+    return (*empty, *(_option(name, missing if field.name in AGENTS else {}) for name in names))
 
 
-def _names_agent(field: Field) -> bool:
-    return field.name in ("agent", "instructor", "supervisor", "fallback_agent")
+def _option(name: str, missing: Mapping[str, str]) -> Option:
+    return Option(name, NOT_INSTALLED, missing[name]) if name in missing else Option(name)

@@ -1,0 +1,1 @@
+"""What the inbox, the list of loops and the money page show, as values."""

@@ -1,1 +1,0 @@
-"""The panels of a loop's page, one file each."""

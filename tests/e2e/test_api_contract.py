@@ -1,0 +1,260 @@
+"""What every client can rely on: addresses, methods, errors, lists, and a description that is complete. With and without the dashboard."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from tests.support.command_line import CommandLine
+from tests.support.serving import Server
+
+from untildone.core.attention import NeedKind
+from untildone.core.events import KINDS
+from untildone.core.model import Outcome, Status
+from untildone.faces.api.models import NeedWord, OutcomeWord, StatusWord
+
+LOOPS = "/api/v1/loops"
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["bare", "dashboard"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(CommandLine(tmp_path_factory.mktemp("contract")), dashboard=request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def loop_id(server: Server) -> str:
+    return server.create("Write the parser", start=False)
+
+
+def check_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    told: dict[str, Any] = answer.json()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, told["status"], told["code"]) == (status, status, code), told
+    assert told["type"] == f"urn:untildone:problem:{code}"
+    assert told["title"]
+    assert told["detail"].endswith(".")
+    return told
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("PUT", LOOPS, "GET, HEAD, OPTIONS, POST"),
+        ("DELETE", "/api/v1/health", "GET, HEAD, OPTIONS"),
+        ("GET", f"{LOOPS}/x/pause", "OPTIONS, POST"),
+        ("POST", f"{LOOPS}/x", "DELETE, GET, HEAD, OPTIONS, PATCH"),
+        ("POST", f"{LOOPS}/x/tasks/order", "DELETE, OPTIONS, PATCH, PUT"),
+    ],
+)
+def test_a_method_that_is_not_there_is_405_and_says_which_are(
+    server: Server, method: str, path: str, allow: str
+) -> None:
+    refused = server.client.request(method, path)
+    check_problem(refused, 405, "method-not-allowed")
+    assert refused.headers["Allow"] == allow
+    asked = server.client.options(path)
+    assert (asked.status_code, asked.content, asked.headers["Allow"]) == (204, b"", allow)
+
+
+@pytest.mark.parametrize(
+    "path", ["/api", "/api/", "/api/v1", "/api/loops", "/api/v1/nothing", f"{LOOPS}/", f"{LOOPS}//"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+def test_an_address_that_is_not_there_is_404_in_json(server: Server, method: str, path: str) -> None:
+    check_problem(server.client.request(method, path), 404, "not-found")
+
+
+def test_the_answer_to_a_slash_too_many_names_the_address(server: Server) -> None:
+    assert LOOPS in server.client.get(f"{LOOPS}/").json()["hint"]
+
+
+def test_head_is_get_without_a_body(server: Server, loop_id: str) -> None:
+    for path in (LOOPS, f"{LOOPS}/{loop_id}", f"{LOOPS}/{loop_id}/events", "/api/v1/openapi.json"):
+        answer = server.client.head(path)
+        assert (answer.status_code, answer.content) == (200, b""), path
+        assert answer.headers["content-type"].split(";")[0] in ("application/json", "text/event-stream")
+    assert server.client.head(f"{LOOPS}/none").status_code == 404
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/xml", "json"])
+def test_a_body_of_another_type_is_415(server: Server, kind: str | None) -> None:
+    headers = {"content-type": kind} if kind else {}
+    refused = server.client.post(LOOPS, content=b'{"task": "x"}', headers=headers)
+    assert "Content-Type: application/json" in check_problem(refused, 415, "unsupported-media-type")["hint"]
+
+
+def test_json_with_a_charset_is_json(server: Server, loop_id: str) -> None:
+    headers = {"content-type": "application/json; charset=utf-8"}
+    answer = server.client.patch(f"{LOOPS}/{loop_id}", content=b'{"title": "Write the parser"}', headers=headers)
+    assert answer.status_code == 200
+
+
+def test_every_wrong_field_is_told_in_plain_words(server: Server, loop_id: str) -> None:
+    body = {"task": " ", "start": "x", "more": 1, "settings": {"max_cost": 0, "speed": 1, "mode": 3}}
+    told = check_problem(server.client.post(LOOPS, json=body), 422, "not-valid")
+    found = {each["field"]: each["message"] for each in told["errors"]}
+    assert set(found) == {"task", "start", "more", "settings.max_cost", "settings.speed", "settings.mode"}
+    assert found["task"] == "'task' is empty, or has a NUL character."
+    empty = server.client.post(f"{LOOPS}/{loop_id}/messages", json={"text": ""})
+    assert check_problem(empty, 422, "not-valid")["detail"] == "'text' is empty, or has a NUL character."
+    amount = server.client.post(f"{LOOPS}/{loop_id}/budget", json={"cost": "much", "iterations": -1})
+    errors = check_problem(amount, 422, "not-valid")["errors"]
+    assert [each["field"] for each in errors] == ["iterations", "cost"]
+    for text in (str(told), empty.text, amount.text):
+        assert not re.search(r"Input should|String should|should match|\^\[|\\x00", text), text
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("stat=running", ["stat"]),
+        ("a=1&b=2&limit=1", ["a", "b"]),
+        ("limit=1&limit=2", ["limit"]),
+        ("status=none", ["status.0"]),
+        ("outcome=good", ["outcome.0"]),
+        ("needs=money", ["needs.0"]),
+        ("since=yesterday", ["since"]),
+        ("until=2026-11-09", ["until"]),
+        ("sort=size&limit=0", ["sort", "limit"]),
+        ("cursor=%21", ["cursor"]),
+    ],
+)
+def test_a_query_that_is_not_understood_is_refused(server: Server, query: str, fields: list[str]) -> None:
+    told = check_problem(server.client.get(f"{LOOPS}?{query}"), 422, "not-valid")
+    assert [each["field"] for each in told["errors"]] == fields
+
+
+def test_no_route_takes_an_unknown_parameter(server: Server, loop_id: str) -> None:
+    paths = server.client.get("/api/v1/openapi.json").json()["paths"]
+    for path in (path for path, methods in paths.items() if "get" in methods and path.startswith("/api/")):
+        place = path.replace("{loop_id}", loop_id)
+        refused = server.client.get(re.sub(r"\{\w+\}", "1", place), params={"nonsense": "1"})
+        check_problem(refused, 422, "not-valid")
+
+
+def test_lists_are_filtered_sorted_and_counted(server: Server) -> None:
+    marked = [server.create(f"heap {word}", start=False) for word in ("c", "a", "b")]
+    ended = server.create("heap d", checks=["test -s scripted-work.md"])
+    server.until_status(ended, "completed")
+
+    def listed(query: str) -> dict[str, Any]:
+        answer = server.client.get(f"{LOOPS}?q=heap&{query}")
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    both = listed("status=created&status=completed&sort=title")
+    assert [each["title"] for each in both["loops"]] == ["heap a", "heap b", "heap c", "heap d"]
+    assert (both["total"], both["counts"], both["next"]) == (4, {"created": 3, "completed": 1}, None)
+    assert [each["loop_id"] for each in listed("outcome=verified")["loops"]] == [ended]
+    assert listed("outcome=stalled")["total"] == 0
+    assert listed("mode=workflow&mode=phases")["total"] == 0
+    assert listed("agent=scripted&since=2020-01-01T00:00:00Z")["total"] == 4
+    assert listed("until=2020-01-01T00:00:00Z")["total"] == 0
+    assert listed(f"workspace={server.cli.workspace}")["total"] == 4
+    check_problem(server.client.get(f"{LOOPS}?workspace=/nowhere"), 422, "not-valid")
+    first = listed("sort=title&limit=3")
+    assert [each["title"] for each in listed(f"sort=title&limit=3&cursor={first['next']}")["loops"]] == ["heap d"]
+    check_problem(server.client.get(f"{LOOPS}?cursor={first['next']}"), 422, "not-valid")
+    assert {each["loop_id"] for each in listed("status=created")["loops"]} == set(marked)
+    (line,) = listed("status=completed")["loops"]
+    assert (line["needs"], line["waits"], line["question"]) == (None, None, None)
+    assert line["workspace"] == str(server.cli.workspace)
+
+
+def test_a_loop_can_be_given_a_title(server: Server) -> None:
+    made = server.client.post(LOOPS, json={"task": "x", "title": "Its name", "settings": {"agent": "scripted"}})
+    assert made.json()["title"] == "Its name"
+
+
+def test_the_words_are_those_of_the_core() -> None:
+    assert {*StatusWord} == {*(status.value for status in Status), "damaged"}
+    assert {*OutcomeWord} == {outcome.word for outcome in Outcome}
+    assert {*NeedWord} == {*(kind.value for kind in NeedKind), "any"}
+
+
+def test_the_description_is_complete(server: Server) -> None:
+    described = server.client.get("/api/v1/openapi.json").json()
+    assert described["servers"]
+    assert described["info"]["license"]["identifier"] == "Apache-2.0"
+    ids = [each["operationId"] for methods in described["paths"].values() for each in methods.values()]
+    assert "listLoops" in ids
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]*)*", each) for each in ids), ids
+    assert all(path.startswith("/api/v1/") for path in described["paths"] if path != "/metrics")
+
+
+def test_no_field_of_a_body_has_a_default(server: Server) -> None:
+    """A generated client would send it as a choice of its user, and so overrule `require_change = true` of a settings file."""
+    schemas = server.client.get("/api/v1/openapi.json").json()["components"]["schemas"]
+    assert [
+        name for name, each in schemas.items() for field in each.get("properties", {}).values() if "default" in field
+    ] == []
+    assert "required" not in schemas["Settings"]
+    assert schemas["NewLoop"]["required"] == ["task"]
+
+
+def test_rounds_tell_what_was_asked_answered_changed_and_checked(server: Server) -> None:
+    check = "test $(wc -l < scripted-work.md) -ge 3"
+    (server.cli.workspace / "scripted-work.md").unlink(missing_ok=True)
+    loop_id = server.create("Write it in steps", checks=[check])
+    server.until_status(loop_id, "completed")
+    listed = server.client.get(f"{LOOPS}/{loop_id}/rounds").json()
+    assert [each["number"] for each in listed["rounds"]] == [1, 2, 3]
+    assert [[gate["passed"] for gate in each["gates"]] for each in listed["rounds"]][-1] == [True]
+    assert [each["kind"] for each in listed["before"]] == ["start"]
+    shown = server.client.get(f"{LOOPS}/{loop_id}/rounds/1").json()
+    assert "Write it in steps" in shown["prompt"]
+    assert shown["answer"]
+    (turn,) = shown["turns"]
+    assert (turn["role"], turn["agent"], turn["prompt"], turn["failure"]) == (
+        "worker",
+        "scripted",
+        shown["prompt"],
+        None,
+    )
+    assert server.client.get(f"{LOOPS}/{loop_id}/output/{turn['output']}").status_code == 200
+    assert shown["changes"]["insertions"] > 0
+    last = server.client.get(f"{LOOPS}/{loop_id}/rounds/3").json()
+    assert (last["gates"][0]["command"], last["gates"][0]["passed"], "tail" in last["gates"][0]) == (check, True, True)
+    assert "+++ b/scripted-work.md" in server.client.get(f"{LOOPS}/{loop_id}/rounds/3/diff").text
+    for path in ("rounds/4", "rounds/4/diff"):
+        check_problem(server.client.get(f"{LOOPS}/{loop_id}/{path}"), 404, "not-found")
+    check_problem(server.client.get(f"{LOOPS}/{loop_id}/rounds/0"), 422, "not-valid")
+    receipt = server.client.get(f"{LOOPS}/{loop_id}/receipt").json()
+    assert (receipt["outcome"], receipt["gates"][0]["command"]) == ("verified", check)
+    state = server.show(loop_id)
+    assert (state["outcome"], state["line"]["outcome"], state["line"]["branch"]) == ("verified", "verified", None)
+
+
+def test_states_receipts_and_entries_are_described(server: Server) -> None:
+    described = server.client.get("/api/v1/openapi.json").json()
+    schemas = described["components"]["schemas"]
+    state = schemas["LoopState"]
+    assert {"gates", "spend", "outcome", "budget", "turn", "limits"} <= set(state["required"])
+    assert "additionalProperties" not in state
+    assert schemas["UsageLimit"]["properties"]["until"]["format"] == "date-time"
+    assert set(schemas["Entry"]["discriminator"]["mapping"]) == set(KINDS)
+    assert schemas["LoopLine"]["properties"]["created_at"]["format"] == "date-time"
+    output = described["paths"]["/api/v1/loops/{loop_id}/output/{name}"]["get"]["responses"]["200"]
+    assert set(output["headers"]) == {"X-Next-Offset", "X-Size"}
+    made = described["paths"][LOOPS]["post"]["responses"]["201"]
+    assert "Location" in made["headers"]
+
+
+def test_entries_of_the_stream_are_as_described(server: Server) -> None:
+    loop_id = server.create("Follow me", checks=["test -s scripted-work.md"])
+    server.until_status(loop_id, "completed")
+    described = server.client.get("/api/v1/openapi.json").json()["components"]
+    checker = Draft202012Validator({"$ref": "#/components/schemas/Entry", "components": described})
+    told = server.client.get(f"{LOOPS}/{loop_id}/events").text
+    entries = [json.loads(line[6:]) for line in told.splitlines() if line.startswith('data: {"seq')]
+    assert len(entries) > 5
+    for entry in entries:
+        checker.validate(entry)
