@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from figures import Row, figure, seconds_of
 from playwright.sync_api import Browser, BrowserContext, Page
-from tests.e2e.dashboard import chromium
+from tests.e2e.dashboard import DashboardServer, chromium
 from tests.e2e.pages import PagesServer
 from tests.support.command_line import CommandLine
 
@@ -81,7 +81,7 @@ def add_loops(cli: CommandLine, number: int) -> str:
     return loop_id
 
 
-def visitor(browser: Browser, server: PagesServer) -> BrowserContext:
+def visitor(browser: Browser, server: DashboardServer) -> BrowserContext:
     """A browser that is logged in. Static pages fetch and write what the policy of the API's answers forbids."""
     context = browser.new_context(base_url=server.url, viewport={"width": 1440, "height": 900}, bypass_csp=True)
     context.add_cookies([server.cookie])  # type: ignore[list-item]
@@ -89,7 +89,7 @@ def visitor(browser: Browser, server: PagesServer) -> BrowserContext:
     return context
 
 
-def _served(server: PagesServer, number: int, times: int) -> Iterator[Row]:
+def _served(server: DashboardServer, number: int, times: int) -> Iterator[Row]:
     """What the server needs for a page, seen by a client on the same machine."""
     for path in ("/", "/loops", "/loops?q=number+77&sort=-cost", "/money"):
         took, listed = _asked(server, path, times), _asked(server, "/api/v1/loops?limit=50", times)
@@ -97,7 +97,7 @@ def _served(server: PagesServer, number: int, times: int) -> Iterator[Row]:
         yield Row(what, figure(took, "ms"), "the API's list", figure(listed, "ms"), limit=MOST_SERVER_MILLISECONDS)
 
 
-def _asked(server: PagesServer, path: str, times: int) -> list[float]:
+def _asked(server: DashboardServer, path: str, times: int) -> list[float]:
     """Milliseconds of each request, without the first."""
     return [seconds_of(lambda: server.client.get(path).raise_for_status()) * 1000 for _ in range(times + 1)][1:]
 
@@ -132,7 +132,7 @@ def _opened(page: Page, static: Page, number: int, times: int, loop_id: str) -> 
     yield Row(f"a row of {number:,} opened", figure(ours, "ms"), "a static page", figure(others, "ms"), goal=1.5)
 
 
-def _weight(browser: Browser, server: PagesServer, number: int) -> Iterator[Row]:
+def _weight(browser: Browser, server: DashboardServer, number: int) -> Iterator[Row]:
     with closing(visitor(browser, server)) as context:
         page, sizes = context.new_page(), list[int]()
         page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
@@ -145,7 +145,7 @@ def _weight(browser: Browser, server: PagesServer, number: int) -> Iterator[Row]
         )
 
 
-def _idle(browser: Browser, server: PagesServer, number: int, seconds: float) -> Iterator[Row]:
+def _idle(browser: Browser, server: DashboardServer, number: int, seconds: float) -> Iterator[Row]:
     """The share of a core that the server needs for tabs in which nothing happens, beyond that without any tab."""
     alone = _percent(server, seconds)
     with closing(visitor(browser, server)) as context:
@@ -166,7 +166,7 @@ def _idle(browser: Browser, server: PagesServer, number: int, seconds: float) ->
     )
 
 
-def _percent(server: PagesServer, seconds: float) -> float:
+def _percent(server: DashboardServer, seconds: float) -> float:
     assert server.process is not None
     process = psutil.Process(server.process.pid)
     before = process.cpu_times()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, until
 from tests.support.serving import Server
 
 from untildone.core.attention import NeedKind
@@ -19,6 +23,7 @@ from untildone.core.model import Outcome, Status
 from untildone.faces.api.models import NeedWord, OutcomeWord, StatusWord
 
 LOOPS = "/api/v1/loops"
+EVENTS = "/api/v1/events"
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["bare", "dashboard"])
@@ -258,3 +263,129 @@ def test_entries_of_the_stream_are_as_described(server: Server) -> None:
     assert len(entries) > 5
     for entry in entries:
         checker.validate(entry)
+
+
+class Listener:
+    """Reads the stream of all loops in a thread."""
+
+    def __init__(self, server: Server, last: str | None = None) -> None:
+        self.heard: list[tuple[str, str, dict[str, Any]]] = []
+        self.headers = {"Last-Event-ID": last} if last else {}
+        self._server = server
+        self._opened = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+        assert self._opened.wait(30)
+
+    def _read(self) -> None:
+        with (
+            self._server.new_client(timeout=60) as client,
+            client.stream("GET", EVENTS, headers=self.headers) as answer,
+        ):
+            self._opened.set()
+            fields: dict[str, str] = {}
+            with suppress(httpx.HTTPError):
+                for line in answer.iter_lines():
+                    name, _, value = line.partition(": ")
+                    if line:
+                        fields[name] = value
+                    elif "data" in fields:
+                        self.heard.append((fields["event"], fields["id"], json.loads(fields["data"])))
+                        fields = {}
+
+    def of(self, loop_id: str) -> list[tuple[str, str]]:
+        return [(event, line.get("status", "")) for event, _, line in list(self.heard) if line["loop_id"] == loop_id]
+
+
+def test_one_stream_tells_of_every_loop(server: Server) -> None:
+    one, two = Listener(server), Listener(server)
+    loop_id = server.create("Be heard", checks=["test -s scripted-work.md"])
+    until(lambda: ("loop", "completed") in one.of(loop_id))
+    until(lambda: ("loop", "completed") in two.of(loop_id))
+    assert server.client.delete(f"{LOOPS}/{loop_id}").status_code == 204
+    until(lambda: ("gone", "") in one.of(loop_id))
+    theirs = server.cli.run("run", "theirs", "--agent", "scripted", "--check", "test -s scripted-work.md", "--json")
+    their_id = json.loads(theirs.output.splitlines()[0])["loop_id"]
+    until(lambda: ("loop", "completed") in one.of(their_id))
+    last = one.heard[-1][1]
+    again = server.create("Said later", start=False)
+    told = server.client.get(EVENTS, params={"follow": "false"}, headers={"Last-Event-ID": last}).text
+    assert again in told
+    assert "Be heard" not in told
+
+
+def test_a_busy_loop_is_told_of_once_a_second(server: Server) -> None:
+    loop_id = server.create("Busy", start=False)
+    listener = Listener(server)
+    began = time.monotonic()
+    for number in range(40):
+        server.client.patch(f"{LOOPS}/{loop_id}", json={"title": f"Busy {number}"})
+    until(lambda: listener.heard and listener.heard[-1][2]["title"] == "Busy 39")
+    assert len(listener.of(loop_id)) <= time.monotonic() - began + 2
+
+
+def test_a_repeated_request_is_carried_out_once(server: Server) -> None:
+    body = {"task": "Only once, please", "settings": {"agent": "scripted"}}
+    key = {"Idempotency-Key": "b2c1-once"}
+    first, second = (server.client.post(LOOPS, json=body, headers=key) for _ in range(2))
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert first.headers["Location"] == second.headers["Location"]
+    assert "Idempotent-Replayed" not in first.headers
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert server.client.get(f"{LOOPS}?q=Only once").json()["total"] == 1
+    other = server.client.post(LOOPS, json={**body, "task": "Another"}, headers=key)
+    check_problem(other, 422, "idempotency-key-reused")
+    for wrong in ("", "x" * 201, "a b"):
+        check_problem(server.client.post(LOOPS, json=body, headers={"Idempotency-Key": wrong}), 422, "not-valid")
+    refused = server.client.post(LOOPS, json={"task": ""}, headers={"Idempotency-Key": "wrong-first"})
+    check_problem(refused, 422, "not-valid")
+    assert server.client.post(LOOPS, json=body, headers={"Idempotency-Key": "wrong-first"}).status_code == 201
+
+
+def test_repeated_requests_at_once_make_one_loop(server: Server) -> None:
+    body = {"task": "Many at once", "settings": {"agent": "scripted"}}
+
+    def send(_number: int) -> int:
+        return server.client.post(LOOPS, json=body, headers={"Idempotency-Key": "all-at-once"}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = set(pool.map(send, range(16)))
+    assert codes <= {201, 409}
+    assert 201 in codes
+    assert server.client.get(f"{LOOPS}?q=Many at once").json()["total"] == 1
+
+
+def test_a_loop_that_has_changed_is_not_overwritten(server: Server, loop_id: str) -> None:
+    place = f"{LOOPS}/{loop_id}"
+    tag = server.client.get(place).headers["ETag"]
+    changed = server.client.patch(place, json={"title": "First"}, headers={"If-Match": tag})
+    assert (changed.status_code, changed.headers["ETag"] != tag) == (200, True)
+    late = server.client.patch(place, json={"title": "Second", "budget": {"iterations": 3}}, headers={"If-Match": tag})
+    check_problem(late, 412, "precondition-failed")
+    check_problem(server.client.delete(f"{place}?force=true", headers={"If-Match": tag}), 412, "precondition-failed")
+    assert server.show(loop_id)["title"] == "First"
+    assert server.client.patch(place, json={"title": "Any"}, headers={"If-Match": "*"}).status_code == 200
+    both = f'"nonsense", {server.client.get(place).headers["ETag"]}'
+    assert server.client.patch(place, json={"title": "Third"}, headers={"If-Match": both}).status_code == 200
+
+
+def test_an_ended_loop_takes_another_title(server: Server) -> None:
+    ended = server.create("Soon done", checks=["test -s scripted-work.md"])
+    server.until_status(ended, "completed")
+    renamed = server.client.patch(f"{LOOPS}/{ended}", json={"title": "Well done"})
+    assert (renamed.status_code, renamed.json()["title"]) == (200, "Well done")
+    assert server.show(ended)["title"] == "Well done"
+    assert server.client.get(f"{LOOPS}?q=Well done").json()["total"] == 1
+    assert server.client.get(f"{LOOPS}/{ended}/receipt").json()["outcome"] == "verified"
+
+
+def test_agents_and_suggestions(server: Server) -> None:
+    (server.cli.workspace / "pytest.ini").touch()
+    server.create("With a check", start=False, checks=["true && make lint"])
+    found = {each["name"]: each for each in server.client.get("/api/v1/agents").json()["agents"]}
+    assert found["scripted"]["installed"]
+    assert "resume" in found["claude"]["can"]
+    checks = server.client.get("/api/v1/suggestions").json()["checks"]
+    assert {"command": "pytest -q", "source": "project", "reason": "pytest.ini"} in checks
+    assert checks[0]["command"] == "true && make lint"
+    check_problem(server.client.get("/api/v1/suggestions?workspace=/etc"), 422, "not-valid")

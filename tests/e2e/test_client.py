@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,6 +125,25 @@ def test_a_run_that_ends_early_leaves_a_paused_loop(server: Server, client: Clie
 
     with pytest.raises(ValueError, match="enough"):
         client.run("A job", agent="scripted", args=["--scenario", "hang"], on_event=refuse)
+    (line,) = client.list()
+    assert client.wait(line, timeout=60).outcome is Outcome.PAUSED
+
+
+def test_ctrl_c_pauses_the_loop_of_run(server: Server, client: Client) -> None:
+    program = f"""
+import untildone
+def tell(entry):
+    print(untildone.events.name_of(entry.event), flush=True)
+untildone.connect("{server.url}", "{TOKEN}").run("A job", agent="scripted", args=["--scenario", "hang"], on_event=tell)
+"""
+    running = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    assert "iteration_start\n" in iter(running.stdout.readline, "")
+    running.send_signal(signal.SIGINT)
+    _, problem = running.communicate(timeout=60)
+    assert problem.rstrip().endswith("KeyboardInterrupt")
     (line,) = client.list()
     assert client.wait(line, timeout=60).outcome is Outcome.PAUSED
 

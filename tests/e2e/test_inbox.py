@@ -39,12 +39,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesServer]:
 def page(request: pytest.FixtureRequest, browser: Browser, server: PagesServer) -> Iterator[Page]:
     with visit(browser, server, viewport=SIZES[request.param]) as page:
         page.name = request.param  # type: ignore[attr-defined]
-        page.route(
-            "**/api/v1/events",
-            lambda route: route.fulfill(
-                status=200, content_type="text/event-stream", body="retry: 700\nevent: loop\ndata: null\n\n"
-            ),
-        )  # TEMPORARY
         yield page
 
 
@@ -147,3 +141,40 @@ def test_hostile_texts_stay_texts(page: Page, server: PagesServer) -> None:
     expect(need(page, loop_id)).to_contain_text("{{7*7}}")
     expect(need(page, loop_id)).to_contain_text("U+202E")
     server.client.delete(f"/api/v1/loops/{loop_id}", params={"force": "true"})
+
+
+RECORDS = """window.told = [];
+window.asked = 0;
+class Recorder extends EventTarget {
+  constructor(title, options) { super(); window.told.push([title, options.body]); }
+  static get permission() { return localStorage.getItem("test:permission") || "default"; }
+  static async requestPermission() { window.asked += 1; localStorage.setItem("test:permission", "granted"); return "granted"; }
+}
+Object.defineProperty(window, "Notification", { value: Recorder });
+Object.defineProperty(Document.prototype, "visibilityState", { get: () => window.isHidden ? "hidden" : "visible" });"""
+NEWS = """(need) => document.dispatchEvent(new CustomEvent("untildone:loop", { detail: {
+  loop_id: "loop-1", title: "Fix <b>it</b>", needs: need && { kind: "asks", act: "answer", text: need } } }))"""
+
+
+def test_notifications_are_asked_for_by_a_switch_and_told_once(browser: Browser, server: PagesServer) -> None:
+    server.create("Something", start=False)
+    with visit(browser, server) as page:
+        page.add_init_script(RECORDS)
+        page.goto("/")
+        switch = page.get_by_role("switch", name="Notify me in this browser")
+        expect(switch).not_to_be_checked()
+        assert page.evaluate("window.asked") == 0
+        switch.check()
+        expect(switch).to_be_checked()
+        page.reload()
+        expect(switch).to_be_checked()
+        page.evaluate(NEWS, "Seen, because the page is visible?")
+        page.evaluate("window.isHidden = true")
+        for need in ("Which port?", "Which port?", None, "Which port?"):
+            page.evaluate(NEWS, need)
+        assert page.evaluate("window.told") == [["Fix <b>it</b>", "Which port?"]] * 2
+        page.evaluate("window.isHidden = false")
+        switch.uncheck()
+        page.evaluate("window.isHidden = true")
+        page.evaluate(NEWS, "Which host?")
+        assert len(page.evaluate("window.told")) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect
 from tests.e2e.axe import violations
 from tests.e2e.dashboard import PATIENCE, PICTURES
 from tests.e2e.pages import PagesServer, browser, page, server
@@ -70,7 +71,7 @@ def own(tmp_path: Any) -> Iterator[PagesServer]:
         yield server  # type: ignore[misc]
 
 
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "light": {"viewport": WIDE},
     "dark": {"viewport": WIDE, "color_scheme": "dark"},
     "phone": {"viewport": PHONE, "has_touch": True},
@@ -109,7 +110,7 @@ def test_a_loop_starts_with_two_clicks_and_sends_only_what_was_changed(
     sent: list[dict[str, Any]] = []
     with many_tabs(browser, own, viewport=size) as context:
         page = open_form(context)
-        page.on("request", lambda request: sent.append(request.post_data_json) if request.method == "POST" else None)
+        page.on("request", lambda request: sent.extend(_posted(request)))
         clicks = Clicks()
         page.keyboard.type("Write done.md")  # the task has the focus
         clicks.on(page.get_by_role("button", name="make test"))
@@ -300,6 +301,11 @@ class TestDrafts:
         assert len(own.cli.loops) == 1
 
 
+def _posted(request: Request) -> Iterator[dict[str, Any]]:
+    if request.method == "POST":
+        yield request.post_data_json  # type: ignore[misc]
+
+
 def _key(headers: dict[str, str]) -> Iterator[str]:
     if "idempotency-key" in headers:
         yield headers["idempotency-key"]
@@ -427,7 +433,7 @@ class TestSettings:
 @pytest.mark.parametrize("path", ["/new", "/settings"])
 def test_markup_in_values_is_text(browser: Browser, own: PagesServer, path: str) -> None:
     own.create(MARKUP, start=False, checks=[f"echo {MARKUP}"])
-    values = {"model": MARKUP, "promise": MARKUP, "checks": [f"true {MARKUP}"], "agent": "scripted"}
+    values: dict[str, Any] = {"model": MARKUP, "promise": MARKUP, "checks": [f"true {MARKUP}"], "agent": "scripted"}
     lines = "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
     (own.cli.workspace / "untildone.toml").write_text(lines + f"[profiles.{_toml(MARKUP)}]\nagent = 'scripted'\n")
     with many_tabs(browser, own) as context:
@@ -452,8 +458,6 @@ def test_markup_in_a_duplicated_task_is_text(browser: Browser, own: PagesServer)
 
 
 def _toml(text: str | list[str]) -> str:
-    import json
-
     return json.dumps(text, ensure_ascii=False)
 
 

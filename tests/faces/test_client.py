@@ -47,7 +47,7 @@ def test_a_request_whose_answer_is_lost_is_sent_again_with_the_same_key() -> Non
         reply(503, b"starting"),
         reply(429, {"detail": "Too many requests.", "code": "too-many-requests"}, retry_after="0"),
         reply(503, {"detail": "Too many streams.", "code": "too-many-streams"}, retry_after="1"),
-        reply(409, {"detail": "The key is in use.", "code": "idempotency-key-in-use"}),
+        reply(409, {"detail": "The key is in use.", "code": "idempotency-key-in-use"}, retry_after="1"),
     ],
 )
 def test_a_server_that_is_busy_is_asked_again(busy: bytes) -> None:
@@ -233,6 +233,7 @@ def test_the_token_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch
         (403, "from-inside", errors.FromInside),
         (422, "agent-missing", errors.AgentMissing),
         (503, "unavailable", StoreError),
+        (409, "idempotency-key-in-use", UsageError),
         (422, "not-valid", UsageError),
         (401, "unauthorized", UsageError),
         (499, "of-a-later-version", UsageError),

@@ -67,7 +67,7 @@ REWIND_UNDONE = "The rewind was taken back."
 """How the reasons begin with which a loop rests after a rewind."""
 
 
-_AFTER_THE_END = (StateRepaired, RunnerLeased, RetryRequested, Rewound)
+_AFTER_THE_END = (StateRepaired, RunnerLeased, RetryRequested, Rewound, LoopRenamed)
 """Events that change a loop which has ended."""
 
 

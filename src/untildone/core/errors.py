@@ -3,6 +3,7 @@
     UntilDoneError            a sentence (what, where), a hint (what to do), an exit code
     ├── UsageError            what the person typed or configured cannot work            exit 2
     │   ├── FromInside        a process of a loop may not steer loops
+    │   ├── LoopChanged       the loop has changed since the state that the caller knows
     │   ├── LoopNotFound      no loop has that id, or an abbreviated id fits more than one
     │   ├── MissingPackage    a package of an extra is not installed
     │   ├── ReplyRefused      a reply token is not valid, is for another loop, or has expired
@@ -43,6 +44,10 @@ class UsageError(UntilDoneError):
 
 class FromInside(UsageError):
     """A process of a loop may not steer loops."""
+
+
+class LoopChanged(UsageError):
+    """The loop has changed since the state that the caller knows."""
 
 
 class LoopNotFound(UsageError):

@@ -34,7 +34,7 @@ _ALLOWED = {
     Control.SAY: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.BUDGET: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.SUBTASKS: {Status.CREATED, Status.RUNNING, Status.PAUSED},
-    Control.RENAME: {Status.CREATED, Status.RUNNING, Status.PAUSED},
+    Control.RENAME: set(Status),
     Control.APPROVE: {Status.CREATED, Status.RUNNING, Status.PAUSED},
     Control.DELETE: {Status.COMPLETED, Status.FAILED},
     Control.RETRY: {Status.RUNNING, Status.PAUSED, Status.FAILED},

@@ -9,7 +9,7 @@ from untildone.core import budget as budgets
 from untildone.core import moves
 from untildone.core.answers import rounds
 from untildone.core.apply import apply
-from untildone.core.errors import JournalLocked, LoopBusy, NotOurs, UsageError, WrongMove
+from untildone.core.errors import JournalLocked, LoopBusy, LoopChanged, NotOurs, UsageError, WrongMove
 from untildone.core.events import (
     BudgetChanged,
     ChangesApproved,
@@ -118,18 +118,19 @@ def _is_answered(loop: Loop, text: str) -> bool:
     return loop.outcome is not Outcome.BLOCKED or bool(rounds.parse(text, None).rest.strip())
 
 
-def budget(store: Store, loop_id: str, *changes: BudgetChanged) -> Loop:
-    """Change limits of a loop."""
+def budget(store: Store, loop_id: str, *changes: BudgetChanged, known: int | None = None) -> Loop:
+    """Change limits of a loop. LoopChanged if its last entry is not the one of number `known`."""
     for change in changes:
         if change.amount is not None and not budgets.is_possible(change.amount):
             raise UsageError(
                 f"{change.amount} is too large for a budget.", "give a smaller number, or none for no limit"
             )
-    return _request(store, loop_id, Control.BUDGET, *changes)
+    return _request(store, loop_id, Control.BUDGET, *changes, known=known)
 
 
-def rename(store: Store, loop_id: str, title: str) -> Loop:
-    return _request(store, loop_id, Control.RENAME, LoopRenamed(title))
+def rename(store: Store, loop_id: str, title: str, known: int | None = None) -> Loop:
+    """Give the loop another title. LoopChanged if its last entry is not the one of number `known`."""
+    return _request(store, loop_id, Control.RENAME, LoopRenamed(title), known=known)
 
 
 def change_subtasks(store: Store, loop_id: str, *changes: SubtaskChange) -> Loop:
@@ -171,11 +172,16 @@ def delete(store: Store, loop_id: str) -> None:
 
 
 def _request(
-    store: Store, loop_id: str, control: Control, *events: Event, environment: Mapping[str, str] = os.environ
+    store: Store,
+    loop_id: str,
+    control: Control,
+    *events: Event,
+    environment: Mapping[str, str] = os.environ,
+    known: int | None = None,
 ) -> Loop:
     """Append the events of a control. The runner of the loop obeys it; without a runner, it is obeyed here."""
     try:
-        loop = _append(store, loop_id, control, events)
+        loop = _append(store, loop_id, control, events, known)
     except JournalLocked as locked:
         return _order(store, loop_id, events, locked)
     if loop.interrupts_now:
@@ -192,14 +198,15 @@ def _request(
     return loop
 
 
-def _append(store: Store, loop_id: str, control: Control, events: tuple[Event, ...]) -> Loop:
+def _append(store: Store, loop_id: str, control: Control, events: tuple[Event, ...], known: int | None) -> Loop:
     """Write the events if the loop's status allows the control; check again whenever another process wrote first."""
     journal = store.open(loop_id)
     try:
         refuse(store, control, journal.loop)
-        _check(store, journal.loop, control)
-        while not journal.loop.status.ended and not _written(journal, events):
-            _check(store, journal.loop, control)
+        _check(store, journal.loop, control, known)
+        may_end = journal.loop.status.ended and control is Control.RENAME
+        while (may_end or not journal.loop.status.ended) and not _written(journal, events):
+            _check(store, journal.loop, control, known)
         return journal.loop
     except WrongMove:
         _obey_left_order(store, journal.loop)
@@ -233,7 +240,9 @@ def _end_if_suspended(loop_id: str) -> None:
     reach.end_if_suspended(loop_id)
 
 
-def _check(store: Store, loop: Loop, control: Control) -> None:
+def _check(store: Store, loop: Loop, control: Control, known: int | None) -> None:
+    if known is not None and loop.seq != known:
+        raise LoopChanged(f"Loop {loop.loop_id} has changed: it is at entry {loop.seq}, not {known}.", "read it again")
     moves.check(without_closed_session(store, loop), control)
 
 

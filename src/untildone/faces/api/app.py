@@ -14,6 +14,8 @@ from starlette.responses import PlainTextResponse
 from untildone.faces.api import (
     access,
     again,
+    all_loops,
+    choices,
     groups,
     login,
     loops,
@@ -26,18 +28,30 @@ from untildone.faces.api import (
 )
 from untildone.faces.api.described import DescribedRequests
 from untildone.faces.api.event_streams import EventStreams
+from untildone.faces.api.feed import LoopFeed
+from untildone.faces.api.idempotency import HEADER, IdempotentRequests, takes_key
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import Problem
 from untildone.faces.api.problems import explain_errors
 from untildone.faces.api.security import RequestStats, SecurityMiddleware
 from untildone.faces.api.typed import entry_schemas
 from untildone.operations.driving.service import Service
+from untildone.operations.repeated import RepeatedRequests
 from untildone.operations.showing.following import LoopViews
 
 LOOPBACK_NAMES = ("localhost", "untildone.localhost")
 """Browsers resolve every name below `localhost` to this machine. A name of its own keeps the cookie from other servers here."""
 DESCRIPTION = "Loops, their rounds, controls and records. What a body leaves out comes from the settings files, or stays as it is."
 SUMMARY = "Keeps coding agents at work until the job is verified done."
+
+
+_KEY_PARAMETER = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+    "description": "Sent again with the same key within a day, the request is not carried out again but answered alike",
+}
 
 
 def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAMES, *, remote: bool = False) -> FastAPI:
@@ -58,11 +72,28 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.service = service
     app.state.keys = keys
     app.state.following = EventStreams()
+    app.state.feed = LoopFeed(service)
     app.state.views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), lambda _entry, _loop: ())
     app.state.stats = RequestStats()
     explain_errors(app)
+    app.add_middleware(IdempotentRequests, answers=RepeatedRequests(service.environment))
     app.add_middleware(DescribedRequests, api=app)
-    for module in (records, rounds, tasks, again, replies, loops, groups, settings_routes, access, login, status):
+    routers = (
+        all_loops,
+        choices,
+        records,
+        rounds,
+        tasks,
+        again,
+        replies,
+        loops,
+        groups,
+        settings_routes,
+        access,
+        login,
+        status,
+    )
+    for module in routers:
         app.include_router(module.router)
     app.add_middleware(
         SecurityMiddleware,
@@ -108,6 +139,9 @@ def _described(app: FastAPI) -> dict[str, object]:
         schemas |= {name: each for name, each in entry_schemas().items() if name not in schemas}
         for each in schemas.values():
             _take_defaults_away(each)
+        for path, methods in schema["paths"].items():
+            if takes_key(path) and "post" in methods:
+                methods["post"].setdefault("parameters", []).append(_KEY_PARAMETER)
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}]
         app.openapi_schema = schema

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Path, Request
 
 from untildone.faces.api.event_streams import EventStreams
+from untildone.faces.api.feed import LoopFeed
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import LOOP_ID, TASK_ID
 from untildone.operations.driving.service import Service
@@ -30,8 +31,13 @@ async def _views(request: Request) -> LoopViews:
     return cast(LoopViews, request.app.state.views)
 
 
+async def _feed(request: Request) -> LoopFeed:
+    return cast(LoopFeed, request.app.state.feed)
+
+
 Serving = Annotated[Service, Depends(_service)]
 WithKeys = Annotated[Keys, Depends(_keys)]
+WithFeed = Annotated[LoopFeed, Depends(_feed)]
 WithViews = Annotated[LoopViews, Depends(_views)]
 WithStreams = Annotated[EventStreams, Depends(_following)]
 LoopId = Annotated[str, Path(pattern=LOOP_ID, description="The whole id of a loop", max_length=100)]

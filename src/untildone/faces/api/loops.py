@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 from pydantic import AwareDatetime, Field
 
 from untildone.core import moves
 from untildone.core.answers import amounts
+from untildone.core.errors import LoopChanged
 from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Urgency
@@ -52,6 +53,12 @@ def create_loop(new: NewLoop, service: Serving, response: Response) -> LoopLine:
     return line(service, loop)
 
 
+_TAGGED: dict[int | str, dict[str, Any]] = {
+    200: {"headers": {"ETag": {"description": "The state, for `If-Match`", "schema": {"type": "string"}}}}
+}
+IfMatch = Annotated[
+    str | None, Header(max_length=200, description="An `ETag`: the loop is changed only if it is still in that state")
+]
 Several = Annotated[list[Annotated[str, Field(max_length=4096)]] | None, Query(max_length=MOST_VALUES)]
 
 
@@ -94,11 +101,12 @@ def list_loops(
     return LoopList(loops=lines(service, found.rows), next=found.cursor, total=found.total, counts=counts)
 
 
-@router.get("/{loop_id}", response_model=LoopState, responses=may_answer(404, 422, 503))
-def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
+@router.get("/{loop_id}", response_model=LoopState, responses={**may_answer(404, 422, 503), **_TAGGED})
+def show_loop(loop_id: LoopId, service: Serving, response: Response) -> dict[str, Any]:
     """Everything known about a loop: its checkpoint."""
     store = service.store_of(loop_id)
     loop = store.load(loop_id)
+    response.headers["ETag"] = f'"{loop.seq}"'
     return {
         **look.checkpoint_fields(loop),
         "driven": store.is_driven(loop_id),
@@ -108,28 +116,36 @@ def show_loop(loop_id: LoopId, service: Serving) -> dict[str, Any]:
     }
 
 
-@router.patch("/{loop_id}", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
-def change_loop(loop_id: LoopId, change: LoopChange, service: Serving) -> LoopLine:
+@router.patch("/{loop_id}", response_model=LoopLine, responses={**may_answer(404, 409, 412, 422, 503), **_TAGGED})
+def change_loop(
+    loop_id: LoopId, change: LoopChange, service: Serving, response: Response, if_match: IfMatch = None
+) -> LoopLine:
     """Change the title or the budget."""
     store = service.store_of(loop_id)
     changes = budget_changes(change.budget) if change.budget else ()
     loop = store.load(loop_id)
+    known = _entry(loop, if_match)
     if change.title is not None:
-        loop = control.rename(store, loop_id, change.title)
+        loop = control.rename(store, loop_id, change.title, known)
+        known = None
     if changes:
-        loop = control.budget(store, loop_id, *changes)
+        loop = control.budget(store, loop_id, *changes, known=known)
+    response.headers["ETag"] = f'"{loop.seq}"'
     return line(service, loop)
 
 
-@router.delete("/{loop_id}", status_code=204, responses=may_answer(404, 409, 422, 503))
+@router.delete("/{loop_id}", status_code=204, responses=may_answer(404, 409, 412, 422, 503))
 def delete_loop(
     loop_id: LoopId,
     service: Serving,
     force: Annotated[bool, Query(description="One that has not ended is stopped first, at once")] = False,
+    if_match: IfMatch = None,
 ) -> Response:
     """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
     store = service.store_of(loop_id)
-    if force and not store.load(loop_id).status.ended:
+    loop = store.load(loop_id)
+    _entry(loop, if_match)
+    if force and not loop.status.ended:
         control.stop(store, loop_id, Urgency.NOW)
     service.delete(loop_id, within=END_WITHIN if force else 1.0)
     return Response(status_code=204)
@@ -181,6 +197,17 @@ def change_budget(loop_id: LoopId, change: BudgetChange, service: Serving) -> Lo
         moves.check(loop, Control.BUDGET)
         return line(service, loop)
     return line(service, control.budget(store, loop_id, *changes))
+
+
+def _entry(loop: Loop, tag: str | None) -> int | None:
+    """The last entry that a client knows, by the tag that it sends. LoopChanged if it is not the last one."""
+    if tag is None or tag.strip() == "*":
+        return None
+    if f'"{loop.seq}"' not in (each.strip() for each in tag.split(",")):
+        raise LoopChanged(
+            f"Loop {loop.loop_id} has changed: it is at entry {loop.seq}.", "read it again, and take its ETag"
+        )
+    return loop.seq
 
 
 def budget_changes(change: BudgetChange) -> tuple[BudgetChanged, ...]:

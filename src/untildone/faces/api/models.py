@@ -22,6 +22,7 @@ _AMOUNT = r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$"
 LOOP_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 NUMBER = r"^[0-9]{1,15}$"
 OUTPUT = r"^[0-9]{1,7}(-(instructor|supervisor))?$"
+MOMENT = r"^[0-9]{1,12}(\.[0-9]{1,6})?$"
 CURSOR = r"^[A-Za-z0-9_-]+$"
 FORMS = {
     _SOMETHING: "is empty, or has a NUL character",
@@ -30,6 +31,7 @@ FORMS = {
     LOOP_ID: "is not an id of a loop, or a name: letters, digits, `_` and `-`, at most 100",
     NUMBER: "is not the number of an entry",
     OUTPUT: "is not the name of an output, such as 3 or 0003-supervisor",
+    MOMENT: "is not the `id` of a message of this stream",
     CURSOR: "is not a cursor",
 }
 """What is said about a text that does not have the form."""

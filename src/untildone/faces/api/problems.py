@@ -14,6 +14,7 @@ from untildone.core.errors import (
     AgentMissing,
     FromInside,
     LoopBusy,
+    LoopChanged,
     LoopNotFound,
     NotOurs,
     ReplyRefused,
@@ -29,6 +30,7 @@ from untildone.faces.api.problem_form import MEDIA_TYPE, Code, code_of, problem
 _log = logging.getLogger(__name__)
 _CODES: tuple[tuple[type[UntilDoneError], Code], ...] = (
     (LoopNotFound, Code.LOOP_NOT_FOUND),
+    (LoopChanged, Code.PRECONDITION_FAILED),
     (FromInside, Code.FROM_INSIDE),
     (ReplyRefused, Code.REPLY_REFUSED),
     (WrongMove, Code.WRONG_STATE),

@@ -63,7 +63,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-class _Stream(EventSourceResponse):
+class Stream(EventSourceResponse):
     """A response that releases its stream when it ends."""
 
     def __init__(self, content: AsyncIterator[ServerSentEvent], following: EventStreams) -> None:
@@ -104,7 +104,7 @@ async def stream_events(
                     json.dumps(look.entry_fields(entry, loop_id), ensure_ascii=False), id=str(entry.seq)
                 )
 
-    return _Stream(messages(), following)
+    return Stream(messages(), following)
 
 
 def _end(loop: Loop) -> dict[str, Any]:

@@ -66,9 +66,8 @@ class Answer:
     def again_in(self) -> float | None:
         """Seconds after which the same request may be answered in another way; None: it is final."""
         wait = self.headers.get("retry-after", "")
-        if self.is_problem and self.status == 409:
-            return 0.2 if self.problem().get("code") == IN_USE else None
-        if self.status not in _FOR_A_WHILE or (self.is_problem and not wait):
+        is_busy = self.status in _FOR_A_WHILE or self.problem().get("code") == IN_USE
+        if not is_busy or (self.is_problem and not wait):
             return None
         return float(wait) if wait.isascii() and wait.isdigit() else 0.0
 

@@ -25,6 +25,8 @@ from untildone.store.names import is_id
 __all__ = ["LoopTable", "Page", "Row", "row_of"]
 LOCK_WITHIN = 1.0
 """Seconds after which a reader asks whether the store is usable at all."""
+Listener = Callable[[str], None]
+"""Is told the id of a loop whose row has changed or is gone."""
 GONE = float("inf")
 """The sequence number of a deleted loop: later than every entry."""
 
@@ -49,9 +51,23 @@ class LoopTable:
         self._reported: dict[str, float] = {}
         """The last entry that a store reported of each loop since a look began: that look may have missed it."""
         self._has_readers = False
+        self._listeners: tuple[Listener, ...] = ()
         self._rows_lock, self._look_lock = threading.Lock(), threading.Lock()
         for workspace, store in self.stores.items():
             store.on_change = partial(self._take_report, workspace)
+
+    @contextmanager
+    def listening(self, listener: Listener) -> Iterator[None]:
+        """Report every row that changes or goes, from any thread. A listener must return at once."""
+        self._listeners = (*self._listeners, listener)
+        try:
+            yield
+        finally:
+            self._listeners = tuple(each for each in self._listeners if each is not listener)
+
+    def find_row(self, loop_id: str) -> Row | None:
+        """The row of a loop as it was known last; None: there is none."""
+        return self._index.find(loop_id)
 
     def rows(self) -> tuple[Row, ...]:
         """Every loop, newest first."""
@@ -122,7 +138,7 @@ class LoopTable:
             for each in statuses:
                 self._note(each, workspace)
             for loop_id in self._missing(workspace, signatures):
-                self._index.drop(loop_id)
+                self._drop(loop_id)
         self._signatures[workspace], self._looked_at[workspace] = signatures, began
         return signatures
 
@@ -143,7 +159,20 @@ class LoopTable:
     def _note(self, status: LoopStatus, workspace: str) -> None:
         seq = status.loop.seq if status.loop else 0
         if seq >= self._reported.get(status.loop_id, 0):
-            self._index.put(_row(status, workspace))
+            self._put(_row(status, workspace))
+
+    def _put(self, row: Row) -> None:
+        if self._index.find(row.loop_id) != row:
+            self._index.put(row)
+            self._tell(row.loop_id)
+
+    def _drop(self, loop_id: str) -> None:
+        self._index.drop(loop_id)
+        self._tell(loop_id)
+
+    def _tell(self, loop_id: str) -> None:
+        for listener in self._listeners:
+            listener(loop_id)
 
     def _missing(self, workspace: str, signatures: Signatures) -> set[str]:
         """The loops that have no journal any more. A loop reported meanwhile may have been created after the look."""
@@ -157,9 +186,9 @@ class LoopTable:
             known, newest = self._index.find(loop_id), self._reported.get(loop_id, 0)
             self._reported[loop_id] = max(newest, loop.seq if loop else GONE)
             if loop is None:
-                self._index.drop(loop_id)
+                self._drop(loop_id)
             elif loop.seq >= newest and (known is None or known.seq < loop.seq):
-                self._index.put(row_of(loop, workspace))
+                self._put(row_of(loop, workspace))
 
 
 def _row(status: LoopStatus, workspace: str) -> Row:

@@ -16,10 +16,12 @@ from untildone.operations.loop_table import Row
 from untildone.operations.showing import last_output, waiting
 from untildone.operations.showing.waiting import Waiting
 
-MOST_NEEDS, MOST_WORKING, MOST_DONE = 30, 30, 10
+MOST_NEEDS, MOST_WORKING, MOST_DONE = 20, 20, 10
 RECENT = 7 * 86_400.0
 """Seconds for which a loop that ended without success is shown as one that needs a person."""
 MOST_FACTS = 500
+SETTLED_AFTER = 60.0
+"""Seconds after its end from which a loop without a receipt is not expected to get one."""
 COUNTED_FOR = 5.0
 """Seconds after which loops that have not changed are counted again, because a usage limit may be over."""
 
@@ -52,6 +54,8 @@ class Finished:
     files: int = 0
     insertions: int = 0
     deletions: int = 0
+    settled: bool = True
+    """Whether its receipt is written: that takes a moment after its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +120,29 @@ class Inboxes:
 
     def _finished(self, row: Row) -> Finished:
         key = (row.loop_id, row.seq)
-        if key not in self._facts:
-            if len(self._facts) >= MOST_FACTS:
-                self._facts.clear()
-            self._facts[key] = finished(row, self._receipt(row))
+        if key in self._facts:
+            return self._facts[key]
+        text = self._receipt(row)
+        if not text:
+            return Finished(row, settled=time.time() - row.updated_at > SETTLED_AFTER)
+        if len(self._facts) >= MOST_FACTS:
+            self._facts.clear()
+        self._facts[key] = finished(row, _read(text))
         return self._facts[key]
 
-    def _receipt(self, row: Row) -> Mapping[str, Any]:
+    def _receipt(self, row: Row) -> str:
         try:
-            receipt = json.loads(self._service.stores[row.workspace].receipt(row.loop_id) or "{}")
-        except (UntilDoneError, OSError, ValueError):
-            return {}
-        return receipt if isinstance(receipt, dict) else {}
+            return self._service.stores[row.workspace].receipt(row.loop_id) or ""
+        except (UntilDoneError, OSError):
+            return ""
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        receipt = json.loads(text)
+    except ValueError:
+        return {}
+    return receipt if isinstance(receipt, dict) else {}
 
 
 def sort(rows: Iterable[Row], now: float) -> Sorted:

@@ -5,6 +5,7 @@ import { dropDraft } from "./drafts.js";
 import { WISH } from "./attention.js";
 
 const REFRESH_WORKING_EVERY = 15_000;
+const REFRESH_SETTLING_EVERY = 2_000;
 
 /** Send an answer; a loop that does not go on by itself is resumed. @param {HTMLFormElement} form */
 async function answer(form) {
@@ -59,10 +60,16 @@ document.addEventListener("change", (event) => {
   if (event.target instanceof HTMLSelectElement && event.target.hasAttribute("data-submits")) event.target.form?.requestSubmit();
 });
 document.addEventListener("untildone:done", showAgain);
-// The output of an agent grows without an event: its last line is shown anew while somebody looks.
-setInterval(() => {
-  const inbox = document.querySelector("#inbox:has([data-working])");
-  if (inbox && document.visibilityState === "visible") refresh(inbox).catch(() => undefined);
-}, REFRESH_WORKING_EVERY);
+/** Show the inbox anew now and then, while somebody looks and it has such an element. @param {string} element @param {number} every */
+function refreshWhile(element, every) {
+  setInterval(() => {
+    const inbox = document.querySelector(`#inbox:has(${element})`);
+    if (inbox && document.visibilityState === "visible") refresh(inbox).catch(() => undefined);
+  }, every);
+}
+
+// The output of an agent grows without an event, and a receipt is written a moment after the last event of its loop.
+refreshWhile("[data-working]", REFRESH_WORKING_EVERY);
+refreshWhile("[data-settling]", REFRESH_SETTLING_EVERY);
 const offer = document.querySelector("[data-notify]");
 if (offer instanceof HTMLElement) offerNotifications(offer);

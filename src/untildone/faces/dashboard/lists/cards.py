@@ -113,6 +113,8 @@ class Card:
     insertions: int = 0
     deletions: int = 0
     branch: str = ""
+    settled: bool = True
+    """Whether everything is known about a loop that has ended."""
 
     @property
     def href(self) -> str:
@@ -160,6 +162,7 @@ class Cards:
             files=finished.files,
             insertions=finished.insertions,
             deletions=finished.deletions,
+            settled=finished.settled,
         )
 
     def listed(self, row: Row, waiting: Waiting | None) -> Card:
