@@ -55,7 +55,7 @@ def prompted(request: dict[str, Any], count: int) -> None:
         return
     if "asks" in BEHAVIOUR and permitted(session):
         Path("ran.txt").touch()
-    claim = " <promise>COMPLETE</promise>" if "<promise>" in text else ""
+    claim = "\n<promise>COMPLETE</promise>" if "<promise>" in text else ""
     update(session, "agent_message_chunk", content={"type": "text", "text": f"prompt {count}{claim}"})
     send(id=request["id"], result={"stopReason": "end_turn"})
 

@@ -54,7 +54,7 @@ def test_a_turn_is_a_conversation_and_the_program_leaves_at_its_end(tmp_path: Pa
 
 
 def test_a_prompt_larger_than_a_pipe_arrives(tmp_path: Path) -> None:
-    assert run(tmp_path, prompt="x" * 3_000_000 + "<promise>")[2].text == "prompt 1 <promise>COMPLETE</promise>"
+    assert run(tmp_path, prompt="x" * 3_000_000 + "<promise>")[2].text == "prompt 1\n<promise>COMPLETE</promise>"
 
 
 @pytest.mark.parametrize("permissions", Permissions)
