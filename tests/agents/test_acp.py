@@ -392,3 +392,15 @@ def test_recorded_history_is_no_answer(play: Play, name: str) -> None:
     recorded = (STREAMS / f"acp-{name}" / "resumed.jsonl").read_bytes().splitlines()
     assert json.loads(recorded[0])["id"] == "initialize"
     assert play(f"acp:{name}", "resumed").answer.text == "Second."
+
+
+def test_recorded_notes_of_codex_are_no_answer(play: Play) -> None:
+    text = play("acp:codex", "text")
+    assert text.answer.text == "A first answer."
+    assert any("Model metadata" in getattr(event, "text", "") for event in text.of(Notice))
+    assert play("acp:codex", "tools").answer.usage.tokens == 240
+    assert play("acp:codex", "resumed").answer.text == "Second."
+    for stream, kind in (("error-401", FailureKind.AUTH), ("error-429", FailureKind.LIMIT)):
+        failure = play("acp:codex", stream).answer.failure
+        assert failure is not None
+        assert failure.kind is kind

@@ -41,7 +41,7 @@ class AcpConversation(Conversation):
         self._program, self._request = program, request
         self._name = program.words[0].rpartition("/")[2]
         self._permissions = Permissions.READ if request.reviews else request.permissions
-        self._lines, self._updates = ObjectLines(self._name), Updates()
+        self._lines, self._updates = ObjectLines(self._name), Updates(marks_messages=program.marks_messages)
         self._out = [messages.initialize()]
         self._settings: list[bytes] = []
         """Requests that follow the opening of the session, before the prompt."""
@@ -243,10 +243,12 @@ class AcpConversation(Conversation):
 
     def _error_as_text(self, text: str, now: float) -> Failure | None:
         """The error of the model that a program reports as an answer. A model may write such words too, but then it was counted."""
+        counted = self._program.counts is not Counts.UNKNOWN and bool(self._usage()[0].tokens)
+        if not text and self._updates.note and not counted:
+            return classify(self._updates.note, status=None, now=now)
         if not _ERROR_TEXT.match(text) or len(text) > _LONGEST_ERROR:
             return None
         failure = classify(text, status=None, now=now)
-        counted = self._program.counts is not Counts.UNKNOWN and bool(self._usage()[0].tokens)
         return None if failure.kind is FailureKind.CRASHED and counted else failure
 
     def _request_failed(self, method: str, error: Object, now: float) -> Failure:

@@ -44,6 +44,8 @@ class Program:
     forks: bool = False
     read_only: bool = False
     """Whether `flags` and `variables` keep it from writing."""
+    marks_messages: bool = False
+    """Whether every message of the model has an id, so that text without one is a note of the program."""
     model_flag: bool = False
     """Whether it takes `--model=M`; else the model is chosen by the protocol."""
     flags: Mapping[Permissions, tuple[str, ...]] = field(default_factory=dict)
@@ -81,6 +83,7 @@ KNOWN: Mapping[str, Program] = {
         "npm install -g @agentclientprotocol/codex-acp@latest",
         counts=Counts.TURN,
         forks=True,
+        marks_messages=True,
         modes={Permissions.WORK: "agent-full-access"},
     ),
     "copilot": Program(

@@ -24,7 +24,11 @@ _ENDS = ("completed", "failed")
 class Updates:
     """Collects the updates of one turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, marks_messages: bool = False) -> None:
+        """`marks_messages`: text without the id of a message is a note of the program."""
+        self.note = ""
+        """The last note of the program."""
+        self._marks_messages = marks_messages
         self.cost: float | None = None
         """The dollars of the session so far; None: not reported."""
         self._closing = ClosingText()
@@ -65,10 +69,18 @@ class Updates:
 
     def _take_text(self, update: Object) -> Iterator[AgentEvent]:
         yield from self._thought()
+        if self._marks_messages and not text_field(update, "messageId"):
+            yield from self._take_note(text_field(update, "content", "text"))
+            return
         if text_field(update, "messageId") != self._message:
             self._message = text_field(update, "messageId")
             yield from self._said()
         self._saying.add(text_field(update, "content", "text"))
+
+    def _take_note(self, text: str) -> Iterator[AgentEvent]:
+        if text.strip():
+            self.note = text.strip()
+            yield Notice(first_line(text))
 
     def _said(self) -> Iterator[AgentEvent]:
         text = self._saying.joined("")
