@@ -22,6 +22,8 @@ from untildone.store import LoopStatus, Signatures, Store
 from untildone.store.names import is_id
 
 __all__ = ["LoopTable", "Row", "row_of"]
+LOCK_WITHIN = 1.0
+"""Seconds after which a reader asks whether the store is usable at all."""
 Listener = Callable[[str], None]
 """Is told the id of a loop whose row has changed or is gone."""
 GONE = float("inf")
@@ -35,7 +37,11 @@ class LoopTable:
     the wait; otherwise a reader looks first.
     """
 
-    def __init__(self, stores: Mapping[str, Store], fresh_for: float = 0.0) -> None:
+    def __init__(
+        self, stores: Mapping[str, Store], fresh_for: float = 0.0, require: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`require` raises StoreError if the store of a workspace does not answer, while another thread looks at it."""
+        self._require = require
         self.stores = dict(stores)
         self._fresh_for = fresh_for
         self._index = LoopIndex()
@@ -97,10 +103,20 @@ class LoopTable:
         self._has_readers = True
         for workspace in self.stores:
             if not self._is_fresh(workspace):
-                with self._look_lock:
+                with self._look_locked(workspace):
                     # Another thread may have looked while this one waited for the lock.
                     if not self._is_fresh(workspace):
                         self._look(workspace)
+
+    @contextmanager
+    def _look_locked(self, workspace: str) -> Iterator[None]:
+        """Hold the lock of looks. The thread that holds it may wait for a database that is away; then no reader waits with it."""
+        while not self._look_lock.acquire(timeout=LOCK_WITHIN):
+            self._require(workspace)
+        try:
+            yield
+        finally:
+            self._look_lock.release()
 
     def _is_fresh(self, workspace: str) -> bool:
         return time.monotonic() - self._looked_at.get(workspace, float("-inf")) < self._fresh_for

@@ -30,6 +30,7 @@ class Row:
     machine: str = ""
     """The machine that drives the loop, or did last."""
     spend: Spend = Spend()
+    gate_seconds: float = 0.0
     budget: Budget = Budget()
     created_at: float = 0.0
     updated_at: float = 0.0
@@ -60,6 +61,7 @@ def row_of(loop: Loop, workspace: str) -> Row:
         host=loop.host,
         machine=loop.runner.machine if loop.runner else "",
         spend=loop.spend,
+        gate_seconds=loop.gate_seconds,
         budget=loop.budget,
         created_at=loop.created_at,
         updated_at=loop.updated_at,
