@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 from typing import Literal
 
@@ -34,7 +35,7 @@ class Ready(BaseModel):
 
 
 @router.get("/health", response_model=Health, responses=may_answer(422), openapi_extra={"security": []})
-def health() -> Health:
+async def health() -> Health:
     """Whether the server is alive: it answers. No token is needed. `ready` asks what it depends on."""
     return Health(status="ok", version=_VERSION)
 
@@ -48,11 +49,11 @@ def health() -> Health:
     },
     openapi_extra={"security": []},
 )
-def ready(service: Serving, request: Request, response: Response) -> Ready:
+async def ready(service: Serving, request: Request, response: Response) -> Ready:
     """Whether the server can do its work: its stores, disks and cluster answer. Takes at most 5 seconds; 503 if one does not."""
-    parts = [
-        ReadyPart(name=part.name, ready=not part.problem, problem=part.problem) for part in service.readiness.ask()
-    ]
+    # Not in the threads of other routes: these may all wait for a database that hangs.
+    asked = await asyncio.to_thread(service.readiness.ask)
+    parts = [ReadyPart(name=part.name, ready=not part.problem, problem=part.problem) for part in asked]
     is_ready = all(part.ready for part in parts)
     response.status_code = 200 if is_ready else 503
     return Ready(

@@ -21,13 +21,9 @@ from untildone.operations.loop_table.rows import Row, row_of
 from untildone.store import LoopStatus, Signatures, Store
 from untildone.store.names import is_id
 
-<<<<<<< HEAD
 __all__ = ["LoopTable", "Row", "row_of"]
-=======
-__all__ = ["LoopTable", "Page", "Row", "row_of"]
 LOCK_WITHIN = 1.0
 """Seconds after which a reader asks whether the store is usable at all."""
->>>>>>> forms
 Listener = Callable[[str], None]
 """Is told the id of a loop whose row has changed or is gone."""
 GONE = float("inf")

@@ -66,7 +66,7 @@ def list_(as_json: bool) -> int:
 @command.command()
 @click.argument("name")
 def revoke(name: str) -> int:
-    """Revoke a token. What was begun with it ends at once: requests, streams to come, sessions of browsers."""
+    """Revoke a token. Requests with it are refused at once, and sessions that it began end; open streams go on."""
     _tokens().revoke(name)
     return 0
 
