@@ -14,6 +14,7 @@ from tests.support.acp_agent import OPENED, AcpAgent
 
 from untildone.agents import exists, find, names
 from untildone.agents.acp import messages
+from untildone.agents.acp.conversation import MOST_REQUESTS
 from untildone.agents.acp.known import KNOWN
 from untildone.core.errors import UsageError
 from untildone.core.model import Answer, FailureKind, Permissions, SessionUse
@@ -192,6 +193,17 @@ def test_nothing_else_can_be_asked_for(method: str) -> None:
     told.answer_all()
     assert told.written[-1]["error"]["code"] == -32601
     assert not told.conversation.has_ended
+
+
+def test_a_flood_of_questions_ends_the_turn() -> None:
+    told = asked()
+    for number in range(MOST_REQUESTS + 10):
+        told.say({"id": number, "method": "fs/read_text_file", "params": {}})
+    assert told.conversation.has_ended
+    assert len(told.conversation.outgoing().splitlines()) == MOST_REQUESTS
+    failure = told.conversation.finish(0, "", NOW).failure
+    assert failure is not None
+    assert failure.kind is FailureKind.MALFORMED
 
 
 @pytest.mark.parametrize(

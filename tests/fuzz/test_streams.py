@@ -23,7 +23,17 @@ from untildone.core.values.codec import from_json, to_json
 from untildone.system.lines import LineFramer
 
 STREAMS = sorted((Path(__file__).parent.parent / "agents" / "streams").glob("*/*.jsonl"))
-RECORDED = ("claude", "codex", "copilot", "gemini", "opencode")
+RECORDED = (
+    "claude",
+    "codex",
+    "copilot",
+    "gemini",
+    "opencode",
+    "acp:codex",
+    "acp:copilot",
+    "acp:gemini",
+    "acp:opencode",
+)
 NOW = 1794765000.0
 MOST_NOTICES = 12
 MEANINGLESS = (b"", b"   ", b"\t", b'{"type": "untildone.tests.unheard.of"}', b'{"type":"news","text":"hello"}')
@@ -32,7 +42,7 @@ MEANINGLESS = (b"", b"   ", b"\t", b'{"type": "untildone.tests.unheard.of"}', b'
 @cache
 def recorded(agent: str) -> tuple[list[bytes], ...]:
     """The recorded streams of a program, each not too long to be tried many times."""
-    lines = (path.read_bytes().splitlines() for path in STREAMS if path.parent.name == agent)
+    lines = (path.read_bytes().splitlines() for path in STREAMS if path.parent.name == agent.replace(":", "-"))
     return tuple(found[:40] for found in lines)
 
 

@@ -28,6 +28,8 @@ from untildone.core.plugins.agent_io import AgentEvent, Conversation, Notice, Re
 from untildone.core.prices import TokenCount
 
 MOST_DENIALS = 100
+MOST_REQUESTS = 10_000
+"""Requests of the program in one turn. One that sends more, and perhaps reads no answer, is ended."""
 _ERROR_TEXT = re.compile(r"\s*(?:API )?Error: |\s*exceeded retry limit, last status")
 """How an answer begins in which a program reports an error of its model, as if the model had said it."""
 _LONGEST_ERROR = 2000
@@ -53,6 +55,7 @@ class AcpConversation(Conversation):
         """The request that failed, and the error."""
         self._problem: Failure | None = None
         self._denials: list[str] = []
+        self._requests = 0
         self._version = ""
 
     @property
@@ -96,6 +99,10 @@ class AcpConversation(Conversation):
 
     def _answer(self, method: str, request_id: object, params: Object) -> Iterator[AgentEvent]:
         """Answer a request of the program. Nothing but permission can be asked for."""
+        self._requests += 1
+        if self._requests > MOST_REQUESTS:
+            self._fail(FailureKind.MALFORMED, f"{self._name} sent more than {MOST_REQUESTS} requests in one turn")
+            return
         if method != messages.PERMISSION:
             self._out.append(messages.unknown_method(request_id, method))
             return
