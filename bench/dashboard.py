@@ -6,11 +6,13 @@ shows them. Pages and static pages take turns, because the load of the machine c
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from unittest.mock import patch
 
 import psutil
 from figures import Row, figure, seconds_of
@@ -77,8 +79,13 @@ def add_loops(cli: CommandLine, number: int) -> str:
         loop_id = f"loop-20261117-{each:06d}"
         created = LoopCreated(loop_id, f"Job number {each}", "A job", settings, Budget(iterations=5))
         rest = Rested(Outcome.PAUSED) if each % 10 else Rested(Outcome.BLOCKED, "Which port?")
-        store.create(created, StartRequested(Host.TERMINAL), rest)
+        with patch.multiple(os, fsync=_nothing, fdatasync=_nothing):
+            store.create(created, StartRequested(Host.TERMINAL), rest)
     return loop_id
+
+
+def _nothing(_descriptor: int) -> None:
+    """In place of a sync: these loops need not outlive a loss of power."""
 
 
 def visitor(browser: Browser, server: DashboardServer) -> BrowserContext:

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e import axe
-from tests.e2e.dashboard import PICTURES, chromium, visit
+from tests.e2e.dashboard import PATIENCE, PICTURES, chromium, visit
 from tests.e2e.pages import PagesServer
 from tests.support.command_line import CommandLine
 
@@ -20,7 +20,7 @@ from untildone.store.files import FileStore
 from untildone.store.seals import Seals
 from untildone.system import state_folder
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=PATIENCE)
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 PAGE = 50
 MANY = 120

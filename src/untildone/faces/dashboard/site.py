@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from starlette.responses import HTMLResponse
 
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
+from untildone.core.values.codec import timestamp
 from untildone.faces.dashboard import assets
 from untildone.faces.dashboard.shown import FILTERS
 from untildone.faces.dashboard.translations.texts import Language, Texts, texts_for
@@ -32,6 +34,8 @@ HEADERS = {
     "cache-control": "no-store",
     "vary": "accept-language, cookie",
 }
+SEEN_WITHIN = 2.0
+"""Seconds after which a page has what another process wrote."""
 THEME_COOKIE = "untildone_theme"
 THEMES = ("auto", "light", "dark")
 
@@ -85,6 +89,7 @@ class Site:
             navigation=NAVIGATION,
             here=request.url.path,
             needs=self.inboxes.needs,
+            rendered_at=timestamp(time.time() - SEEN_WITHIN),
             **values,
         )
 

@@ -1,4 +1,4 @@
-"""A table of all loops of several workspaces. Reading a page costs the same however many loops there are.
+"""A table of all loops of several workspaces, in memory.
 
 The stores report what this process reads or writes, so the table has it at once: a client that paused a loop sees it paused in
 the next list. What other processes write is found by looking at the signatures of all journals. A server does that now and then
@@ -16,13 +16,12 @@ from functools import partial
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.loop import Loop
-from untildone.core.model import Status
 from untildone.operations.loop_table.index import LoopIndex
-from untildone.operations.loop_table.rows import Page, Row, row_of
+from untildone.operations.loop_table.rows import Row, row_of
 from untildone.store import LoopStatus, Signatures, Store
 from untildone.store.names import is_id
 
-__all__ = ["LoopTable", "Page", "Row", "row_of"]
+__all__ = ["LoopTable", "Row", "row_of"]
 LOCK_WITHIN = 1.0
 """Seconds after which a reader asks whether the store is usable at all."""
 Listener = Callable[[str], None]
@@ -74,12 +73,6 @@ class LoopTable:
         self._become_current()
         with self._rows_lock:
             return self._index.rows()
-
-    def page(self, status: Status | None = None, cursor: str | None = None, limit: int = 50) -> Page:
-        """At most `limit` loops, newest first. `status` selects by status, `cursor` is that of the page before."""
-        self._become_current()
-        with self._rows_lock:
-            return self._index.page(status, cursor, limit)
 
     def counts(self) -> Counter[str]:
         """How many loops have each status."""

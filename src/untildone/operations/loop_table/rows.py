@@ -1,4 +1,4 @@
-"""A loop in one line, and a page of such lines."""
+"""A loop in one line."""
 
 from __future__ import annotations
 
@@ -44,15 +44,6 @@ class Row:
     """What the loop does now; None: it is not running."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some rows of a loop table."""
-
-    rows: tuple[Row, ...]
-    cursor: str | None
-    """The `cursor` of the next page; None if this is the last one."""
 
 
 def row_of(loop: Loop, workspace: str) -> Row:

@@ -4,7 +4,7 @@ import { call, complain, refresh, toast } from "./base.js";
 import { dropDraft } from "./drafts.js";
 import { WISH } from "./attention.js";
 
-const REFRESH_WORKING_EVERY = 15_000;
+const REFRESH_WORKING_EVERY = 5_000;
 const REFRESH_SETTLING_EVERY = 2_000;
 
 /** Send an answer; a loop that does not go on by itself is resumed. @param {HTMLFormElement} form */

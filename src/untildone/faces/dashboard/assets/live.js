@@ -5,7 +5,7 @@
  * Every change arrives as the event `untildone:loop` on the document, whose detail is the line of the loop as the API hands it out.
  * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has).
  */
-import { refresh } from "./base.js";
+import { call, refresh } from "./base.js";
 
 const STREAM = "/api/v1/events";
 const AT_MOST_EVERY = 1000;
@@ -44,6 +44,14 @@ async function show(fragment) {
   }
 }
 
+/** Show the page anew if a loop has changed since the server rendered it and before this tab heard of changes. */
+async function catchUp() {
+  const since = document.body.dataset.at;
+  if (!since || !document.querySelector("[data-fragment]")) return;
+  const missed = await call("GET", `/api/v1/loops?limit=1&since=${encodeURIComponent(since)}`).catch(() => null);
+  if (missed?.total) changed(null);
+}
+
 /** Read the stream until told to stop. @param {AbortSignal} [until] */
 function read(until) {
   const source = new EventSource(STREAM);
@@ -59,7 +67,7 @@ function read(until) {
     if (wasLost) {
       changed(null);
       channel.postMessage(null);
-    }
+    } else catchUp();
     wasLost = false;
   });
   source.addEventListener("error", () => {
@@ -85,3 +93,4 @@ document.addEventListener("visibilitychange", () => {
 });
 if (navigator.locks) navigator.locks.request("untildone-stream", () => new Promise(() => read()));
 else readWhileVisible();
+catchUp();
