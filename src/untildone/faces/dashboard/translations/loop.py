@@ -32,7 +32,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "Came to rest: {outcome}": ("停下：{outcome}", "停下：{outcome}"),
     "{limit}: no limit any more": ("{limit}：不再限制", "{limit}：不再限制"),
-    "{limit}: {amount} used, the limit is near": ("{limit}：已用 {amount}，接近上限", "{limit}：已用 {amount}，接近上限"),
+    "{limit}: {amount} used, the limit is near": (
+        "{limit}：已用 {amount}，接近上限",
+        "{limit}：已用 {amount}，接近上限",
+    ),
     "{limit}: +{amount}": ("{limit}：+{amount}", "{limit}：+{amount}"),
     "{limit}: {amount} at most": ("{limit}：最多 {amount}", "{limit}：最多 {amount}"),
     "asks you": ("在问你", "在問你"),
@@ -94,7 +97,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "Earlier output": ("更早的输出", "更早的輸出"),
     "Jump to the end": ("跳到末尾", "跳到末尾"),
     "It printed nothing.": ("没有输出。", "沒有輸出。"),
-    "All changes of this round, side by side and with comments": ("本轮的全部改动，可并排查看和评论", "本輪的全部改動，可並排檢視和評論"),
+    "All changes of this round, side by side and with comments": (
+        "本轮的全部改动，可并排查看和评论",
+        "本輪的全部改動，可並排檢視和評論",
+    ),
     "Stop…": ("停止…", "停止…"),
     "A stopped loop is over. What it did in the workspace stays, and it can be retried later. To go on with it soon, pause it instead.": (
         "停止的循环就结束了。它在工作区的成果会保留，之后可以重试。如果很快要继续，请改用暂停。",
