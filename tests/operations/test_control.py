@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from untildone.core.errors import UsageError, WrongMove
+from untildone.core.errors import LoopChanged, UsageError, WrongMove
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
     Event,
     GatesRan,
     LoopCreated,
+    PauseRequested,
     Rested,
     StartRequested,
     StopRequested,
@@ -62,7 +63,7 @@ CONTROLS: dict[str, Callable[[JustBefore], object]] = {
     "say": lambda store: control.say(store, "loop-1", "[r+5] and the docs"),
     "pause": lambda store: control.pause(store, "loop-1"),
     "resume": lambda store: control.resume(store, "loop-1"),
-    "budget": lambda store: control.rename(store, "loop-1", "another title"),
+    "budget": lambda store: control.budget(store, "loop-1", BudgetChanged(Limit.ITERATIONS, 9)),
 }
 
 
@@ -72,6 +73,20 @@ def test_what_comes_too_late_is_refused_and_not_swallowed(store: JustBefore, con
     with pytest.raises(WrongMove, match="loop-1 is completed"):
         CONTROLS[control](store)
     assert store.load("loop-1").asked == ("do it",)
+
+
+def test_a_loop_that_has_just_ended_takes_another_title(store: JustBefore) -> None:
+    store.happens = (AnswerRead(claimed=True), Rested(Outcome.CLAIMED))
+    assert control.rename(store, "loop-1", "another title").title == "another title"
+    assert store.load("loop-1").title == "another title"
+
+
+def test_a_change_that_knows_an_older_state_is_refused(store: JustBefore) -> None:
+    known = store.load("loop-1").seq
+    store.happens = (PauseRequested(),)
+    with pytest.raises(LoopChanged, match="has changed"):
+        control.rename(store, "loop-1", "another title", known)
+    assert store.load("loop-1").title == "t"
 
 
 @pytest.mark.parametrize("control", ["say", "pause", "resume"])

@@ -204,8 +204,7 @@ def _append(store: Store, loop_id: str, control: Control, events: tuple[Event, .
     try:
         refuse(store, control, journal.loop)
         _check(store, journal.loop, control, known)
-        may_end = journal.loop.status.ended and control is Control.RENAME
-        while (may_end or not journal.loop.status.ended) and not _written(journal, events):
+        while (control is Control.RENAME or not journal.loop.status.ended) and not _written(journal, events):
             _check(store, journal.loop, control, known)
         return journal.loop
     except WrongMove:
