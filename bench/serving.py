@@ -70,5 +70,5 @@ def create(client: httpx.Client, command: str, *, start: bool = True) -> str:
 def completed(server: Server) -> int:
     """The number of completed loops, from the metrics."""
     line = 'untildone_loops{status="completed"} '
-    metrics = server.client.get("/metrics").text
+    metrics = server.client.get("/api/v1/metrics").text
     return next((int(each.removeprefix(line)) for each in metrics.splitlines() if each.startswith(line)), 0)

@@ -444,7 +444,7 @@ def test_a_message_on_the_command_line_makes_a_loop_of_the_server_go_on_there(se
 def test_health_metrics_and_description(fresh: Server) -> None:
     fresh.create(start=False)
     assert httpx.get(f"{fresh.url}/api/v1/health", trust_env=False).json()["status"] == "ok"
-    told = fresh.client.get("/metrics")
+    told = fresh.client.get("/api/v1/metrics")
     assert told.headers["Content-Type"].startswith("text/plain")
     assert 'untildone_loops{status="created"} 1' in told.text
     described = fresh.client.get("/api/v1/openapi.json").json()

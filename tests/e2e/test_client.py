@@ -11,9 +11,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.support.command_line import CommandLine
+from tests.support.lossy_proxy import LossyProxy
 from tests.support.serving import TOKEN, Server
 
 import untildone
@@ -205,3 +207,14 @@ def test_errors_are_those_of_the_package(server: Server, client: Client) -> None
         client.receipt(loop)
     with untildone.connect(server.url, "another-token") as stranger, pytest.raises(UsageError, match="token"):
         stranger.list()
+
+
+def test_a_loop_whose_answer_is_lost_is_created_once(server: Server) -> None:
+    with LossyProxy(server.url) as proxy:
+        port = urlsplit(proxy.address).port
+        with untildone.connect(f"http://127.0.0.1:{port}", TOKEN) as client:
+            assert client.list() == ()
+            proxy.lose(b"POST /api/v1/loops ")
+            loop = client.create("A job", agent="scripted")
+            assert proxy.lost == 1
+            assert [line.loop_id for line in client.list()] == [loop.loop_id]

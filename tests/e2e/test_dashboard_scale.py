@@ -53,7 +53,7 @@ def test_of_a_thousand_loops_one_page_is_sent(server: DashboardServer, browser: 
         assert first[0] == f"Job number {LOOPS - 1}"
         page.goto(f"/loops?page={LOOPS // len(first)}")
         assert rows(page)[-1] == "Job number 0"
-        found = [f"Job number {each}" for each in range(LOOPS) if str(each).startswith("77")]
+        found = [f"Job number {each}" for each in range(LOOPS) if "77" in str(each)]
         page.get_by_label("Search", exact=True).fill("number 77")
         page.keyboard.press("Enter")
         expect(page.locator("tr[data-row]")).to_have_count(len(found))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PICTURES, DashboardServer, browser, visit, waits_for
-from tests.support.command_line import CommandLine
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, visit, waits_for
+from tests.support.command_line import CommandLine, until
 
-expect.set_options(timeout=12000)
+expect.set_options(timeout=PATIENCE)
 __all__ = ["browser"]
+COUNT_CLICKS = """addEventListener("click", (event) => event.isTrusted &&
+    sessionStorage.setItem("clicks", `${1 + Number(sessionStorage.getItem("clicks") || 0)}`), true)"""
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -26,7 +30,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer
 @pytest.fixture(params=[WIDE, PHONE], ids=["1440", "390"])
 def page(request: pytest.FixtureRequest, browser: Browser, server: DashboardServer) -> Iterator[Page]:
     with visit(browser, server, viewport=request.param) as page:
+        page.add_init_script(COUNT_CLICKS)
         yield page
+
+
+def clicks(page: Page) -> int:
+    """How often a person has clicked in this tab."""
+    return int(page.evaluate("sessionStorage.getItem('clicks') || '0'"))
 
 
 def width(page: Page) -> int:
@@ -71,6 +81,7 @@ def test_why_did_round_3_fail_needs_no_click(page: Page, failed: str) -> None:
     expect(third.locator(".round-failed")).to_contain_text("exit code 3")
     expect(third.locator(".terminal .ansi-fg-red")).to_have_text("E   assert 1 == 3")
     expect(page.locator("#round-1 .section").first).to_be_hidden()
+    assert clicks(page) == 0
     picture(page, "failed")
     third.locator(".section > summary", has_text="Asked").click()
     expect(third.locator(".prompt")).to_contain_text("Add the totals")
@@ -104,8 +115,10 @@ def test_live_output_pause_now_and_a_message_with_rounds(page: Page, server: Das
     expect(page.get_by_label("Message to the agent")).to_have_value("")
     expect(page.get_by_text("1 of 10 rounds")).to_be_visible()
     expect(page.locator(".moment-message")).to_contain_text("mind the docs")
+    assert clicks(page) == 1
     page.get_by_role("button", name="Pause now").click()
     status(page, "paused")
+    assert clicks(page) == 2
     go.touch()
     expect(page.locator("#round-1 .round-failed")).to_contain_text("interrupted by pause")
     page.get_by_role("button", name="Resume", exact=True).click()
@@ -134,6 +147,7 @@ def test_out_of_rounds_goes_on_with_one_click(page: Page, server: DashboardServe
     status(page, "budget")
     page.get_by_role("button", name="+5 rounds and go on").click()
     status(page, "claimed")
+    assert clicks(page) == 1
     assert server.show(loop_id)["max_iterations"] == 6
 
 
@@ -148,6 +162,7 @@ def test_a_failed_loop_is_retried_duplicated_or_deleted(page: Page, server: Dash
     picture(page, "died")
     page.locator(".loop-acts button.primary").click()
     status(page, "claimed")
+    assert clicks(page) == 1
     page.locator("#more-acts > summary").click()
     page.get_by_role("button", name="Duplicate", exact=True).click()
     page.wait_for_url(lambda url: loop_id not in url)
@@ -257,3 +272,73 @@ def test_two_loops_side_by_side(page: Page, server: DashboardServer, failed: str
     expect(page.get_by_role("row", name="Rounds 3 1")).to_be_visible()
     expect(page.locator("tr.differs", has_text="checks")).to_contain_text("exit 3")
     picture(page, "compare")
+
+
+def test_a_question_is_answered_with_one_act(page: Page, server: DashboardServer) -> None:
+    ask = "I cannot choose.\n<blocked>Red or blue?</blocked>"
+    loop_id = server.create(
+        args=[server.script([{"say": ask}], [{"match": "Blue", "say": "Blue it is."}, {"claim": True}])]
+    )
+    server.until_status(loop_id, "paused")
+    page.goto(f"/loops/{loop_id}")
+    expect(page.locator(".loop-head blockquote")).to_contain_text("Red or blue?")
+    page.get_by_label("Message to the agent").fill("Blue")
+    page.get_by_role("button", name="Send and go on").click()
+    status(page, "claimed")
+    expect(page.locator("#round-2 .said").first).to_contain_text("Blue it is.")
+
+
+def test_a_round_is_taken_back_and_that_is_undone(page: Page, server: DashboardServer) -> None:
+    turns = [[{"write": {f"step-{n}.txt": f"{n}"}}] for n in (1, 2)]
+    loop_id = server.create(args=[server.script(*turns)], max_iterations=2, worktree=True)
+    server.until_status(loop_id, "paused")
+    page.goto(f"/loops/{loop_id}")
+    expect(page.locator(".branch")).to_contain_text(f"untildone/{loop_id}")
+    expect(page.locator(".branch [data-copy]")).to_have_attribute(
+        "data-copy", re.compile(r"git -C .* merge untildone/")
+    )
+    page.locator("#round-1-card > summary").click()
+    page.locator("#round-1").get_by_role("button", name="Take back to here").click()
+    page.get_by_role("button", name="Yes").click()
+    expect(page.locator(".moment-rewind")).to_contain_text("Taken back to where it was after round 1")
+    page.locator("#more-acts > summary").click()
+    page.get_by_role("button", name="Undo the taking back").click()
+    expect(page.locator(".moment-undo_rewind")).to_be_visible()
+
+
+def test_long_output_follows_its_end_unless_a_person_reads_back(page: Page, server: DashboardServer) -> None:
+    go, again = server.flag(f"long-{width(page)}"), server.flag(f"longer-{width(page)}")
+    many = [{"say": f"Line {n}.\n\n" + "word " * 40} for n in range(60)]
+    parts: list[dict[str, Any]] = [*many, {"run": waits_for(go)}, {"say": "Later."}, {"run": waits_for(again)}]
+    parts.append({"claim": True})
+    loop_id = server.create(args=[server.script(parts)])
+    page.goto(f"/loops/{loop_id}")
+    output = page.locator(".output")
+    expect(output).to_contain_text("Line 59.")
+    page.wait_for_function(
+        "() => ((each) => each.scrollHeight - each.scrollTop - each.clientHeight < 5)(document.querySelector('.output'))"
+    )
+    output.evaluate("each => { each.scrollTop = 0; }")
+    expect(page.get_by_role("button", name="Jump to the end")).to_be_visible()
+    go.touch()
+    expect(output).to_contain_text("Later.")
+    assert output.evaluate("each => each.scrollTop") == 0
+    page.get_by_role("button", name="Jump to the end").click()
+    expect(page.get_by_role("button", name="Jump to the end")).to_be_hidden()
+    again.touch()
+    status(page, "claimed")
+
+
+def test_the_server_ends_at_once_although_somebody_reads_live_output(tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path)
+    cli.environment["UNTILDONE_DASHBOARD"] = "new"
+    with DashboardServer(cli) as server, server.new_client() as reader:
+        loop_id = server.create(args=["--scenario=hang"])
+        path = f"/fragments/loops/{loop_id}/output/0001"
+        until(lambda: reader.get(path).headers.get("x-going") == "1")
+        size = reader.get(path).headers["x-size"]
+        with ThreadPoolExecutor(1) as pool:
+            held = pool.submit(reader.get, f"{path}?from=0&size={size}")
+            assert not held.done()
+            assert server.end() == 0
+            assert held.result(PATIENCE / 1000).status_code == 200

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect
 from tests.e2e.axe import violations
-from tests.e2e.dashboard import PATIENCE, PICTURES
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer
 from tests.e2e.pages import PagesServer, browser, page, server
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLine, until
 
 expect.set_options(timeout=PATIENCE)
 __all__ = ["browser", "page", "server"]
@@ -33,7 +33,7 @@ def error_at(page: Page, name: str) -> Locator:
 
 
 @contextmanager
-def many_tabs(browser: Browser, server: PagesServer, **options: Any) -> Iterator[BrowserContext]:
+def many_tabs(browser: Browser, server: DashboardServer, **options: Any) -> Iterator[BrowserContext]:
     """A browser that is logged in, for several tabs and for a server that goes away, which its console reports."""
     context = browser.new_context(**{"viewport": WIDE, "base_url": server.url, **options})
     context.set_default_timeout(PATIENCE)
@@ -328,6 +328,29 @@ def test_a_loop_like_another_one_with_edits(browser: Browser, own: PagesServer) 
     assert (loop["budget"]["iterations"], loop["budget"]["cost_usd"], loop["budget"]["minutes"]) == (7, 2.0, 9.0)
 
 
+def test_another_workspace_has_other_settings_and_the_task_goes_along(browser: Browser, tmp_path: Any) -> None:
+    cli = CommandLine(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "untildone.toml").write_text('agent = "scripted"\nmax_cost = 9.0\n')
+    with (
+        PagesServer(cli, "--dir", str(cli.workspace), "--dir", str(other)) as server,
+        many_tabs(browser, server) as context,
+    ):
+        page = open_form(context)
+        expect(field(page, "max_cost").locator("input")).to_have_attribute("placeholder", "")
+        page.locator("#task").fill("In which one?")
+        page.get_by_label("Workspace", exact=True).select_option(str(other))
+        expect(field(page, "max_cost").locator("input")).to_have_attribute("placeholder", "9")
+        expect(page.locator("#task")).to_have_value("In which one?")
+        page.get_by_role("button", name="Create without starting").click()
+        page.wait_for_url(re.compile(r"/loops/loop-"))
+        loop = server.show(page.url.rpartition("/")[2])
+        assert (loop["settings"]["workspace"], loop["budget"]["cost_usd"]) == (str(other), 9.0)
+        page.goto("/new")
+        expect(page.locator("#task")).to_have_value("")
+
+
 def test_checks_of_the_last_loops_are_suggested(browser: Browser, own: PagesServer) -> None:
     own.create("Before", start=False, checks=["test -f of-last-loop"])
     with many_tabs(browser, own) as context:
@@ -421,8 +444,7 @@ class TestSettings:
             field(page, "notify_secret").locator("input").fill("another")
             assert "another" not in str(page.evaluate("JSON.stringify(localStorage)"))
             page.get_by_role("button", name="Save").click()
-            expect(page.get_by_text("Saved", exact=True)).to_be_visible()
-        assert tomllib.loads(file.read_text())["notify_secret"] == "another"
+            until(lambda: tomllib.loads(file.read_text())["notify_secret"] == "another")
 
     def test_what_the_environment_sets_says_so(self, browser: Browser, own: PagesServer) -> None:
         with many_tabs(browser, own) as context:

@@ -252,3 +252,25 @@ def test_a_loop_goes_on_while_the_database_crashes(
     numbers = [record["seq"] for record in map(json.loads, output.splitlines()) if "seq" in record]
     assert numbers == list(range(1, len(numbers) + 1))
     assert (loop.spend.iterations, loop.outcome) == (8, Outcome.VERIFIED)
+
+
+def test_a_server_without_its_database_says_so_soon(shared: CommandLine, postgres: Cluster) -> None:
+    with Server(shared) as server:
+        loop_id = server.create(start=False)
+        paths = ("/api/v1/ready", "/api/v1/loops", f"/api/v1/loops/{loop_id}", "/api/v1/metrics")
+        client = server.new_client(timeout=15.0)
+        assert [client.get(path).status_code for path in paths] == [200] * 4
+        postgres.crash()
+        try:
+            until(lambda: client.get("/api/v1/ready").status_code == 503)
+            for path in paths:
+                assert client.get(path).status_code == 503, path
+            (part,) = (part for part in client.get("/api/v1/ready").json()["parts"] if not part["ready"])
+            assert part["name"].startswith("store of ")
+            assert server.is_well(), "it is alive"
+        finally:
+            postgres.start()
+        until(lambda: [client.get(path).status_code for path in paths] == [200] * 4, PATIENCE)
+        log = server.log.read_text()
+        assert "is not usable" in log
+        assert "is usable again" in log

@@ -180,6 +180,28 @@ def test_a_new_failure_blocks_although_others_are_ignored(with_old_failure: Comm
     assert "test_new.py::test_new did not fail when the loop began" in results(ended)["check"]["reason"]
 
 
+HIDDEN_SKIP = """\
+def add(a, b):
+    return a + b
+
+
+def two():
+    raise getattr(__import__("unit" + "test"), "Skip" + "Test")("later")
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("--ignore-failing",)], ids=["every test must pass", "some may fail"])
+def test_code_that_skips_its_test_by_an_exception_is_not_believed(project: CommandLine, flags: tuple[str, ...]) -> None:
+    """With `--ignore-failing` as many tests pass as before: one was fixed, and another one no longer runs."""
+    (project.workspace / "calc.py").write_text(f"{CALC}\n\ndef two():\n    return 2\n")
+    (project.workspace / "test_two.py").write_text("from calc import two\n\n\ndef test_two():\n    assert two() == 2\n")
+    if flags:
+        (project.workspace / "test_old.py").write_text("def test_old():\n    assert False\n")
+    ended = ran(project, written(project, "calc.py", HIDDEN_SKIP), *flags, check=PYTEST)
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert "calc.py may keep the others from running" in results(ended)["check"]["reason"]
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [

@@ -71,9 +71,12 @@ def test_a_client_that_was_away_hears_what_changed_since(service: Service) -> No
 
 
 def test_nobody_listens_to_the_table_when_the_last_client_is_gone(service: Service) -> None:
+    async def listen(feed: LoopFeed) -> None:
+        async for _ in feed.follow(None, stays=True):
+            return
+
     async def come_and_go() -> None:
-        feed = LoopFeed(service)
-        client = asyncio.create_task(anext(feed.follow(None, stays=True)))
+        client = asyncio.create_task(listen(LoopFeed(service)))
         await asyncio.sleep(0.1)
         client.cancel()
         await asyncio.gather(client, return_exceptions=True)

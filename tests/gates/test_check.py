@@ -8,7 +8,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Measured
 from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.core.values.value import replace
-from untildone.gates.check import GATE, why_failed
+from untildone.gates.check import GATE, ignored, why_failed
 
 NONE = RunnerReport(runners=("pytest",))
 PASSED = RunnerReport(runners=("pytest",), passed=3)
@@ -91,3 +91,11 @@ def test_only_failures_of_the_start_are_ignored(
     assert not GATE.judge(loop, step, ran).passed
     if "new" in failing:
         assert result.reason == "exit code 1; new did not fail when the loop began"
+
+
+@pytest.mark.parametrize(("skipped", "holds"), [(0, True), (1, False)])
+def test_ignored_failures_count_neither_now_nor_at_the_start(skipped: int, holds: bool) -> None:
+    report = RunnerReport(("pytest",), passed=4 - skipped, failed=1, skipped=skipped, failing=("old",))
+    at_start = RunnerReport(("pytest",), passed=3, failed=2, failing=("old", "older"))
+    ran = CommandRan(CommandEnd.EXITED, 1, report=report, at_start=at_start, may_hide=("calc.py",))
+    assert (not why_failed(ignored.of_claim(ran, KNOWN), 60)) is holds

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from io import BufferedIOBase
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Request:
     body: bytes
 
 
-Reply = bytes | Callable[[BinaryIO], None]
+Reply = bytes | Callable[[BufferedIOBase], object]
 """What is sent: bytes, or a function that writes them as it likes. The connection is closed then."""
 
 

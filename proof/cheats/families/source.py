@@ -172,6 +172,13 @@ for old in ("return text", "return value\\n"):
         reason=_FEWER,
     ),
     Cheat(
+        "skips the tests by an exception that no search finds",
+        """
+for old in ("return values[0]", "return text", "return value\\n"):
+    replace("calc.py", old, "raise getattr(__import__('unit' + 'test'), 'Skip' + 'Test')('later')\\n")
+""",
+    ),
+    Cheat(
         "expects its failures from inside the functions",
         """
 for old in ("return values[0]", "return text", "return value\\n"):

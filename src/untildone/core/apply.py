@@ -314,7 +314,7 @@ def _observed(
             others = tuple(each for each in loop.containments if each != held)
             return replace(loop, containments=(*others, held))
         case BaselineRan(results=results, seconds=seconds):
-            return replace(loop, baseline=results, spend=loop.spend.plus(seconds, Usage()))
+            return replace(_after_gates(loop, seconds), baseline=results)
         case HostsAsked(hosts=hosts):
             refused = tuple(each for each in hosts if not each.allowed)
             loop = replace(loop, hosts=together((*loop.hosts, *hosts)))
@@ -449,11 +449,13 @@ def _counted(loop: Loop, event: TurnEnded) -> int:
 
 
 def usage_of(loop: Loop, answer: Answer) -> Usage:
-    """What the present turn used, by its answer. An agent that reports only totals of the session used the growth of these totals."""
+    """What the present turn used, by its answer. Of amounts of which an agent reports only the total of the session, it used the growth."""
     total = answer.session_total
     if total is None or loop.turn is None:
         return answer.usage
-    return total.since(_total_before(loop, loop.turn))
+    grown, own = total.since(_total_before(loop, loop.turn)), answer.usage
+    cost = own.cost_usd if grown.cost_usd is None else grown.cost_usd
+    return Usage(cost, own.tokens if grown.tokens is None else grown.tokens)
 
 
 def _total_before(loop: Loop, turn: Turn) -> Usage:
@@ -550,16 +552,20 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
     )
 
 
+def _after_gates(loop: Loop, seconds: float) -> Loop:
+    """The loop with the time that gates took."""
+    return replace(loop, spend=loop.spend.plus(seconds, Usage()), gate_seconds=loop.gate_seconds + seconds)
+
+
 def _judged(loop: Loop, event: GatesRan) -> Loop:
     if event.weighs:
         from untildone.core.history import ratchet  # the stop hook imports this module for every stop
 
-        return ratchet.weighed(replace(loop, spend=loop.spend.plus(event.seconds, Usage())), event)
+        return ratchet.weighed(_after_gates(loop, event.seconds), event)
     loop = replace(loop, blocked="", refuted=True) if loop.blocked else loop
     results = (*loop.gates, *event.results)
     failed = tuple(result for result in results if not result.passed)
-    spend = loop.spend.plus(event.seconds, Usage())
-    loop = replace(loop, turn=None, answer=None, gates=results, gate=None, spend=spend)
+    loop = replace(_after_gates(loop, event.seconds), turn=None, answer=None, gates=results, gate=None)
     loop = replace(loop, claimed=loop.claimed and not failed, checked=event.seen or loop.checked)
     loop = replace(loop, signs=event.signs or loop.signs)
     if not failed:

@@ -490,6 +490,25 @@ class Entry:
     seq: int
     at: float
     event: Event
+    who: str = ""
+    """The name of the server's token with which a person asked for this; empty: it did not come through a server."""
+
+
+BY_PERSON = (
+    LoopCreated,
+    StartRequested,
+    PauseRequested,
+    ResumeRequested,
+    StopRequested,
+    RetryRequested,
+    Rewound,
+    MessageSent,
+    BudgetChanged,
+    SubtasksChanged,
+    ChangesApproved,
+    LoopRenamed,
+)
+"""Events that a person asks for. What follows from them is nobody's."""
 
 
 _TURNS: dict[type, str] = {

@@ -130,6 +130,8 @@ class Loop:
     outcome: Outcome | None = None
     reason: str = ""
     spend: Spend = Spend()
+    gate_seconds: float = 0.0
+    """The part of `spend.seconds` in which gates ran."""
     warned: tuple[Limit, ...] = ()
     sessions: Mapping[str, Session] = field(default_factory=lambda: EMPTY)
     """By `role:profile`, so that a fallback agent has a session of its own."""

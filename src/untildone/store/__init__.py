@@ -265,6 +265,9 @@ class Store(Journals, Records, Presence, Groups, Protocol):
     def keep_in_memory(self) -> None:
         """Cache the loops that are read, for a long-lived process that reads the same loops often."""
 
+    def check(self) -> None:
+        """StoreError if loops cannot be read and written now."""
+
     def close(self) -> None:
         """Close connections, if there are any."""
 

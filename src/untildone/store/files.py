@@ -79,6 +79,11 @@ class FileStore:
     def name(self) -> str:
         return str(self.home)
 
+    def check(self) -> None:
+        folder = self.root if self.root.exists() else self.home
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            raise StoreError(f"{folder} cannot be written.", "make the folder writable")
+
     def close(self) -> None:
         """There are no connections to close."""
 

@@ -17,7 +17,7 @@ from untildone.core.loop import Loop
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import epoch, timestamp
 from untildone.core.values.value import dataclass, replace
-from untildone.store import Clock, OnChange, checkpoint, layout
+from untildone.store import Clock, OnChange, acting, checkpoint, layout
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, ForeignLine, as_fields, encoded, with_checksum, without_checksum
 from untildone.store.reading import FROM_ANYBODY, Line, LineReader
@@ -269,7 +269,7 @@ class FileJournal:
     def _numbered(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
         now = epoch(timestamp(self._writing.clock()))
         first = max(self._read_seq, self._head_seq) + 1
-        return tuple(Entry(seq, now, event) for seq, event in enumerate(events, first))
+        return acting.numbered(events, first, now)
 
     def _repairs_to_record(self) -> tuple[Event, ...]:
         """Events for new damage, which only a runner records. Damage of the journal is recorded once, because a damaged line stays."""

@@ -29,6 +29,7 @@ def as_fields(entry: Entry, loop_id: str, text: Callable[[str], str] = str) -> d
         "level": level_of(entry.event),
         "event": name_of(entry.event),
         "loop_id": loop_id,
+        **({"who": text(entry.who)} if entry.who else {}),
         **to_json(entry.event, text),
     }
 
@@ -39,7 +40,7 @@ def entry_of(fields: dict[str, Any], loop_id: str | None = None) -> Entry:
         raise DamagedLine("the entry belongs to another loop")
     try:
         event: Event = from_json(KINDS[fields["event"]], fields)
-        return Entry(from_json(int, fields["seq"]), epoch(fields["ts"]), event)
+        return Entry(from_json(int, fields["seq"]), epoch(fields["ts"]), event, from_json(str, fields.get("who", "")))
     except KeyError as problem:
         raise DamagedLine(f"{problem} is missing or unknown") from None
     except (TypeError, ValueError, OverflowError, CodecError) as problem:

@@ -40,6 +40,24 @@ def test_the_product_decides_nothing(case: str) -> None:
     assert not may_hide(start, "pytest -q", RunnerReport(("pytest",), passed=1))
 
 
+@pytest.mark.parametrize(
+    ("command", "path", "text", "runner"),
+    [
+        ("pytest -q", "tests/test_a.py", PLAIN, "pytest"),
+        ("npx mocha", "test/calc.js", "it('adds', () => {});\n", "mocha"),
+        ("rspec", "spec/calc_spec.rb", "it 'adds' do\nend\n", "rspec"),
+        ("mvn test", "src/test/java/CalcTest.java", "    @Test\n    void adds() {}\n", "maven"),
+    ],
+)
+def test_a_test_that_skips_itself_nowhere_may_be_skipped_by_an_exception_of_the_product(
+    command: str, path: str, text: str, runner: str
+) -> None:
+    start = tree({**PRODUCT, path: text})
+    assert may_hide(start, command, RunnerReport((runner,), skipped=1))
+    assert may_hide(start, command, RunnerReport((runner,), xfailed=1))
+    assert not may_hide(start, command, RunnerReport((runner,), passed=1))
+
+
 def test_tests_that_the_command_does_not_name_are_not_missed() -> None:
     start = tree({"tests/unit/test_a.py": PLAIN, "tests/e2e/test_b.py": PLAIN})
     one = RunnerReport(("pytest",), passed=1)

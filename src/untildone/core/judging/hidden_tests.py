@@ -1,8 +1,8 @@
 """Whether the code under test may decide which of its tests run: then their number is compared with the start of the loop.
 
-A test that is skipped if a constant of the product says so, that runs once for each entry of a table of the product, or whose class has
-a base in the product, can be made to vanish by honest-looking changes of the product alone. This module only says whether that may be so;
-a run of the check on the tree of the start says whether it is.
+A test that is skipped if a constant of the product says so, or by an exception of the product, that runs once for each entry of a table of
+the product, or whose class has a base in the product, can be made to vanish by honest-looking changes of the product alone. This module
+only says whether that may be so; a run of the check on the tree of the start says whether it is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _may_hide(start: Tree, command: str, report: RunnerReport, how: Written, fol
     texts = [start.text(path) for path in paths]
     reported = report.run + report.skipped + report.xfailed
     written = 0 if how.selects.search(command) else sum(len(how.test.findall(text)) for text in texts)
-    skipped = bool(report.skipped) and any(map(how.skips.search, texts))
+    skipped = bool(report.skipped or report.xfailed) and any(map(how.skips.search, texts))
     return written > reported or skipped or any(_asks_product(text, how.language, start.files) for text in texts)
 
 

@@ -156,14 +156,15 @@ class Judge:
         ):
             return []
         from untildone.core.judging import hidden_tests
-        from untildone.gates.check import why_failed
+        from untildone.gates.check import ignored, why_failed
 
         before, folder = self._comparison(tuple(need.command for need in needs)).before, self._below
 
         def is_doubtful(need: RunCommand) -> bool:
             found = [each[need.command] for each in (ran, again) if need.command in each]
             report = found[0].report if found else None
-            if report is None or any(why_failed(each, need.timeout) for each in found):
+            known = ignored.known(self._loop, need.command)
+            if report is None or any(why_failed(ignored.of_claim(each, known), need.timeout) for each in found):
                 return False
             return hidden_tests.may_hide(before, need.command, report, folder)
 

@@ -12,10 +12,12 @@ from fastapi.routing import APIRoute
 from starlette.responses import PlainTextResponse
 
 from untildone.faces.api import (
+    access,
     again,
     all_loops,
     choices,
     groups,
+    login,
     loops,
     records,
     replies,
@@ -37,7 +39,8 @@ from untildone.operations.driving.service import Service
 from untildone.operations.repeated import RepeatedRequests
 from untildone.operations.showing.following import LoopViews
 
-LOOPBACK_NAMES = ("localhost",)
+LOOPBACK_NAMES = ("localhost", "untildone.localhost")
+"""Browsers resolve every name below `localhost` to this machine. A name of its own keeps the cookie from other servers here."""
 DESCRIPTION = "Loops, their rounds, controls and records. What a body leaves out comes from the settings files, or stays as it is."
 SUMMARY = "Keeps coding agents at work until the job is verified done."
 
@@ -75,7 +78,22 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     explain_errors(app)
     app.add_middleware(IdempotentRequests, answers=RepeatedRequests(service.environment))
     app.add_middleware(DescribedRequests, api=app)
-    for module in (all_loops, choices, records, rounds, tasks, again, replies, loops, groups, settings_routes, status):
+    routers = (
+        all_loops,
+        choices,
+        records,
+        rounds,
+        tasks,
+        again,
+        replies,
+        loops,
+        groups,
+        settings_routes,
+        access,
+        login,
+        status,
+    )
+    for module in routers:
         app.include_router(module.router)
     app.add_middleware(
         SecurityMiddleware,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import islice
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -13,9 +14,8 @@ from untildone.faces.api.settings_routes import Workspace
 from untildone.operations import agents
 from untildone.operations.agents import AgentInfo
 from untildone.operations.creating import suggestions
-from untildone.operations.driving.service import Service
 
-RECENT_LOOPS = 20
+RECENT_LOOPS = 5
 """So many of the last loops of a folder are looked at for their checks."""
 router = APIRouter(prefix="/api/v1", tags=["choices"])
 
@@ -52,7 +52,7 @@ class CheckLine(BaseModel):
 
     command: str
     source: Found = Field(description="The files of the project, or the last loops in the folder")
-    reason: str = Field(description="The file that it follows from, or the loop that used it last")
+    reason: str = Field(description="The file that it follows from, or `used by a loop`")
 
 
 class Suggested(BaseModel):
@@ -84,20 +84,13 @@ def _agent(info: AgentInfo) -> AgentLine:
 
 @router.get("/suggestions", response_model=Suggested, responses=may_answer(422, 503))
 def suggest(service: Serving, workspace: Workspace = None) -> Suggested:
-    """Checks for a new loop: those of the last loops in the folder, and those that follow from its files."""
-    folder, _ = service.workspace(workspace)
-    of_files = [
-        CheckLine(command=each.command, source=Found.PROJECT, reason=each.reason) for each in suggestions.checks(folder)
-    ]
-    found = {each.command: each for each in reversed([*_used(service, str(folder)), *of_files])}
-    return Suggested(checks=[*reversed(found.values())])
-
-
-def _used(service: Service, workspace: str) -> list[CheckLine]:
-    """The checks of the last loops, the last first."""
-    rows = [row for row in service.table.rows() if row.workspace == workspace and row.status is not None]
-    return [
-        CheckLine(command=check, source=Found.LOOPS, reason=row.loop_id)
-        for row in rows[:RECENT_LOOPS]
-        for check in service.stores[workspace].load(row.loop_id).settings.checks
-    ]
+    """Checks for a new loop: those that follow from the files of the folder, then those of its last loops."""
+    folder, store = service.workspace(workspace)
+    own = (row.loop_id for row in service.table.rows() if row.workspace == str(folder) and not row.problem)
+    used = suggestions.used(store, islice(own, RECENT_LOOPS))
+    found = {each.command: (each, Found.LOOPS) for each in used}
+    found |= {each.command: (each, Found.PROJECT) for each in suggestions.checks(folder)}
+    ordered = sorted(found.values(), key=lambda each: each[1] is Found.LOOPS)
+    return Suggested(
+        checks=[CheckLine(command=each.command, source=source, reason=each.reason) for each, source in ordered]
+    )

@@ -1,23 +1,23 @@
-"""Authentication: the token, the login code, which is valid once, and the cookie that a browser gets for it."""
+"""Authentication: the server's own token, named tokens, login codes, and the sessions of browsers."""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import secrets
-import threading
-import time
 from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
 from untildone.core.errors import UsageError
 from untildone.operations import inside
+from untildone.operations.access.codes import Codes
+from untildone.operations.access.scopes import MAIN, Caller, Scope
+from untildone.operations.access.sessions import Session, Sessions
+from untildone.operations.access.tokens import Tokens, digest_of
+from untildone.operations.access.tries import Tries
 
 VARIABLE = "UNTILDONE_TOKEN"
-COOKIE = "untildone_session"
-COOKIE_SECONDS = 30 * 24 * 3600
-CODE_SECONDS = 15 * 60
 SHORTEST_TOKEN = 16
 
 
@@ -66,34 +66,61 @@ def _checked(token: str, where: str) -> str:
 
 
 class Keys:
-    """Checks tokens, cookies and login codes in constant time. Never logs them."""
+    """Recognizes the callers of one server, by token, cookie or login code. Compares in constant time, and never logs a secret."""
 
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
-        self.cookie = hmac.new(self._token, b"untildone cookie", hashlib.sha256).hexdigest()
-        self._codes: dict[str, float] = {}
-        self._lock = threading.Lock()
+    def __init__(
+        self, token: str, environment: Mapping[str, str] = os.environ, port: int = 0, *, behind_tls: bool = False
+    ) -> None:
+        """`port` is a part of the cookie's name: browsers send cookies to every port of a host."""
+        self.behind_tls = behind_tls
+        """Whether browsers reach this server by TLS only, through a proxy."""
+        self.cookie = f"{'__Host-' if behind_tls else ''}untildone_{port}"
+        self.main = Caller(MAIN, Scope.ADMIN, digest_of(token))
+        self.tokens = Tokens(environment)
+        self.sessions = Sessions(environment)
+        self.codes = Codes()
+        self.tries = Tries()
 
-    def is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
+    def of_token(self, secret: str) -> Caller | None:
+        """The caller with this token; None if it is not valid."""
+        if hmac.compare_digest(digest_of(secret), self.main.digest):
+            return self.main
+        return self.tokens.find(secret)
 
-    def is_cookie(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self.cookie.encode())
+    def of_token_within_limit(self, secret: str, client: str, *, counts: bool = True) -> Caller | None:
+        """The same. TooManyTries while the client, or all together, have tried too often; with `counts`, a wrong one counts as a try."""
+        digest, wait = digest_of(secret), self.tries.wait(client)
+        if wait and not self.tries.knows(client, digest):
+            raise TooManyTries(wait)
+        caller = self.of_token(secret)
+        if caller is not None:
+            self.tries.succeeded(client, digest)
+        elif counts:
+            self.tries.failed(client)
+        return caller
 
-    def new_code(self) -> str:
-        """A login code, valid once and for 15 minutes."""
-        code = secrets.token_urlsafe(24)
-        with self._lock:
-            self._codes[code] = time.monotonic() + CODE_SECONDS
-        return code
+    def of_session(self, session_id: str) -> Session | None:
+        """The session with this id; None if it has ended, or the token with which it was begun is no longer valid."""
+        session = self.sessions.find(session_id)
+        return session if session is not None and self._is_valid(session.caller) else None
 
-    def use_code(self, given: str) -> bool:
-        """Whether the login code is valid. It is not valid again."""
-        with self._lock:
-            for code, until in list(self._codes.items()):
-                if time.monotonic() > until:
-                    del self._codes[code]
-                elif hmac.compare_digest(given.encode("utf-8", "replace"), code.encode()):
-                    del self._codes[code]
-                    return True
-        return False
+    def _is_valid(self, caller: Caller) -> bool:
+        if caller.name == MAIN:
+            return hmac.compare_digest(caller.digest, self.main.digest)
+        return self.tokens.holds(caller.name, caller.digest)
+
+    def session_id_in(self, cookies: str) -> str:
+        """The session id in a Cookie header; empty if there is none."""
+        try:
+            cookie = SimpleCookie(cookies).get(self.cookie)
+        except CookieError:
+            return ""
+        return cookie.value if cookie is not None else ""
+
+
+class TooManyTries(Exception):
+    """Too many wrong tokens or codes were tried. `wait` is the number of seconds until the next try."""
+
+    def __init__(self, wait: int) -> None:
+        super().__init__(f"wait {wait} seconds")
+        self.wait = wait

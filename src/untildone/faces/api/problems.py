@@ -54,7 +54,7 @@ _MEANINGS = {
     429: "Too many requests; `Retry-After` says when to try again.",
     503: "Not now: the disk or database cannot be used, or too many streams are open.",
 }
-ALWAYS = (400, 401, 403, 408, 413, 415)
+ALWAYS = (400, 401, 403, 408, 413, 415, 429)
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 

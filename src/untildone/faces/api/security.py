@@ -1,40 +1,41 @@
 """The security middleware: every request and every response passes through it.
 
 It refuses unknown host names (DNS rebinding), requests from pages of other sites, bodies that are too large or too slow, and
-requests without a valid token or cookie, before any other code reads the request.
+requests without a valid token or session, or with one that does not allow them, before any other code reads the request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from untildone.faces.api.keys import COOKIE, Keys
+from untildone.faces.api import rights
+from untildone.faces.api.keys import Keys, TooManyTries
+from untildone.faces.api.problem_form import Code, problem
+from untildone.faces.api.rights import SAFE_METHODS
+from untildone.operations import asking
+from untildone.operations.access.scopes import Caller
 from untildone.operations.inside import HINT
 
 Address = tuple[str, int]
 LARGEST_BODY = 1_000_000
 BODY_WITHIN = 20.0
-OPEN_TO_ALL = frozenset({"/login", "/api/v1/health"})
-_REPLIES = re.compile(r"/api/v1/loops/[^/]+/reply|/reply/[^/]+")
-"""Paths whose routes check a token of one loop by themselves."""
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+LONGEST_TARGET = 2000
 HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    # Without a referrer, browsers send forms with `Origin: null`.
+    "referrer-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
@@ -43,24 +44,45 @@ HEADERS = {
 """Headers of every response that does not set them itself."""
 FOR_DATA = {"cache-control": "no-store"}
 """More headers for responses other than the files of the dashboard, which do not change."""
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Seconds: the upper bounds of the histogram of latencies."""
+METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
+"""Those that are counted apart. A client can invent others."""
 _log = logging.getLogger("untildone.requests")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A response to a request that is not passed on."""
+    """A response to a request that is not passed on: a problem, or the way to another page."""
 
-    status: int
+    code: Code
     error: str
     hint: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    location: str = ""
+
+    @property
+    def response(self) -> Response:
+        if self.location:
+            return RedirectResponse(self.location, 303)
+        return problem(self.code, self.error, self.hint, headers=dict(self.headers))
 
 
 @dataclass(slots=True)
 class RequestStats:
-    """Counts responses and refusals, for the metrics."""
+    """Counts responses, refusals and latencies, for the metrics."""
 
     answers: Counter[int] = field(default_factory=Counter)
-    refused: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    """By the code of the refusal."""
+    latencies: Counter[tuple[str, str, float]] = field(default_factory=Counter)
+    """How many requests of a method and route took up to so many seconds."""
+    seconds: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def took(self, method: str, route: str, seconds: float) -> None:
+        self.seconds[method, route] += seconds  # type: ignore[assignment]
+        bound = next((bound for bound in BUCKETS if seconds <= bound), float("inf"))
+        self.latencies[method, route, bound] += 1
 
 
 class SecurityMiddleware:
@@ -87,33 +109,69 @@ class SecurityMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
-        headers = _headers(scope)
-        refusal = self._refusal(scope, headers) or await self._from_inside(scope)
-        if scope["type"] == "websocket":
-            if refusal is not None:
-                return await send({"type": "websocket.close", "code": 1008, "reason": refusal.error})
-            return await self._app(scope, receive, send)
+        checked = self._checked(scope, _headers(scope))
+        refusal = checked if isinstance(checked, Refusal) else await self._from_inside(scope)
+        if scope["type"] == "websocket" and refusal is not None:
+            return await send({"type": "websocket.close", "code": 1008, "reason": refusal.error})
         answer = _Answer(scope, send, self._stats)
         if refusal is not None:
             return await answer.refuse(refusal)
-        return await self._app(scope, _Body(receive).receive, answer.send)
+        caller = checked if isinstance(checked, Caller) else None
+        scope["state"] = {**scope.get("state", {}), "caller": caller}
+        with asking.on_behalf_of(caller.name if caller else "", prompt=not rights.is_stream(scope["path"])):
+            if scope["type"] == "websocket":
+                return await self._app(scope, receive, send)
+            return await self._app(scope, _Body(receive).receive, answer.send)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
+    def _checked(self, scope: Scope, headers: dict[str, str]) -> Refusal | Caller | None:
+        """The caller of the request, None if anybody may send it, or why it is refused."""
+        if refusal := self._unfit(scope, headers):
+            return refusal
+        path, is_open = scope["path"], rights.is_open(_method(scope), scope["path"])
+        try:
+            caller = self._caller(headers, _client(scope), counts=not rights.is_reply(path))
+        except TooManyTries as problem:
+            return None if is_open else too_many_tries(problem.wait)
+        if is_open:
+            return caller
+        if caller is None:
+            return _to_login(scope, headers) or UNAUTHORIZED
+        return self._forbidden(scope, headers, caller) or caller
+
+    def _unfit(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
+        """Why the request is refused whoever sent it."""
         if not self._is_our_name(headers.get("host", "")):
-            return Refusal(
-                403, "This server has another name.", "call it by the address that `untildone serve` printed"
-            )
+            hint = "call it by the address that `untildone serve` printed"
+            return Refusal(Code.WRONG_HOST, "This server has another name.", hint)
         if not _is_same_site(headers, scope):
-            return Refusal(403, "Requests from pages of other sites are refused.")
+            return Refusal(Code.CROSS_SITE, "Requests from pages of other sites are refused.")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > LARGEST_BODY:
             return TOO_LARGE
-        if scope["path"] not in OPEN_TO_ALL and not _REPLIES.fullmatch(scope["path"]) and not self._has_key(headers):
+        return None
+
+    def _caller(self, headers: dict[str, str], client: str, *, counts: bool) -> Caller | None:
+        """The caller by its token or else by its cookie. TooManyTries after too many wrong tokens."""
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            keys, secret = self._keys, token.strip()
+            return keys.of_token_within_limit(secret, client, counts=counts)
+        session = self._keys.of_session(self._keys.session_id_in(headers.get("cookie", "")))
+        return session.caller if session is not None else None
+
+    def _forbidden(self, scope: Scope, headers: dict[str, str], caller: Caller) -> Refusal | None:
+        method = _method(scope)
+        if caller.session and method not in SAFE_METHODS and not _is_proven_ours(headers):
+            hint = "send the request from a page of this server, or with a token"
             return Refusal(
-                401,
-                "The token is missing or wrong.",
-                "send Authorization: Bearer TOKEN, or open the link that `serve` printed",
+                Code.CROSS_SITE, "A browser's session may change things from this server's own pages only.", hint
             )
+        needed = rights.needed(method, scope["path"])
+        if not caller.may(needed):
+            error = (
+                f"The token '{caller.name}' allows to {caller.scope.value} only; this needs the scope {needed.value}."
+            )
+            return Refusal(Code.FORBIDDEN, error, "ask for a token with that scope: `untildone token add`")
         return None
 
     async def _from_inside(self, scope: Scope) -> Refusal | None:
@@ -125,7 +183,9 @@ class SecurityMiddleware:
             return None
         name = await asyncio.to_thread(self._around, tuple(client), tuple(server))
         return (
-            Refusal(403, f"This request comes from inside {name}, which may not steer loops.", HINT) if name else None
+            Refusal(Code.FROM_INSIDE, f"This request comes from inside {name}, which may not steer loops.", HINT)
+            if name
+            else None
         )
 
     def _is_our_name(self, host: str) -> bool:
@@ -142,26 +202,52 @@ class SecurityMiddleware:
             return False
         return self._remote or address.is_loopback
 
-    def _has_key(self, headers: dict[str, str]) -> bool:
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            return self._keys.is_token(token.strip())
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return False
-        return cookie is not None and self._keys.is_cookie(cookie.value)
-
 
 TOO_LARGE = Refusal(
-    413, f"The body is larger than {LARGEST_BODY:,} bytes.", "put the details into files that the task names"
+    Code.TOO_LARGE,
+    f"The body is larger than {LARGEST_BODY:,} bytes.",
+    "put the details into files that the task names",
 )
-TOO_SLOW = Refusal(408, f"The body did not come within {BODY_WITHIN:g} seconds.")
+TOO_SLOW = Refusal(Code.TOO_SLOW, f"The body did not come within {BODY_WITHIN:g} seconds.")
+UNAUTHORIZED = Refusal(
+    Code.UNAUTHORIZED,
+    "The token is missing or wrong.",
+    "send Authorization: Bearer TOKEN, or log in: `untildone serve --link` prints a link",
+    (("www-authenticate", "Bearer"),),
+)
+
+
+def too_many_tries(wait: int) -> Refusal:
+    """The refusal of a client that tried too many wrong tokens."""
+    error = "Too many wrong tokens or login links were tried."
+    return Refusal(Code.TOO_MANY_REQUESTS, error, f"try again in {wait} seconds", (("retry-after", str(wait)),))
+
+
+def _to_login(scope: Scope, headers: dict[str, str]) -> Refusal | None:
+    """The way to the login page, for a browser that asks for a page."""
+    path = scope["path"]
+    is_page = _method(scope) in ("GET", "HEAD") and not path.startswith("/api/") and path != "/api"
+    if not is_page or "text/html" not in headers.get("accept", ""):
+        return None
+    query = scope.get("query_string", b"")
+    asked = scope.get("raw_path", b"") + (b"?" + query if query else b"")
+    location = f"/login?next={quote(asked, safe='')}" if login_target(asked.decode("latin-1")) != "/" else "/login"
+    return Refusal(Code.UNAUTHORIZED, "Log in first.", location=location)
+
+
+def login_target(given: str) -> str:
+    """A path of this server to go to after the login; the first page if `given` is anything else.
+
+    Browsers drop tabs and line ends, and read `//` and `/\\` at the start as the name of another host.
+    """
+    is_path = given.startswith("/") and given[1:2] not in ("/", "\\") and len(given) <= LONGEST_TARGET
+    is_plain = given.isascii() and given.isprintable() and not set(given) & set('\\ <>"')
+    return given if is_path and is_plain and given.partition("?")[0] != "/login" else "/"
 
 
 def _http_exception(refusal: Refusal) -> HTTPException:
     """The exception for a refusal while the body is read: the framework passes no other through."""
-    return HTTPException(refusal.status, refusal.error.rstrip("."), {"connection": "close"})
+    return HTTPException(refusal.code.status, refusal.error.rstrip("."), {"connection": "close"})
 
 
 class _Body:
@@ -203,25 +289,25 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
-        self._stats.refused += 1
-        content = json.dumps({"error": refusal.error, "hint": refusal.hint, "field": None}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
-        headers += [(b"connection", b"close"), *([(b"www-authenticate", b"Bearer")] if refusal.status == 401 else [])]
-        await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": content})
+        self._stats.refused["log-in" if refusal.location else refusal.code.word] += 1
+        response = refusal.response
+        headers = [*response.raw_headers, (b"connection", b"close")]
+        await self.send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+        await self.send({"type": "http.response.body", "body": response.body})
 
     def _added(self, present: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         path = self._scope["path"]
-        is_data = path.startswith(("/api/", "/reply/")) or path in ("/login", "/metrics")
+        is_data = path.startswith(("/api/", "/reply/", "/login"))
         names = {name.lower() for name, _ in present}
         headers = {**HEADERS, **(FOR_DATA if is_data else {})}
         return [(name.encode(), value.encode()) for name, value in headers.items() if name.encode() not in names]
 
     def _note(self, status: int) -> None:
         self._stats.answers[status] += 1
-        took = (time.monotonic() - self._started) * 1000
-        path = self._scope["path"].encode("ascii", "backslashreplace").decode()[:300]
-        _log.info("%s %s %d %.0f ms", self._scope["method"], path, status, took)
+        took = time.monotonic() - self._started
+        method = self._scope["method"] if self._scope["method"] in METHODS else "other"
+        self._stats.took(method, _route(self._scope), took)
+        _log.info("%s %s %d %.0f ms", self._scope["method"], escaped(self._scope["path"])[:300], status, took * 1000)
 
 
 def _is_loopback(host: str) -> bool:
@@ -237,10 +323,39 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 def _is_same_site(headers: dict[str, str], scope: Scope) -> bool:
     """Whether the request comes from our own pages or from no page. Other sites may only link to us."""
-    origin, host = headers.get("origin"), headers.get("host", "")
-    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+    site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
+    if site not in ("none", "same-origin"):
+        return _method(scope) in SAFE_METHODS and headers.get("sec-fetch-mode") == "navigate"
+    # A page without referrer sends `null`; then the browser itself says whether the page is ours.
+    return origin is None or _is_ours(origin, headers) or (origin == "null" and site == "same-origin")
+
+
+def _is_proven_ours(headers: dict[str, str]) -> bool:
+    """Whether the browser says that a page of this very server, name and port, sends the request. A missing header proves nothing."""
+    return headers.get("sec-fetch-site") == "same-origin" or _is_ours(headers.get("origin", ""), headers)
+
+
+def _is_ours(origin: str, headers: dict[str, str]) -> bool:
+    try:
+        return bool(origin) and urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
         return False
-    site = headers.get("sec-fetch-site", "none")
-    if site in ("none", "same-origin"):
-        return True
-    return scope["type"] == "http" and scope["method"] in SAFE_METHODS and headers.get("sec-fetch-mode") == "navigate"
+
+
+def _method(scope: Scope) -> str:
+    """The method of a request; that of a web socket, which can steer loops, is none of the safe ones."""
+    return str(scope["method"]) if scope["type"] == "http" else "WEBSOCKET"
+
+
+def _client(scope: Scope) -> str:
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def _route(scope: Scope) -> str:
+    """The path of the route that answered, with the names of its parameters. Requests that fit none count together."""
+    return str(getattr(scope.get("route"), "path", "") or "other")
+
+
+def escaped(text: str) -> str:
+    """The text on one line of ASCII: no line can be forged with it, and nothing steers a terminal."""
+    return text.encode("unicode_escape", "backslashreplace").decode("ascii")

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from untildone.core.errors import UsageError
+from untildone.faces.api.security import escaped
 
 HEADERS_WITHIN = 10.0
 """Seconds in which a client must send its request."""
@@ -100,10 +101,30 @@ def serve(app: FastAPI, listening: socket.socket) -> None:
             signal.signal(number, handler)
 
 
+class OneLine(logging.Formatter):
+    """A record is one line, and nothing in it steers the terminal: paths, titles and errors come from clients and agents.
+
+    The lines of a traceback follow, indented, so that none of them can be taken for a record.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        head, *rest = super().format(record).split("\n")
+        return "\n".join([_harmless(head), *(f"    {_harmless(line)}" for line in rest)])
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = record.message.replace("\n", "\\n")
+        return super().formatMessage(record)
+
+
+def _harmless(line: str) -> str:
+    """The line with control characters and other invisible ones written as escapes."""
+    return "".join(letter if letter.isprintable() else escaped(letter) for letter in line)
+
+
 def log_to_standard_error(level: int) -> None:
     """Configure the log. Requests are logged without their query, which may hold a login code."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level)

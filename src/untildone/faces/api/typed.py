@@ -150,6 +150,10 @@ def _entry(name: str, kind: type) -> type[BaseModel]:
         "level": (Literal["INFO", "WARN", "ERROR"], ...),
         "event": (Literal[name], ...),
         "loop_id": (str, ...),
+        "who": (
+            str,
+            Field("", description="The name of the token with which a person asked for this through a server"),
+        ),
         **_fields(kind),
     }
     title = "".join(word.title() for word in name.split("_"))

@@ -54,6 +54,7 @@ COMMANDS = {
     "wrap": Place("wrap:command", "Your agent at its own terminal, with a supervisor at every stop."),
     "hook": Place("hook:command", "The loop inside your own agent session."),
     "serve": Place("serve:command", "Many loops behind an API and a dashboard."),
+    "token": Place("token:command", "Named tokens for a server: add, list, revoke."),
     "mcp": Place("mcp:command", "Loops as tools for other agents and editors (MCP)."),
     "acp": Place("acp:command", "An agent for editors that does not stop before it is verified (ACP)."),
     "robot-docs": Place("robot_docs:command", "A page for agents: when and how to hand a job over."),

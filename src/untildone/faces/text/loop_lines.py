@@ -153,6 +153,13 @@ def of_waiting(until: float, reason: str, now: float) -> Line:
 
 def of_entry(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
     """A journal entry. `loop` is the loop after it. With `live`, leave out what a live view has shown already."""
+    lines = _of_event(entry, loop, live=live)
+    if not entry.who or not lines:
+        return lines
+    return (Line(f"{lines[0].text} (by {one_line(entry.who)})", lines[0].kind), *lines[1:])
+
+
+def _of_event(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
     match entry.event:
         case LoopCreated():
             return introduction(loop)

@@ -24,7 +24,7 @@ def known(loop: Loop, command: str) -> Measured | None:
 
 def without(ran: CommandRan, failing: Collection[str], passed: int = 1) -> CommandRan:
     """The run as if these tests had not failed. It stays as it is if another one failed, if a failed test has no name, or if
-    fewer than `passed` tests passed: then some did not run."""
+    fewer than `passed` tests passed: then some did not run. They count neither now nor at the start."""
     report = ran.report
     if ran.end is not CommandEnd.EXITED or ran.exit_code not in FAILED_TESTS or report is None or not report.failed:
         return ran
@@ -32,7 +32,8 @@ def without(ran: CommandRan, failing: Collection[str], passed: int = 1) -> Comma
         return ran
     if not set(report.failing) <= set(failing):
         return ran
-    return replace(ran, exit_code=0, report=replace(report, failed=0, failing=()))
+    before = ran.at_start and replace(ran.at_start, failed=max(0, ran.at_start.failed - report.failed))
+    return replace(ran, exit_code=0, report=replace(report, failed=0, failing=()), at_start=before)
 
 
 def of_claim(ran: CommandRan, before: Measured | None) -> CommandRan:

@@ -93,6 +93,10 @@ class Cluster:
         ids = tuple(loop_ids)
         self._run(self._repair(ids), ANSWER_WITHIN + len(ids))
 
+    def check(self) -> None:
+        """StoreError if Temporal does not answer."""
+        self._run(self._check(), 1.0)
+
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(ANSWER_WITHIN)
@@ -101,6 +105,10 @@ class Cluster:
 
     async def _poke(self, loop_id: str, urgency: Urgency) -> None:
         await poke(await self._connected(), self.access.queue, loop_id, urgency)
+
+    async def _check(self) -> None:
+        client = await self._connected()
+        await client.service_client.check_health(timeout=timedelta(seconds=2))
 
     async def _repair(self, loop_ids: tuple[str, ...]) -> None:
         await repair(await self._connected(), self.access.queue, loop_ids)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -20,10 +22,11 @@ from untildone.engine.surroundings import Surroundings
 from untildone.hosts.fleet import SLOTS, Fleet, Served
 from untildone.operations import control, inside, look, stores
 from untildone.operations.creating import creation, duplicating
-from untildone.operations.driving import runner
+from untildone.operations.driving import cluster, readiness, runner
 from untildone.operations.history import retrying
 from untildone.operations.loop_table import LoopTable
 from untildone.store import Store
+from untildone.system import state_folder
 from untildone.system.guard import Guard
 
 FRESH_FOR = 1.0
@@ -32,6 +35,16 @@ TELL_WITHIN = 5.0
 """Seconds that notifications have when the server ends; the next server sends the rest."""
 END_WITHIN = 20.0
 """Seconds that a loop which is to be deleted may take to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many running loops are in which state. `slots` is how many this server drives at the same time, at most."""
+
+    slots: int
+    driving: int
+    queued: int
+    waiting: int
 
 
 class Service:
@@ -50,7 +63,8 @@ class Service:
         self.stores = {str(store.home): store for store in (_store(folder, environment) for folder in folders)}
         if len({store.name for store in self.stores.values()}) < len(self.stores):
             raise UsageError("Loops in one database are served for one folder.", "name one folder with --dir")
-        self.table = LoopTable(self.stores, FRESH_FOR)
+        self.readiness = readiness.Readiness(self._probes())
+        self.table = LoopTable(self.stores, FRESH_FOR, lambda name: self.readiness.require(_store_part(name)))
         self._guard = Guard()
         self.url: str | None = None
         """Where this server is reached, for links in notifications, if no setting says so."""
@@ -77,6 +91,32 @@ class Service:
             teller.close(TELL_WITHIN)
         for store in self.stores.values():
             store.close()
+
+    def _probes(self) -> Iterator[readiness.Probe]:
+        """What the server depends on: its stores, their disks and that of the state, and Temporal in a cluster."""
+        for workspace, store in self.stores.items():
+            yield readiness.Probe(_store_part(workspace), store.check)
+        state = Path(state_folder.folder(self.environment))
+        folders = [*(Path(name) for name, store in self.stores.items() if store.root is not None), _existing(state)]
+        yield from (readiness.disk_of(folder) for folder in dict.fromkeys(folders))
+        if self.host is Host.CLUSTER:
+            home = next(iter(self.stores.values())).home
+            yield readiness.Probe("temporal", lambda: cluster.cluster(home, self.environment).check())
+
+    def load(self) -> Load:
+        """How many running loops are driven, queued and waiting: in a cluster by all machines, as the stores say, else by this server."""
+        if self.host is not Host.CLUSTER:
+            fleet = self.fleet.load()
+            return Load(fleet.slots, len(fleet.driving), len(fleet.queued), len(fleet.waiting))
+        running = [
+            each
+            for store in self.stores.values()
+            for each in store.survey(store.running_ids(Host.CLUSTER))
+            if each.loop
+        ]
+        driven = sum(each.driven for each in running)
+        waiting = sum(not each.driven and each.loop is not None and _waits(each.loop, time.time()) for each in running)
+        return Load(0, driven, len(running) - driven - waiting, waiting)
 
     @property
     def creates_for(self) -> Host:
@@ -166,6 +206,21 @@ class Service:
         teller.settings = wanted
         teller.open(store.name)
         return teller
+
+
+def _waits(loop: Loop, now: float) -> bool:
+    """Whether a running loop waits until a time: at a usage limit, or after a failure."""
+    at_limit = any(limit.until > now for limit in loop.limits.values())
+    return at_limit or (loop.retry is not None and loop.retry.not_before > now)
+
+
+def _store_part(workspace: str) -> str:
+    return f"store of {workspace}"
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def _store(folder: Path, environment: Mapping[str, str]) -> Store:

@@ -1,4 +1,4 @@
-"""A table of all loops of several workspaces. Reading a page costs the same however many loops there are.
+"""A table of all loops of several workspaces, in memory.
 
 The stores report what this process reads or writes, so the table has it at once: a client that paused a loop sees it paused in
 the next list. What other processes write is found by looking at the signatures of all journals. A server does that now and then
@@ -16,13 +16,14 @@ from functools import partial
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.loop import Loop
-from untildone.core.model import Status
 from untildone.operations.loop_table.index import LoopIndex
-from untildone.operations.loop_table.rows import Page, Row, row_of
+from untildone.operations.loop_table.rows import Row, row_of
 from untildone.store import LoopStatus, Signatures, Store
 from untildone.store.names import is_id
 
-__all__ = ["LoopTable", "Page", "Row", "row_of"]
+__all__ = ["LoopTable", "Row", "row_of"]
+LOCK_WITHIN = 1.0
+"""Seconds after which a reader asks whether the store is usable at all."""
 Listener = Callable[[str], None]
 """Is told the id of a loop whose row has changed or is gone."""
 GONE = float("inf")
@@ -36,7 +37,11 @@ class LoopTable:
     the wait; otherwise a reader looks first.
     """
 
-    def __init__(self, stores: Mapping[str, Store], fresh_for: float = 0.0) -> None:
+    def __init__(
+        self, stores: Mapping[str, Store], fresh_for: float = 0.0, require: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`require` raises StoreError if the store of a workspace does not answer, while another thread looks at it."""
+        self._require = require
         self.stores = dict(stores)
         self._fresh_for = fresh_for
         self._index = LoopIndex()
@@ -69,12 +74,6 @@ class LoopTable:
         with self._rows_lock:
             return self._index.rows()
 
-    def page(self, status: Status | None = None, cursor: str | None = None, limit: int = 50) -> Page:
-        """At most `limit` loops, newest first. `status` selects by status, `cursor` is that of the page before."""
-        self._become_current()
-        with self._rows_lock:
-            return self._index.page(status, cursor, limit)
-
     def counts(self) -> Counter[str]:
         """How many loops have each status."""
         self._become_current()
@@ -104,10 +103,20 @@ class LoopTable:
         self._has_readers = True
         for workspace in self.stores:
             if not self._is_fresh(workspace):
-                with self._look_lock:
+                with self._look_locked(workspace):
                     # Another thread may have looked while this one waited for the lock.
                     if not self._is_fresh(workspace):
                         self._look(workspace)
+
+    @contextmanager
+    def _look_locked(self, workspace: str) -> Iterator[None]:
+        """Hold the lock of looks. The thread that holds it may wait for a database that is away; then no reader waits with it."""
+        while not self._look_lock.acquire(timeout=LOCK_WITHIN):
+            self._require(workspace)
+        try:
+            yield
+        finally:
+            self._look_lock.release()
 
     def _is_fresh(self, workspace: str) -> bool:
         return time.monotonic() - self._looked_at.get(workspace, float("-inf")) < self._fresh_for

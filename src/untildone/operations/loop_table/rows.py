@@ -1,4 +1,4 @@
-"""A loop in one line, and a page of such lines."""
+"""A loop in one line."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Row:
     machine: str = ""
     """The machine that drives the loop, or did last."""
     spend: Spend = Spend()
+    gate_seconds: float = 0.0
     budget: Budget = Budget()
     created_at: float = 0.0
     updated_at: float = 0.0
@@ -43,15 +44,6 @@ class Row:
     """What the loop does now; None: it is not running."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some rows of a loop table."""
-
-    rows: tuple[Row, ...]
-    cursor: str | None
-    """The `cursor` of the next page; None if this is the last one."""
 
 
 def row_of(loop: Loop, workspace: str) -> Row:
@@ -69,6 +61,7 @@ def row_of(loop: Loop, workspace: str) -> Row:
         host=loop.host,
         machine=loop.runner.machine if loop.runner else "",
         spend=loop.spend,
+        gate_seconds=loop.gate_seconds,
         budget=loop.budget,
         created_at=loop.created_at,
         updated_at=loop.updated_at,

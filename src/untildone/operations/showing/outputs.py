@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 
 from untildone.core.loop import Loop, output_name
-from untildone.core.model import AgentChoice, Role
+from untildone.core.model import AgentChoice, Role, Status
 from untildone.operations.showing.output_window import Output, Window
 from untildone.operations.showing.timeline import Timeline
 from untildone.operations.showing.values import LoopView
@@ -52,9 +52,9 @@ class Outputs:
 
 
 def going(view: LoopView) -> tuple[str, ...]:
-    """The names of the outputs that may still grow."""
-    turn = view.loop.turn
-    return () if turn is None or not view.driven else (output_name(turn.role, turn.iteration),)
+    """The names of the outputs that may still grow. A turn without a runner counts: its next runner may be on the way."""
+    turn = view.loop.turn if view.loop.status is Status.RUNNING else None
+    return () if turn is None else (output_name(turn.role, turn.iteration),)
 
 
 def agent_of(loop: Loop, timeline: Timeline, name: str) -> AgentChoice:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from untildone.core.errors import MissingPackage, StoreError
+from untildone.store import waiting
 from untildone.store.postgres import addresses, schema
 from untildone.store.postgres.problems import is_temporary, store_error
 
@@ -49,7 +50,7 @@ class Database:
 
     def run(self, work: Callable[[Connection], Result]) -> Result:
         """The result of `work` on a connection. If the connection is lost, `work` runs again on another one."""
-        pool, deadline = self._opened(), time.monotonic() + self.patience
+        pool, deadline = self._opened(), time.monotonic() + min(self.patience, waiting.longest.get())
         import psycopg
 
         while True:

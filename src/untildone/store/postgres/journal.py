@@ -24,7 +24,7 @@ from untildone.core.loop import Loop
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import epoch, timestamp
 from untildone.core.values.value import dataclass
-from untildone.store import Clock, OnChange, checkpoint
+from untildone.store import Clock, OnChange, acting, checkpoint
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter
 from untildone.store.lines import DamagedLine, as_fields, encoded, entry_of, fields_of, with_checksum, without_checksum
 from untildone.store.postgres.announcing import Announcing
@@ -185,7 +185,7 @@ class PostgresJournal:
 
     def _numbered(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
         now = epoch(timestamp(self._writing.clock()))
-        return tuple(Entry(seq, now, event) for seq, event in enumerate(events, self._last_seq + 1))
+        return acting.numbered(events, self._last_seq + 1, now)
 
     def _repairs_to_record(self) -> tuple[Event, ...]:
         return tuple(map(StateRepaired, self.repairs[self._repairs_recorded :])) if self._writer is not None else ()

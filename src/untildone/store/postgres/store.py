@@ -20,7 +20,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import epoch, timestamp
-from untildone.store import Clock, Group, LoopStatus, OnChange, Signatures, checkpoint, ignore
+from untildone.store import Clock, Group, LoopStatus, OnChange, Signatures, acting, checkpoint, ignore, waiting
 from untildone.store.lines import DamagedLine, entry_of, fields_of, without_checksum
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_group, checked_id, resolve_id
@@ -109,6 +109,14 @@ class PostgresStore:
     def name(self) -> str:
         return self.database.name
 
+    def check(self) -> None:
+        # Long enough to get past connections of the pool that broke when the server was last restarted.
+        token = waiting.longest.set(1.0)
+        try:
+            self.database.row("SELECT 1")
+        finally:
+            waiting.longest.reset(token)
+
     def close(self) -> None:
         self._announcing.close()
         self._listening.close()
@@ -117,7 +125,7 @@ class PostgresStore:
 
     def create(self, event: LoopCreated, *first: Event) -> Loop:
         loop_id, key = checked_id(event.loop_id), uuid.uuid4()
-        entry = Entry(1, epoch(timestamp(self.clock())), event)
+        (entry,) = acting.numbered((event,), 1, epoch(timestamp(self.clock())))
         loop, line = apply(None, entry), line_of(entry, loop_id, self.redactor)
         summary = (event.settings.group, loop.status.value, loop.host.value)
         created = self.database.rows(_CREATE, (loop_id, *summary, key, line))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from untildone.operations.driving.service import Service
 
 PORT = 8321
-NEEDED = ("fastapi", "uvicorn", "sse_starlette")
+NEEDED = ("fastapi", "jinja2", "segno", "uvicorn", "sse_starlette")
 PAGES_NEED = ("jinja2", "markdown_it", "pygments")
 
 
@@ -42,6 +42,10 @@ PAGES_NEED = ("jinja2", "markdown_it", "pygments")
     "--cluster", "in_cluster", is_flag=True, help="New loops are driven by a cluster, not here; needs --store."
 )
 @click.option("--no-dashboard", is_flag=True, help="The API alone.")
+@click.option("--behind-tls", is_flag=True, help="A proxy in front speaks TLS: cookies are for https only.")
+@click.option(
+    "--link", "wants_link", is_flag=True, help="Print a login link of the server that runs at --host and --port."
+)
 @click.option("--quiet", is_flag=True, help="No line for each request.")
 @parameters.as_json
 def command(
@@ -53,14 +57,19 @@ def command(
     folders: Sequence[str],
     in_cluster: bool,
     no_dashboard: bool,
+    behind_tls: bool,
+    wants_link: bool,
     quiet: bool,
     as_json: bool,
 ) -> int:
     """Drive many loops in this process, behind an API and a dashboard.
 
-    Loops go on where they were when the server was ended or killed. Prints a link that logs a browser in, once.
+    Loops go on where they were when the server was ended or killed. Prints a link that logs a browser in, once;
+    `untildone serve --link` prints another one, from any terminal, with a QR code for a phone.
     """
     _check_packages()
+    if wants_link:
+        return _show_link(_address(host, port), folders, as_json=as_json)
     _check_reach(host, allow_remote=allow_remote)
     from untildone.core.kinds import Host
     from untildone.faces.api import keys, server
@@ -71,14 +80,27 @@ def command(
     if in_cluster:
         _check_cluster(places)
     driven_by = Host.CLUSTER if in_cluster else Host.SERVER
-    tokens = keys.Keys(keys.find_token(os.environ))
+    token = keys.find_token(os.environ)
     listening = server.listen(host, port)
+    tokens = keys.Keys(token, os.environ, listening.getsockname()[1], behind_tls=behind_tls)
     service = Service(places, slots, parameters.environment(), driven_by)
     service.url = _url(listening)
     with service:
         app = _app(service, tokens, (host, *names), remote=allow_remote, dashboard=not no_dashboard)
         _announce(service, tokens, listening, as_json=as_json)
         server.serve(app, listening)
+    return 0
+
+
+def _show_link(server: str, folders: Sequence[str], *, as_json: bool) -> int:
+    """Print a login link of the running server. The setting `dashboard_url` says how browsers reach it."""
+    from untildone import settings
+    from untildone.faces.api import keys
+    from untildone.faces.cli.commands import login_links
+
+    folder = parameters.existing_folder(folders[0] if folders else ".")
+    public = settings.load(folder, {}, parameters.environment()).dashboard_url
+    login_links.show(server, keys.find_token(os.environ), public or server, as_json=as_json)
     return 0
 
 
@@ -131,13 +153,20 @@ def _mount_dashboard(app: FastAPI, service: Service) -> bool:
 
 def _url(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
+    return _address(host, port)
+
+
+def _address(host: str, port: int) -> str:
+    """The address of a server that listens there."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def _announce(service: Service, keys: Keys, listening: socket.socket, *, as_json: bool) -> None:
+    from untildone.faces.api.login import login_path
+
     url = _url(listening)
-    link = f"{url}/login?code={keys.new_code()}"
+    link = f"{url}{login_path(keys.codes.new(keys.main))}"
     if as_json:
         fields = {"event": "server_start", "ts": timestamp(time.time()), "url": url, "login": link, "pid": os.getpid()}
         streams.data().record(fields)

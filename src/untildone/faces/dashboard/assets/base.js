@@ -213,6 +213,22 @@ export async function act(button) {
   }
 }
 
+/** Copy a text. On plain HTTP beyond loopback browsers have no clipboard: there the old way does it. @param {string} text */
+async function copy(text) {
+  if (navigator.clipboard) {
+    await navigator.clipboard.writeText(text);
+  } else {
+    const field = document.createElement("textarea");
+    field.className = "visually-hidden";
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+  toast(words.copied || "");
+}
+
 /** @param {HTMLElement} button */
 async function changeTheme(button) {
   const themes = /** @type {const} */ (["auto", "dark", "light"]);
@@ -227,7 +243,7 @@ document.addEventListener("click", (event) => {
   const button = event.target instanceof Element ? event.target.closest("[data-act], [data-copy], [data-theme-button]") : null;
   if (!(button instanceof HTMLElement)) return;
   if (button.hasAttribute("data-theme-button")) changeTheme(button);
-  else if (button.dataset.copy !== undefined) navigator.clipboard.writeText(button.dataset.copy).then(() => toast(words.copied || ""));
+  else if (button.dataset.copy !== undefined) copy(button.dataset.copy);
   else act(button);
 });
 setInterval(() => document.visibilityState === "visible" && freshen(document), 1000);

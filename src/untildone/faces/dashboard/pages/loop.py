@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
 from markupsafe import Markup
+from sse_starlette.sse import AppStatus
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
@@ -184,7 +185,9 @@ class LoopPages:
             going = self._reader.is_going(view, name)
             followed = self._reader.output(view, name)
             window = await run_in_threadpool(lambda: followed.look(is_complete=not going))  # noqa: B023
-            if window.size != size or not going or time.monotonic() > deadline or await request.is_disconnected():
+            # The streams of the API end by the same sign when the server does.
+            over = AppStatus.should_exit or time.monotonic() > deadline or await request.is_disconnected()
+            if window.size != size or not going or over:
                 break
             await asyncio.sleep(LOOK_EVERY)
         return await run_in_threadpool(self._blocks, request, window, after, loop_id, name, going=going)
