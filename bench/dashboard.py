@@ -27,7 +27,6 @@ from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome
 
 SIZES, QUICK_SIZES = (1000, 5000), (100,)
 TABS = 11
-PAGE = 50
 STATIC = "/api/v1/health"
 """A document of a few bytes. The script that a static page would have is put into it."""
 MOST_KILOBYTES = 150.0
@@ -40,7 +39,7 @@ SHOWN = """(selector) => new Promise((resolve) => {
 """Milliseconds from the start of the navigation to the frame in which an element is there."""
 ROWS = """if (location.pathname === "/api/v1/health") addEventListener("DOMContentLoaded", async () => {
   const wanted = new URLSearchParams(location.search).get("loop");
-  const answer = await (await fetch(wanted ? `/api/v1/loops/${wanted}` : "/api/v1/loops?limit=50")).json();
+  const answer = await (await fetch(wanted ? `/api/v1/loops/${wanted}` : "/api/v1/loops?limit=25")).json();
   const table = document.createElement("table");
   for (const loop of answer.loops || [answer]) {
     const row = table.insertRow();
@@ -99,7 +98,7 @@ def visitor(browser: Browser, server: DashboardServer) -> BrowserContext:
 def _served(server: DashboardServer, number: int, times: int) -> Iterator[Row]:
     """What the server needs for a page, seen by a client on the same machine."""
     for path in ("/", "/loops", "/loops?q=number+77&sort=-cost", "/money"):
-        took, listed = _asked(server, path, times), _asked(server, "/api/v1/loops?limit=50", times)
+        took, listed = _asked(server, path, times), _asked(server, "/api/v1/loops?limit=25", times)
         what = f"{path} of {number:,} loops from the server"
         yield Row(what, figure(took, "ms"), "the API's list", figure(listed, "ms"), limit=MOST_SERVER_MILLISECONDS)
 

@@ -22,7 +22,7 @@ from untildone.system import state_folder
 
 expect.set_options(timeout=PATIENCE)
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-PAGE = 50
+PAGE = 25
 MANY = 120
 TOO_SMALL = """[...document.querySelectorAll(
     "main a, main button, main input:not([type=checkbox]), main label.switch, main select, header a, header button")]

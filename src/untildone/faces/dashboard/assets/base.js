@@ -2,6 +2,10 @@
 /** What every page uses: calls of the API, short messages, times in the time zone of the browser, buttons that act, fragments. */
 
 const words = document.body.dataset;
+const language = document.documentElement.lang;
+const LONG = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long" });
+const DATE = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+const CLOCK = new Intl.DateTimeFormat(language, { timeStyle: "short" });
 
 /** An error of the API, with what its answer says. */
 export class Problem extends Error {
@@ -158,14 +162,16 @@ export function freshen(inside) {
     const at = new Date(time.dateTime);
     const text = time.hasAttribute("data-since") ? elapsed(at) : time.hasAttribute("data-moment") ? moment(at) : age(at);
     if (time.textContent !== text) time.textContent = text;
-    time.title = at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "long" });
+    if (time.dataset.titled === time.dateTime) continue;
+    time.dataset.titled = time.dateTime;
+    time.title = LONG.format(at);
   }
 }
 
 /** @param {Date} at */
 function moment(at) {
   const isToday = at.toDateString() === new Date().toDateString();
-  return at.toLocaleString(document.documentElement.lang, isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
+  return (isToday ? CLOCK : DATE).format(at);
 }
 
 /** @param {Date} at */
@@ -179,7 +185,7 @@ function elapsed(at) {
 function age(at) {
   const seconds = (Date.now() - at.getTime()) / 1000;
   if (seconds > 86400 || seconds < -60)
-    return at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    return DATE.format(at);
   if (seconds < 5) return words.justNow || "";
   const [text, n] = seconds < 60 ? [words.secondsAgo, seconds] : seconds < 3600 ? [words.minutesAgo, seconds / 60] : [words.hoursAgo, seconds / 3600];
   return (text || "{n}").replace("{n}", `${Math.floor(n)}`);

@@ -15,7 +15,7 @@ from untildone.operations.showing import waiting
 from untildone.operations.showing.listing import DAMAGED, TablePages
 from untildone.operations.showing.values import Listing
 
-SIZE = 50
+SIZE = 25
 
 
 @dataclass(frozen=True, slots=True)
