@@ -36,7 +36,7 @@ def play() -> Play:
         agent: str, stream: str, *, exit_code: int = 0, stderr: str = "", request: Request | None = None
     ) -> Played:
         reader = find(agent).reader(request or Request("go"))
-        lines = (STREAMS / agent / f"{stream}.jsonl").read_bytes().splitlines()
+        lines = (STREAMS / agent.replace(":", "-") / f"{stream}.jsonl").read_bytes().splitlines()
         events = tuple(event for line in lines for event in reader.feed(line))
         return Played(events, reader.finish(exit_code, stderr, NOW))
 

@@ -16,7 +16,8 @@ from untildone.core.errors import UsageError
 from untildone.core.plugins.hook import ALLOW, PROMPT, STOP, HookCall, Reply
 
 SOURCE = Path(agents.__file__).parents[1]
-ORDINARY_WORD = "command"
+ORDINARY_WORDS = ("acp", "command")
+"""Names of agents that are words of their own: faces speak the protocol too."""
 EXCEPTIONS = {
     "testing": "fake agents and the services behind them",
     "faces/cli/commands/demo.py": "the demo is played by the agent that needs no account",
@@ -28,7 +29,7 @@ EXCEPTIONS = {
 
 
 def test_no_other_file_names_an_agent() -> None:
-    names = re.compile("|".join(name for name in agents.own_names() if name != ORDINARY_WORD), re.IGNORECASE)
+    names = re.compile("|".join(name for name in agents.own_names() if name not in ORDINARY_WORDS), re.IGNORECASE)
     others = [path for path in SOURCE.rglob("*.py") if not path.is_relative_to(SOURCE / "agents")]
     naming = {path.relative_to(SOURCE) for path in others if names.search(path.read_text(encoding="utf-8"))}
     assert {str(path) for path in naming if not any(path.is_relative_to(allowed) for allowed in EXCEPTIONS)} == set()

@@ -22,6 +22,7 @@ from untildone.testing.modelapi import Fault, ModelAPI, Step, ToolCall, environm
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ("claude", "codex", "copilot", "gemini", "opencode")
+ACP_AGENTS = ("acp:copilot", "acp:gemini", "acp:opencode")
 CLAIM = "<promise>COMPLETE</promise>"
 PATIENCE = 200.0
 GONE_WITHIN = 2.0
@@ -44,8 +45,14 @@ _SHELLS = {
 }
 
 
+def program_of(agent: str) -> str:
+    """The program behind an agent: `acp:NAME` drives the same one as NAME."""
+    return agent.removeprefix("acp:")
+
+
 def writes(agent: str, file: Path, content: str) -> ToolCall:
     """The agent's own tool that writes a new file; Codex has none but its shell."""
+    agent = program_of(agent)
     if agent not in _WRITES:
         return shell(agent, f"printf '%s\\n' '{content}' > '{file}'")
     tool, path, text = _WRITES[agent]
@@ -53,7 +60,7 @@ def writes(agent: str, file: Path, content: str) -> ToolCall:
 
 
 def shell(agent: str, command: str) -> ToolCall:
-    tool, name = _SHELLS[agent]
+    tool, name = _SHELLS[program_of(agent)]
     return ToolCall(tool, {name: command, "description": "a step of the work"})
 
 
@@ -65,7 +72,7 @@ def at_its_limit(agent: str, seconds: int) -> Step:
     """A rate limit that lifts in some seconds, in the form in which the program passes the time on."""
     told = f"Slow down. Please try again in {seconds}s."
     give_up = {"x-should-retry": "false"}
-    match agent:
+    match program_of(agent):
         case "codex":
             return Step(fault=Fault.ERROR_EVENT, error={"code": "rate_limit_exceeded", "message": told})
         case "opencode":
@@ -163,10 +170,11 @@ class Desk:
 def open_desk(agent: str, folder: Path) -> Iterator[Desk]:
     (folder / "work").mkdir()
     node = Path(shutil.which("node") or "/usr/bin/node").parent
-    bins = bin_folder(agent)
+    program_name = program_of(agent)
+    bins = bin_folder(program_name)
     with ModelAPI() as api:
         program = environment(
-            agent,
+            program_name,
             api.url,
             folder / "home",
             path=f"{bins}:{node}:/usr/bin:/bin",

@@ -28,9 +28,10 @@ parameters = { "query.follow" = false }
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_nothing_undocumented_is_ever_answered(cli: CommandLine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dashboard", [False, True], ids=["bare", "dashboard"])
+def test_nothing_undocumented_is_ever_answered(cli: CommandLine, tmp_path: Path, dashboard: bool) -> None:
     cli.environment["UNTILDONE_AGENT"] = "scripted"
-    with Server(cli, "--quiet") as server:
+    with Server(cli, "--quiet", dashboard=dashboard) as server:
         server.create("an ended one")
         server.create("one that rests", start=False)
         program = Path(sys.executable).with_name("schemathesis")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect
 from tests.e2e.axe import violations
-from tests.e2e.dashboard import PATIENCE, PICTURES
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer
 from tests.e2e.pages import PagesServer, browser, page, server
 from tests.support.command_line import CommandLine, until
 
@@ -33,7 +33,7 @@ def error_at(page: Page, name: str) -> Locator:
 
 
 @contextmanager
-def many_tabs(browser: Browser, server: PagesServer, **options: Any) -> Iterator[BrowserContext]:
+def many_tabs(browser: Browser, server: DashboardServer, **options: Any) -> Iterator[BrowserContext]:
     """A browser that is logged in, for several tabs and for a server that goes away, which its console reports."""
     context = browser.new_context(**{"viewport": WIDE, "base_url": server.url, **options})
     context.set_default_timeout(PATIENCE)
@@ -336,7 +336,7 @@ def test_another_workspace_has_other_settings_and_the_task_goes_along(browser: B
     with (
         PagesServer(cli, "--dir", str(cli.workspace), "--dir", str(other)) as server,
         many_tabs(browser, server) as context,
-    ):  # type: ignore[arg-type]
+    ):
         page = open_form(context)
         expect(field(page, "max_cost").locator("input")).to_have_attribute("placeholder", "")
         page.locator("#task").fill("In which one?")

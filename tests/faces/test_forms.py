@@ -9,8 +9,20 @@ import pytest
 from untildone import modes, settings
 from untildone.core.model import EMPTY
 from untildone.faces.dashboard.forms.fields import Field, Kind, content, fields
+from untildone.faces.dashboard.forms.page import TEXTS
 from untildone.faces.dashboard.forms.sections import by_group, in_the_open, under_more
-from untildone.faces.dashboard.forms.widgets import Option, Source, Values, Widget, for_file, for_new, sourced
+from untildone.faces.dashboard.forms.widgets import (
+    NOT_INSTALLED,
+    Option,
+    Source,
+    Values,
+    Widget,
+    for_file,
+    for_new,
+    sourced,
+)
+from untildone.faces.dashboard.translations.chinese import CHINESE
+from untildone.operations.creating.suggestions import USED
 
 AGENTS = ("claude", "codex")
 CHOICES = {"mode": ("ralph", "phases"), "agent": AGENTS, "supervisor": AGENTS}
@@ -158,3 +170,7 @@ class TestFile:
         sections = list(by_group(of_file({}).values()))
         assert "profiles" not in {each.field.name for part in sections for each in part.widgets}
         assert sections[0].title == "Agent"
+
+
+def test_every_sentence_of_the_scripts_is_translated() -> None:
+    assert [text for text in (*TEXTS.values(), NOT_INSTALLED, USED) if text not in CHINESE] == []

@@ -176,7 +176,7 @@ def test_requirement_a_pty_that_cannot_start_is_an_error() -> None:
 def test_requirement_a_broken_line_of_the_stream_is_a_warning_and_the_rest_is_read(name: str) -> None:
     if name == "command":
         return  # Its output is text: there is no line that could be broken.
-    reader = agents.find(name).reader(Request("Do it."))
+    reader = agents.find(name).reader(Request("Do it.", command="program"))
     assert [type(event) for event in reader.feed(b'{"type": "broken')] == [Notice]
     assert reader.feed(b'{"type": "of a later version"}') == (), "it goes on"
 

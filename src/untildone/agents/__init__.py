@@ -18,8 +18,19 @@ DEFAULT = "claude"
 
 _REGISTRY: Registry[Agent] = Registry("agent", "untildone.core.plugins.agent:Agent")
 find = _REGISTRY.find
-names = _REGISTRY.names
 own_names = _REGISTRY.own_names
+
+
+def names() -> tuple[str, ...]:
+    """The names in the folder, those of known variants and those of installed plugins, sorted."""
+    variants = (variant for name in own_names() for variant in _REGISTRY.variants(name))
+    return tuple(sorted({*_REGISTRY.names(), *variants}))
+
+
+def exists(name: str) -> bool:
+    """Whether a name means an agent, and not a model, which may contain a colon too."""
+    package = name.partition(":")[0]
+    return name in names() or (package in own_names() and bool(_REGISTRY.variants(package)))
 
 
 def hook_of(name: str) -> HookSide:

@@ -449,11 +449,13 @@ def _counted(loop: Loop, event: TurnEnded) -> int:
 
 
 def usage_of(loop: Loop, answer: Answer) -> Usage:
-    """What the present turn used, by its answer. An agent that reports only totals of the session used the growth of these totals."""
+    """What the present turn used, by its answer. Of amounts of which an agent reports only the total of the session, it used the growth."""
     total = answer.session_total
     if total is None or loop.turn is None:
         return answer.usage
-    return total.since(_total_before(loop, loop.turn))
+    grown, own = total.since(_total_before(loop, loop.turn)), answer.usage
+    cost = own.cost_usd if grown.cost_usd is None else grown.cost_usd
+    return Usage(cost, own.tokens if grown.tokens is None else grown.tokens)
 
 
 def _total_before(loop: Loop, turn: Turn) -> Usage:

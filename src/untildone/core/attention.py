@@ -85,7 +85,7 @@ def need_of(loop: Loop) -> Need | None:
         case Outcome.FAILED:
             return _login(loop) or Need(NeedKind.FAILED, Act.RETRY, loop.reason or Outcome.FAILED.sentence)
         case Outcome.CLAIMED:
-            return Need(NeedKind.CLAIMED, Act.ADD_CHECK, Outcome.CLAIMED.sentence)
+            return Need(NeedKind.CLAIMED, Act.ADD_CHECK, loop.end_sentence)
         case _:
             return None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from untildone import agents
 from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Permissions
-from untildone.core.plugins.agent_io import Notice, Request
+from untildone.core.plugins.agent_io import Conversation, Notice, Request
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import replace
 from untildone.engine import programs
@@ -42,18 +42,20 @@ def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: floa
         permissions=Permissions.READ,
         command=choice.command,
     )
-    request = programs.with_version(agent, request, environment)
-    invocation, reader, notices = agent.invocation(request).reporting_to(None), agent.reader(request), list[str]()
-
-    def take(line: bytes) -> None:
-        notices.extend(event.text for event in reader.feed(line) if isinstance(event, Notice))
-
+    request, notices = programs.with_version(agent, request, environment), list[str]()
     with tempfile.TemporaryDirectory(prefix="untildone-trial-") as folder, guarded("trial") as watched:
+        request = replace(request, folder=folder)
+        invocation, reader = agent.invocation(request).reporting_to(None), agent.reader(request)
+
+        def take(line: bytes) -> None:
+            notices.extend(event.text for event in reader.feed(line) if isinstance(event, Notice))
+
         spawn = Spawn(
             argv=invocation.argv,
             env={**environment, **invocation.env, **watched.mark},
             cwd=folder,
             stdin=invocation.stdin,
+            conversation=reader if isinstance(reader, Conversation) else None,
             timeout=timeout,
             redactor=Redactor.from_environment(environment),
         )

@@ -16,7 +16,16 @@ from untildone.core.events import HostsAsked, Rested, SessionDistrusted, Session
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Role, SessionUse, Usage
-from untildone.core.plugins.agent_io import AgentEvent, Invocation, Notice, Reader, Request, SessionKnown, Used
+from untildone.core.plugins.agent_io import (
+    AgentEvent,
+    Conversation,
+    Invocation,
+    Notice,
+    Reader,
+    Request,
+    SessionKnown,
+    Used,
+)
 from untildone.core.values.value import replace
 from untildone.engine import leftovers, programs, reports
 from untildone.engine import usage_limits as limits
@@ -196,6 +205,7 @@ class Turn:
             command=action.agent.command,
             meters=self.loop.budget.cost_usd is not None or self.loop.budget.tokens is not None,
             prices=self.around.prices,
+            folder=place.folder,
         )
 
     def _told(self, role: Role) -> str:
@@ -230,7 +240,7 @@ class Turn:
             network.connected(place, self.loop.settings, action.agent, environment) as link,
             reports.expected(invocation, action.agent, environment, name) as report,
         ):
-            spawn = self._spawn(action, report.invocation, link.place, environment)
+            spawn = self._spawn(action, report.invocation, reader, link.place, environment)
             if link.place.box is not None:
                 self._refusals = Refusals(link.place.box, spawn.env)
             self.around.guard.ensure()
@@ -248,13 +258,16 @@ class Turn:
         """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""
         return budgets.spent(self.loop.budget, self.loop.spend.plus(0.0, self._used)) is not None
 
-    def _spawn(self, action: AskAgent, invocation: Invocation, place: Place, environment: Mapping[str, str]) -> Spawn:
+    def _spawn(
+        self, action: AskAgent, invocation: Invocation, reader: Reader, place: Place, environment: Mapping[str, str]
+    ) -> Spawn:
         return Spawn(
             argv=place.argv(invocation.argv),
             boxed=invocation.argv[0] if place.box else "",
             env=place.environment(environment),
             cwd=place.folder,
             stdin=invocation.stdin,
+            conversation=reader if isinstance(reader, Conversation) else None,
             lines_together=invocation.prints_text,
             spool=self.hands.store.spool(self.loop.loop_id, output_name(action.ask.role, action.iteration)),
             timeout=self.timeout(),

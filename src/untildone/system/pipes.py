@@ -25,7 +25,8 @@ class Stream(Enum):
 class Pipes:
     """One selector for the pipes and, on Linux, for the exit of the child: no polling and no thread."""
 
-    def __init__(self, child: subprocess.Popen[bytes], stdin: bytes | None) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], stdin: bytes | None, *, keep_input_open: bool = False) -> None:
+        """`stdin` is written to the child's standard input, which is then closed, unless `keep_input_open`."""
         self.exited = False
         """Whether the child itself has ended. Other processes may still hold its pipes open."""
         self._child = child
@@ -38,6 +39,7 @@ class Pipes:
             self._selector.register(pipe.fileno(), selectors.EVENT_READ, stream)
         self._exit_handle = self._watch_exit()
         self._unwritten = memoryview(stdin or b"")
+        self._keep_input_open = keep_input_open
         self._input_registered = False
         self._start_input()
 
@@ -56,17 +58,27 @@ class Pipes:
                 self._note_exit()
             else:
                 self._write()
+                self._watch_input()
         if self._exit_handle is None and not self.exited:
             self.exited = self._child.poll() is not None
         return chunks
+
+    def send(self, content: bytes) -> None:
+        """Write to the standard input of the child, as far as it is open and as the child reads."""
+        pipe = self._child.stdin
+        if not content or pipe is None or pipe.closed:
+            return
+        self._unwritten = memoryview(bytes(self._unwritten) + content)
+        self._write()
+        self._watch_input()
 
     def close_input(self) -> None:
         """Close the standard input of the child, if it is still open."""
         pipe = self._child.stdin
         if pipe is None or pipe.closed:
             return
-        if self._input_registered:
-            self._selector.unregister(pipe.fileno())
+        self._unwritten = self._unwritten[:0]
+        self._watch_input()
         pipe.close()
 
     def close(self) -> None:
@@ -118,9 +130,18 @@ class Pipes:
             return
         os.set_blocking(pipe.fileno(), False)
         self._write()
-        if not pipe.closed:
+        self._watch_input()
+
+    def _watch_input(self) -> None:
+        """Let `wait` return when the child can take more input, as long as there is some."""
+        pipe, awaited = self._child.stdin, bool(self._unwritten)
+        if pipe is None or pipe.closed or awaited is self._input_registered:
+            return
+        self._input_registered = awaited
+        if awaited:
             self._selector.register(pipe.fileno(), selectors.EVENT_WRITE)
-            self._input_registered = True
+        else:
+            self._selector.unregister(pipe.fileno())
 
     def _write(self) -> None:
         pipe = self._child.stdin
@@ -131,5 +152,5 @@ class Pipes:
             return
         except OSError:
             self._unwritten = self._unwritten[:0]
-        if not self._unwritten:
+        if not self._unwritten and not self._keep_input_open:
             self.close_input()

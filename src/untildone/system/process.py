@@ -5,15 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from untildone.core.errors import AgentMissing, BoxNotMade, ResourcesShort, UntilDoneError, UsageError
+from untildone.core.plugins.agent_io import Conversation
 from untildone.core.protection.secrets import Redactor
 from untildone.system import apart, orphans
 from untildone.system.lines import LineFramer
@@ -26,7 +29,14 @@ LOOK_FOR_THE_END_EVERY = 0.004
 LINGER = 0.2
 """Seconds for which output is still read after the program ended while other processes hold its pipe open."""
 ASK_GRACE = 5.0
-"""Seconds that a program has to end by itself after SIGINT at its limit, before its process tree is ended."""
+"""Seconds that a program has to end by itself after SIGINT, or to end its turn when it is asked to, at its limit, before its process
+tree is ended."""
+CANCEL_GRACE = 2.0
+"""Seconds that a program has to end its turn on an interruption, if it can be asked to. A person waits for it."""
+LEAVE_GRACE = 1.0
+"""Seconds that a program has to exit after the end of its conversation, before its process group is ended."""
+OPEN_WITHIN = 120.0
+"""Seconds that a program has to open its session in a conversation."""
 TERM_GRACE = 1.5
 """Seconds that a process tree has to end after SIGTERM before it is killed."""
 STDERR_TAIL = 16 * 1024
@@ -49,6 +59,8 @@ class Cause(StrEnum):
     USED_UP = "used_up"
     """It has used what it may use, beside time."""
     INTERRUPTED = "interrupted"
+    UNANSWERED = "unanswered"
+    """It did not open its session in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,10 @@ class Spawn:
     """Returns whether the program has used what it may use, beside time; None: there is no such limit."""
     ends_on_sigint: bool = False
     """Whether the program ends in an orderly way on SIGINT. At a limit it gets that first; the process tree is ended afterwards."""
+    conversation: Conversation | None = None
+    """Writes to the program, whose standard input stays open until the turn has ended. `on_line` must feed it."""
+    open_within: float = OPEN_WITHIN
+    """Seconds that the program has to open its session in a conversation."""
     boxed: str = ""
     """The program that `argv` starts in a box; empty: there is no box."""
     merge_stderr: bool = False
@@ -85,7 +101,7 @@ class Ended:
     """How a program ended."""
 
     exit_code: int
-    """Negative if a signal ended the program."""
+    """Negative if a signal ended the program. 0 if its conversation came to its end, however the program ended afterwards."""
     cause: Cause
     stderr_tail: str
     seconds: float
@@ -99,12 +115,15 @@ def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[]
     output, errors = _Output(spawn, on_line), _Tail(spawn.redactor)
     try:
         child = _start(spawn)
-        listener = _Listener(spawn, child, Pipes(child, spawn.stdin), {Stream.OUTPUT: output, Stream.ERRORS: errors})
+        pipes = Pipes(child, spawn.stdin, keep_input_open=spawn.conversation is not None)
+        listener = _Listener(spawn, child, pipes, {Stream.OUTPUT: output, Stream.ERRORS: errors})
         cause = listener.listen(started, interrupted)
         output.finish()
     finally:
         output.close()
     exit_code = _reap(child)
+    if listener.left_since is not None and cause is Cause.EXITED:
+        exit_code = 0
     seconds = time.monotonic() - started
     if spawn.boxed and exit_code in _BOX_FAILED:
         _raise_if_not_started(spawn, _BOX_FAILED[exit_code], errors.text())
@@ -173,6 +192,8 @@ class _Listener:
     cause: Cause = Cause.EXITED
     ending: threading.Thread | None = None
     over_since: float | None = field(default=None, init=False)
+    left_since: float | None = field(default=None, init=False)
+    """When the conversation came to its end; None: it has not, or there is none."""
 
     def listen(self, started: float, interrupted: Callable[[], bool]) -> Cause:
         try:
@@ -187,10 +208,12 @@ class _Listener:
     def _listen(self, started: float, interrupted: Callable[[], bool]) -> None:
         deadline = _deadline(started, self.spawn.timeout)
         now, next_look = started, started + LOOK_EVERY
+        self._converse()
         while not self._is_over(now):
             for stream, chunk in self.pipes.wait(max(0.0, min(next_look, deadline) - now)):
                 self.sinks[stream].take(chunk)
                 self._end_if_used_up()
+            self._converse()
             now = time.monotonic()
             if now >= min(next_look, deadline):
                 next_look = now + (LOOK_EVERY if self.ending is None else LOOK_FOR_THE_END_EVERY)
@@ -200,6 +223,10 @@ class _Listener:
 
     def _look(self, interrupted: Callable[[], bool], started: float, deadline: float) -> float:
         """End the child if it is interrupted, at its limit or late. Returns the deadline, which `timeout_now` may have moved."""
+        if self.left_since is not None:
+            if time.monotonic() - self.left_since >= LEAVE_GRACE:
+                self._end(Cause.EXITED)
+            return deadline
         if interrupted():
             self._end(Cause.INTERRUPTED)
             return deadline
@@ -208,7 +235,26 @@ class _Listener:
             deadline = _deadline(started, self.spawn.timeout_now())
         if self.ending is None and time.monotonic() >= deadline:
             self._end(Cause.TIMED_OUT)
+        self._end_if_silent(started)
         return deadline
+
+    def _converse(self) -> None:
+        """Write what the conversation has to say. At its end, close the input, so that the program exits."""
+        talk = self.spawn.conversation
+        if talk is None or self.left_since is not None:
+            return
+        self.pipes.send(talk.outgoing())
+        if talk.has_ended:
+            self.left_since = time.monotonic()
+            self.pipes.close_input()
+
+    def _end_if_silent(self, started: float) -> None:
+        """End a child that opens no session."""
+        talk, patience = self.spawn.conversation, self.spawn.open_within
+        if talk is None or self.ending is not None or talk.is_open or time.monotonic() - started < patience:
+            return
+        talk.give_up(patience)
+        self._end(Cause.UNANSWERED)
 
     def _end_if_used_up(self) -> None:
         """End the child as soon as its output says that it is at its limit: it may begin the next message at once."""
@@ -217,16 +263,25 @@ class _Listener:
 
     def _end(self, cause: Cause) -> None:
         self.cause = cause
-        self.pipes.close_input()
+        talk = self.spawn.conversation
+        if talk is None or talk.has_ended:
+            self.pipes.close_input()
+        else:
+            talk.interrupt()
+            self._converse()
         self.ending = threading.Thread(target=self._end_all, daemon=True)
         self.ending.start()
 
     def _end_all(self) -> None:
-        if self.spawn.ends_on_sigint and self.cause is not Cause.INTERRUPTED:
+        if self.cause is Cause.EXITED:
+            _end_group(self.child, lambda: self.pipes.exited)
+            return
+        if self.spawn.conversation is not None:
+            patience = CANCEL_GRACE if self.cause is Cause.INTERRUPTED else ASK_GRACE
+            _wait(lambda: self.pipes.exited or self.left_since is not None, patience)
+        elif self.spawn.ends_on_sigint and self.cause is not Cause.INTERRUPTED:
             orphans.interrupt(self.child.pid)
-            patience = time.monotonic() + ASK_GRACE
-            while not self.pipes.exited and time.monotonic() < patience:
-                time.sleep(LOOK_FOR_THE_END_EVERY)
+            _wait(lambda: self.pipes.exited, ASK_GRACE)
         _end_tree(self.spawn, self.child)
 
     def _is_over(self, now: float) -> bool:
@@ -253,6 +308,21 @@ def _deadline(started: float, timeout: float | None) -> float:
 def _end_tree(spawn: Spawn, child: subprocess.Popen[bytes]) -> None:
     marks = orphans.marks_in(spawn.env) - orphans.marks_in(os.environ)
     orphans.end_marked(marks, groups=frozenset({child.pid}), grace=TERM_GRACE)
+
+
+def _end_group(child: subprocess.Popen[bytes], is_gone: Callable[[], bool]) -> None:
+    """End a program after its last answer, with what is in its process group, and leave alone what it started apart from that."""
+    for number, patience in ((signal.SIGTERM, TERM_GRACE), (signal.SIGKILL, LINGER)):
+        if not is_gone():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, number)
+            _wait(is_gone, patience)
+
+
+def _wait(is_over: Callable[[], bool], seconds: float) -> None:
+    patience = time.monotonic() + seconds
+    while not is_over() and time.monotonic() < patience:
+        time.sleep(LOOK_FOR_THE_END_EVERY)
 
 
 def _reap(child: subprocess.Popen[bytes]) -> int:
@@ -283,7 +353,7 @@ def _popen(spawn: Spawn) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         spawn.argv,
         bufsize=0,
-        stdin=subprocess.DEVNULL if spawn.stdin is None else subprocess.PIPE,
+        stdin=subprocess.DEVNULL if spawn.stdin is None and spawn.conversation is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if spawn.merge_stderr else subprocess.PIPE,
         env=spawn.env,

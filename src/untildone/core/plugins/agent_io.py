@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from untildone.core.model import EMPTY, Answer, Permissions, SessionUse, Usage
@@ -31,6 +32,8 @@ class Request:
     command: str | None = None
     version: str = ""
     """The version of the program, where an option depends on it; empty: unknown."""
+    folder: str = ""
+    """The absolute path of the folder in which the program runs, for programs that must be told; empty: unknown."""
     meters: bool = False
     """Whether the program shall report its usage message by message, if it can: dollars or tokens are limited."""
     prices: Prices = PUBLISHED
@@ -133,3 +136,40 @@ class Reader(Protocol):
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         """The answer of a program that has ended. `now` (epoch seconds) turns a duration until a limit resets into a time."""
         ...
+
+
+class Conversation(ABC):
+    """A `Reader` that also writes: the turn of a program that takes requests on its standard input, and makes some of its own.
+
+    The engine keeps standard input open, writes `outgoing` at the start and after every line, and ends the program once the turn has
+    ended. The program's output alone can be replayed: then nobody asks for `outgoing`."""
+
+    @property
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Whether the program has opened its session. Until then it has little time."""
+
+    @property
+    @abstractmethod
+    def has_ended(self) -> bool:
+        """Whether the turn has ended, well or not."""
+
+    @abstractmethod
+    def outgoing(self) -> bytes:
+        """What to write to standard input now. Each byte is returned once."""
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Ask the program to end its turn: the next `outgoing` contains the request."""
+
+    @abstractmethod
+    def give_up(self, seconds: float) -> None:
+        """Note that the program did not open its session within some seconds, so that it is ended."""
+
+    @abstractmethod
+    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
+        """As in `Reader`."""
+
+    @abstractmethod
+    def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
+        """As in `Reader`."""

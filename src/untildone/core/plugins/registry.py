@@ -1,7 +1,7 @@
 """Finds an agent, a mode or a gate by its name.
 
 Three sources, in this order: the packages in the folder of their kind, the entry points of installed packages, and `module:NAME`.
-A plugin can add a name, it cannot replace one of the folder.
+A plugin can add a name, it cannot replace one of the folder. A package of the folder may have variants, which are called `package:REST`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,16 @@ class Registry(Generic[T]):
         folder = sys.modules[self._room].__path__
         return tuple(sorted(module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")))
 
+    def variants(self, name: str) -> tuple[str, ...]:
+        """The names of the variants that a package of the folder knows, such as `package:REST`. It may make others too."""
+        known = _attribute(f"{self._room}.{name}", "variants")
+        return tuple(f"{name}:{rest}" for rest in known()) if known else ()
+
     def _own(self, name: str) -> T | None:
+        package, _, rest = name.partition(":")
+        if rest and package.isidentifier() and not package.startswith("_"):
+            make = _attribute(f"{self._room}.{package}", "variant")
+            return make(rest) if make else None
         if not name.isidentifier() or name.startswith("_"):
             return None
         module = f"{self._room}.{name}"

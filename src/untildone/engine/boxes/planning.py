@@ -51,7 +51,7 @@ def plan_for(
         environment=environment,
         needs=needs,
         words=words,
-        others=tuple(_others(choice.agent if choice else "", environment)),
+        others=tuple(_others(choice.agent if choice else "", needs, environment)),
         hidden=tuple(dict.fromkeys((*hidden(workspace, environment), *_held_out(settings)))),
         documents=documents,
         protected=tuple(_protected(workspace, root, environment, settings.mode)),
@@ -74,11 +74,16 @@ def _root(workspace: str, root: str, environment: Mapping[str, str]) -> str:
     return workspace if is_below(home, root) else root
 
 
-def _others(own: str, environment: Mapping[str, str]) -> Iterator[str]:
+def _others(own: str, own_needs: Needs, environment: Mapping[str, str]) -> Iterator[str]:
     """The folders and files in which the other agents keep their state and login."""
+    kept = {*_state(own_needs)}
     for name in agents.own_names():
-        needs = agents.find(name).needs(environment, ())
-        yield from () if name == own else (*needs.writable, *(file.path for file in needs.copied))
+        if name != own:
+            yield from (path for path in _state(agents.find(name).needs(environment, ())) if path not in kept)
+
+
+def _state(needs: Needs) -> tuple[str, ...]:
+    return (*needs.writable, *(file.path for file in needs.copied))
 
 
 def hidden(workspace: str, environment: Mapping[str, str]) -> Iterator[str]:

@@ -123,7 +123,7 @@ def _taking_over(
 ) -> Iterator[AgentChoice]:
     """The agents of `escalate`. What names no agent and no profile is a model of the worker's agent."""
     for name in (part.strip() for entry in chosen.escalate for part in entry.split(",")):
-        if name in chosen.profiles or name in agents.names():
+        if name in chosen.profiles or agents.exists(name):
             yield _choice(chosen, name, environment, own=False, checked=checked)
         elif name:
             yield replace(worker, model=name)

@@ -209,14 +209,14 @@ def _rested(t: Texts, loop: Loop, need: Need | None) -> Iterator[Notice]:
     colour = _COLOURS.get(outcome, "")
     if need is not None and need.kind in (NeedKind.ASKS, NeedKind.BLOCKED, NeedKind.LOGIN):
         asks = need.kind is NeedKind.ASKS
-        text = t("The agent asks:") if asks else t(outcome.sentence)
+        text = t("The agent asks:") if asks else t(loop.end_sentence)
         yield Notice(text, "warn", quote=t.sentence(need.text))
         return
     if outcome is Outcome.VERIFIED:
-        yield Notice(f"{t(outcome.sentence)} {gates_sentence(t, loop.gates)}".strip(), colour)
+        yield Notice(f"{t(loop.end_sentence)} {gates_sentence(t, loop.gates)}".strip(), colour)
         return
     reason = "" if need is not None and need.kind is NeedKind.CLAIMED else t.sentence(reason_of(loop))
-    yield Notice(f"{t(outcome.sentence)} {reason}".strip(), colour)
+    yield Notice(f"{t(loop.end_sentence)} {reason}".strip(), colour)
     if failed := gates_sentence(t, loop.failed_gates):
         yield Notice(failed, "bad")
 

@@ -44,7 +44,7 @@ def add(app: FastAPI, site: Site) -> None:
 def _question(loop: Loop) -> dict[str, Any]:
     return {
         "title": loop.title,
-        "state": loop.outcome.sentence if loop.outcome else "The loop is at work.",
+        "state": loop.end_sentence or "The loop is at work.",
         "question": loop.reason if loop.status is Status.PAUSED else "",
         "ended": loop.status.ended,
     }

@@ -14,6 +14,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "無法連線到伺服器。你輸入的內容已保留，請稍後再試。",
     ),
     "The connection is lost; trying again…": ("连接已断开，正在重试…", "連線已中斷，正在重試…"),
+    "One round was run, as asked; nothing verified it.": ("已按要求运行一轮；没有经过验证。", "已按要求執行一輪；沒有經過驗證。"),
     "There is no such page.": ("没有这个页面。", "沒有這個頁面。"),
     "This cannot be shown (status {status}).": ("无法显示（状态 {status}）。", "無法顯示（狀態 {status}）。"),
     "To the inbox": ("回到收件箱", "回到收件匣"),

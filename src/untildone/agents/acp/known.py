@@ -1,0 +1,137 @@
+"""The programs that were tried over the Agent Client Protocol: how each is started, and what it means by what it reports.
+
+The protocol leaves open what usage counts, which sessions can be opened again, and how a program is kept from writing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import lru_cache
+
+from untildone.core.errors import UsageError
+from untildone.core.model import Permissions
+from untildone.core.values.value import dataclass, field, replace
+
+PREFIX = "acp:"
+EDIT_ONLY, READ_ONLY = '{"bash":"deny"}', '{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}'
+
+
+class Counts(StrEnum):
+    """What the tokens in the answer to a prompt count."""
+
+    TURN = "turn"
+    """The turn, or the process since its start: one process runs for each turn."""
+    QUOTA = "quota"
+    """The turn, in a field of the program's own."""
+    UNKNOWN = "unknown"
+    """Nothing is told, or only the last request of the turn, or nobody has tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that speaks the protocol."""
+
+    words: tuple[str, ...]
+    install: str
+    native: str = ""
+    """The agent whose adapter drives the same program natively; empty: none does."""
+    counts: Counts = Counts.UNKNOWN
+    totals_cost: bool = False
+    """Whether it reports the dollars of the session so far."""
+    resumes: bool = True
+    """Whether a later process can open the session again."""
+    forks: bool = False
+    read_only: bool = False
+    """Whether `flags` and `variables` keep it from writing."""
+    marks_messages: bool = False
+    """Whether every message of the model has an id, so that text without one is a note of the program."""
+    model_flag: bool = False
+    """Whether it takes `--model=M`; else the model is chosen by the protocol."""
+    flags: Mapping[Permissions, tuple[str, ...]] = field(default_factory=dict)
+    variables: Mapping[Permissions, Mapping[str, str]] = field(default_factory=dict)
+    reviewer_flags: tuple[str, ...] = ()
+    """More flags for a run that judges the work of another agent: nothing in the workspace may steer it."""
+    modes: Mapping[Permissions, str] = field(default_factory=dict)
+    """The mode of the session to choose, if the program offers it."""
+
+
+_OPENCODE = Program(
+    ("opencode", "acp"),
+    "npm install -g opencode-ai@latest",
+    native="opencode",
+    totals_cost=True,
+    forks=True,
+    read_only=True,
+    reviewer_flags=("--pure",),
+    variables={
+        Permissions.EDIT: {"OPENCODE_PERMISSION": EDIT_ONLY},
+        Permissions.READ: {"OPENCODE_PERMISSION": READ_ONLY},
+    },
+)
+
+KNOWN: Mapping[str, Program] = {
+    "claude": Program(
+        ("claude-agent-acp",),
+        "npm install -g @agentclientprotocol/claude-agent-acp@latest",
+        counts=Counts.TURN,
+        totals_cost=True,
+        forks=True,
+    ),
+    "codex": Program(
+        ("codex-acp",),
+        "npm install -g @agentclientprotocol/codex-acp@latest",
+        counts=Counts.TURN,
+        forks=True,
+        marks_messages=True,
+        modes={Permissions.WORK: "agent-full-access"},
+    ),
+    "copilot": Program(
+        ("copilot", "--acp", "--no-auto-update"),
+        "npm install -g @github/copilot@latest",
+        native="copilot",
+        counts=Counts.TURN,
+        read_only=True,
+        model_flag=True,
+        flags={
+            Permissions.EDIT: ("--deny-tool=shell",),
+            Permissions.READ: ("--deny-tool=write", "--deny-tool=shell", "--disable-builtin-mcps"),
+        },
+        variables={Permissions.EDIT: {"COPILOT_ALLOW_ALL": ""}, Permissions.READ: {"COPILOT_ALLOW_ALL": ""}},
+        reviewer_flags=("--no-custom-instructions",),
+    ),
+    "gemini": Program(
+        ("gemini", "--acp"),
+        "npm install -g @google/gemini-cli@latest",
+        native="gemini",
+        counts=Counts.QUOTA,
+        # It would fail, and overwrite the session with an empty one.
+        resumes=False,
+        read_only=True,
+        model_flag=True,
+        modes={Permissions.READ: "plan"},
+    ),
+    "kilo": replace(_OPENCODE, words=("kilo", "acp"), install="npm install -g @kilocode/cli@latest", native=""),
+    "opencode": _OPENCODE,
+    "qwen": Program(("qwen", "--acp"), "npm install -g @qwen-code/qwen-code@latest", model_flag=True),
+}
+"""By the name after `acp:`."""
+
+
+@lru_cache(maxsize=64)
+def program(rest: str) -> Program:
+    """The program that `acp:REST` names: a known one, or a command line."""
+    return KNOWN.get(rest) or Program(split(rest), "install it, or put its folder on PATH")
+
+
+def split(command: str) -> tuple[str, ...]:
+    """The words of a command line. UsageError if there are none."""
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as reason:
+        sentence = f"The command {command!r} cannot be split into words: {reason}."
+        raise UsageError(sentence, "close every quote in it") from None
+    if not words or not words[0]:
+        known = ", ".join(f"{PREFIX}{name}" for name in KNOWN)
+        raise UsageError("The agent 'acp' needs a program to run.", f'name it: one of {known}, or "acp:PROGRAM ARGS"')
+    return words
