@@ -181,7 +181,7 @@ def test_stop_asks_first_and_says_the_difference(page: Page, server: DashboardSe
     expect(page.get_by_role("dialog")).to_contain_text("Now: the agent is ended at once")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     assert server.show(loop_id)["status"] == "running"
-    page.get_by_role("button", name="Stop…").click()
+    page.keyboard.press("s")
     page.get_by_role("button", name="Stop now").click()
     status(page, "stopped")
 
@@ -256,6 +256,11 @@ def test_about_receipt_and_verify(page: Page, server: DashboardServer) -> None:
     server.until_status(loop_id, "completed")
     page.goto(f"/loops/{loop_id}/about")
     status(page, "verified")
+    page.locator("#more-acts > summary").click()
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_label("Title").fill("Make x, verified")
+    page.get_by_label("Title").press("Enter")
+    expect(page.locator("h1")).to_have_text("Make x, verified")
     expect(page.locator(".loop-head .notice")).to_contain_text("test -f x.txt: passed")
     expect(page.locator("dd", has_text="verified")).to_be_visible()
     page.get_by_role("button", name="Run the checks again").click()

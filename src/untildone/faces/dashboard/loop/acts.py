@@ -84,8 +84,7 @@ class _Buttons:
 
     def more(self, view: LoopView) -> Iterator[Button]:
         t, loop_id = self._t, self._loop.loop_id
-        if not self._loop.status.ended:
-            yield Button("rename", t("Rename"))
+        yield Button("rename", t("Rename"))
         yield Button("duplicate", t("Duplicate with changes"), href=f"/new?from={loop_id}")
         yield self._post("copy", t("Duplicate"), {}, route="duplicate", then="/loops/{loop_id}")
         yield Button("compare", t("Compare with another loop"), href=f"/compare?a={loop_id}")
@@ -129,7 +128,7 @@ class _Buttons:
             yield self._post("verify", t("Run the checks again"), icon="good")
 
     def _stop(self) -> Button:
-        return Button("stop", self._t("Stop…"), (), "danger", "stop", dialog="stop-dialog")
+        return Button("stop", self._t("Stop…"), (), "danger", "stop", "s", dialog="stop-dialog")
 
     def _post(
         self, name: str, label: str, body: dict[str, Any] | None = None, *, route: str = "", **more: str
