@@ -93,7 +93,7 @@ def test_nobody_comes_in_without_the_cookie(server: DashboardServer) -> None:
         for path in (*PAGES, "/fragments/inbox", "/loops/none"):
             answer = stranger.get(path)
             assert answer.status_code in (302, 303, 307), path
-            assert answer.headers["location"].startswith("/login?next="), path
+            assert answer.headers["location"].startswith("/login"), path
         assert stranger.get("/api/v1/loops").status_code == 401
     cookie = {"Cookie": f"{server.cookie['name']}={server.cookie['value']}"}
     with httpx.Client(base_url=server.url, trust_env=False) as visitor:

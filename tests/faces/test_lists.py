@@ -29,12 +29,12 @@ from untildone.operations.showing.values import Listing
 from untildone.operations.showing.waiting import Waiting, Waits
 
 T = Texts()
-ONE = Cards(T, ["/work/shop"])
+ONE = Cards(T, ["/srv/shop"])
 NOW = 1_800_000_000.0
 
 
 def row(**facts: Any) -> Row:
-    return Row("loop-1", "/work/shop", **{"status": Status.RUNNING, "title": "Fix it", "updated_at": NOW, **facts})
+    return Row("loop-1", "/srv/shop", **{"status": Status.RUNNING, "title": "Fix it", "updated_at": NOW, **facts})
 
 
 def acts(card: Card) -> list[tuple[str, str, Any]]:

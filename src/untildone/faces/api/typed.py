@@ -157,7 +157,7 @@ def _entry(name: str, kind: type) -> type[BaseModel]:
         **_fields(kind),
     }
     title = "".join(word.title() for word in name.split("_"))
-    return create_model(f"{title}Entry", __doc__=inspect.getdoc(kind), __module__=__name__, **fields)  # type: ignore[call-overload,no-any-return]
+    return create_model(f"{title}Entry", __doc__=inspect.getdoc(kind), __module__=__name__, **fields)
 
 
 def entry_schemas() -> dict[str, Any]:
