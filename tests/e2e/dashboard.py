@@ -31,8 +31,6 @@ FLAGS = (
 PICTURES = Path(__file__).parent.parent.parent / "artefacts"
 PATIENCE = 60_000
 """Milliseconds that a page may take for anything."""
-PAUSE_CHOICES = ".loop-head .q-btn-group:has-text('Pause') .q-btn-dropdown__arrow-container"
-"""The arrow beside Pause; Retry has one as well."""
 
 
 class DashboardServer(Server):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.e2e.dashboard import PATIENCE as PAGE_PATIENCE
-from tests.e2e.dashboard import PAUSE_CHOICES, PICTURES, DashboardServer, chromium, visit
+from tests.e2e.dashboard import PICTURES, DashboardServer, chromium, visit
 from tests.support.cluster import PATIENCE, TestCluster, git
 from tests.support.command_line import CommandLine, until
 
@@ -45,37 +45,34 @@ def test_machines_are_shown_and_controls_reach_them(cluster: TestCluster, server
     for loop_id in loop_ids:
         until(lambda: cluster.agents(loop_id), PATIENCE)  # noqa: B023 (asked at once)
     machines = {loop_id: cluster.until(loop_id, lambda loop: loop.runner).runner for loop_id in loop_ids}
-    page.goto("/")
+    page.goto("/loops")
     for task, loop_id in zip(tasks, loop_ids, strict=True):
         runner = machines[loop_id]
         assert runner is not None
-        expect(page.locator(".row-link", has_text=task)).to_contain_text(runner.machine)
+        expect(page.locator("tr[data-row]", has_text=task)).to_contain_text(runner.machine)
     page.screenshot(path=PICTURES / "cluster-list.png")
 
-    page.locator(".row-link", has_text=tasks[0]).click()
+    page.get_by_role("link", name=tasks[0]).click()
     runner = machines[loop_ids[0]]
     assert runner is not None
-    expect(page.locator(".loop-head")).to_contain_text(f"command · {runner.machine}")
-    expect(page.locator("dd", has_text=f"untildone/{loop_ids[0]}")).to_be_visible()
-    expect(page.locator("dt", has_text="Machine")).to_be_visible()
-    page.get_by_label("Message").fill("[r+5] Mind the gap.")
-    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".loop-line")).to_contain_text(runner.machine)
+    page.get_by_label("Message to the agent").fill("[r+5] Mind the gap.")
+    page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_text("1 of 8 rounds")).to_be_visible()
     page.screenshot(path=PICTURES / "cluster-loop.png")
 
     asked_at = time.time()
-    page.locator(PAUSE_CHOICES).click()
-    page.get_by_text("Pause now").click()
-    expect(page.locator(".loop-head .chip")).to_have_text("paused", ignore_case=True)
+    page.get_by_role("button", name="Pause now").click()
+    expect(page.locator(".loop-line .chip").first).to_have_text("paused", ignore_case=True)
     print(f"pause acted after {cluster.loop(loop_ids[0]).updated_at - asked_at:.2f} s")
     until(lambda: not cluster.agents(loop_ids[0]), PATIENCE)
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     until(lambda: cluster.agents(loop_ids[0]), PATIENCE)
 
     asked_at = time.time()
-    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop…").click()
     page.get_by_role("button", name="Stop now").click()
-    expect(page.locator(".loop-head .chip")).to_have_text("stopped", ignore_case=True)
+    expect(page.locator(".loop-line .chip").first).to_have_text("stopped", ignore_case=True)
     shown_at = time.time()
     (stopped,) = cluster.until_rest(loop_ids[:1])
     print(f"stop acted after {stopped.updated_at - asked_at:.2f} s, and was shown after {shown_at - asked_at:.2f} s")

@@ -8,8 +8,7 @@ from contextlib import closing
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from tests.e2e.dashboard import PATIENCE, PICTURES, chromium, visit
-from tests.e2e.pages import PagesServer
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium, visit
 from tests.support.command_line import CommandLine, until
 
 from untildone.core.events import Event, LimitReached, Rested, StartRequested, TurnRetried
@@ -30,19 +29,19 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesServer]:
-    with PagesServer(CommandLine(tmp_path_factory.mktemp("inbox"))) as server:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
+    with DashboardServer(CommandLine(tmp_path_factory.mktemp("inbox"))) as server:
         yield server  # type: ignore[misc]
 
 
 @pytest.fixture(params=SIZES)
-def page(request: pytest.FixtureRequest, browser: Browser, server: PagesServer) -> Iterator[Page]:
+def page(request: pytest.FixtureRequest, browser: Browser, server: DashboardServer) -> Iterator[Page]:
     with visit(browser, server, viewport=SIZES[request.param]) as page:
         page.name = request.param  # type: ignore[attr-defined]
         yield page
 
 
-def resting(server: PagesServer, title: str, *events: Event) -> str:
+def resting(server: DashboardServer, title: str, *events: Event) -> str:
     """A loop whose journal says how it came to rest."""
     loop_id = server.create(title, start=False)
     with closing(server.cli.store().open(loop_id)) as journal:
@@ -54,7 +53,7 @@ def need(page: Page, loop_id: str) -> Locator:
     return page.locator(f"#need-{loop_id}")
 
 
-def test_an_answer_is_one_act(page: Page, server: PagesServer) -> None:
+def test_an_answer_is_one_act(page: Page, server: DashboardServer) -> None:
     script = server.script({"say": "<blocked>Which port shall it listen on?</blocked>"}, DONE)
     loop_id = server.create("Serve the files", args=[script], checks=["true"])
     server.until_status(loop_id, "paused")
@@ -71,7 +70,7 @@ def test_an_answer_is_one_act(page: Page, server: PagesServer) -> None:
     assert server.show(loop_id)["outcome"] == "verified"
 
 
-def test_a_question_of_a_mode_goes_on_with_the_answer(page: Page, server: PagesServer) -> None:
+def test_a_question_of_a_mode_goes_on_with_the_answer(page: Page, server: DashboardServer) -> None:
     loop_id = resting(server, "Choose the database", Rested(Outcome.PAUSED, "Postgres or SQLite?"))
     page.goto("/")
     field = need(page, loop_id).get_by_role("textbox")
@@ -82,7 +81,7 @@ def test_a_question_of_a_mode_goes_on_with_the_answer(page: Page, server: PagesS
     server.client.post(f"/api/v1/loops/{loop_id}/stop", json={"now": True})
 
 
-def test_more_rounds_and_go_on_is_one_act(page: Page, server: PagesServer) -> None:
+def test_more_rounds_and_go_on_is_one_act(page: Page, server: DashboardServer) -> None:
     loop_id = server.create("Never enough", args=["--scenario=never"], max_iterations=1)
     server.until_status(loop_id, "paused")
     page.goto("/")
@@ -92,7 +91,7 @@ def test_more_rounds_and_go_on_is_one_act(page: Page, server: PagesServer) -> No
     server.client.post(f"/api/v1/loops/{loop_id}/stop", json={"now": True})
 
 
-def test_a_login_a_limit_a_failure_and_a_claim_have_their_acts(page: Page, server: PagesServer) -> None:
+def test_a_login_a_limit_a_failure_and_a_claim_have_their_acts(page: Page, server: DashboardServer) -> None:
     failure = Failure(FailureKind.AUTH, "Please run /login")
     again = TurnRetried(Role.WORKER, 1, 1, failure, 0.0)
     login = resting(server, "Log in first", again, Rested(Outcome.BLOCKED, "Worker: Please run /login."))
@@ -114,7 +113,7 @@ def test_a_login_a_limit_a_failure_and_a_claim_have_their_acts(page: Page, serve
     expect(need(page, login)).to_have_count(0)
 
 
-def test_what_works_shows_what_it_does_now(page: Page, server: PagesServer) -> None:
+def test_what_works_shows_what_it_does_now(page: Page, server: DashboardServer) -> None:
     loop_id = server.create("Think hard", args=["--scenario=hang"], max_iterations=5)
     server.until(loop_id, lambda shown: bool(shown["turn"]))
     page.goto("/")
@@ -130,7 +129,7 @@ def test_what_works_shows_what_it_does_now(page: Page, server: PagesServer) -> N
     expect(card).to_have_count(0)
 
 
-def test_hostile_texts_stay_texts(page: Page, server: PagesServer) -> None:
+def test_hostile_texts_stay_texts(page: Page, server: DashboardServer) -> None:
     loop_id = resting(server, HOSTILE, Rested(Outcome.BLOCKED, HOSTILE))
     for path in ("/", "/loops", f"/loops?q={HOSTILE}&sort={HOSTILE}&page={HOSTILE}&status={HOSTILE}"):
         page.goto(path)
@@ -156,7 +155,7 @@ NEWS = """(need) => document.dispatchEvent(new CustomEvent("untildone:loop", { d
   loop_id: "loop-1", title: "Fix <b>it</b>", needs: need && { kind: "asks", act: "answer", text: need } } }))"""
 
 
-def test_notifications_are_asked_for_by_a_switch_and_told_once(browser: Browser, server: PagesServer) -> None:
+def test_notifications_are_asked_for_by_a_switch_and_told_once(browser: Browser, server: DashboardServer) -> None:
     server.create("Something", start=False)
     with visit(browser, server) as page:
         page.add_init_script(RECORDS)

@@ -9,8 +9,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e import axe
-from tests.e2e.dashboard import PATIENCE, PICTURES, chromium, visit
-from tests.e2e.pages import PagesServer
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium, visit
 from tests.support.command_line import CommandLine
 
 from untildone.core.events import LoopCreated, Rested, StartRequested, TurnEnded, TurnStarted
@@ -54,7 +53,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
     """Two workspaces: `workspace` with many loops, `shop` with two."""
     folder = tmp_path_factory.mktemp("list")
     cli = CommandLine(folder)
@@ -65,12 +64,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesServer]:
     other = FileStore(shop / ".loop", seals=Seals(state_folder.folder(cli.environment)))
     for number in (900, 901):
         add_loop(other, number, "codex")
-    with PagesServer(cli, "--dir", str(cli.workspace), "--dir", str(shop)) as server:
+    with DashboardServer(cli, "--dir", str(cli.workspace), "--dir", str(shop)) as server:
         yield server  # type: ignore[misc]
 
 
 @pytest.fixture
-def page(browser: Browser, server: PagesServer) -> Iterator[Page]:
+def page(browser: Browser, server: DashboardServer) -> Iterator[Page]:
     with visit(browser, server, viewport=WIDE) as page:
         yield page
 
@@ -115,7 +114,7 @@ def test_filters_apply_at_once_and_rows_say_their_workspace(page: Page) -> None:
     assert {"Stalled"} == set(page.locator("[data-row] .chip").all_inner_texts())
 
 
-def test_the_list_works_without_script(browser: Browser, server: PagesServer) -> None:
+def test_the_list_works_without_script(browser: Browser, server: DashboardServer) -> None:
     with visit(browser, server, viewport=WIDE, java_script_enabled=False) as page:
         page.goto("/loops")
         page.get_by_role("searchbox", name="Search").fill("number 77")
@@ -127,7 +126,7 @@ def test_the_list_works_without_script(browser: Browser, server: PagesServer) ->
         expect(page.get_by_role("rowheader", name="codex")).to_be_visible()
 
 
-def test_rows_by_keyboard(page: Page, server: PagesServer) -> None:
+def test_rows_by_keyboard(page: Page, server: DashboardServer) -> None:
     page.goto("/loops?sort=title&q=number+1")
     first, second, *_ = titles(page)
     page.keyboard.press("j")
@@ -183,7 +182,9 @@ def test_the_palette_finds_loops_pages_and_acts(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_people_with_a_screen_reader_stumble_over_nothing(browser: Browser, server: PagesServer, scheme: str) -> None:
+def test_people_with_a_screen_reader_stumble_over_nothing(
+    browser: Browser, server: DashboardServer, scheme: str
+) -> None:
     with visit(browser, server, viewport=WIDE, color_scheme=scheme) as page:
         for path in ("/", "/loops", "/money"):
             page.goto(path)
@@ -204,7 +205,7 @@ def test_money_by_day_agent_and_workspace(page: Page) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/loops", "/money", "/loops?q=nothing-like-that"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_scrolls_sideways_on_a_phone(browser: Browser, server: PagesServer, path: str, scheme: str) -> None:
+def test_nothing_scrolls_sideways_on_a_phone(browser: Browser, server: DashboardServer, path: str, scheme: str) -> None:
     with visit(browser, server, viewport=PHONE, color_scheme=scheme) as page:
         page.goto(path)
         expect(page.locator("main h1")).to_be_visible()

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect
 from tests.e2e.axe import violations
-from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer
-from tests.e2e.pages import PagesServer, browser, page, server
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, page, server
 from tests.support.command_line import CommandLine, until
 
 expect.set_options(timeout=PATIENCE)
@@ -62,12 +61,12 @@ class Clicks:
 
 
 @pytest.fixture
-def own(tmp_path: Any) -> Iterator[PagesServer]:
+def own(tmp_path: Any) -> Iterator[DashboardServer]:
     """A server of one test, in a project with tests and settings."""
     cli = CommandLine(tmp_path)
     cli.project({"say": "There.", "write": {"done.md": "yes"}, "claim": True}, max_cost=5.0, require_change=True)
     (cli.workspace / "Makefile").write_text("test:\n\ttest -f done.md\n")
-    with PagesServer(cli) as server:
+    with DashboardServer(cli) as server:
         yield server  # type: ignore[misc]
 
 
@@ -79,7 +78,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_everybody_can_use_the_pages(browser: Browser, own: PagesServer, look: str) -> None:
+def test_everybody_can_use_the_pages(browser: Browser, own: DashboardServer, look: str) -> None:
     """axe-core finds nothing, nothing is wider than the window, and what a finger touches is large enough."""
     with many_tabs(browser, own, **LOOKS[look]) as context:
         page = context.new_page()
@@ -105,7 +104,7 @@ SMALL_TARGETS = """() => [...document.querySelectorAll("main button, main a, mai
 
 @SIZES
 def test_a_loop_starts_with_two_clicks_and_sends_only_what_was_changed(
-    browser: Browser, own: PagesServer, size: Any
+    browser: Browser, own: DashboardServer, size: Any
 ) -> None:
     sent: list[dict[str, Any]] = []
     with many_tabs(browser, own, viewport=size) as context:
@@ -127,7 +126,7 @@ def test_a_loop_starts_with_two_clicks_and_sends_only_what_was_changed(
     assert (loop["outcome"], loop["settings"]["require_change"], loop["budget"]["cost_usd"]) == ("verified", True, 5.0)
 
 
-def test_a_loop_is_created_with_other_settings_and_not_started(browser: Browser, own: PagesServer) -> None:
+def test_a_loop_is_created_with_other_settings_and_not_started(browser: Browser, own: DashboardServer) -> None:
     with many_tabs(browser, own) as context:
         page = open_form(context)
         expect(field(page, "max_cost").locator("input")).to_have_attribute("placeholder", "5")
@@ -152,7 +151,7 @@ def test_a_loop_is_created_with_other_settings_and_not_started(browser: Browser,
     )
 
 
-def test_the_rounds_of_a_mode_are_shown_and_not_sent(browser: Browser, own: PagesServer) -> None:
+def test_the_rounds_of_a_mode_are_shown_and_not_sent(browser: Browser, own: DashboardServer) -> None:
     with many_tabs(browser, own) as context:
         page = open_form(context)
         rounds = field(page, "max_iterations").locator("input[type=number]")
@@ -164,7 +163,9 @@ def test_the_rounds_of_a_mode_are_shown_and_not_sent(browser: Browser, own: Page
 
 
 @SIZES
-def test_errors_are_at_their_fields_and_the_first_has_the_focus(browser: Browser, own: PagesServer, size: Any) -> None:
+def test_errors_are_at_their_fields_and_the_first_has_the_focus(
+    browser: Browser, own: DashboardServer, size: Any
+) -> None:
     with many_tabs(browser, own, viewport=size) as context:
         page = open_form(context)
         start = page.get_by_role("button", name="Start", exact=True)
@@ -194,7 +195,7 @@ def test_errors_are_at_their_fields_and_the_first_has_the_focus(browser: Browser
 
 
 def test_an_agent_that_is_not_installed_is_marked_before_and_told_at_its_field(
-    browser: Browser, own: PagesServer
+    browser: Browser, own: DashboardServer
 ) -> None:
     with many_tabs(browser, own) as context:
         page = open_form(context)
@@ -210,7 +211,7 @@ def test_an_agent_that_is_not_installed_is_marked_before_and_told_at_its_field(
 
 
 class TestDrafts:
-    def test_a_draft_outlives_a_reload_and_another_tab_shows_it(self, browser: Browser, own: PagesServer) -> None:
+    def test_a_draft_outlives_a_reload_and_another_tab_shows_it(self, browser: Browser, own: DashboardServer) -> None:
         with many_tabs(browser, own) as context:
             one = open_form(context)
             one.locator("#task").fill("Half a thou")
@@ -230,7 +231,7 @@ class TestDrafts:
         expect(page.locator("[data-rows] textarea")).to_have_value("make test")
         expect(page.locator(".draft-note")).to_be_visible()
 
-    def test_a_draft_is_forgotten_when_it_is_sent_or_discarded(self, browser: Browser, own: PagesServer) -> None:
+    def test_a_draft_is_forgotten_when_it_is_sent_or_discarded(self, browser: Browser, own: DashboardServer) -> None:
         with many_tabs(browser, own) as context:
             page = open_form(context)
             page.locator("#task").fill("Not this")
@@ -244,7 +245,7 @@ class TestDrafts:
             expect(page.locator("#task")).to_have_value("")
             expect(page.locator(".draft-note")).to_be_hidden()
 
-    def test_ten_seconds_offline_lose_nothing(self, browser: Browser, own: PagesServer) -> None:
+    def test_ten_seconds_offline_lose_nothing(self, browser: Browser, own: DashboardServer) -> None:
         with many_tabs(browser, own) as context:
             page = open_form(context)
             page.locator("#task").fill("In a tunnel")
@@ -259,7 +260,7 @@ class TestDrafts:
         assert len(own.cli.loops) == 1
 
     def test_a_killed_server_loses_nothing_and_a_repeated_start_makes_one_loop(
-        self, browser: Browser, own: PagesServer
+        self, browser: Browser, own: DashboardServer
     ) -> None:
         keys: list[str] = []
         with many_tabs(browser, own) as context:
@@ -277,7 +278,9 @@ class TestDrafts:
         assert len(keys) == 2
         assert keys[0] == keys[1]
 
-    def test_an_answer_that_was_lost_on_its_way_makes_no_second_loop(self, browser: Browser, own: PagesServer) -> None:
+    def test_an_answer_that_was_lost_on_its_way_makes_no_second_loop(
+        self, browser: Browser, own: DashboardServer
+    ) -> None:
         with many_tabs(browser, own) as context:
             page = open_form(context)
             page.locator("#task").fill("Once")
@@ -311,7 +314,7 @@ def _key(headers: dict[str, str]) -> Iterator[str]:
         yield headers["idempotency-key"]
 
 
-def test_a_loop_like_another_one_with_edits(browser: Browser, own: PagesServer) -> None:
+def test_a_loop_like_another_one_with_edits(browser: Browser, own: DashboardServer) -> None:
     first = own.create("Write it", start=False, checks=["make test"], max_iterations=7, max_cost=2.0)
     with many_tabs(browser, own) as context:
         page = open_form(context, f"/new?from={first}")
@@ -334,7 +337,7 @@ def test_another_workspace_has_other_settings_and_the_task_goes_along(browser: B
     other.mkdir()
     (other / "untildone.toml").write_text('agent = "scripted"\nmax_cost = 9.0\n')
     with (
-        PagesServer(cli, "--dir", str(cli.workspace), "--dir", str(other)) as server,
+        DashboardServer(cli, "--dir", str(cli.workspace), "--dir", str(other)) as server,
         many_tabs(browser, server) as context,
     ):
         page = open_form(context)
@@ -351,7 +354,7 @@ def test_another_workspace_has_other_settings_and_the_task_goes_along(browser: B
         expect(page.locator("#task")).to_have_value("")
 
 
-def test_checks_of_the_last_loops_are_suggested(browser: Browser, own: PagesServer) -> None:
+def test_checks_of_the_last_loops_are_suggested(browser: Browser, own: DashboardServer) -> None:
     own.create("Before", start=False, checks=["test -f of-last-loop"])
     with many_tabs(browser, own) as context:
         page = open_form(context)
@@ -364,7 +367,7 @@ def test_checks_of_the_last_loops_are_suggested(browser: Browser, own: PagesServ
 
 
 class TestSettings:
-    def test_changes_are_written_and_comments_stay(self, browser: Browser, own: PagesServer) -> None:
+    def test_changes_are_written_and_comments_stay(self, browser: Browser, own: DashboardServer) -> None:
         file = own.cli.workspace / "untildone.toml"
         file.write_text(
             "# ours\nmax_cost = 5.0  # dollars\nrequire_change = true\n\n[profiles.mine]\nagent = 'scripted'\n"
@@ -390,7 +393,9 @@ class TestSettings:
             "profiles": {"mine": {"agent": "scripted", "model": "large"}, "other": {"agent": "scripted"}},
         }
 
-    def test_leaving_with_changes_asks_first_and_a_reload_keeps_them(self, browser: Browser, own: PagesServer) -> None:
+    def test_leaving_with_changes_asks_first_and_a_reload_keeps_them(
+        self, browser: Browser, own: DashboardServer
+    ) -> None:
         with many_tabs(browser, own) as context:
             page = open_form(context, "/settings")
             asked: list[str] = []
@@ -411,7 +416,7 @@ class TestSettings:
             page.get_by_role("button", name="Undo changes").click()
             expect(field(page, "max_minutes").locator("input")).to_have_value("")
 
-    def test_errors_are_at_their_fields(self, browser: Browser, own: PagesServer) -> None:
+    def test_errors_are_at_their_fields(self, browser: Browser, own: DashboardServer) -> None:
         with many_tabs(browser, own) as context:
             page = open_form(context, "/settings")
             field(page, "notify_webhook").locator("input").fill("nowhere")
@@ -424,7 +429,7 @@ class TestSettings:
             expect(field(page, "notify_webhook").locator("input")).to_be_focused()
 
     def test_secrets_are_not_shown_and_stay_when_something_else_is_saved(
-        self, browser: Browser, own: PagesServer
+        self, browser: Browser, own: DashboardServer
     ) -> None:
         file = own.cli.workspace / "untildone.toml"
         file.write_text(
@@ -446,14 +451,14 @@ class TestSettings:
             page.get_by_role("button", name="Save").click()
             until(lambda: tomllib.loads(file.read_text())["notify_secret"] == "another")
 
-    def test_what_the_environment_sets_says_so(self, browser: Browser, own: PagesServer) -> None:
+    def test_what_the_environment_sets_says_so(self, browser: Browser, own: DashboardServer) -> None:
         with many_tabs(browser, own) as context:
             page = open_form(context, "/settings")
             expect(field(page, "retry_delay")).to_contain_text("UNTILDONE_RETRY_DELAY in the environment")
 
 
 @pytest.mark.parametrize("path", ["/new", "/settings"])
-def test_markup_in_values_is_text(browser: Browser, own: PagesServer, path: str) -> None:
+def test_markup_in_values_is_text(browser: Browser, own: DashboardServer, path: str) -> None:
     own.create(MARKUP, start=False, checks=[f"echo {MARKUP}"])
     values: dict[str, Any] = {"model": MARKUP, "promise": MARKUP, "checks": [f"true {MARKUP}"], "agent": "scripted"}
     lines = "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
@@ -471,7 +476,7 @@ def test_markup_in_values_is_text(browser: Browser, own: PagesServer, path: str)
         assert not [url for url in asked if url.endswith("/x")]
 
 
-def test_markup_in_a_duplicated_task_is_text(browser: Browser, own: PagesServer) -> None:
+def test_markup_in_a_duplicated_task_is_text(browser: Browser, own: DashboardServer) -> None:
     first = own.create(MARKUP, start=False)
     with many_tabs(browser, own) as context:
         page = open_form(context, f"/new?from={first}")
@@ -487,7 +492,7 @@ def _toml(text: str | list[str]) -> str:
     "path", ["/nowhere", "/loops/loop-20260101-000000000-abcdef", "/new?workspace=/nowhere", "/new?from=x"]
 )
 def test_an_unknown_page_has_the_look_of_the_product_and_a_way_home(
-    browser: Browser, own: PagesServer, path: str
+    browser: Browser, own: DashboardServer, path: str
 ) -> None:
     with many_tabs(browser, own, color_scheme="dark", locale="zh-TW") as context:
         page = context.new_page()
@@ -501,7 +506,7 @@ def test_an_unknown_page_has_the_look_of_the_product_and_a_way_home(
         assert ground == "rgb(18, 21, 27)"
 
 
-def test_the_forms_speak_chinese(browser: Browser, own: PagesServer) -> None:
+def test_the_forms_speak_chinese(browser: Browser, own: DashboardServer) -> None:
     with many_tabs(browser, own, locale="zh-CN") as context:
         page = open_form(context)
         expect(page.get_by_role("heading", name="新建循环")).to_be_visible()

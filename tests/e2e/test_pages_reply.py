@@ -12,8 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.axe import violations
-from tests.e2e.dashboard import PATIENCE, PICTURES
-from tests.e2e.pages import PagesServer, browser
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser
 from tests.support.command_line import CommandLine
 
 from untildone.engine.notices import replies
@@ -28,16 +27,16 @@ else echo '<blocked>{NEEDS}</blocked>'; fi
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[PagesServer]:
+def server(tmp_path: Path) -> Iterator[DashboardServer]:
     cli = CommandLine(tmp_path)
     program = cli.home / "agent.sh"
     program.write_text(AGENT)
     program.chmod(0o755)
-    with PagesServer(cli) as server:
+    with DashboardServer(cli) as server:
         yield server  # type: ignore[misc]
 
 
-def asking(server: PagesServer) -> str:
+def asking(server: DashboardServer) -> str:
     """A loop whose agent waits for an answer."""
     program = server.cli.home / "agent.sh"
     loop_id = server.create("Connect it", agent="command", command=str(program))
@@ -45,7 +44,7 @@ def asking(server: PagesServer) -> str:
     return loop_id
 
 
-def link(server: PagesServer, loop_id: str, seconds: float = 3600) -> str:
+def link(server: DashboardServer, loop_id: str, seconds: float = 3600) -> str:
     token = replies.token(loop_id, time.time() + seconds, server.cli.environment)
     return f"{server.url}/reply/{loop_id}?token={token}"
 
@@ -61,7 +60,7 @@ def stranger(browser: Browser, **options: Any) -> Iterator[Page]:
         context.close()
 
 
-def test_an_answer_without_session_and_script_lets_the_loop_go_on(browser: Browser, server: PagesServer) -> None:
+def test_an_answer_without_session_and_script_lets_the_loop_go_on(browser: Browser, server: DashboardServer) -> None:
     loop_id = asking(server)
     with stranger(browser, java_script_enabled=False) as page:
         answer = page.goto(link(server, loop_id))
@@ -82,7 +81,7 @@ def test_an_answer_without_session_and_script_lets_the_loop_go_on(browser: Brows
     assert replies.token(loop_id, time.time() + 3600, server.cli.environment)[-20:] not in server.log.read_text()
 
 
-def test_what_was_typed_outlives_a_reload_and_goes_when_it_is_sent(browser: Browser, server: PagesServer) -> None:
+def test_what_was_typed_outlives_a_reload_and_goes_when_it_is_sent(browser: Browser, server: DashboardServer) -> None:
     loop_id = asking(server)
     with stranger(browser, color_scheme="dark") as page:
         page.goto(link(server, loop_id))
@@ -97,7 +96,7 @@ def test_what_was_typed_outlives_a_reload_and_goes_when_it_is_sent(browser: Brow
         expect(page.get_by_label("Your answer")).to_have_value("")
 
 
-def test_a_token_opens_one_loop_for_its_time_and_nothing_else(browser: Browser, server: PagesServer) -> None:
+def test_a_token_opens_one_loop_for_its_time_and_nothing_else(browser: Browser, server: DashboardServer) -> None:
     loop_id = asking(server)
     other = server.create("Another", start=False)
     token = link(server, loop_id).partition("?")[2]

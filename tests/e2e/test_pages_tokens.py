@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.axe import violations
-from tests.e2e.dashboard import PATIENCE, PICTURES, visit
-from tests.e2e.pages import PagesServer, browser
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, visit
 from tests.support.command_line import CommandLine
 
 expect.set_options(timeout=PATIENCE)
@@ -18,13 +17,13 @@ __all__ = ["browser"]
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[PagesServer]:
-    with PagesServer(CommandLine(tmp_path)) as server:
+def server(tmp_path: Path) -> Iterator[DashboardServer]:
+    with DashboardServer(CommandLine(tmp_path)) as server:
         yield server  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_token_is_made_shown_once_and_revoked(browser: Browser, server: PagesServer, width: int) -> None:
+def test_a_token_is_made_shown_once_and_revoked(browser: Browser, server: DashboardServer, width: int) -> None:
     with visit(browser, server, viewport={"width": width, "height": 900}) as page:
         page.goto("/settings")
         page.get_by_role("link", name="Access tokens").click()
@@ -49,7 +48,7 @@ def test_a_token_is_made_shown_once_and_revoked(browser: Browser, server: PagesS
     assert _listed(server, token) == 401
 
 
-def test_a_name_that_is_taken_is_told_at_the_field(browser: Browser, server: PagesServer) -> None:
+def test_a_name_that_is_taken_is_told_at_the_field(browser: Browser, server: DashboardServer) -> None:
     server.client.post("/api/v1/tokens", json={"name": "ci", "scope": "read"})
     with _seen_with_refusals(browser, server) as page:
         page.goto("/tokens")
@@ -60,7 +59,7 @@ def test_a_name_that_is_taken_is_told_at_the_field(browser: Browser, server: Pag
             expect(page.get_by_label("Name")).to_be_focused()
 
 
-def test_a_link_for_another_device_logs_it_in(browser: Browser, server: PagesServer) -> None:
+def test_a_link_for_another_device_logs_it_in(browser: Browser, server: DashboardServer) -> None:
     with visit(browser, server) as page:
         page.goto("/tokens")
         page.get_by_role("button", name="Make a login link").click()
@@ -75,7 +74,7 @@ def test_a_link_for_another_device_logs_it_in(browser: Browser, server: PagesSer
         context.close()
 
 
-def test_a_token_that_may_only_read_sees_no_tokens(server: PagesServer) -> None:
+def test_a_token_that_may_only_read_sees_no_tokens(server: DashboardServer) -> None:
     made = server.client.post("/api/v1/tokens", json={"name": "wall", "scope": "read"}).json()["token"]
     with server.new_client(headers={"Authorization": f"Bearer {made}", "Accept": "text/html"}) as client:
         for path in ("/tokens", "/fragments/tokens"):
@@ -84,13 +83,13 @@ def test_a_token_that_may_only_read_sees_no_tokens(server: PagesServer) -> None:
         assert (shown.status_code, "need the scope admin" in shown.text) == (200, True)
 
 
-def _listed(server: PagesServer, token: str) -> int:
+def _listed(server: DashboardServer, token: str) -> int:
     with server.new_client(headers={"Authorization": f"Bearer {token}"}) as client:
         return client.get("/api/v1/loops").status_code
 
 
 @contextmanager
-def _seen_with_refusals(browser: Browser, server: PagesServer) -> Iterator[Page]:
+def _seen_with_refusals(browser: Browser, server: DashboardServer) -> Iterator[Page]:
     """A page whose console reports refused requests, which `visit` does not allow."""
     context = browser.new_context(base_url=server.url)
     context.set_default_timeout(PATIENCE)

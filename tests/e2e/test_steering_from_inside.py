@@ -172,7 +172,7 @@ def call(method, path, body=None):
     try:
         return urllib.request.urlopen(request, timeout=20).status
     except urllib.error.HTTPError as problem:
-        return [problem.status, json.loads(problem.read())["error"]]
+        return [problem.status, json.loads(problem.read())["detail"]]
 path = "/api/v1/loops/" + sys.argv[3]
 print(json.dumps([call("POST", path + "/budget", {"iterations": "+50"}), call("POST", path + "/messages", {"text": "[r+5]"}),
     call("GET", path), call("POST", "/api/v1/loops", {"task": "more"})]))

@@ -8,10 +8,10 @@ import pytest
 
 from untildone import modes, settings
 from untildone.core.model import EMPTY
-from untildone.faces.dashboard.forms.fields import Field, Kind, content, fields
-from untildone.faces.dashboard.forms.page import TEXTS
-from untildone.faces.dashboard.forms.sections import by_group, in_the_open, under_more
-from untildone.faces.dashboard.forms.widgets import (
+from untildone.faces.web.forms.fields import Field, Kind, content, fields
+from untildone.faces.web.forms.page import TEXTS
+from untildone.faces.web.forms.sections import by_group, in_the_open, under_more
+from untildone.faces.web.forms.widgets import (
     NOT_INSTALLED,
     Option,
     Source,
@@ -21,7 +21,7 @@ from untildone.faces.dashboard.forms.widgets import (
     for_new,
     sourced,
 )
-from untildone.faces.dashboard.translations.chinese import CHINESE
+from untildone.faces.web.translations.chinese import CHINESE
 from untildone.operations.creating.suggestions import USED
 
 AGENTS = ("claude", "codex")

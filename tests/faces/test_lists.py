@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-import untildone.faces.dashboard as dashboard
 from untildone.core.attention import Act, Need, NeedKind
 from untildone.core.doing import Doing, DoingKind
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, Outcome, Spend, Status
 from untildone.core.values.sentence import Sentence
-from untildone.faces.dashboard.lists import addresses, cards
-from untildone.faces.dashboard.lists.addresses import Chosen
-from untildone.faces.dashboard.lists.cards import Card, Cards, Chip, Meter
-from untildone.faces.dashboard.pages import loops, money
-from untildone.faces.dashboard.translations.chinese import CHINESE
-from untildone.faces.dashboard.translations.texts import Language, Texts
+from untildone.faces import web
+from untildone.faces.web.lists import addresses, cards
+from untildone.faces.web.lists.addresses import Chosen
+from untildone.faces.web.lists.cards import Card, Cards, Chip, Meter
+from untildone.faces.web.pages import loops, money
+from untildone.faces.web.translations.chinese import CHINESE
+from untildone.faces.web.translations.texts import Language, Texts
 from untildone.operations.loop_table import Row
 from untildone.operations.showing.inbox import AtWork, Finished, Gate
 from untildone.operations.showing.money import Money, Spent
@@ -235,7 +235,7 @@ def test_the_plot_names_every_day() -> None:
 
 
 def test_every_text_of_these_pages_is_in_chinese() -> None:
-    folder = Path(dashboard.__file__).parent
+    folder = Path(web.__file__).parent
     files = [*(folder / "templates" / "lists").iterdir(), *(folder / "lists").glob("*.py")]
     used = (re.findall(r"""(?<!ge)\b_?t\((?:"([^"]+)"|'([^']+)')""", file.read_text()) for file in files)
     texts = {text for pairs in used for pair in pairs for text in pair if text}

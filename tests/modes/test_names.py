@@ -17,7 +17,7 @@ ALLOWED = {
     "hosts/wrap/injecting.py": "a hint for agents that `wrap` does not support",
     "hosts/wrap/terminal.py": "a hint for a `wrap` without a terminal",
     "faces/cli/commands/supervisor.py": "a hint about the command that reads SUPERVISOR.md",
-    "faces/dashboard/translations/settings.py": "translations, by the English text",
+    "faces/web/translations/settings.py": "translations, by the English text",
     "hosts/hook/agent_settings.py": "the argument hint of the slash command, which is written into people's files",
 }
 """Files that name a mode or an option of one, each with its reason."""

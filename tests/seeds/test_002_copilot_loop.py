@@ -15,8 +15,8 @@ from untildone.core.events import AnswerRead, BudgetChanged, MessageSent
 from untildone.core.limits import Limit
 from untildone.core.model import Answer, Budget, Context, Outcome, SessionUse
 from untildone.core.plugins.mode import FromFiles
-from untildone.faces.dashboard.forms.fields import Field, Kind, fields
-from untildone.faces.dashboard.translations.texts import Language, texts_for
+from untildone.faces.web.forms.fields import Field, Kind, fields
+from untildone.faces.web.translations.texts import Language, texts_for
 from untildone.operations.creating import loop_settings
 from untildone.settings.schema import json_schema
 from untildone.testing import driver
@@ -188,7 +188,7 @@ def test_requirement_form_the_switch_hides_the_rest(name: str) -> None:
 
 
 def test_requirement_form_a_slider_with_its_label() -> None:
-    from untildone.faces.dashboard.forms import fields as forms
+    from untildone.faces.web.forms import fields as forms
 
     slider = field("max_iterations")
     assert (slider.kind, slider.title, slider.lowest) == (Kind.ROUNDS, "Max Iterations", 1)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from untildone import modes, settings
-from untildone.faces.dashboard.forms.fields import Kind, fields
+from untildone.faces.web.forms.fields import Kind, fields
 from untildone.settings.declared import flag_names
 from untildone.settings.schema import json_schema
 from untildone.settings.setting import Command

@@ -147,7 +147,7 @@ def _mount_dashboard(app: FastAPI, service: Service) -> bool:
     """Mount the dashboard. Returns False if its packages are not installed."""
     if any(importlib.util.find_spec(name) is None for name in PAGES_NEED):
         return False
-    importlib.import_module("untildone.faces.dashboard").mount(app, service)
+    importlib.import_module("untildone.faces.web").mount(app, service)
     return True
 
 
