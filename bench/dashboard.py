@@ -18,7 +18,6 @@ import psutil
 from figures import Row, figure, seconds_of
 from playwright.sync_api import Browser, BrowserContext, Page
 from tests.e2e.dashboard import DashboardServer, chromium
-from tests.e2e.pages import PagesServer
 from tests.support.command_line import CommandLine
 
 from untildone.core.events import LoopCreated, Rested, StartRequested
@@ -60,7 +59,7 @@ def measured(browser: Browser, number: int, times: int, idle: float) -> Iterator
     with tempfile.TemporaryDirectory() as folder:
         cli = CommandLine(Path(folder) / "bench")
         last = add_loops(cli, number)
-        with PagesServer(cli, "--quiet") as server, ExitStack() as contexts:
+        with DashboardServer(cli, "--quiet") as server, ExitStack() as contexts:
             page = contexts.enter_context(closing(visitor(browser, server))).new_page()
             static = contexts.enter_context(closing(visitor(browser, server))).new_page()
             yield from _served(server, number, times)

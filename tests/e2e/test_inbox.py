@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
     with DashboardServer(CommandLine(tmp_path_factory.mktemp("inbox"))) as server:
-        yield server  # type: ignore[misc]
+        yield server
 
 
 @pytest.fixture(params=SIZES)

@@ -65,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer
     for number in (900, 901):
         add_loop(other, number, "codex")
     with DashboardServer(cli, "--dir", str(cli.workspace), "--dir", str(shop)) as server:
-        yield server  # type: ignore[misc]
+        yield server
 
 
 @pytest.fixture

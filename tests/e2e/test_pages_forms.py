@@ -67,7 +67,7 @@ def own(tmp_path: Any) -> Iterator[DashboardServer]:
     cli.project({"say": "There.", "write": {"done.md": "yes"}, "claim": True}, max_cost=5.0, require_change=True)
     (cli.workspace / "Makefile").write_text("test:\n\ttest -f done.md\n")
     with DashboardServer(cli) as server:
-        yield server  # type: ignore[misc]
+        yield server
 
 
 LOOKS: dict[str, dict[str, Any]] = {

@@ -33,7 +33,7 @@ def server(tmp_path: Path) -> Iterator[DashboardServer]:
     program.write_text(AGENT)
     program.chmod(0o755)
     with DashboardServer(cli) as server:
-        yield server  # type: ignore[misc]
+        yield server
 
 
 def asking(server: DashboardServer) -> str:

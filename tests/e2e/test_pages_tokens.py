@@ -19,7 +19,7 @@ __all__ = ["browser"]
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[DashboardServer]:
     with DashboardServer(CommandLine(tmp_path)) as server:
-        yield server  # type: ignore[misc]
+        yield server
 
 
 @pytest.mark.parametrize("width", [1440, 390])
