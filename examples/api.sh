@@ -8,7 +8,7 @@ trap 'kill $!' EXIT
 until test -s server.json; do sleep 0.1; done
 
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
-url=$(field url < server.json)/api
+url=$(field url < server.json)/api/v1
 call() { curl --silent --fail-with-body --header "Authorization: Bearer $UNTILDONE_TOKEN" "$@"; }
 
 loop=$(call --json '{"task": "Write a report in steps", "start": true,

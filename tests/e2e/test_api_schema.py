@@ -14,7 +14,7 @@ from tests.support.serving import TOKEN, Server
 SECONDS = 20
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
-    "response_schema_conformance,unsupported_method,allow_header_conformance,use_after_free,ignored_auth"
+    "response_schema_conformance,unsupported_method,allow_header_conformance,use_after_free"
 )
 
 

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HERE = "tests/seeds"
 INSTRUCT, API, CONTROL = "tests/e2e/test_instruct.py", "tests/e2e/test_api.py", "tests/e2e/test_control.py"
-DASHBOARD, PARTS = "tests/e2e/test_dashboard.py", "tests/e2e/test_dashboard_parts.py"
+FORMS, LOGIN, TEXTS = "tests/e2e/test_pages_forms.py", "tests/e2e/test_login.py", "tests/faces/web/test_translations.py"
 WRAP, SUPERVISED, LEFT = (f"tests/hosts/test_wrap{part}.py" for part in ("", "_supervised", "_left"))
 
 SEEDS = {
@@ -140,14 +140,14 @@ SEEDS = {
         "form: the switch hides the rest": ("test_requirement_form_the_switch_hides_the_rest",),
         "form: slider, label": (
             "test_requirement_form_a_slider_with_its_label",
-            f"{DASHBOARD}::test_the_settings_come_from_the_schema_and_are_kept",
+            f"{FORMS}::TestSettings::test_changes_are_written_and_comments_stay",
         ),
         "form: help texts": ("test_requirement_form_the_help_texts_are_those_of_the_design",),
         "form: placeholder": ("test_requirement_form_the_placeholder",),
         "form: saved": ("test_requirement_form_what_is_saved_is_in_the_projects_file_and_comments_stay",),
         "translations": (
             "test_requirement_translations_are_complete_and_other_languages_fall_back_to_english",
-            f"{PARTS}::TestTexts::test_everything_that_is_said_has_its_translations",
+            f"{TEXTS}::TestTexts::test_everything_that_is_said_has_its_translations",
         ),
         "ui:widget in the schema": ("test_on_purpose_the_schema_has_no_words_about_widgets",),
         "large output": (
@@ -155,7 +155,7 @@ SEEDS = {
             "tests/e2e/test_foundations.py::test_hundreds_of_megabytes_of_output_take_no_memory",
         ),
         "two writers": ("test_requirement_two_writers_at_once_lose_nothing",),
-        "opening the page": (f"{DASHBOARD}::test_the_token_typed_into_the_form_logs_in",),
+        "opening the page": (f"{LOGIN}::test_the_form_logs_in_and_leads_to_the_page_that_was_asked_for",),
     },
     "test_003_supervisor.py": {
         "agent, check, feedback, again": (

@@ -11,8 +11,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -107,6 +109,15 @@ def check_packages(settings: NotifySettings) -> None:
     """MissingPackage if an address needs apprise and it is not installed: better now than when the loop needs somebody."""
     if settings.apprise and find_spec("apprise") is None:
         raise MissingPackage("The setting notify_apprise needs the package apprise, which is not installed.", "notify")
+
+
+def load(name: str) -> None:
+    """Import what the channel of this name needs. A crash in the middle of a delivery loses it, so nothing slow may be a part of one."""
+    if name == "webhook":
+        import_module("urllib.request")
+    elif name.startswith("apprise-"):
+        with suppress(ImportError):
+            import_module("apprise")
 
 
 def _name(address: str) -> str:

@@ -216,6 +216,7 @@ class Telling:
     def _deliver(self, item: Item, name: str, channel: notify.Channel) -> None:
         delivery = item.deliveries[name]
         message = self._message(item)
+        notify.load(name)
         item.deliveries[name] = Delivery(State.BEGUN, delivery.tries + 1)
         save(item)
         attempt = channel(message, self._environment)

@@ -40,7 +40,9 @@ _MESSAGE = {
         "data": {
             "type": "string",
             "contentMediaType": "application/json",
-            "contentSchema": {"$ref": "#/components/schemas/Entry"},
+            "contentSchema": {
+                "anyOf": [{"$ref": "#/components/schemas/Entry"}, {"$ref": "#/components/schemas/LoopEnd"}]
+            },
         },
     },
 }

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from untildone.core.events import KINDS
 from untildone.core.loop import Loop
-from untildone.core.model import Measured, Outcome, RoomKind, Status
+from untildone.core.model import Measured, Outcome, RoomKind, Spend, Status
 from untildone.core.protection.sandbox import Containment, HostAsked
 from untildone.core.receipts.receipt import FileChange
 from untildone.core.values.codec import TIMES, timestamp
@@ -143,6 +143,19 @@ class Receipt(BaseModel):
     attestations: list[dict[str, Any]] = Field(default_factory=list, description="in-toto statements and signatures")
 
 
+class LoopEnd(BaseModel):
+    """The last message of a stream of entries."""
+
+    event: Literal["loop_end"]
+    ts: Time
+    loop_id: str
+    status: Status
+    outcome: OutcomeWord | None
+    iterations: int
+    spend: model_of(Spend)  # type: ignore[valid-type]
+    exit_code: int
+
+
 def _entry(name: str, kind: type) -> type[BaseModel]:
     fields = {
         "seq": (int, Field(description="Its number, from 1")),
@@ -161,12 +174,13 @@ def _entry(name: str, kind: type) -> type[BaseModel]:
 
 
 def entry_schemas() -> dict[str, Any]:
-    """The schemas of all entries of a journal; `Entry` is any of them."""
+    """The schemas of all entries of a journal, of which `Entry` is any, and of the last message of a stream."""
     models = [_entry(name, kind) for name, kind in KINDS.items()]
     union: Any = models[0]
     for each in models[1:]:
         union |= each
     adapter: TypeAdapter[Any] = TypeAdapter(Annotated[union, Field(discriminator="event")])
     schema = adapter.json_schema(ref_template=REFERENCE, mode="serialization")
-    schemas: dict[str, Any] = schema.pop("$defs")
+    end = LoopEnd.model_json_schema(ref_template=REFERENCE, mode="serialization")
+    schemas: dict[str, Any] = {**schema.pop("$defs"), **end.pop("$defs"), "LoopEnd": end}
     return {**schemas, "Entry": {**schema, "title": "Entry", "description": "An entry of the journal of a loop."}}

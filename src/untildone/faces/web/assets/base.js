@@ -92,24 +92,23 @@ export function confirmed(question) {
 
 /**
  * Make the children of `old` those of `fresh` with as few changes as possible, so that focus, selection, typed text,
- * scroll positions and open details stay. An element with `data-keep` is left alone.
+ * scroll positions and open details stay. An element with `data-keep` is left alone. Elements with an id are recognised by it, others
+ * by their tag and their first class.
  * @param {Element} old @param {Element} fresh
  */
 function morph(old, fresh) {
-  const before = [...old.childNodes];
-  const keyed = new Map(before.filter((node) => node instanceof Element && node.id).map((node) => [/** @type {Element} */ (node).id, node]));
+  /** @type {Map<string, ChildNode>} */
+  const keyed = new Map();
+  for (const child of old.children) if (child.id) keyed.set(child.id, child);
   let at = old.firstChild;
   for (const wanted of [...fresh.childNodes]) {
-    const key = wanted instanceof Element ? wanted.id : "";
-    let present = key ? keyed.get(key) || null : at;
-    if (present && !key && present instanceof Element && present.id) present = null;
-    if (present && isAlike(present, wanted)) {
-      if (present === at) at = at.nextSibling;
-      else old.insertBefore(present, at);
-      update(present, wanted);
-    } else {
+    const present = counterpart(wanted, keyed, at);
+    if (!present) {
       old.insertBefore(wanted, at);
+      continue;
     }
+    at = skipTo(at, present);
+    update(present, wanted);
   }
   while (at) {
     const next = at.nextSibling;
@@ -118,9 +117,46 @@ function morph(old, fresh) {
   }
 }
 
+/**
+ * The child that is to become `wanted`, from `at` on; null: there is none.
+ * @param {Node} wanted @param {Map<string, ChildNode>} keyed @param {ChildNode | null} at
+ */
+function counterpart(wanted, keyed, at) {
+  if (!(wanted instanceof Element)) return at && isAlike(at, wanted) ? at : null;
+  if (wanted.id) {
+    const present = keyed.get(wanted.id);
+    keyed.delete(wanted.id);
+    return present && isAlike(present, wanted) ? present : null;
+  }
+  let each = at;
+  while (each && !isAlike(each, wanted)) each = each.nextSibling;
+  return each;
+}
+
+/**
+ * Take away what lies between `at` and a later child, and return the node after that child. What has an id comes behind it: it may be wanted yet.
+ * @param {ChildNode | null} at @param {ChildNode} child
+ */
+function skipTo(at, child) {
+  let last = child;
+  while (at && at !== child) {
+    const next = at.nextSibling;
+    if (at instanceof Element && at.id) {
+      last.after(at);
+      last = at;
+    } else {
+      at.remove();
+    }
+    at = next;
+  }
+  return child.nextSibling;
+}
+
 /** @param {Node} a @param {Node} b */
 function isAlike(a, b) {
-  return a.nodeType === b.nodeType && a.nodeName === b.nodeName;
+  if (a.nodeType !== b.nodeType || a.nodeName !== b.nodeName) return false;
+  if (!(a instanceof Element) || !(b instanceof Element)) return true;
+  return a.id === b.id && a.classList[0] === b.classList[0];
 }
 
 /** @param {Node} present @param {Node} wanted */
