@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import signal
 import socket
@@ -15,6 +16,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from untildone.core.errors import UsageError
+from untildone.faces.api.problem_form import MEDIA_TYPE, Code, problem_fields
 from untildone.faces.api.security import escaped
 
 HEADERS_WITHIN = 10.0
@@ -49,6 +51,19 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request, or has too large a head, in the form of all errors."""
+        detail = f"This is no HTTP request, or its address and headers are larger than {LARGEST_HEAD:,} bytes."
+        body = json.dumps(problem_fields(Code.NOT_PARSED, detail, "put what is long into the body")).encode()
+        headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason="Bad Request"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _begin_to_wait(self) -> None:
         if self._patience is None:
