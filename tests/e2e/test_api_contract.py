@@ -389,9 +389,3 @@ def test_agents_and_suggestions(server: Server) -> None:
     assert {"command": "pytest -q", "source": "project", "reason": "pytest.ini"} in checks
     assert ("true && make lint", "loops") in [(each["command"], each["source"]) for each in checks]
     check_problem(server.client.get("/api/v1/suggestions?workspace=/etc"), 422, "not-valid")
-
-
-def test_an_address_that_is_too_long_is_refused_in_the_form_of_all_errors(server: Server) -> None:
-    answer = server.client.get("/api/v1/loops", params={"q": "x" * 60_000})
-    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
-    assert answer.json()["code"] == "not-parsed"

@@ -159,6 +159,7 @@ OURS = HEAD + f"Authorization: Bearer {TOKEN}\r\n".encode()
 def test_what_is_no_request_is_refused(server: Server, head: bytes, statuses: tuple[bytes, ...]) -> None:
     answer = raw(server, head)
     assert answer == b"" or answer.split(b" ", 2)[1] in statuses, answer[:200]
+    assert answer == b"" or b"application/problem+json" in answer.split(b"\r\n\r\n")[0].lower(), answer[:400]
     assert is_served(server)
 
 
