@@ -15,9 +15,10 @@ from untildone.core.limits import Limit
 from untildone.core.model import Budget, Outcome, Spend, Status
 from untildone.core.values.sentence import Sentence
 from untildone.faces import web
+from untildone.faces.web.chips import Chip
 from untildone.faces.web.lists import addresses, cards
 from untildone.faces.web.lists.addresses import Chosen
-from untildone.faces.web.lists.cards import Card, Cards, Chip, Meter
+from untildone.faces.web.lists.cards import Card, Cards, Meter
 from untildone.faces.web.pages import loops, money
 from untildone.faces.web.translations.chinese import CHINESE
 from untildone.faces.web.translations.texts import Language, Texts

@@ -28,6 +28,7 @@ from untildone.core.loop import Loop, UsageLimit
 from untildone.core.model import Answer, Budget, Changes, GateResult, Outcome, Role, SessionUse, Spend, Status, Usage
 from untildone.core.values.value import replace
 from untildone.faces import web
+from untildone.faces.web import chips
 from untildone.faces.web.loop import acts, blocks, changes, head, rounds
 from untildone.faces.web.render import diffs
 from untildone.faces.web.translations.chinese import CHINESE
@@ -104,7 +105,7 @@ def test_a_loop_at_a_limit_can_be_resumed_now() -> None:
 def test_a_verified_loop_names_its_gates() -> None:
     shown = view(status=Status.COMPLETED, outcome=Outcome.VERIFIED, gates=(PASSED,), turn=None)
     made = head.head(T, shown)
-    assert made.chip == head.Chip("verified", "good")
+    assert made.chip == chips.Chip("verified", "good")
     assert [notice.text for notice in made.notices] == ["Done, and every gate agrees. make test: passed, 5 passed"]
     assert names(shown) == ["verify"]
 

@@ -15,7 +15,8 @@ from untildone.core.budget import Gauge
 from untildone.core.doing import Doing, DoingKind
 from untildone.core.kinds import Host
 from untildone.core.limits import Limit, duration
-from untildone.core.model import Outcome, Status
+from untildone.core.model import Status
+from untildone.faces.web.chips import Chip, status_chip
 from untildone.faces.web.render.bidi import marked
 from untildone.faces.web.shown import money
 from untildone.faces.web.translations.texts import Texts
@@ -34,8 +35,6 @@ NEED_CHIPS = {
     NeedKind.LIMIT: ("at a limit", "info"),
     NeedKind.LOGIN: ("login", "bad"),
 }
-_STATUS_COLOURS = {Status.CREATED: "", Status.RUNNING: "info", Status.PAUSED: "warn"}
-_OUTCOME_COLOURS = {Outcome.VERIFIED: "good", Outcome.CLAIMED: "warn", Outcome.FAILED: "bad"}
 DOING = {
     DoingKind.WORKS: "{what} works on round {n}",
     DoingKind.INSTRUCTS: "{what} writes instructions",
@@ -45,14 +44,6 @@ DOING = {
     DoingKind.RETRIES: "Tries again: {what}",
     DoingKind.STARTS: "Begins its next step",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A word and its colour."""
-
-    word: str
-    colour: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +193,7 @@ class Cards:
         return text, doing.since, doing.until
 
     def _chip(self, row: Row, waiting: Waiting | None) -> Chip:
-        if row.not_ours:
-            return Chip(self._t("not ours"), "bad")
-        if row.status is None:
-            return Chip(self._t("damaged"), "bad")
-        if waiting is not None:
-            return Chip(self._t("waiting"), "warn")
-        if row.outcome is not None and row.status is not Status.RUNNING:
-            usual = "warn" if row.status is Status.PAUSED else ""
-            return Chip(self._t(row.outcome.word), _OUTCOME_COLOURS.get(row.outcome, usual))
-        return Chip(self._t(row.status.value), _STATUS_COLOURS.get(row.status, ""))
+        return status_chip(self._t, row.status, row.outcome, row.need, waits=waiting is not None, not_ours=row.not_ours)
 
     def _controls(self, row: Row, waiting: Waiting | None) -> tuple[Button, ...]:
         """What the keys p, r and s do to a loop."""

@@ -13,6 +13,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Outcome, Status
 from untildone.core.receipts import proof
 from untildone.core.values.sentence import Sentence
+from untildone.faces.web.chips import COLOURS, Chip, status_chip
 from untildone.faces.web.loop.acts import Button, buttons, more_buttons
 from untildone.faces.web.shown import money
 from untildone.faces.web.translations.texts import Texts
@@ -20,14 +21,6 @@ from untildone.operations.showing.branches import Branch
 from untildone.operations.showing.values import LoopView
 
 MOST_GATES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A word with a colour."""
-
-    word: str
-    colour: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,32 +97,9 @@ def head(
     )
 
 
-_COLOURS = {
-    Outcome.VERIFIED: "good",
-    Outcome.CLAIMED: "warn",
-    Outcome.FAILED: "bad",
-    Outcome.STALLED: "warn",
-    Outcome.BUDGET: "warn",
-    Outcome.BLOCKED: "warn",
-    Outcome.PAUSED: "warn",
-    Outcome.INTERRUPTED: "warn",
-}
-
-
 def chip(t: Texts, loop: Loop, *, driven: bool) -> Chip:
     """The status of a loop in a word: how it came to rest, or that it runs."""
-    if loop.not_ours:
-        return Chip(t("not ours"), "bad")
-    if loop.status is Status.RUNNING:
-        return Chip(t("running"), "info") if driven else Chip(t("waiting"), "warn")
-    if need := need_of(loop):
-        if need.kind is NeedKind.ASKS:
-            return Chip(t("asks you"), "warn")
-        if need.kind is NeedKind.LOGIN:
-            return Chip(t("needs a login"), "bad")
-    if loop.outcome is None or loop.status is Status.CREATED:
-        return Chip(t(loop.status.value))
-    return Chip(t(loop.outcome.word), _COLOURS.get(loop.outcome, ""))
+    return status_chip(t, loop.status, loop.outcome, need_of(loop), waits=not driven, not_ours=loop.not_ours)
 
 
 def gauges(t: Texts, loop: Loop) -> tuple[Gauge, ...]:
@@ -209,7 +179,7 @@ def _running(t: Texts, view: LoopView, need: Need | None) -> Iterator[Notice]:
 def _rested(t: Texts, loop: Loop, need: Need | None) -> Iterator[Notice]:
     outcome = loop.outcome
     assert outcome is not None
-    colour = _COLOURS.get(outcome, "")
+    colour = COLOURS.get(outcome, "")
     if need is not None and need.kind in (NeedKind.ASKS, NeedKind.BLOCKED, NeedKind.LOGIN):
         asks = need.kind is NeedKind.ASKS
         text = t("The agent asks:") if asks else t(loop.end_sentence)

@@ -10,7 +10,8 @@ from fastapi import FastAPI, Query, Request, Response
 from untildone.core.errors import UntilDoneError
 from untildone.core.limits import REPORTED, duration
 from untildone.core.loop import Loop
-from untildone.faces.web.loop.head import Chip, amount, chip, gates_sentence
+from untildone.faces.web.chips import Chip
+from untildone.faces.web.loop.head import amount, chip, gates_sentence
 from untildone.faces.web.loop.reading import LoopReader
 from untildone.faces.web.loop.rounds import files as files_text
 from untildone.faces.web.pages.about import settings
