@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from untildone.core.errors import StoreError
 from untildone.faces.api.feed import LoopFeed, Message
 from untildone.operations import control
 from untildone.operations.driving.service import Service
@@ -84,3 +85,35 @@ def test_nobody_listens_to_the_table_when_the_last_client_is_gone(service: Servi
     asyncio.run(come_and_go())
     service.create("Unheard", {"agent": "scripted"}, None)
     assert len(service.table.rows()) == 1
+
+
+def test_a_client_that_comes_when_the_last_one_goes_hears_everything(service: Service) -> None:
+    async def first_title(feed: LoopFeed) -> str:
+        async for message in feed.follow(None, stays=True):
+            return titles([message])[0]
+        return ""
+
+    async def come_and_go() -> str:
+        feed = LoopFeed(service)
+        for _ in range(20):
+            before = asyncio.create_task(first_title(feed))
+            await asyncio.sleep(0)
+            before.cancel()
+            await asyncio.gather(before, return_exceptions=True)
+        hears = asyncio.create_task(first_title(feed))
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(service.create, "Heard", {"agent": "scripted"}, None)
+        return await asyncio.wait_for(hears, PATIENCE)
+
+    assert asyncio.run(come_and_go()) == "Heard"
+
+
+def test_a_stream_ends_if_the_loops_cannot_be_read(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost() -> None:
+        raise StoreError("The database is gone.")
+
+    async def heard() -> list[Message]:
+        return [each async for each in LoopFeed(service).follow(None, stays=True)]
+
+    monkeypatch.setattr(service.table, "rows", lost)
+    assert asyncio.run(asyncio.wait_for(heard(), PATIENCE)) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from untildone.faces.api.lines import line_of
 from untildone.operations.driving.service import Service
 from untildone.operations.loop_table import Row
 
+_log = logging.getLogger(__name__)
 AT_MOST_EVERY = 1.0
 """Seconds between two messages about one loop."""
 
@@ -33,6 +35,8 @@ class _Client:
     waiting: dict[str, Message] = field(default_factory=dict)
     """The latest message about each loop that the client has not read yet."""
     has_news: asyncio.Event = field(default_factory=asyncio.Event)
+    is_over: bool = False
+    """Whether nothing more is told on this stream."""
 
 
 class LoopFeed:
@@ -58,19 +62,35 @@ class LoopFeed:
                 waiting, client.waiting = client.waiting, {}
                 for message in waiting.values():
                     yield message
+                if client.is_over:
+                    return
 
     @contextmanager
     def _client(self) -> Iterator[_Client]:
         client = _Client()
         self._clients.add(client)
-        if self._telling is None or self._telling.done():
+        if self._telling is None:
             self._telling = asyncio.create_task(self._tell())
+            self._telling.add_done_callback(self._end_streams)
         try:
             yield client
         finally:
             self._clients.discard(client)
-            if not self._clients:
+            if not self._clients and self._telling is not None:
                 self._telling.cancel()
+                self._telling = None
+
+    def _end_streams(self, telling: asyncio.Task[None]) -> None:
+        """End all streams if telling has failed, so that the clients come again; a lost database, for instance."""
+        if telling.cancelled():
+            return
+        _log.warning("The stream of all loops ended: %s", telling.exception())
+        if telling is not self._telling:
+            return
+        self._telling = None
+        for client in self._clients:
+            client.is_over = True
+            client.has_news.set()
 
     async def _tell(self) -> None:
         running = asyncio.get_running_loop()
