@@ -40,6 +40,7 @@ def add_loops(cli: CommandLine, number: int) -> None:
 
 
 def rows(page: Page) -> list[str]:
+    page.wait_for_load_state()
     return page.locator("tr[data-row] .card-title").all_inner_texts()
 
 

@@ -75,6 +75,7 @@ def page(browser: Browser, server: DashboardServer) -> Iterator[Page]:
 
 
 def titles(page: Page) -> list[str]:
+    page.wait_for_load_state()
     return page.locator("[data-row] [data-row-link]").all_inner_texts()
 
 
@@ -119,6 +120,7 @@ def test_the_list_works_without_script(browser: Browser, server: DashboardServer
         page.goto("/loops")
         page.get_by_role("searchbox", name="Search").fill("number 77")
         page.get_by_role("button", name="Search").click()
+        page.wait_for_url(re.compile("q=number"))
         assert titles(page) == ["Job number 77"]
         page.goto("/")
         expect(page.get_by_role("heading", name="Needs you")).to_be_visible()
