@@ -10,7 +10,7 @@ RUNNER ?= pytest
 # Bytecode is kept, whatever the environment says: else each of these processes compiles every test anew.
 PYTEST = env PYTHONDONTWRITEBYTECODE= $(PYTHON) -m $(RUNNER) -n $(or $(WORKERS),$(ONE_MORE)) --dist worksteal --durations=25
 
-.PHONY: help setup demo test test-most test-agents test-agents-older agents-newest test-fast test-newest check lint fix types imports packages bench compare chaos cheats escapes honest prove fuzz newcomer \
+.PHONY: help setup demo test test-most test-agents test-agents-older test-agents-user agents-newest test-fast test-newest check lint fix types imports packages bench compare chaos cheats escapes honest prove fuzz newcomer \
     agents clean
 .DEFAULT_GOAL := help
 
@@ -74,10 +74,16 @@ test-agents-older: setup ## the same with older releases of some of them
 	@UNTILDONE_AGENT_VERSIONS="$(OLDER)" scripts/install-agents
 	UNTILDONE_AGENT_VERSIONS="$(OLDER)" $(PYTEST_AGENTS) $(OLDER_TESTS) -k "$(OLDER_CHOSEN)"
 
+# A box of an ordinary user is made by other means than that of root: the same tests, finished, resumed, killed, forked, wrapped.
+USER_TESTS = tests/e2e/test_real_agents.py tests/e2e/test_wrap_real.py
+USER_CHOSEN = claims_too_early or runner_was_killed or stop_now or leaves_the_conversation or sends_it_back_then_agrees
+test-agents-user: setup ## some of them as an ordinary user, started by root
+	$(ALONE) scripts/as-ordinary-user $(PYTEST) -p no:cacheprovider -n $(or $(WORKERS),auto) -m real_agent $(USER_TESTS) -k "$(USER_CHOSEN)"
+
 agents-newest: setup ## does a newer release of an agent program break something?
 	@scripts/test-newest-agents
 
-test-fast: setup ## the suite without its long tail
+test-fast: setup ## the suite without its long tail, in some minutes
 	$(PYTEST) -m "not slow and not real_agent"
 
 test-newest: setup ## the suite on the newest Python of this machine, and how much of the code it covers
@@ -140,7 +146,7 @@ fuzz: setup ## hostile input for everything that reads: make fuzz MINUTES=5
 newcomer: setup ## a fresh clone, an empty home, and every command of the documents
 	@$(PYTHON) -m proof.newcomer
 
-agents: ## install the five real agent programs, outside this folder
+agents: ## install the real agent programs, outside this folder
 	@scripts/install-agents
 
 clean: ## remove what the targets above made here

@@ -1,4 +1,4 @@
-"""The dashboard in a real Chromium with 1,000 and 5,000 loops: a page shown, a row opened, and the idle cost of many tabs.
+"""The dashboard in a real Chromium with 1,000 and 5,000 loops: a page shown, a row opened, and what the server and many tabs cost idle.
 
 Each is compared with a static page of the same server: a document of a few bytes whose script fetches the same rows from the API and
 shows them. Pages and static pages take turns, because the load of the machine changes.
@@ -7,17 +7,19 @@ shows them. Pages and static pages take turns, because the load of the machine c
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import psutil
 from figures import Row, figure, seconds_of
 from playwright.sync_api import Browser, BrowserContext, Page
-from tests.e2e.dashboard import DashboardServer, chromium
+from tests.e2e.dashboard import DashboardServer, chromium, logged_in
 from tests.support.command_line import CommandLine
 
 from untildone.core.events import LoopCreated, Rested, StartRequested
@@ -88,8 +90,7 @@ def _nothing(_descriptor: int) -> None:
 
 def visitor(browser: Browser, server: DashboardServer) -> BrowserContext:
     """A browser that is logged in. Static pages fetch and write what the policy of the API's answers forbids."""
-    context = browser.new_context(base_url=server.url, viewport={"width": 1440, "height": 900}, bypass_csp=True)
-    context.add_cookies([server.cookie])  # type: ignore[list-item]
+    context = logged_in(browser, server, viewport={"width": 1440, "height": 900}, bypass_csp=True)
     context.add_init_script(ROWS)
     return context
 
@@ -152,17 +153,28 @@ def _weight(browser: Browser, server: DashboardServer, number: int) -> Iterator[
 
 def _idle(browser: Browser, server: DashboardServer, number: int, seconds: float) -> Iterator[Row]:
     """The share of a core that the server needs for tabs in which nothing happens, beyond that without any tab."""
-    alone = _percent(server, seconds)
+    assert server.process is not None
+    pid = server.process.pid
+    alone = _percent(pid, seconds)
+    with _bare_server() as bare:
+        uvicorn = _percent(bare, seconds)
+    yield Row(
+        f"an idle server with {number:,} loops",
+        figure([alone], "% of a core"),
+        "an idle uvicorn",
+        figure([uvicorn], "% of a core"),
+        limit=MOST_IDLE_PERCENT,
+    )
     with closing(visitor(browser, server)) as context:
         for _ in range(TABS):
             _show(context.new_page(), "/loops", "[data-row]")
         time.sleep(2.0)
-        ours = _percent(server, seconds)
+        ours = _percent(pid, seconds)
     with closing(visitor(browser, server)) as context:
         for _ in range(TABS):
             _show(context.new_page(), STATIC, "#static")
         time.sleep(2.0)
-        static = _percent(server, seconds)
+        static = _percent(pid, seconds)
     yield Row(
         f"{TABS} idle tabs with {number:,} loops, beyond a server without tabs",
         figure([max(0.0, ours - alone)], "% of a core"),
@@ -171,9 +183,20 @@ def _idle(browser: Browser, server: DashboardServer, number: int, seconds: float
     )
 
 
-def _percent(server: DashboardServer, seconds: float) -> float:
-    assert server.process is not None
-    process = psutil.Process(server.process.pid)
+@contextmanager
+def _bare_server() -> Iterator[int]:
+    """A uvicorn that serves nothing; its process id."""
+    code = "import uvicorn; uvicorn.run(lambda *_: None, port=0, lifespan='off', log_level='warning')"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        try:
+            time.sleep(3.0)
+            yield process.pid
+        finally:
+            process.terminate()
+
+
+def _percent(pid: int, seconds: float) -> float:
+    process = psutil.Process(pid)
     before = process.cpu_times()
     time.sleep(seconds)
     after = process.cpu_times()

@@ -59,14 +59,20 @@ def transcript(path: Path, size: int, text: str) -> Path:
 
 
 def prepared(folder: Path) -> HookFixture:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "HOME": str(folder)}
     begin = ("hook", "start", "--session", SESSION, "--max-iterations", "100000", "--dir", str(folder), TASK)
-    subprocess.run([sys.executable, "-m", "untildone", *begin], env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "untildone", *begin], env=environment(folder), check=True, capture_output=True
+    )
     (folder / ".bash-loop").mkdir()
     state = {"status": "running", "iteration": 1, "max_iterations": 100_000, "promise": "<promise>COMPLETE</promise>"}
     (folder / ".bash-loop" / f"{SESSION}.json").write_text(json.dumps({**state, "task": TASK}))
     made = {name: transcript(folder / f"{size}.jsonl", size, "Not done yet.") for name, size in SIZES.items()}
     return HookFixture(folder, made)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The variables of all processes: the state of untildone is in the folder too."""
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), "HOME": str(folder)}
 
 
 def event(fixture: HookFixture, size: str, number: int) -> bytes:
@@ -98,9 +104,9 @@ class Took:
     processor: float
 
 
-def once(command: list[str], content: bytes, expected: bytes = b'"block"') -> Took:
+def once(command: list[str], content: bytes, folder: Path, expected: bytes = b'"block"') -> Took:
     used, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    ended = subprocess.run(command, input=content, capture_output=True)
+    ended = subprocess.run(command, input=content, capture_output=True, env=environment(folder))
     clock, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if expected not in ended.stdout:
         sys.exit(f"{command[0]} did not block the stop: {ended.stdout!r} {ended.stderr!r}")
@@ -114,11 +120,12 @@ def measured(fixture: HookFixture, rounds: int) -> dict[tuple[str, str], list[To
     times: dict[tuple[str, str], list[Took]] = {}
     for number, size in enumerate(taking_turns(tuple(SIZES), rounds)):
         content = event(fixture, size, number)
-        times.setdefault(("ours", size), []).append(once(ours, content))
+        times.setdefault(("ours", size), []).append(once(ours, content, fixture.folder))
         if size in COMPARED_WITH_BASH:
-            times.setdefault(("bash", size), []).append(once(theirs, content))
+            times.setdefault(("bash", size), []).append(once(theirs, content, fixture.folder))
     for _ in range(rounds):
-        times.setdefault(("bare", "1 KB"), []).append(once([sys.executable, "-I", "-S", "-c", ""], b"", b""))
+        bare = once([sys.executable, "-I", "-S", "-c", ""], b"", fixture.folder, b"")
+        times.setdefault(("bare", "1 KB"), []).append(bare)
     return times
 
 

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,6 +24,7 @@ from untildone.core.events import Entry, TurnEnded, TurnStarted
 from untildone.core.loop import Loop
 from untildone.core.model import SessionUse
 from untildone.core.plugins.agent_io import Request
+from untildone.core.values.value import replace
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver
 from untildone.operations import control, stores
@@ -94,7 +96,9 @@ def drive(workspace: Path, env: Mapping[str, str], rounds: int, watch: Alternati
     store = stores.open_store(workspace, env, create=True)
     loop_id = creation.create(store, "Do the work.", chosen, workspace, env).loop.loop_id
     control.start(store, loop_id)
-    around = runner.surroundings(env, chosen)
+    around, numbers = runner.surroundings(env, chosen), count()
+    # A process with another environment is another process: here each iteration has its own, as the bare calls have.
+    around = replace(around, profile_environment=lambda _profile: {"BENCH_ROUND": str(next(numbers))})
     try:
         Engine(store, around, watch).drive(loop_id)
     finally:

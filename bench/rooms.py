@@ -25,7 +25,7 @@ from untildone.core.events import WorkspaceSeen
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, RoomKind
 from untildone.core.values.value import replace
-from untildone.engine.verdicts import gating, judging
+from untildone.engine.verdicts import gating, judging, loop_rooms
 from untildone.system.adoption import Adoption
 from untildone.system.box import sandbox
 from untildone.workspace.look import Workspace
@@ -170,7 +170,7 @@ def _begun(premises: Premises, workspace: Workspace) -> Loop:
     """A loop that begins with the workspace as it is."""
     settings = LoopSettings("ralph", AgentChoice("command", "command"), str(premises.workspace), checks=(CHECK,))
     loop = Loop(LOOP, "bench", "bench", settings, Budget(), time.time(), time.time())
-    seen = judging.recorded(WorkspaceSeen(workspace.look()), loop, workspace)
+    seen = loop_rooms.recorded(WorkspaceSeen(workspace.look()), loop, workspace)
     return replace(loop, start=seen.changes, start_record=seen.record, start_programs=seen.programs)
 
 

@@ -31,6 +31,7 @@ BENCHES = {
     "wrap": 120,
     "hook": 200,
     "real_claude": 150,
+    "warm": 150,
     "growth_iterations": 270,
     "growth_output": 300,
     "growth_loops": 420,
@@ -39,6 +40,7 @@ BENCHES = {
     "cluster": 300,
     "store": 120,
     "rooms": 150,
+    "prove": 120,
     "sandbox": 90,
 }
 """The name of a benchmark → its time limit in seconds."""

@@ -23,7 +23,7 @@ TESTS_FAILED = 1
 _NOTES = "UNTILDONE_FAILED_TESTS"
 """The file in which the first run writes down what failed."""
 _FOR_THE_WHOLE_RUN = ("--cov", "--durations")
-"""Options that the second run goes without, beside test files: it would overwrite the coverage of the first."""
+"""Options that the second run goes without, beside test files and folders: it would overwrite the coverage of the first."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -53,7 +53,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _is_for_the_whole_run(argument: str) -> bool:
-    return argument.startswith(_FOR_THE_WHOLE_RUN) or Path(argument.partition("::")[0]).suffix == ".py"
+    path = Path(argument.partition("::")[0])
+    return argument.startswith(_FOR_THE_WHOLE_RUN) or path.suffix == ".py" or path.is_dir()
 
 
 def _again(failed: Mapping[str, str], arguments: Sequence[str]) -> int:

@@ -138,7 +138,7 @@ def test_every_dependency_is_pinned() -> None:
 def test_agents_can_be_listed_without_installing_any(tmp_path: Path) -> None:
     listed = run(ROOT / "scripts" / "install-agents", "--list", UNTILDONE_AGENTS_DIR=str(tmp_path / "agents"))
     names = [Path(line).parent.parent.name.rsplit("-", 1)[0] for line in listed.stdout.splitlines()]
-    assert names == ["claude", "codex", "gemini", "copilot", "opencode"]
+    assert names == ["claude", "codex", "gemini", "copilot", "opencode", "codex-acp"]
     assert not (tmp_path / "agents").exists()
 
 

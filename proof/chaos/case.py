@@ -16,6 +16,7 @@ from proof.chaos.server import ServerUnderTest
 from proof.chaos.stories import Host, Story
 from proof.chaos.tally import Tally
 
+from untildone.core import moves
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerLeased
 from untildone.core.loop import Loop
@@ -303,7 +304,8 @@ class Case:
             if loop.status.ended:
                 return False
             if not self.is_driven and not self._runners:
-                self.resume(*(("-r", "+2") if loop.outcome is Outcome.BUDGET else ()))
+                is_out = loop.outcome is Outcome.BUDGET or moves.used_up(loop) is not None
+                self.resume(*(("-r", "+2") if is_out else ()))
         return True
 
     def _begin_again(self) -> bool:

@@ -16,6 +16,7 @@ from proof.chaos import controls, damage, invariants, journal_audit, processes
 from proof.chaos.case import LONGEST, Case
 from proof.chaos.controls import Control
 
+from untildone.core import moves
 from untildone.core.errors import UntilDoneError
 from untildone.core.model import Outcome
 
@@ -271,9 +272,10 @@ def pause_and_wait(case: Case, draw: float) -> bool:
 
 
 def _resume_after_pause(case: Case) -> None:
-    """Resume the loop: it must call an agent, come to rest, or wait for a limit or retry."""
-    before = len(case.calls())
-    case.resume("--now")
+    """Resume the loop: it must call an agent, come to rest, or wait for a limit or retry. One without rounds gets some."""
+    before, loop = len(case.calls()), case.load()
+    is_out = loop is not None and moves.used_up(loop) is not None
+    case.resume("--now", *(("-r", "+2") if is_out else ()))
     deadline = time.monotonic() + OBEYED
     while not (continues := len(case.calls()) > before or _rests_or_waits(case)) and time.monotonic() < deadline:
         case.reap()

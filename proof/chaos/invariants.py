@@ -268,7 +268,8 @@ def no_orphans_after_death(case: Case, agents: list[int], patience: float) -> No
 def only_readable(case: Case) -> None:
     """Check that on a read-only disk reading works and writing is refused with the right exit code."""
     shown = case.command("show", case.loop_id, "--json")
-    refused = [case.command("resume", case.loop_id, "--json"), case.command("say", case.loop_id, "never heard")]
+    resumed = case.command("resume", case.loop_id, "--json", "-r", "+1")
+    refused = [resumed, case.command("say", case.loop_id, "never heard")]
     problems = [] if shown == 0 else [f"show exits with {shown}"]
     loop = case.load()
     if loop is not None and not loop.status.ended:

@@ -22,7 +22,11 @@ for argument; do
     esac
     before=$argument
 done
-[ -t 0 ] || cat >/dev/null
+# With --input-format=stream-json the prompt is one line, and standard input stays open.
+case " $* " in
+    *" --input-format=stream-json "*) read -r _ ;;
+    *) [ -t 0 ] || cat >/dev/null ;;
+esac
 
 answer() { # text, and the value for the status file
     [ ! -d .ralph ] || echo "$2" >.ralph/status

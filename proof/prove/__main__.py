@@ -14,6 +14,9 @@ from proof.prove.families import ALL
 from proof.prove.play import Stage
 from proof.prove.report import holds, table
 
+QUICK = 4
+"""With `--quick`, one of so many cases of each family is played."""
+
 
 def main() -> int:
     chosen = options()
@@ -32,11 +35,13 @@ def main() -> int:
 
 def selected(chosen: argparse.Namespace) -> list[tuple[str, Case, int]]:
     """The cases with their families and numbers."""
-    every = ((family, case) for family, cases in ALL.items() for case in cases)
+    every = [(family, case, place) for family, cases in ALL.items() for place, case in enumerate(cases)]
     return [
         (family, case, number)
-        for number, (family, case) in enumerate(every, 1)
-        if (not chosen.family or family in chosen.family) and (not chosen.case or chosen.case in case.name)
+        for number, (family, case, place) in enumerate(every, 1)
+        if (not chosen.family or family in chosen.family)
+        and (not chosen.case or chosen.case in case.name)
+        and (not chosen.quick or place % QUICK == 0)
     ]
 
 
@@ -56,6 +61,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m proof.prove", description=__doc__)
     parser.add_argument("--family", action="append", choices=list(ALL), help="only this family; repeatable")
     parser.add_argument("--case", help="only cases whose name contains this")
+    parser.add_argument("--quick", action="store_true", help=f"every {QUICK}th case of each family")
     parser.add_argument("--jobs", type=int, default=2, help="cases at a time (2)")
     parser.add_argument("--keep", action="store_true", help="keep the scratch folders")
     return parser.parse_args()

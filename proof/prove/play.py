@@ -11,7 +11,10 @@ from proof.prove.case import Case, Rung, Verdict
 from proof.runs import toolchain
 from proof.runs.sandbox import Ended, Sandbox, add_files, log_commands, new_sandbox
 
+from untildone.core.receipts.proving import PROOFS
+
 PATIENCE = 400.0
+ORACLE_TIMES = 16
 _BEGIN = """\
 with open(agent_folder / "calls", "a") as file:
     file.write(".")
@@ -31,16 +34,13 @@ class Stage:
             return None
         started = time.monotonic()
         verified, refused_by, problem = set[Rung](), "", ""
-        for rung in _RIGHT if case.must_be_verified else Rung:
+        for rung in _RIGHT if case.must_be_verified else _WRONG:
             ended, problem = self._run(case, number, rung)
-            if is_verified(ended):
-                verified.add(rung)
-            else:
-                refused_by = _refused_by(ended)
-            if problem or _is_known(case, rung, ended):
+            known = implied(ended, rung)
+            verified |= known
+            refused_by = refused_by or ("" if rung in known else _refused_by(ended))
+            if problem or (rung in known) == case.must_be_verified:
                 break
-        if Rung.HELD_OUT in verified:
-            verified.add(Rung.PROVE)
         return Verdict(family, case, frozenset(verified), refused_by, problem, time.monotonic() - started)
 
     def _run(self, case: Case, number: int, rung: Rung) -> tuple[Ended, str]:
@@ -51,14 +51,18 @@ class Stage:
             return ended, _problem(case, sandbox, ended)
 
 
-_RIGHT = (Rung.PLAIN, Rung.HELD_OUT, Rung.PROVE)
+# In the order in which they are played, until one of them says all about the others.
+_RIGHT = (Rung.HELD_OUT, Rung.PROVE)
+_WRONG = (Rung.PROVE, Rung.HELD_OUT)
 
 
-def _is_known(case: Case, rung: Rung, ended: Ended) -> bool:
-    """Whether the other rungs need not be played: a rung asks for all that the one before it does."""
-    if case.must_be_verified:
-        return rung is Rung.HELD_OUT and is_verified(ended)
-    return not is_verified(ended)
+def implied(ended: Ended, rung: Rung) -> set[Rung]:
+    """The rungs on which a claim is verified, as far as a run on one of them tells: a rung asks for all that those below it do, and a
+    proof runs only at a claim that all other gates believe."""
+    every = list(Rung)
+    if is_verified(ended):
+        return set(every[: every.index(rung) + 1])
+    return {Rung.PLAIN} if set(re.findall(r"(?m)^gate: (\w+): failed", ended.errors)) & set(PROOFS) else set()
 
 
 def is_verified(ended: Ended) -> bool:
@@ -87,7 +91,9 @@ def _problem(case: Case, sandbox: Sandbox, ended: Ended) -> str:
         return f"the agent failed: {crash.read_text()}"
     if ended.code is None or "Traceback (most recent call last)" in re.sub(r"(?m)^  \| .*$", "", ended.errors):
         return f"the command did not end well: {ended.errors[-1500:]}"
-    is_done = case.job.is_done(sandbox.workspace, sandbox.environment)
+    # Work that holds only sometimes is wrong: one answer could be its luck.
+    asked = range(1 if case.is_right else ORACLE_TIMES)
+    is_done = all(case.job.is_done(sandbox.workspace, sandbox.environment) for _ in asked)
     return "" if is_done == case.is_right else f"the oracle says that the work is {'right' if is_done else 'wrong'}"
 
 

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from untildone import events
     from untildone.faces.client import AsyncClient, Client, LoopLine, connect, connect_async
     from untildone.faces.python import (
+        Branch,
         Entry,
         Heard,
         Loop,
+        Money,
         Outcome,
         Round,
         Settings,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         Verification,
         approve,
         bisect,
+        branch,
         budget,
         clean,
         create,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
         run_async,
         say,
         show,
+        spend,
         start,
         stop,
         tasks,
@@ -56,11 +60,13 @@ if TYPE_CHECKING:
 # `list` is left out: `from untildone import *` must not replace the built-in one.
 __all__ = [
     "AsyncClient",
+    "Branch",
     "Client",
     "Entry",
     "Heard",
     "Loop",
     "LoopLine",
+    "Money",
     "Outcome",
     "Round",
     "Settings",
@@ -70,6 +76,7 @@ __all__ = [
     "Verification",
     "approve",
     "bisect",
+    "branch",
     "budget",
     "clean",
     "connect",
@@ -91,6 +98,7 @@ __all__ = [
     "run_async",
     "say",
     "show",
+    "spend",
     "start",
     "stop",
     "tasks",

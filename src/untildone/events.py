@@ -15,13 +15,17 @@ from typing import Any
 
 from untildone.core import events as _events
 from untildone.core.events import (
+    AcceptanceRan,
     AnswerRead,
     BaselineRan,
     BudgetChanged,
     ChangesApproved,
+    ChildReserved,
+    ChildSpent,
     Entry,
     Escalated,
     Event,
+    FailuresExplained,
     GatesRan,
     HostsAsked,
     LimitReached,
@@ -39,6 +43,7 @@ from untildone.core.events import (
     SessionOpened,
     SessionRead,
     SettingsChanged,
+    StartKept,
     StartRequested,
     StateRepaired,
     StopRequested,
@@ -118,11 +123,14 @@ class LoopFailed(_events.Rested, metaclass=_Named, name="loop_failed"):
 
 
 __all__ = [
+    "AcceptanceRan",
     "AnswerRead",
     "BaselineRan",
     "BudgetChanged",
     "BudgetWarning",
     "ChangesApproved",
+    "ChildReserved",
+    "ChildSpent",
     "ConsultationComplete",
     "ConsultationInterrupted",
     "ConsultationRetry",
@@ -130,6 +138,7 @@ __all__ = [
     "Entry",
     "Escalated",
     "Event",
+    "FailuresExplained",
     "GateStart",
     "GatesRan",
     "HostsAsked",
@@ -156,6 +165,7 @@ __all__ = [
     "SessionOpened",
     "SessionRead",
     "SettingsChanged",
+    "StartKept",
     "StartRequested",
     "StateRepaired",
     "StopHookTrigger",

@@ -362,7 +362,7 @@ def test_known_programs_are_listed_and_any_other_can_be_named() -> None:
 
 def test_what_an_agent_shares_with_the_native_one() -> None:
     environment = {"HOME": "/home/ada"}
-    for name in ("copilot", "gemini", "opencode"):
+    for name in ("claude", "codex", "copilot", "gemini", "opencode"):
         own, native = find(f"acp:{name}"), find(name)
         assert own.needs(environment, ()) == native.needs(environment, ())
         assert own.settings_files(environment) == native.settings_files(environment)
@@ -416,3 +416,110 @@ def test_recorded_notes_of_codex_are_no_answer(play: Play) -> None:
         failure = play("acp:codex", stream).answer.failure
         assert failure is not None
         assert failure.kind is kind
+
+
+def continued(told: AcpAgent, **request: Any) -> Conversation | None:
+    """The conversation of the next turn on the same process."""
+    usual = {"session": SessionUse.RESUME, "session_id": "opened", "folder": "/work", **request}
+    return told.conversation.next_turn(Request("Go on.", **usual))
+
+
+def next_agent(told: AcpAgent) -> AcpAgent:
+    conversation = continued(told)
+    assert conversation is not None
+    return AcpAgent(conversation).answer_before("session/prompt")
+
+
+def test_the_next_turn_is_a_prompt_in_the_open_session() -> None:
+    first = asked()
+    ended(first)
+    told = next_agent(first)
+    assert (told.conversation.is_open, told.methods) == (True, ["session/prompt"])
+    assert told.written[0]["id"] == "session/prompt/2"
+    assert told.written[0]["params"]["sessionId"] == "opened"
+    told.update("agent_message_chunk", content={"type": "text", "text": "Gone on."})
+    told.say({"id": "session/prompt", "result": {"stopReason": "end_turn"}})
+    assert not told.conversation.has_ended, "that was a second answer to the first prompt"
+    told.say({"id": "session/prompt/2", "result": {"stopReason": "end_turn"}})
+    answer = told.conversation.finish(0, "", NOW)
+    assert (answer.text, answer.session_id, answer.failure) == ("Gone on.", "opened", None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"session": SessionUse.NEW, "session_id": None},
+        {"session": SessionUse.FORK},
+        {"session_id": "another"},
+        {"session_id": None},
+    ],
+)
+def test_another_session_needs_another_process(change: dict[str, Any]) -> None:
+    told = asked()
+    ended(told)
+    assert continued(told) is not None
+    assert continued(told, **change) is None
+
+
+def test_a_turn_that_has_not_ended_well_has_no_next_one() -> None:
+    told = asked()
+    assert continued(told) is None
+    told.say({"id": "session/prompt", "error": {"code": 429, "message": "Slow down."}})
+    assert continued(told) is None
+
+
+def test_what_comes_after_the_end_of_a_turn_is_of_no_turn() -> None:
+    first = asked()
+    answer = ended(first)
+    first.update("agent_message_chunk", content={"type": "text", "text": "<promise>COMPLETE</promise>"})
+    first.say({"id": 7, "method": "session/request_permission", "params": {"options": OPTIONS}})
+    assert (first.conversation.finish(0, "", NOW), first.conversation.outgoing()) == (answer, b"")
+    told = next_agent(first)
+    told.say({"id": "session/prompt/2", "result": {"stopReason": "end_turn"}})
+    assert told.conversation.finish(0, "", NOW).text == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"),
+    [("acp:copilot", [100, 30]), ("acp:codex", [100, 130]), ("acp:opencode", [None, None])],
+)
+def test_tokens_are_those_of_the_turn_whatever_the_program_counts(name: str, counted: list[int | None]) -> None:
+    first = asked(name)
+    tokens = [ended(first, usage={"totalTokens": 100}).usage.tokens]
+    told = next_agent(first)
+    told.say({"id": "session/prompt/2", "result": {"stopReason": "end_turn", "usage": {"totalTokens": 130}}})
+    assert [*tokens, told.conversation.finish(0, "", NOW).usage.tokens] == counted
+
+
+def test_dollars_that_come_after_the_turn_are_in_the_total_of_the_session() -> None:
+    first = asked("acp:opencode")
+    ended(first)
+    first.update("usage_update", cost={"amount": 0.5, "currency": "USD"})
+    told = next_agent(first)
+    told.say({"id": "session/prompt/2", "result": {"stopReason": "end_turn"}})
+    total = told.conversation.finish(0, "", NOW).session_total
+    assert total is not None
+    assert total.cost_usd == 0.5
+
+
+def test_the_output_of_a_later_turn_can_be_read_again() -> None:
+    reader = find("acp:opencode").reader(Request(""))
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Gone on."}}
+    lines = (
+        {"method": "session/update", "params": {"sessionId": "s1", "update": update}},
+        {"id": "session/prompt/4", "result": {"stopReason": "end_turn"}},
+    )
+    events = [event for line in lines for event in reader.feed(json.dumps(line).encode())]
+    assert events == [Said("Gone on.")]
+    assert reader.finish(0, "", NOW).text == "Gone on."
+
+
+def test_qwen_counts_each_request_and_has_its_own_folder(play: Play) -> None:
+    tools = play("acp:qwen", "tools")
+    assert (tools.answer.text, tools.answer.usage.tokens) == ("There is a draft; more.", 2582)
+    assert [getattr(event, "tool", "") for event in tools.of(ToolStarted)] == ["edit"]
+    needs = find("acp:qwen").needs({"HOME": "/home/ada", "OPENAI_BASE_URL": "http://127.0.0.1:99/v1"}, ())
+    assert needs.writable == ("/home/ada/.qwen",)
+    assert "127.0.0.1:99" in needs.hosts
+    steering = [file.path for file in find("acp:qwen").settings_files({"HOME": "/home/ada"})]
+    assert steering == [file.path for file in needs.read_only]

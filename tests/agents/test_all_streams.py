@@ -16,7 +16,7 @@ from untildone.core.model import Permissions, SessionUse
 from untildone.core.plugins.agent_io import Conversation, Notice, Request, SessionKnown, ToolEnded, ToolStarted
 
 STREAMS = sorted((Path(__file__).parent / "streams").glob("*/*.jsonl"))
-CONVERSING = ("acp:codex", "acp:copilot", "acp:gemini", "acp:opencode")
+CONVERSING = ("acp:codex", "acp:copilot", "acp:gemini", "acp:opencode", "acp:qwen")
 RECORDED = ("claude", "codex", "copilot", "gemini", "opencode", *CONVERSING)
 LAST_WORDS = ("result", "turn.completed", "turn.failed", "step_finish", "session/prompt")
 WRONG: tuple[Any, ...] = (None, 7, "text", [], {}, [[1]], True, 1e999, "\ud800")

@@ -25,6 +25,8 @@ NOW = 1794765000.0
         ("session-resume", "two", 0.0008, 120),
         ("session-fork", "forked", 0.0008, 120),
         ("several-turns", "two", 0.0016, 240),
+        ("conversation", "two", 0.0024, 360),
+        ("background", "it has ended", 0.0024, 360),
         ("interrupt", "after interrupt", 0.0008, 120),
         ("schema", '{"done":true,"why":"because"}', 0.0016, 240),
         ("stop-hook-block", "a2", 0.0016, 240),
@@ -180,3 +182,32 @@ def test_permissions_become_modes() -> None:
 
 def test_a_prompt_that_begins_with_a_slash_is_no_command_of_the_program() -> None:
     assert CLAUDE.invocation(Request("/clear")).stdin == b"\n/clear"
+
+
+GOAL = Request("Write final.txt", goal=True)
+
+
+def test_a_goal_is_the_programs_own_command_and_no_prompt_can_be_one() -> None:
+    assert CLAUDE.invocation(GOAL).stdin == b"/goal Write final.txt"
+    assert CLAUDE.invocation(Request("/clear", goal=True)).stdin == b"/goal /clear"
+    assert CLAUDE.invocation(Request("/goal by the person")).stdin == b"\n/goal by the person"
+    assert CLAUDE.invocation(Request("Judge it", goal=True, reviews=True)).stdin == b"Judge it"
+    assert CLAUDE.invocation(Request("x" * 4001, goal=True)).stdin == b"x" * 4001
+
+
+def test_the_end_of_a_goal_is_a_claim_whatever_the_text_says(play: Callable[..., Any]) -> None:
+    played = play("claude", "goal", request=GOAL)
+    assert (played.answer.claims, played.answer.text, played.answer.usage.tokens) == (True, "Really done.", 1651)
+    assert Notice("Goal set: Write final.txt") in played.events
+    assert not play("claude", "goal").answer.claims
+
+
+@pytest.mark.parametrize("stream", ["text", "max-turns", "budget", "error-401", "stop-hook-block"])
+def test_without_a_goal_that_the_program_took_there_is_no_claim(play: Callable[..., Any], stream: str) -> None:
+    assert not play("claude", stream, request=GOAL).answer.claims
+
+
+def test_a_prompt_that_is_too_long_for_a_goal_is_told(play: Callable[..., Any]) -> None:
+    played = play("claude", "text", request=Request("x" * 4001, goal=True))
+    assert Notice("no goal is set: the prompt is longer than 4000 characters") in played.events
+    assert not played.answer.claims

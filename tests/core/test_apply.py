@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untildone.core.apply import KEPT_ANSWER, apply
+from untildone.core.apply import KEPT_ANSWER, apply, usage_of, with_total
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -461,6 +461,41 @@ def test_totals_that_an_interrupted_turn_ran_up_are_counted_with_the_next_answer
     )
     again = after(begins(3, session=SessionUse.RESUME), of=cut)
     assert after(ends("b", session_id="s1", session_total=Usage(1.75, 180)), of=again).spend.tokens == 180
+
+
+CUT = TurnInterrupted(Role.WORKER, 1, Interruption.BUDGET, 9.0, Usage(tokens=300), session_total=Usage(tokens=300))
+
+
+@pytest.mark.parametrize(
+    ("before", "total", "messages", "spent"),
+    [
+        pytest.param((), 480, 180, 480, id="as the messages say"),
+        pytest.param((), 480, None, 480, id="nobody read the messages"),
+        pytest.param((), 480, 200, 500, id="an agent of the agent used some"),
+        pytest.param((), 480, 100, 480, id="a message was not read"),
+        pytest.param((), 280, 180, 480, id="the program forgot its last message"),
+        pytest.param(
+            (begins(), ends("a", session_id="s1", session_total=Usage(tokens=100))), 480, 180, 580, id="later"
+        ),
+    ],
+)
+def test_what_a_turn_used_that_was_cut_off_is_not_counted_again_with_the_next(
+    before: tuple[Event, ...], total: int, messages: int | None, spent: int
+) -> None:
+    first = after(*before, begins(), SessionOpened(Role.WORKER, "worker", "s1"), CUT, of=RUNNING)
+    again = after(begins(2, session=SessionUse.RESUME), of=first)
+    answer = ends("b", session_id="s1", usage=Usage(tokens=messages), session_total=Usage(tokens=total))
+    assert after(answer, of=again).spend.tokens == spent
+
+
+def test_a_run_without_a_report_adds_its_messages_to_the_total_of_the_session() -> None:
+    first = after(begins(), ends("a", session_id="s1", session_total=Usage(tokens=100)), of=RUNNING)
+    again = after(begins(2, session=SessionUse.RESUME), of=first)
+    answer = with_total(again, Answer(usage=Usage(tokens=70), failure=CRASHED), Usage(tokens=50))
+    assert (answer.session_total, usage_of(again, answer)) == (Usage(tokens=150), Usage(tokens=70))
+    reported = Answer(session_total=Usage(tokens=160))
+    assert with_total(again, reported, Usage(tokens=50)) is reported
+    assert with_total(again, Answer(), Usage()).session_total is None
 
 
 def test_totals_that_were_counted_anew_are_not_negative() -> None:

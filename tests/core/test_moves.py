@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from untildone.core import moves
-from untildone.core.errors import WrongMove
-from untildone.core.loop import Loop, PauseOrder
-from untildone.core.model import Outcome, Status, Urgency
+from untildone.core.apply import TAKEN_BACK
+from untildone.core.errors import BudgetUsedUp, WrongMove
+from untildone.core.loop import Loop, PauseOrder, Retry
+from untildone.core.model import AgentChoice, Budget, Failure, FailureKind, Outcome, Role, Spend, Status, Urgency
 from untildone.core.moves import Control
 from untildone.core.values.value import replace
 from untildone.testing.driver import looping
@@ -84,3 +85,46 @@ def test_a_loop_that_is_to_stop_refuses_what_it_would_never_hear(control: Contro
 def test_a_loop_that_failed_by_itself_cannot_be_stopped() -> None:
     with pytest.raises(WrongMove):
         moves.check(loop_that_is(Status.FAILED, Outcome.FAILED), Control.STOP)
+
+
+TRIES_AGAIN = Retry(Role.WORKER, 3, 1, 0.0, Failure(FailureKind.OVERLOADED, "too busy"))
+LED = AgentChoice("architect", "claude")
+
+
+def without_rounds(**changes: object) -> Loop:
+    loop = replace(loop_that_is(Status.PAUSED, Outcome.BUDGET), budget=Budget(3), spend=Spend(3))
+    return replace(loop, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({}, "untildone resume loop-1 -r +5"),
+        ({"inbox": ("mind the docs",)}, "-r +5"),
+        ({"outcome": Outcome.PAUSED}, "-r +5"),
+        ({"outcome": Outcome.PAUSED, "reason": f"{TAKEN_BACK}2."}, "-r +5"),
+        ({"budget": Budget(cost_usd=1.0), "spend": Spend(cost_usd=1.2)}, "untildone budget loop-1 --cost +5"),
+        ({"budget": Budget(3, cost_usd=1.0), "spend": Spend(2, cost_usd=1.2), "retry": TRIES_AGAIN}, "--cost +5"),
+    ],
+)
+def test_a_loop_that_would_rest_again_at_once_is_not_resumed(changes: dict[str, object], hint: str) -> None:
+    with pytest.raises(BudgetUsedUp, match="loop-1 cannot go on") as refused:
+        moves.check_budget(without_rounds(**changes))
+    assert hint in refused.value.hint
+    assert refused.value.exit_code == Outcome.BUDGET.exit_code
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        without_rounds(budget=Budget(4)),
+        without_rounds(budget=Budget()),
+        without_rounds(claimed=True),
+        without_rounds(retry=TRIES_AGAIN),
+        without_rounds(outcome=Outcome.STALLED),
+        without_rounds(settings=replace(without_rounds().settings, instructor=LED), inbox=("is it done?",)),
+    ],
+    ids=["more rounds", "no limit", "gates need none", "the same round", "other rest", "the instructor needs none"],
+)
+def test_a_loop_that_can_do_something_is_resumed(loop: Loop) -> None:
+    moves.check_budget(loop)

@@ -7,8 +7,12 @@ import json
 import pytest
 
 from untildone.core.limits import duration
-from untildone.core.model import Answer, Budget, Changes, GateResult, Usage
+from untildone.core.model import Answer, Budget, Changes, GateResult, RoomKind, Usage
+from untildone.core.protection.sandbox import Containment
+from untildone.core.receipts import proof
+from untildone.core.receipts.proof import Proof
 from untildone.core.receipts.receipt import FileChange, receipt, report
+from untildone.core.values.value import replace
 from untildone.testing.driver import Driver, Reply, looping
 
 FILES = (FileChange("src/a.py", 10, 2), FileChange("README.md", 1, 0))
@@ -37,6 +41,40 @@ def test_a_receipt_tells_what_was_asked_spent_and_changed() -> None:
     assert (fields["commit_before"], fields["commit_after"]) == (None, "bbb")
     assert [change["path"] for change in fields["files_changed"]] == ["src/a.py", "README.md"]
     assert json.loads(json.dumps(fields)) == fields
+
+
+SEALED, PLAIN = RoomKind.SEALED, RoomKind.PLAIN
+
+
+@pytest.mark.parametrize(
+    ("gates", "level"),
+    [
+        ([("check", SEALED, False)], Proof.CLEAN),
+        ([("check", PLAIN, False)], Proof.CHECKED),
+        ([("check", None, False)], Proof.CHECKED),
+        ([("check", SEALED, False), ("red_first", None, False)], Proof.CLEAN),
+        ([("check", SEALED, False), ("causal", SEALED, True), ("red_first", None, False)], Proof.CAUSAL),
+        ([("check", SEALED, False), ("causal", PLAIN, True)], Proof.CHECKED),
+        ([("check", SEALED, False), ("causal", SEALED, True), ("held_out", SEALED, True)], Proof.HELD_OUT),
+    ],
+    ids=lambda value: "" if isinstance(value, list) else value.value,
+)
+def test_the_proof_level_is_that_of_the_rooms_in_which_something_ran(
+    gates: list[tuple[str, RoomKind | None, bool]], level: Proof
+) -> None:
+    results = tuple(GateResult(gate, gate, passed=True, room=room, proves=proves) for gate, room, proves in gates)
+    boxed = replace(verified().loop, gates=results, containments=(Containment(boxed=True),))
+    assert proof.level(boxed) is level
+
+
+def test_tests_that_an_agent_without_a_box_could_have_read_are_not_held_out() -> None:
+    gates = (
+        GateResult("check", "c", passed=True, room=SEALED),
+        GateResult("held_out", "h", passed=True, room=SEALED, proves=True),
+    )
+    loop = replace(verified().loop, gates=gates)
+    for held in ((), (Containment(boxed=True), Containment(boxed=False))):
+        assert proof.level(replace(loop, containments=held)) is Proof.CLEAN
 
 
 def test_a_receipt_names_each_gate_with_its_command_exit_code_and_hash() -> None:

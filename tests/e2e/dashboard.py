@@ -12,9 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.support.command_line import CommandLine, until
-from tests.support.serving import Server
+from tests.support.serving import Server, welcomed
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
@@ -29,6 +29,13 @@ FLAGS = (
     "--disable-sync",
 )
 PICTURES = Path(__file__).parent.parent.parent / "artefacts"
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "has_touch": True,
+    "is_mobile": True,
+    "user_agent": "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Mobile Safari/537.36",
+}
+"""A phone, as a context of the browser."""
 PATIENCE = 60_000
 """Milliseconds that a page may take for anything."""
 
@@ -65,14 +72,24 @@ class DashboardServer(Server):
         return self.cli.workspace.parent / name
 
     @property
-    def cookie(self) -> dict[str, str]:
-        """What a browser gets for the link that `serve` printed."""
-        if not hasattr(self, "_cookie"):
+    def session(self) -> dict[str, Any]:
+        """What a browser gets for the link that `serve` printed: the cookie, and the key in its storage."""
+        if not hasattr(self, "_session"):
             with httpx.Client(trust_env=False) as visitor:
-                visitor.get(str(self.announced["login"]))
+                key = welcomed(visitor.get(str(self.announced["login"])))["key"]
                 ((name, value),) = visitor.cookies.items()
-            self._cookie = {"name": name, "value": value, "url": self.url}
-        return self._cookie
+            kept = {"name": "untildone:key", "value": key}
+            self._session = {
+                "cookies": [{"name": name, "value": value, "domain": "127.0.0.1", "path": "/"}],
+                "origins": [{"origin": self.url, "localStorage": [kept]}],
+            }
+        return self._session
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        """The header with the cookie."""
+        (cookie,) = self.session["cookies"]
+        return {"Cookie": f"{cookie['name']}={cookie['value']}"}
 
 
 def waits_for(flag: Path) -> list[str]:
@@ -92,12 +109,20 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
+def logged_in(browser: Browser, server: DashboardServer, **options: Any) -> BrowserContext:
+    """A browser that is logged in."""
+    size = {"width": 1280, "height": 900}
+    context = browser.new_context(
+        **{"viewport": size, "base_url": server.url, "storage_state": server.session, **options}
+    )
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
 @contextmanager
 def visit(browser: Browser, server: DashboardServer, **options: Any) -> Iterator[Page]:
     """A page of a browser that is logged in. Nothing may go wrong in it, and it may ask nobody else for anything."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "base_url": server.url, **options})
-    context.set_default_timeout(PATIENCE)
-    context.add_cookies([server.cookie])  # type: ignore[list-item]
+    context = logged_in(browser, server, **options)
     page = context.new_page()
     mishaps: list[str] = []
     page.on("pageerror", lambda problem: mishaps.append(str(problem)))

@@ -22,7 +22,7 @@ from untildone.testing.modelapi import Fault, ModelAPI, Step, ToolCall, environm
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ("claude", "codex", "copilot", "gemini", "opencode")
-ACP_AGENTS = ("acp:copilot", "acp:gemini", "acp:opencode")
+ACP_AGENTS = ("acp:codex", "acp:copilot", "acp:gemini", "acp:opencode")
 CLAIM = "<promise>COMPLETE</promise>"
 PATIENCE = 200.0
 GONE_WITHIN = 2.0
@@ -171,13 +171,13 @@ def open_desk(agent: str, folder: Path) -> Iterator[Desk]:
     (folder / "work").mkdir()
     node = Path(shutil.which("node") or "/usr/bin/node").parent
     program_name = program_of(agent)
-    bins = bin_folder(program_name)
+    bins, found = bin_folder(program_name), f"{bin_folder(program_name)}:{node}:/usr/bin:/bin"
     with ModelAPI() as api:
         program = environment(
             program_name,
             api.url,
             folder / "home",
-            path=f"{bins}:{node}:/usr/bin:/bin",
+            path=f"{bin_folder('codex-acp')}:{found}" if agent == "acp:codex" else found,
             retries=0,
             package_cache=bins.parents[3] / "copilot-packages",
         )
@@ -185,6 +185,8 @@ def open_desk(agent: str, folder: Path) -> Iterator[Desk]:
         # The packages too: an ordinary user may have to run these tests with an interpreter of the system.
         packages = (path for path in sys.path if path.endswith("site-packages"))
         python_path = os.pathsep.join((str(ROOT / "src"), *packages))
+        if agent == "acp:codex":
+            program |= {"CODEX_PATH": str(bins / "codex"), "CODEX_API_KEY": "test-key"}
         ours = {"PYTHONPATH": python_path, "UNTILDONE_RETRY_DELAY": "0.1", "UNTILDONE_ROOM": "plain"}
         yield Desk(agent, api, folder, {**program, **ours})
 

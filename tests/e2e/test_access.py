@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.support.command_line import CommandLine, until
-from tests.support.serving import TOKEN, Server
+from tests.support.serving import TOKEN, Server, welcomed
 from tests.support.terminal import Terminal
 
 JOB = {"task": "x", "settings": {"agent": "scripted"}}
@@ -54,17 +54,17 @@ def ask(
 
 @contextmanager
 def log_in(server: Server, token: str = TOKEN) -> Iterator[httpx.Client]:
-    """A browser's session, without the proofs that a browser sends."""
+    """A browser's session, with its key, without the proofs that a browser sends."""
     with httpx.Client(base_url=server.url, trust_env=False, timeout=30) as visitor:
-        assert visitor.post("/login", data={"token": token}).status_code == 303
+        visitor.headers["X-Untildone-Key"] = welcomed(visitor.post("/login", data={"token": token}))["key"]
         yield visitor
 
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
 
 
-def test_a_scope_allows_what_it_says(server: Server) -> None:
-    loop_id = server.create(start=False)
+def test_a_scope_allows_what_it_says(either: Server) -> None:
+    loop_id = either.create(start=False)
     requests: list[tuple[str, str, Any, str]] = [
         ("GET", "/api/v1/loops", None, "read"),
         ("GET", f"/api/v1/loops/{loop_id}", None, "read"),
@@ -81,7 +81,7 @@ def test_a_scope_allows_what_it_says(server: Server) -> None:
         ("POST", "/api/v1/login-links", {}, "admin"),
     ]
     for number, scope in enumerate(("read", "control", "admin")):
-        client = server.new_client(headers=bearer(server, f"of-{scope}", scope))
+        client = either.new_client(headers=bearer(either, f"of-{scope}", scope))
         for method, path, body, needed in requests:
             status = client.request(method, path, json=body).status_code
             allowed = number >= ("read", "control", "admin").index(needed)
@@ -119,35 +119,35 @@ BYPASSES = [
 
 
 @pytest.mark.parametrize(("method", "path", "headers"), BYPASSES, ids=lambda value: str(value)[:40])
-def test_no_way_round_a_scope(server: Server, method: str, path: str, headers: dict[str, str]) -> None:
-    token = bearer(server, "of-bypass", "read")
-    before = (server.client.get("/api/v1/loops").text, server.client.get("/api/v1/tokens").text)
+def test_no_way_round_a_scope(either: Server, method: str, path: str, headers: dict[str, str]) -> None:
+    token = bearer(either, "of-bypass", "read")
+    before = (either.client.get("/api/v1/loops").text, either.client.get("/api/v1/tokens").text)
     status, _, content = ask(
-        server, method, path, {**token, **headers}, {"task": "x", "name": "evil", "scope": "admin"}
+        either, method, path, {**token, **headers}, {"task": "x", "name": "evil", "scope": "admin"}
     )
     assert status < 500
     assert b"evil" not in content
     assert b"created_at" not in content or path == "/api/v1/loops"
     assert b"code=" not in content
-    assert (server.client.get("/api/v1/loops").text, server.client.get("/api/v1/tokens").text) == before
+    assert (either.client.get("/api/v1/loops").text, either.client.get("/api/v1/tokens").text) == before
 
 
-def test_no_web_socket_is_opened(server: Server) -> None:
+def test_no_web_socket_is_opened(either: Server) -> None:
     handshake = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "x" * 22 + "==",
     }
-    with server.new_client(headers={**bearer(server, "socket", "control"), **handshake}) as program:
+    with either.new_client(headers={**bearer(either, "socket", "control"), **handshake}) as program:
         assert program.get("/socket").status_code in (403, 404)
-    with log_in(server) as visitor:
+    with log_in(either) as visitor:
         assert visitor.get("/socket", headers=handshake).status_code in (403, 404), "no page asked for it"
 
 
-def test_a_session_may_change_things_from_our_own_pages_only(server: Server) -> None:
-    port = server.port
-    with log_in(server) as visitor:
+def test_a_session_may_change_things_from_our_own_pages_only(either: Server) -> None:
+    port = either.port
+    with log_in(either) as visitor:
         for headers, status in [
             ({}, 403),
             ({"Origin": f"http://127.0.0.1:{port + 1}"}, 403),
@@ -166,53 +166,88 @@ def test_a_session_may_change_things_from_our_own_pages_only(server: Server) -> 
             assert answer.status_code == status, headers
 
 
-def test_a_session_does_what_its_token_allows_and_ends_with_it(server: Server) -> None:
-    token = bearer(server, "display", "read")["Authorization"].removeprefix("Bearer ")
-    with log_in(server, token) as visitor:
+def test_a_cookie_without_its_key_may_only_read_and_log_out(either: Server) -> None:
+    with log_in(either) as visitor, log_in(either) as other:
+        stolen = httpx.Client(base_url=either.url, trust_env=False, cookies=dict(visitor.cookies), headers=OURS)
+        with stolen:
+            assert stolen.get("/api/v1/loops").status_code == 200
+            for key in ({}, {"X-Untildone-Key": "x"}, {"X-Untildone-Key": other.headers["X-Untildone-Key"]}):
+                for method, path in (("POST", "/loops"), ("POST", "/login-links"), ("PUT", "/settings")):
+                    refused = stolen.request(method, f"/api/v1{path}", json=JOB, headers=key)
+                    assert (refused.status_code, refused.json()["code"]) == (403, "session-key"), path
+            assert stolen.delete("/api/v1/sessions/current").status_code == 204
+            assert stolen.get("/api/v1/loops").status_code == 401
+    with httpx.Client(base_url=either.url, trust_env=False, headers=OURS) as program:
+        begun = program.post("/api/v1/sessions", json={"token": TOKEN}).json()
+        made = program.post("/api/v1/loops", json=JOB, headers={"X-Untildone-Key": begun["key"]})
+        assert made.status_code == 201
+        assert "key" not in program.get("/api/v1/sessions/current").json()
+
+
+def test_an_open_stream_ends_when_its_reader_logs_out_or_loses_the_token(server: Server) -> None:
+    loop_id = server.create(start=False)
+    paths = ("/api/v1/events", f"/api/v1/loops/{loop_id}/events")
+    with log_in(server) as visitor, server.new_client(headers=bearer(server, "reader", "read")) as program:
+        ends: tuple[tuple[httpx.Client, httpx.Client, str], ...] = (
+            (visitor, visitor, "/api/v1/sessions/current"),
+            (program, server.client, "/api/v1/tokens/reader"),
+        )
+        for who, by, ended in ends:
+            with who.stream("GET", paths[0]) as first, who.stream("GET", paths[1]) as second:
+                assert (first.status_code, second.status_code) == (200, 200)
+                assert by.delete(ended, headers=OURS).status_code == 204
+                assert all("loop_end" not in answer.read().decode() for answer in (first, second)), "both end"
+            assert who.get(paths[0]).status_code == 401
+    assert "without completing" not in server.log.read_text()
+
+
+def test_a_session_does_what_its_token_allows_and_ends_with_it(either: Server) -> None:
+    token = bearer(either, "display", "read")["Authorization"].removeprefix("Bearer ")
+    with log_in(either, token) as visitor:
         assert visitor.get("/api/v1/sessions/current").json()["name"] == "display"
         refused = visitor.post("/api/v1/loops", json={"task": "x"}, headers=OURS)
         assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
-        assert server.cli.run("token", "revoke", "display").code == 0
+        assert either.cli.run("token", "revoke", "display").code == 0
         assert visitor.get("/api/v1/loops").status_code == 401
-        bearer(server, "display", "admin")
+        bearer(either, "display", "admin")
         assert visitor.get("/api/v1/loops").status_code == 401, "a new token of the same name is another one"
 
 
-def test_log_out_ends_the_session_on_the_server(server: Server) -> None:
-    with log_in(server) as visitor:
+def test_log_out_ends_the_session_on_the_server(either: Server) -> None:
+    with log_in(either) as visitor:
         cookie = dict(visitor.cookies)
         assert visitor.delete("/api/v1/sessions/current").status_code == 403, "no page asked for it"
         assert visitor.delete("/api/v1/sessions/current", headers=OURS).status_code == 204
         assert not visitor.cookies
-        assert httpx.get(f"{server.url}/api/v1/loops", cookies=cookie, trust_env=False).status_code == 401
-    assert server.client.delete("/api/v1/sessions/current").status_code == 204
-    assert server.client.get("/api/v1/loops").status_code == 200
+        assert httpx.get(f"{either.url}/api/v1/loops", cookies=cookie, trust_env=False).status_code == 401
+    assert either.client.delete("/api/v1/sessions/current").status_code == 204
+    assert either.client.get("/api/v1/loops").status_code == 200
 
 
-def test_nobody_chooses_the_id_of_a_session(server: Server) -> None:
-    name, planted = f"untildone_{server.port}", "A" * 43
-    with httpx.Client(base_url=server.url, trust_env=False, cookies={name: planted}) as visitor:
+def test_nobody_chooses_the_id_of_a_session(either: Server) -> None:
+    name, planted = f"untildone_{either.port}", "A" * 43
+    with httpx.Client(base_url=either.url, trust_env=False, cookies={name: planted}) as visitor:
         answer = visitor.post("/login", data={"token": TOKEN})
         (given,) = re.findall(rf"{name}=([^;]+)", answer.headers["Set-Cookie"])
         assert given != planted
-    assert httpx.get(f"{server.url}/api/v1/loops", cookies={name: planted}, trust_env=False).status_code == 401
-    with log_in(server) as visitor:
+    assert httpx.get(f"{either.url}/api/v1/loops", cookies={name: planted}, trust_env=False).status_code == 401
+    with log_in(either) as visitor:
         before = visitor.cookies[name]
-        assert visitor.post("/login", data={"token": TOKEN}).status_code == 303
+        assert welcomed(visitor.post("/login", data={"token": TOKEN}))["key"] != visitor.headers["X-Untildone-Key"]
         assert visitor.cookies[name] != before
-        again = httpx.get(f"{server.url}/api/v1/loops", cookies={name: before}, trust_env=False)
+        again = httpx.get(f"{either.url}/api/v1/loops", cookies={name: before}, trust_env=False)
         assert again.status_code == 401, "a login ends the session before"
 
 
-def test_a_link_does_not_exchange_the_session_of_a_browser(server: Server) -> None:
-    link = server.client.post("/api/v1/login-links", json={"next": "/loops/x?y=1"}).json()
-    with log_in(server) as visitor:
+def test_a_link_does_not_exchange_the_session_of_a_browser(either: Server) -> None:
+    link = either.client.post("/api/v1/login-links", json={"next": "/loops/x?y=1"}).json()
+    with log_in(either) as visitor:
         before = dict(visitor.cookies)
         answer = visitor.get(link["path"])
         assert (answer.status_code, answer.headers["Location"]) == (303, "/loops/x?y=1")
         assert dict(visitor.cookies) == before
-    with httpx.Client(base_url=server.url, trust_env=False) as other:
-        assert other.get(link["path"]).status_code == 303, "the link is still unused"
+    with httpx.Client(base_url=either.url, trust_env=False) as other:
+        assert welcomed(other.get(link["path"]))["next"] == "/loops/x?y=1", "the link is still unused"
         assert other.get("/api/v1/loops").status_code == 200
 
 
@@ -238,24 +273,23 @@ def test_a_link_does_not_exchange_the_session_of_a_browser(server: Server) -> No
         "",
     ],
 )
-def test_the_login_leads_to_no_other_site(server: Server, target: str) -> None:
-    with httpx.Client(base_url=server.url, trust_env=False) as visitor:
+def test_the_login_leads_to_no_other_site(either: Server, target: str) -> None:
+    with httpx.Client(base_url=either.url, trust_env=False) as visitor:
         assert "evil" not in visitor.get("/login", params={"next": target}).text
-        answer = visitor.post("/login", data={"token": TOKEN, "next": target})
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+        assert welcomed(visitor.post("/login", data={"token": TOKEN, "next": target}))["next"] == "/"
         assert "x" not in visitor.cookies
 
 
-def test_pages_lead_to_the_login_and_the_api_says_401(server: Server) -> None:
+def test_pages_lead_to_the_login_and_the_api_says_401(either: Server) -> None:
     page = {"Accept": "text/html,application/xhtml+xml"}
-    with httpx.Client(base_url=server.url, trust_env=False) as visitor:
+    with httpx.Client(base_url=either.url, trust_env=False) as visitor:
         asked = visitor.get("/loops/x?tab=a&b=%26", headers=page)
         assert (asked.status_code, asked.headers["Location"]) == (303, "/login?next=%2Floops%2Fx%3Ftab%3Da%26b%3D%2526")
         login = visitor.get(asked.headers["Location"])
         assert 'value="/loops/x?tab=a&amp;b=%26"' in login.text
         then = visitor.post("/login", data={"token": TOKEN, "next": "/loops/x?tab=a&b=%26"})
-        assert then.headers["Location"] == "/loops/x?tab=a&b=%26"
-    with httpx.Client(base_url=server.url, trust_env=False) as visitor:
+        assert welcomed(then)["next"] == "/loops/x?tab=a&b=%26"
+    with httpx.Client(base_url=either.url, trust_env=False) as visitor:
         assert visitor.get("/api/v1/loops", headers=page).status_code == 401
         assert visitor.post("/loops", headers=page).status_code == 401
         assert visitor.get("/loops").status_code == 401
@@ -265,8 +299,10 @@ def test_pages_lead_to_the_login_and_the_api_says_401(server: Server) -> None:
 def test_wrong_tries_are_limited_and_those_who_are_in_stay_in(fresh: Server) -> None:
     def refused(method: str, path: str, **given: Any) -> httpx.Response:
         """The refusal after many wrong tries: one comes back every three seconds, so that a slow machine needs some more."""
-        for _ in range(200):
-            answer = httpx.request(method, f"{fresh.url}{path}", trust_env=False, timeout=30, **given)
+        headers = given.pop("headers", {})
+        for number in range(200):
+            spoofed = {**headers, "X-Forwarded-For": f"10.0.0.{number}", "X-Real-IP": f"10.1.0.{number}"}
+            answer = httpx.request(method, f"{fresh.url}{path}", trust_env=False, timeout=30, headers=spoofed, **given)
             assert answer.status_code in (401, 403, 429)
             if answer.status_code == 429:
                 assert 1 <= int(answer.headers["Retry-After"]) <= 60
@@ -333,7 +369,7 @@ def test_a_link_is_printed_at_any_time(server: Server) -> None:
     assert link.startswith(f"{server.url}/login?code=")
     assert "█" not in asked.output, "no picture for a program"
     with httpx.Client(trust_env=False) as visitor:
-        assert visitor.get(link).status_code == 303
+        assert welcomed(visitor.get(link))["next"] == "/"
         assert visitor.get(f"{server.url}/api/v1/sessions/current").json()["scope"] == "admin"
     as_json = json.loads(server.cli.run("serve", "--link", "--port", str(server.port), "--json").output)
     assert as_json["login"].startswith(server.url)
@@ -348,13 +384,13 @@ def test_at_a_terminal_the_link_has_a_picture(server: Server) -> None:
         assert "█▀" in terminal.text
 
 
-def test_no_line_of_the_log_is_forged_and_no_escape_reaches_the_terminal(server: Server) -> None:
+def test_no_line_of_the_log_is_forged_and_no_escape_reaches_the_terminal(either: Server) -> None:
     forged = "2026-11-16 00:00:00,000 INFO DELETE /api/v1/loops 204"
     paths = [f"/x%0a{forged.replace(' ', '%20')}", "/x%1b[31m", "/x%0d", "/x%c2%9b31m", "/x%e2%80%ae", "/%ff%00%7f"]
     for path in paths:
-        assert ask(server, "GET", path, {})[0] == 401
-    ask(server, "GET", "/x", {"Referer": "\x1b[31m", "User-Agent": "\x1b[31m"})
-    log = server.log.read_bytes()
+        assert ask(either, "GET", path, {})[0] == 401
+    ask(either, "GET", "/x", {"Referer": "\x1b[31m", "User-Agent": "\x1b[31m"})
+    log = either.log.read_bytes()
     assert log.isascii()
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", log)
     assert not any(line.startswith(forged) for line in log.decode().splitlines())

@@ -12,7 +12,14 @@ from typing import Any, cast
 
 import pytest
 from acp import Client, RequestError, spawn_agent_process, text_block
-from acp.schema import ClientCapabilities
+from acp.schema import (
+    AcceptElicitationResponse,
+    AllowedOutcome,
+    ClientCapabilities,
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
+    RequestPermissionResponse,
+)
 from tests.support.command_line import PATIENCE, CommandLine, until
 
 CHECK = "test -e work.txt"
@@ -64,13 +71,17 @@ class Connected:
 
 
 @asynccontextmanager
-async def connected(cli: CommandLine) -> AsyncIterator[Connected]:
-    editor = Editor()
-    async with spawn_agent_process(cast(Client, editor), *COMMAND, env=cli.environment, cwd=cli.workspace) as (
+async def connected(
+    cli: CommandLine, editor: Editor | None = None, form: ElicitationCapabilities | None = None
+) -> AsyncIterator[Connected]:
+    editor = editor or Editor()
+    async with spawn_agent_process(
+        cast(Client, editor), *COMMAND, env=cli.environment, cwd=cli.workspace, use_unstable_protocol=True
+    ) as (
         conn,
         _process,
     ):
-        await conn.initialize(protocol_version=1, client_capabilities=ClientCapabilities())
+        await conn.initialize(protocol_version=1, client_capabilities=ClientCapabilities(elicitation=form))
         yield Connected(conn, editor, str(cli.workspace))
 
 
@@ -97,12 +108,37 @@ def test_a_prompt_is_a_loop_that_ends_when_its_checks_pass(cli: CommandLine) -> 
         assert [status for _title, status in rounds] == ["completed", "completed"]
         checks = [status for title, status in shown.calls.values() if title == CHECK]
         assert checks == ["failed", "completed"]
-        assert "It is all there." in shown.words
+        assert ("write work.txt", "completed") in shown.calls.values(), "a tool call of the agent"
+        assert shown.words.count("It is all there.") == 1
         assert "**verified**" in shown.words
         assert {entry.status for entry in shown.of("plan")[-1].entries} == {"completed"}
 
     played(cli, play)
     assert cli.shown()["outcome"] == "verified"
+
+
+def test_words_come_while_the_agent_works_and_once_only(cli: CommandLine) -> None:
+    """The agent waits in the middle of its answer until the editor has the first half."""
+    agent = cli.home / "agent.sh"
+    agent.write_text(
+        "#!/bin/sh\necho 'The first half.'\n"
+        f"while test ! -e '{cli.home}/go'; do sleep 0.05; done\n"
+        "touch work.txt\necho 'The second half. <promise>COMPLETE</promise>'\n"
+    )
+    agent.chmod(0o755)
+    (cli.workspace / "untildone.toml").write_text(f'agent = "command"\ncommand = "{agent}"\nchecks = ["{CHECK}"]\n')
+
+    async def play(editor: Connected) -> None:
+        await editor.begin()
+        asked = asyncio.create_task(editor.ask("Write work.txt"))
+        await asyncio.to_thread(until, lambda: "The first half." in editor.editor.words)
+        assert [status for _title, status in editor.editor.calls.values()] == ["in_progress"], "the round goes on"
+        (cli.home / "go").touch()
+        assert await asked == "end_turn"
+        assert editor.editor.words.count("The first half.") == 1
+        assert editor.editor.words.count("The second half.") == 1
+
+    played(cli, play)
 
 
 def test_the_next_prompt_answers_a_blocked_loop(cli: CommandLine) -> None:
@@ -125,6 +161,64 @@ def test_the_next_prompt_answers_a_blocked_loop(cli: CommandLine) -> None:
 
     played(cli, play)
     assert len(cli.loops) == 1
+
+
+class Asking(Editor):
+    """An editor that asks its person: the answers are given beforehand."""
+
+    def __init__(self, *answers: str) -> None:
+        super().__init__()
+        self.answers = list(answers)
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_kwargs: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append((tool_call.title, [option.name for option in options]))
+        wanted = self.answers.pop(0)
+        taken = next(option.option_id for option in options if wanted in option.name)
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=taken))
+
+    async def create_elicitation(self, message: str, mode: Any, **_kwargs: Any) -> AcceptElicitationResponse:
+        self.asked.append((message, []))
+        return AcceptElicitationResponse(action="accept", content={"answer": self.answers.pop(0)})
+
+
+@pytest.mark.slow
+def test_an_editor_that_can_asks_its_person_and_the_loop_goes_on_in_the_same_prompt(cli: CommandLine) -> None:
+    """A form for words, then a choice of the agent's own, more rounds, and files that decide about the work; then left paused."""
+    cli.environment["UNTILDONE_ROOM"] = "restored"
+    agent = cli.home / "agent.sh"
+    agent.write_text(
+        "#!/bin/sh\nprompt=$(cat)\n"
+        f"seen() {{ test -e '{cli.home}/'$1 || {{ touch '{cli.home}/'$1; false; }}; }}\n"
+        "seen words || { echo '<blocked>Which database?</blocked>'; exit; }\n"
+        "seen choice || { printf '<blocked>Which colour?\\n- red\\n- blue</blocked>\\n'; exit; }\n"
+        "case $prompt in *blue*) touch blue;; esac\n"
+        "echo 'exit 0' > test.sh\ntouch work.txt\necho '<promise>COMPLETE</promise>'\n"
+    )
+    agent.chmod(0o755)
+    (cli.workspace / "test.sh").write_text("exit 1\n")
+    (cli.workspace / "untildone.toml").write_text(
+        f'agent = "command"\ncommand = "{agent}"\nchecks = ["sh test.sh"]\nmax_iterations = 3\nprotect = ["test.sh"]\n'
+    )
+    person = Asking("staging", "blue", "Leave it paused", "Approve")
+
+    async def whole() -> None:
+        async with connected(cli, person, form=ElicitationCapabilities(form=ElicitationFormCapabilities())) as editor:
+            await editor.begin()
+            assert await editor.ask("Connect it") == "max_turn_requests"
+            assert (await asyncio.to_thread(cli.shown))["status"] == "paused"
+            assert await editor.ask("[r+1] Look again.") == "end_turn"
+
+    asyncio.run(asyncio.wait_for(whole(), 2 * PATIENCE))
+    titles = [title for title, _ in person.asked]
+    assert titles[0] == "Which database?"
+    assert titles[1].startswith("Which colour?")
+    assert person.asked[1][1][:2] == ["red", "blue"]
+    assert "test.sh" in titles[2]
+    assert (cli.workspace / "blue").exists()
+    assert (cli.shown()["outcome"], person.answers) == ("verified", [])
 
 
 def test_cancel_pauses_and_the_next_prompt_goes_on(cli: CommandLine) -> None:
@@ -150,7 +244,9 @@ def test_a_session_is_found_again_after_the_process_was_killed(cli: CommandLine)
 
     async def begin() -> None:
         editor = Editor()
-        async with spawn_agent_process(cast(Client, editor), *COMMAND, env=cli.environment, cwd=cli.workspace) as (
+        async with spawn_agent_process(
+            cast(Client, editor), *COMMAND, env=cli.environment, cwd=cli.workspace, use_unstable_protocol=True
+        ) as (
             conn,
             process,
         ):

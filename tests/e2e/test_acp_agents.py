@@ -60,6 +60,22 @@ def test_pause_now_cancels_the_turn_and_leaves_nothing(cli: CommandLine, program
     until(lambda: not orphans.find(orphans.mark(loop_id)[0]))
 
 
+def test_nothing_is_left_of_a_process_in_its_second_round_when_its_runner_is_killed(
+    cli: CommandLine, program: str
+) -> None:
+    runner = cli.start("run", "--json", "--agent", f"{program} stuck-later", "--promise", "", "-r", "3", "Do it")
+    until(lambda: "stuck" in outputs(cli))
+    mark = orphans.mark(cli.shown()["loop_id"])[0]
+    assert orphans.find(mark)
+    runner.kill()
+    until(lambda: not orphans.find(mark))
+    runner.communicate()
+    ended = cli.run("resume", "last", "--json")
+    starts = [record for record in ended.records if record["event"] == "iteration_start"]
+    assert [(start["iteration"], start["session"]) for start in starts] == [(3, "resume")]
+    assert ended.records[-1]["iterations"] == 3
+
+
 def test_agents_check_asks_it(cli: CommandLine, program: str) -> None:
     checked = cli.run("agents", "check", program)
     assert checked.code == 0, checked.errors

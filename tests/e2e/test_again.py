@@ -15,6 +15,7 @@ from tests.support.command_line import CommandLine, until
 from tests.support.serving import Server
 
 import untildone
+from untildone.core.errors import BudgetUsedUp
 
 AGENT = """#!/bin/sh
 prompt=$(cat)
@@ -268,8 +269,11 @@ def test_the_api_has_the_verbs_and_refuses_wrong_moves(cli: CommandLine, agent: 
             assert post(f"/api/v1/loops/{done}/retry").status_code == 409
         assert post(f"/api/v1/loops/{loop_id}/stop").status_code == 200
         server.until_status(loop_id, "failed")
-        cleaned = post("/api/v1/clean", json={"older_than": "0h"})
-        assert loop_id in cleaned.json()["deleted"]
+        named = post("/api/v1/clean", json={"older_than": "0h", "dry_run": True}).json()
+        assert (loop_id in named["found"], named["deleted"]) == (True, [])
+        assert post("/api/v1/clean", json={"older_than": "0h", "workspace": "/nowhere"}).status_code == 422
+        cleaned = post("/api/v1/clean", json={"older_than": "0h", "workspace": str(cli.workspace)}).json()
+        assert (loop_id in cleaned["deleted"], cleaned["found"]) == (True, named["found"])
         assert post(f"/api/v1/loops/{loop_id}/retry").status_code == 404
 
 
@@ -286,11 +290,21 @@ def test_python_has_the_verbs(cli: CommandLine, agent: str, monkeypatch: pytest.
         back = await untildone.rewind(loop, 1, folder=folder)
         assert back.status is untildone.Status.PAUSED
         await untildone.stop(loop, folder=folder)
-        await untildone.retry(loop, from_round=1, folder=folder)
+        with pytest.raises(BudgetUsedUp):
+            await untildone.retry(loop, from_round=1, folder=folder)
+        assert (folder / "log.txt").read_text() == "1\n", "nothing was taken back"
+        await untildone.rewind(loop, undo=True, folder=folder)
+        await untildone.retry(loop, from_round=1, budget={"iterations": "+1"}, folder=folder)
         assert (await untildone.wait(loop, folder=folder)).outcome is untildone.Outcome.BUDGET
+        with pytest.raises(BudgetUsedUp):
+            await untildone.resume(loop, folder=folder)
+        spent = await untildone.spend(folder=folder)
+        assert (spent.today.rounds, spent.today.loops, [each.name for each in spent.agents]) == (3, 1, ["command"])
+        assert await untildone.branch(loop, folder=folder) is None
         new = await untildone.duplicate(loop, folder=folder, max_iterations=1)
         assert (new.budget.iterations, new.settings.worker.command) == (1, agent)
         await untildone.stop(loop, folder=folder)
+        assert await untildone.clean("0h", dry_run=True, folder=folder) == (loop.loop_id,)
         assert await untildone.clean("0h", folder=folder) == (loop.loop_id,)
         await untildone.stop(new, folder=folder)
         await untildone.delete(new, folder=folder)

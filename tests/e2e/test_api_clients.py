@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,22 +32,8 @@ listed = list_loops.sync(client=client, status=[StatusWord.CREATED], q="job")
 assert [each.loop_id for each in listed.loops] == [made.loop_id], listed
 print(made.loop_id)
 """
-SCRIPT = """
-import type { components, operations } from "./api";
-
-type Schemas = components["schemas"];
-export const created: Schemas["NewLoop"] = {
-  task: "Write a report in steps",
-  start: true,
-  settings: { agent: "scripted", checks: ["test $(wc -l < scripted-work.md) -ge 3"] },
-};
-export const query: operations["listLoops"]["parameters"]["query"] = { status: ["running", "paused"], limit: 10 };
-export const gates = (state: Schemas["LoopState"]): boolean => state.gates.every((gate) => gate.passed);
-export const spent = (line: Schemas["LoopLine"]): number => line.spend.cost_usd;
-export function words(entry: Schemas["Entry"]): string {
-  return entry.event === "message" ? entry.text : entry.event;
-}
-"""
+EXAMPLES = Path(__file__).with_name("api_examples.ts")
+GUIDE = Path(__file__).parents[2] / "docs" / "api.md"
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +73,43 @@ def test_a_client_in_python_leaves_the_gates_of_the_project(server: Server, tool
     (tmp_path / "client").rename(tmp_path / "untildone_client")
     (tmp_path / "program.py").write_text(PROGRAM)
     loop_id = run(programs / "python", "program.py", server.url, TOKEN, cwd=tmp_path).strip()
+    assert is_gated(server, loop_id)
+
+
+def is_gated(server: Server, loop_id: str) -> bool:
+    """Whether a loop has the gates of the project."""
     kept = server.show(loop_id)
-    assert (kept["settings"]["require_change"], kept["settings"]["mode"]) == (True, "workflow")
-    assert (kept["max_iterations"], kept["settings"]["checks"]) == (7, ["test -s done.md"])
+    chosen = kept["settings"]
+    gates = (chosen["require_change"], chosen["mode"], chosen["checks"])
+    return (*gates, kept["max_iterations"]) == (True, "workflow", ["test -s done.md"], 7)
+
+
+def examples_of_the_guide() -> set[str]:
+    """Method and address of each request of the guide."""
+    told = re.findall(r"\bapi ([A-Z]+) \"?(/[^ \"]+)|\bget \"?(/[^\s\"|]+)", GUIDE.read_text())
+    requests = {(method or "GET", (path or read).partition("?")[0]) for method, path, read in told}
+    return {f"{method} /api/v1{_address(path)}" for method, path in requests}
+
+
+def _address(path: str) -> str:
+    """`/loops/$SLOW/output/1` becomes `/loops/{loop_id}/output/{name}`."""
+    forms = {r"tasks/\$\w+": "tasks/{task_id}", r"\$[A-Z]+": "{loop_id}", r"output/\d+": "output/{name}"}
+    for form, name in {**forms, r"rounds/\d+": "rounds/{number}"}.items():
+        path = re.sub(form, name, path)
+    return path
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(500)
-def test_a_client_in_typescript_compiles(server: Server, tools: Path, tmp_path: Path) -> None:
+def test_a_client_in_typescript_runs_the_examples_of_the_guide(server: Server, tools: Path, tmp_path: Path) -> None:
     programs = tools / "node_modules" / ".bin"
     (tmp_path / "openapi.json").write_bytes(server.client.get("/api/v1/openapi.json").content)
     run(programs / "openapi-typescript", "openapi.json", "-o", "api.d.ts", cwd=tmp_path)
-    (tmp_path / "example.ts").write_text(SCRIPT)
-    run(
-        programs / "tsc",
-        *("--noEmit", "--strict", "--module", "esnext", "--moduleResolution", "bundler", "example.ts"),
-        cwd=tmp_path,
-    )
+    shutil.copy(EXAMPLES, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    options = ("--strict", "--target", "es2022", "--lib", "es2022,dom", "--module", "esnext")
+    run(programs / "tsc", *options, "--moduleResolution", "bundler", EXAMPLES.name, cwd=tmp_path)
+    told = json.loads(run("node", EXAMPLES.with_suffix(".js").name, server.url, TOKEN, cwd=tmp_path))
+    assert is_gated(server, told["gated"])
+    assert len(examples_of_the_guide()) > 20
+    assert examples_of_the_guide() - set(told["called"]) == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from tests.support.command_line import CommandLine, until
-from tests.support.serving import Server
+from tests.support.serving import TOKEN, Server
 
+import untildone
 from untildone.core.attention import NeedKind
 from untildone.core.events import KINDS
 from untildone.core.model import Outcome, Status
@@ -24,6 +26,7 @@ from untildone.faces.api.models import NeedWord, OutcomeWord, StatusWord
 
 LOOPS = "/api/v1/loops"
 EVENTS = "/api/v1/events"
+WHO = ("-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["bare", "dashboard"])
@@ -126,6 +129,7 @@ def test_every_wrong_field_is_told_in_plain_words(server: Server, loop_id: str) 
         ("needs=money", ["needs.0"]),
         ("since=yesterday", ["since"]),
         ("until=2026-11-09", ["until"]),
+        ("until=0.5", ["until"]),
         ("sort=size&limit=0", ["sort", "limit"]),
         ("cursor=%21", ["cursor"]),
     ],
@@ -236,6 +240,57 @@ def test_rounds_tell_what_was_asked_answered_changed_and_checked(server: Server)
     assert (receipt["outcome"], receipt["gates"][0]["command"]) == ("verified", check)
     state = server.show(loop_id)
     assert (state["outcome"], state["line"]["outcome"], state["line"]["branch"]) == ("verified", "verified", None)
+
+
+def test_output_is_read_for_people(server: Server) -> None:
+    loop_id = server.create("Say something", checks=["test -s scripted-work.md"])
+    server.until_status(loop_id, "completed")
+    answer = server.client.get(f"{LOOPS}/{loop_id}/output/0001/blocks")
+    assert answer.status_code == 200, answer.text
+    window = answer.json()
+    assert "said" in {each["kind"] for each in window["blocks"]}
+    assert (window["start"], window["going"], window["size"] > 0) == (0, False, True)
+    assert window["written_at"]
+    before = server.client.get(f"{LOOPS}/{loop_id}/output/0001/blocks?before=999999999999").json()
+    assert before["blocks"] == window["blocks"]
+    check_problem(server.client.get(f"{LOOPS}/{loop_id}/output/0001/blocks?before=0"), 422, "not-valid")
+    check_problem(server.client.get(f"{LOOPS}/{loop_id}/output/0009/blocks"), 404, "not-found")
+    check_problem(server.client.get(f"{LOOPS}/{loop_id}/output/1/blocks"), 422, "not-valid")
+
+
+def test_spend_is_added_up_by_day_agent_and_workspace(server: Server) -> None:
+    before = server.client.get("/api/v1/spend").json()
+    loop_id = server.create("Spend a little", checks=["test -s scripted-work.md"])
+    rounds = server.until_status(loop_id, "completed")["current_iteration"]
+    spent = server.client.get("/api/v1/spend").json()
+    assert spent["today"]["loops"] == before["today"]["loops"] + 1
+    assert spent["week"]["rounds"] == before["week"]["rounds"] + rounds
+    assert len(spent["days"]) == 7
+    assert spent["days"][-1] == spent["today"]
+    assert [each["name"] for each in spent["agents"]] == ["scripted"]
+    assert [each["name"] for each in spent["workspaces"]] == [str(server.cli.workspace)]
+    assert server.client.get("/api/v1/spend?offset=840").status_code == 200
+    check_problem(server.client.get("/api/v1/spend?offset=841"), 422, "not-valid")
+
+
+def test_a_branch_is_ahead_and_behind(server: Server) -> None:
+    for words in (["init", "-q", "-b", "main"], [*WHO, "commit", "-q", "--allow-empty", "-m", "First"]):
+        subprocess.run(["git", *words], cwd=server.cli.workspace, check=True, capture_output=True)
+    plain = server.create("In the folder", start=False)
+    assert server.client.get(f"{LOOPS}/{plain}/branch").json()["name"] is None
+    loop_id = server.create("On a branch", worktree=True, commit=True, checks=["test -s scripted-work.md"])
+    server.until_status(loop_id, "completed")
+    subprocess.run(["git", *WHO, "commit", "-q", "--allow-empty", "-m", "Second"], cwd=server.cli.workspace, check=True)
+    branch = server.client.get(f"{LOOPS}/{loop_id}/branch").json()
+    assert (branch["name"], branch["base"], branch["behind"]) == (f"untildone/{loop_id}", "main", 1)
+    assert branch["ahead"] >= 1
+    assert branch["merge"].endswith(f" merge untildone/{loop_id}")
+    with untildone.connect(server.url, TOKEN) as client:
+        known = client.branch(loop_id)
+        assert known is not None
+        assert (known.name, known.ahead, known.behind) == (branch["name"], branch["ahead"], 1)
+        assert client.spend().week.loops >= 1
+        assert client.branch(plain) is None
 
 
 def test_states_receipts_and_entries_are_described(server: Server) -> None:
@@ -385,6 +440,9 @@ def test_agents_and_suggestions(server: Server) -> None:
     found = {each["name"]: each for each in server.client.get("/api/v1/agents").json()["agents"]}
     assert found["scripted"]["installed"]
     assert "resume" in found["claude"]["can"]
+    usual = {each["name"]: each["max_iterations"] for each in server.client.get("/api/v1/modes").json()["modes"]}
+    assert {"ralph", "supervise", "instruct", "workflow", "phases"} <= set(usual)
+    assert usual["instruct"] == 20
     checks = server.client.get("/api/v1/suggestions").json()["checks"]
     assert {"command": "pytest -q", "source": "project", "reason": "pytest.ini"} in checks
     assert ("true && make lint", "loops") in [(each["command"], each["source"]) for each in checks]

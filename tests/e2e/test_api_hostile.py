@@ -74,10 +74,10 @@ def is_served(server: Server) -> bool:
     ids=["no token", "wrong token", "part of the token", "foreign host", "foreign origin", "foreign site"],
 )
 def test_no_route_is_open_to_strangers(
-    server: Server, routes: list[tuple[str, str]], headers: dict[str, str], status: int
+    either: Server, routes: list[tuple[str, str]], headers: dict[str, str], status: int
 ) -> None:
-    loop_id = server.create(start=False)
-    before = server.show(loop_id)["seq"]
+    loop_id = either.create(start=False)
+    before = either.show(loop_id)["seq"]
     for method, path in routes:
         if status == 401 and path in OPEN:
             continue
@@ -86,22 +86,22 @@ def test_no_route_is_open_to_strangers(
         expected = 403 if path.endswith("/reply") else status
         # Wrong tokens are limited: after some tries, nothing is looked at.
         limited = {429} if "Authorization" in headers and expected == 401 else set()
-        assert ask(server, method, place, headers)[0] in {expected} | limited, f"{method} {path}"
-    assert ask(server, "GET", f"/api/v1/loops?token={TOKEN}", {})[0] == 401
-    assert server.show(loop_id)["seq"] == before
+        assert ask(either, method, place, headers)[0] in {expected} | limited, f"{method} {path}"
+    assert ask(either, "GET", f"/api/v1/loops?token={TOKEN}", {})[0] == 401
+    assert either.show(loop_id)["seq"] == before
 
 
-def test_no_name_in_any_route_leaves_its_folder(server: Server, routes: list[tuple[str, str]]) -> None:
-    outside = server.cli.workspace / "outside"
+def test_no_name_in_any_route_leaves_its_folder(either: Server, routes: list[tuple[str, str]]) -> None:
+    outside = either.cli.workspace / "outside"
     outside.mkdir()
     (outside / "receipt.json").write_text('{"found": "outside"}')
-    loop_id = server.create(start=False)
+    loop_id = either.create(start=False)
     for method, path in routes:
         for place in hostile_places(path, loop_id):
-            status, told = ask(server, method, place, KEY)
+            status, told = ask(either, method, place, KEY)
             assert (status in (404, 405, 422), b'"found"' in told) == (True, False), place
     assert [each.name for each in outside.iterdir()] == ["receipt.json"]
-    assert server.show(loop_id)["status"] == "created"
+    assert either.show(loop_id)["status"] == "created"
 
 
 def hostile_places(path: str, loop_id: str) -> Iterator[str]:
@@ -156,11 +156,11 @@ OURS = HEAD + f"Authorization: Bearer {TOKEN}\r\n".encode()
         "tls",
     ],
 )
-def test_what_is_no_request_is_refused(server: Server, head: bytes, statuses: tuple[bytes, ...]) -> None:
-    answer = raw(server, head)
+def test_what_is_no_request_is_refused(either: Server, head: bytes, statuses: tuple[bytes, ...]) -> None:
+    answer = raw(either, head)
     assert answer == b"" or answer.split(b" ", 2)[1] in statuses, answer[:200]
     assert answer == b"" or b"application/problem+json" in answer.split(b"\r\n\r\n")[0].lower(), answer[:400]
-    assert is_served(server)
+    assert is_served(either)
 
 
 def test_a_hundred_megabytes_from_a_stranger_are_not_read(server: Server) -> None:
@@ -179,12 +179,12 @@ def test_a_hundred_megabytes_from_a_stranger_are_not_read(server: Server) -> Non
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'], ids=["lists", "objects"])
-def test_a_deep_body_is_an_error_and_not_a_crash(server: Server, opening: str) -> None:
-    answer = server.client.post(
+def test_a_deep_body_is_an_error_and_not_a_crash(either: Server, opening: str) -> None:
+    answer = either.client.post(
         "/api/v1/loops", content=opening * 100_000, headers={"Content-Type": "application/json"}
     )
     assert answer.status_code in (400, 422)
-    assert is_served(server)
+    assert is_served(either)
 
 
 @pytest.mark.slow

@@ -6,11 +6,10 @@ import json
 import signal
 import time
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cluster import PATIENCE, TestCluster, git
+from tests.support.cluster import PATIENCE, TestCluster
 from tests.support.command_line import CommandLine, finish, until
 from tests.support.serving import Server
 
@@ -19,16 +18,6 @@ from untildone.core.model import Outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 DONE = {"say": "Done.", "write": {"ok.txt": "there\n"}, "claim": True}
-
-
-@pytest.fixture
-def laptop(cluster: TestCluster, tmp_path: Path) -> CommandLine:
-    """A clone of the remote, and settings that name the cluster."""
-    cli = CommandLine(tmp_path / "laptop")
-    git(cli.workspace, "clone", "--quiet", str(cluster.remote), ".")
-    told = {"temporal": cluster.parts.temporal, "queue": cluster.parts.queue}
-    cli.environment |= {"UNTILDONE_STORE": cluster.parts.database, "UNTILDONE_CLUSTER": json.dumps(told)}
-    return cli
 
 
 def flags(chosen: dict[str, Any]) -> tuple[str, ...]:
@@ -166,10 +155,15 @@ BAD: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "no database": (("run", "A job", "--cluster"), {"UNTILDONE_STORE": ""}, "Postgres"),
     "no Temporal": (("run", "A job", "--cluster"), {"UNTILDONE_CLUSTER": ""}, "The address of Temporal is not set"),
     "a worktree": (("run", "A job", "--cluster", "--worktree"), {}, "--worktree makes no sense in a cluster"),
-    "a room": (
-        ("run", "A job", "--cluster", "--check", "true", "--room", "sealed"),
+    "a share of the tests": (
+        ("run", "A job", "--cluster", "--check", "pytest", "--room", "sealed", "--held-out", "20%", "--sandbox", "on"),
         {},
-        "A cluster has no sealed rooms",
+        "A share of the tests cannot be kept back in a cluster",
+    ),
+    "an author": (
+        ("run", "A job", "--cluster", "--check", "pytest", "--room", "sealed", "--acceptance", "claude"),
+        {},
+        "are kept on one machine",
     ),
     "an odd group": (("group", "a b", "--at-once", "2"), {}, "is not a name for a group"),
     "a group of nothing": (("group", "--at-once", "2"), {}, "There is no name of a group"),

@@ -198,6 +198,17 @@ def test_the_budget_changes_while_the_loop_runs(cli: CommandLine, stage: Stage) 
     assert "changes nothing" in cli.run("budget", "last", "--cost", "+5").errors
 
 
+def test_resume_without_rounds_says_what_to_do_and_changes_nothing(cli: CommandLine) -> None:
+    loop_id = cli.run("run", "x", "-r", "1", "--command", "echo working").output.split()[0]
+    before = cli.shown()["seq"]
+    for arguments in (["resume", "last"], ["resume", "last", "--detach"], ["retry", "last"]):
+        refused = cli.run(*arguments)
+        assert (refused.code, refused.output) == (3, ""), arguments
+        assert f"Loop {loop_id} cannot go on: 1 of 1 rounds used." in refused.errors
+        assert f"untildone resume {loop_id} -r +5" in refused.errors.replace("\n", " ")
+    assert cli.shown()["seq"] == before
+
+
 @pytest.mark.parametrize(("rounds", "total"), [("+2", 3), ("2", 3), ("=1", 2)])
 def test_resume_takes_more_rounds(cli: CommandLine, rounds: str, total: int) -> None:
     cli.run("run", "x", "-r", "1", "--command", "echo working")

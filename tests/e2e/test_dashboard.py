@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.dashboard import PICTURES, DashboardServer, browser, page, server, visit
+from tests.e2e.dashboard import PICTURES, DashboardServer, browser, logged_in, page, server, visit
 from tests.support.command_line import until
 
 __all__ = ["browser", "page", "server"]
@@ -54,8 +54,7 @@ def test_what_agents_print_is_text_and_never_markup(page: Page, server: Dashboar
 
 
 def test_what_gets_into_a_page_later_does_not_run(browser: Browser, server: DashboardServer) -> None:
-    context = browser.new_context(base_url=server.url)
-    context.add_cookies([server.cookie])  # type: ignore[list-item]
+    context = logged_in(browser, server)
     page = context.new_page()
     violations: list[str] = []
     page.on("console", lambda message: violations.append(message.text))
@@ -77,9 +76,8 @@ def violated(page: Page, messages: list[str]) -> int:
 
 @pytest.mark.parametrize("path", [*PAGES, "/assets/base.js", "/login", "/nothing", "/loops/none"])
 def test_every_answer_says_what_it_may_be_used_for(server: DashboardServer, path: str) -> None:
-    cookie = {"Cookie": f"{server.cookie['name']}={server.cookie['value']}"}
     with httpx.Client(base_url=server.url, trust_env=False, headers={"Accept": "text/html"}) as visitor:
-        for headers in (cookie, {}):
+        for headers in (server.cookie, {}):
             told = visitor.get(path, headers=headers).headers
             assert "default-src 'none'" in told["Content-Security-Policy"]
             assert "frame-ancestors 'none'" in told["Content-Security-Policy"]
@@ -95,10 +93,9 @@ def test_nobody_comes_in_without_the_cookie(server: DashboardServer) -> None:
             assert answer.status_code in (302, 303, 307), path
             assert answer.headers["location"].startswith("/login"), path
         assert stranger.get("/api/v1/loops").status_code == 401
-    cookie = {"Cookie": f"{server.cookie['name']}={server.cookie['value']}"}
     with httpx.Client(base_url=server.url, trust_env=False) as visitor:
-        assert visitor.get("/", headers={**cookie, "Host": "evil.example"}).status_code == 403
-        assert visitor.get("/", headers=cookie).status_code == 200
+        assert visitor.get("/", headers={**server.cookie, "Host": "evil.example"}).status_code == 403
+        assert visitor.get("/", headers=server.cookie).status_code == 200
 
 
 def test_the_reader_is_spoken_to_in_their_language(browser: Browser, server: DashboardServer) -> None:

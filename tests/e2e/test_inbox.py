@@ -108,6 +108,10 @@ def test_a_login_a_limit_a_failure_and_a_claim_have_their_acts(page: Page, serve
     expect(need(page, limit).get_by_role("button", name="Resume now")).to_be_visible()
     expect(need(page, limit)).to_contain_text("resets at 11pm")
     page.screenshot(path=PICTURES / f"inbox-{page.name}.png", full_page=True)  # type: ignore[attr-defined]
+    page.goto(f"/loops/{limit}")
+    expect(page.locator(".notice time")).to_have_attribute("data-moment", "")
+    expect(page.locator(".moment-limit time").first).to_have_attribute("data-moment", "")
+    page.goto("/")
     for loop_id in (login, failed, claimed, limit):
         server.client.delete(f"/api/v1/loops/{loop_id}", params={"force": "true"})
     expect(need(page, login)).to_have_count(0)
@@ -177,3 +181,15 @@ def test_notifications_are_asked_for_by_a_switch_and_told_once(browser: Browser,
         page.evaluate("window.isHidden = true")
         page.evaluate(NEWS, "Which host?")
         assert len(page.evaluate("window.told")) == 2
+
+
+def test_the_title_of_a_tab_in_the_background_counts_on(browser: Browser, server: DashboardServer) -> None:
+    with visit(browser, server) as page:
+        page.add_init_script(RECORDS)
+        page.goto("/settings")
+        page.evaluate("window.isHidden = true")
+        before = page.title()
+        loop_id = resting(server, "In the background", Rested(Outcome.BLOCKED, "Which port?"))
+        expect(page).not_to_have_title(before)
+        server.client.delete(f"/api/v1/loops/{loop_id}", params={"force": "true"})
+        expect(page).to_have_title(before)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.e2e.axe import violations
 from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, chromium
 from tests.support.command_line import CommandLine
 from tests.support.serving import TOKEN, Server
@@ -92,6 +93,7 @@ def test_the_form_logs_in_and_leads_to_the_page_that_was_asked_for(
         assert ground == ("rgb(245, 246, 249)" if colours == "light" else "rgb(18, 21, 27)")
         log_in(page, "wrong")
         expect(page.get_by_role("alert")).to_have_text("That is not a valid token.")
+        assert violations(page) == []
         PICTURES.mkdir(exist_ok=True)
         page.screenshot(path=PICTURES / f"login-{size['width']}-{colours}.png")
         log_in(page)
@@ -169,8 +171,9 @@ def test_a_page_on_another_port_cannot_use_the_cookie(browser: Browser, server: 
         assert server.client.get("/api/v1/loops?limit=200").json()["loops"] == before
 
 
-FETCH = """([method, path, body]) =>
-  fetch(path, {method, body, headers: {'Content-Type': 'application/json'}}).then(answer => answer.status)"""
+FETCH = """([method, path, body]) => fetch(path, {
+  method, body, headers: {'Content-Type': 'application/json', 'X-Untildone-Key': localStorage.getItem('untildone:key')}
+}).then(answer => answer.status)"""
 
 
 def test_our_own_page_writes_and_logs_out(browser: Browser, server: Server) -> None:
@@ -218,6 +221,12 @@ def test_the_dashboard_leads_to_the_login_and_logs_out(
         log_in(page)
         expect(page).to_have_url(f"{server.url}/loops/{loop_id}")
         expect(page.get_by_role("heading", level=1)).to_contain_text("Write the docs")
+        page.evaluate("localStorage.clear()")
+        page.get_by_role("button", name="Start").click()
+        expect(page.get_by_label("Token")).to_be_visible()
+        assert page.context.cookies() == [], "without its key, the session ended"
+        log_in(page)
+        expect(page).to_have_url(f"{server.url}/loops/{loop_id}")
         page.goto("/tokens")
         page.get_by_role("button", name="Log out").click()
         expect(page.get_by_label("Token")).to_be_visible()

@@ -34,7 +34,7 @@ def add_loop(store: FileStore, number: int, agent: str = "claude") -> str:
     """A loop that was paused after a round of a few cents."""
     loop_id = f"loop-2026111{number % 10}-{number:06d}"
     settings = LoopSettings("ralph", AgentChoice(agent, "scripted"), str(store.home))
-    store.create(LoopCreated(loop_id, f"Job number {number}", "A job", settings, Budget(iterations=5)))
+    store.create(LoopCreated(loop_id, f"Job number x{number}", "A job", settings, Budget(iterations=5)))
     with closing(store.open(loop_id)) as journal:
         answer = Answer("Some work.", usage=Usage(cost_usd=0.01 * (number % 7), tokens=100))
         journal.append(
@@ -85,18 +85,18 @@ def test_filter_search_sort_and_page_are_in_the_address(page: Page) -> None:
     assert len(titles(page)) == PAGE
     page.get_by_role("link", name="Next", exact=True).click()
     expect(page).to_have_url(re.compile(r"/loops\?page=2$"))
-    page.get_by_role("searchbox", name="Search").fill("number 11")
+    page.get_by_role("searchbox", name="Search").fill("number x11")
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"q=number\+11"))
-    assert sorted(titles(page)) == sorted(["Job number 11", *(f"Job number {each}" for each in range(110, 120))])
+    expect(page).to_have_url(re.compile(r"q=number\+x11"))
+    assert sorted(titles(page)) == sorted(["Job number x11", *(f"Job number x{each}" for each in range(110, 120))])
     page.get_by_role("link", name="Title").click()
     expect(page).to_have_url(re.compile(r"sort=title"))
     assert titles(page) == sorted(titles(page))
     page.reload()
-    assert titles(page)[0] == "Job number 11"
+    assert titles(page)[0] == "Job number x11"
     page.locator("[data-row-link]").first.click()
     page.go_back()
-    expect(page.get_by_role("searchbox", name="Search")).to_have_value("number 11")
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("number x11")
 
 
 def test_a_search_for_a_number_does_not_find_the_date_in_ids(page: Page) -> None:
@@ -105,9 +105,9 @@ def test_a_search_for_a_number_does_not_find_the_date_in_ids(page: Page) -> None
 
 
 def test_filters_apply_at_once_and_rows_say_their_workspace(page: Page) -> None:
-    page.goto("/loops?q=number+90")
+    page.goto("/loops?q=number+x90")
     assert page.locator("td.workspace").all_inner_texts() == ["shop", "shop", "workspace"]
-    page.locator("select[name=workspace]").select_option("shop")
+    page.locator("select[name=workspace][data-submits]").select_option("shop")
     expect(page.get_by_text("2 loops")).to_be_visible()
     page.goto("/loops")
     page.locator("select[name=needs]").select_option("any")
@@ -118,10 +118,10 @@ def test_filters_apply_at_once_and_rows_say_their_workspace(page: Page) -> None:
 def test_the_list_works_without_script(browser: Browser, server: DashboardServer) -> None:
     with visit(browser, server, viewport=WIDE, java_script_enabled=False) as page:
         page.goto("/loops")
-        page.get_by_role("searchbox", name="Search").fill("number 77")
+        page.get_by_role("searchbox", name="Search").fill("number x77")
         page.get_by_role("button", name="Search").click()
         page.wait_for_url(re.compile("q=number"))
-        assert titles(page) == ["Job number 77"]
+        assert titles(page) == ["Job number x77"]
         page.goto("/")
         expect(page.get_by_role("heading", name="Needs you")).to_be_visible()
         page.goto("/money")
@@ -129,7 +129,7 @@ def test_the_list_works_without_script(browser: Browser, server: DashboardServer
 
 
 def test_rows_by_keyboard(page: Page, server: DashboardServer) -> None:
-    page.goto("/loops?sort=title&q=number+1")
+    page.goto("/loops?sort=title&q=number+x1")
     first, second, *_ = titles(page)
     page.keyboard.press("j")
     expect(page.locator("[data-row]:focus-within")).to_contain_text(first)
@@ -176,8 +176,8 @@ def test_the_palette_finds_loops_pages_and_acts(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/money$"))
     page.wait_for_load_state()
     page.keyboard.press("Control+k")
-    box.fill("number 117")
-    expect(page.get_by_role("option", name="Job number 117")).to_be_visible()
+    box.fill("number x117")
+    expect(page.get_by_role("option", name="Job number x117")).to_be_visible()
     page.screenshot(path=PICTURES / "palette.png")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/loops/loop-2026111\d-000117$"))
@@ -203,6 +203,31 @@ def test_money_by_day_agent_and_workspace(page: Page) -> None:
     expect(page.get_by_role("row", name=re.compile("^claude"))).to_contain_text("120")
     expect(page.get_by_role("row", name=re.compile("^shop"))).to_contain_text("2")
     page.screenshot(path=PICTURES / "money.png", full_page=True)
+
+
+def test_old_loops_are_counted_and_deleted(page: Page, server: DashboardServer) -> None:
+    gone = server.create("An old job", start=False)
+    assert server.client.post(f"/api/v1/loops/{gone}/stop").status_code == 200
+    page.goto("/loops?q=old+job")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.keyboard.press("c")
+    dialog = page.get_by_role("dialog", name="Delete old loops")
+    expect(dialog).to_contain_text("No loop ended so long ago.")
+    delete = dialog.get_by_role("button", name="Delete")
+    expect(delete).to_be_disabled()
+    dialog.locator("option[value='1d']").evaluate("each => { each.value = '0h' }")
+    dialog.get_by_label("Ended more than").select_option("0h")
+    expect(dialog).to_contain_text("Loops that would be deleted: 1")
+    assert axe.violations(page) == []
+    page.screenshot(path=PICTURES / "clean.png")
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate(TOO_SMALL.replace("main a, ", "dialog[open] button, dialog[open] select, main a, ")) == []
+    page.screenshot(path=PICTURES / "clean-phone.png")
+    delete.click()
+    expect(page.get_by_text("Deleted loops: 1")).to_be_visible()
+    expect(page.locator("[data-row]")).to_have_count(0)
+    assert server.client.get(f"/api/v1/loops/{gone}").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/loops", "/money", "/loops?q=nothing-like-that"])

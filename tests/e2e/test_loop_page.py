@@ -212,13 +212,17 @@ def test_tasks_are_added_ticked_changed_moved_and_deleted(page: Page, server: Da
         expect(page.locator(".task-text", has_text=words)).to_be_visible()
     page.get_by_role("button", name="Done: First").click()
     expect(page.locator(".task.completed")).to_contain_text("First")
-    page.locator(".task", has_text="Second").locator(".task-menu > summary").click()
-    page.get_by_role("button", name="Move up").click()
+    grip = page.locator(".task", has_text="Second").locator(".grip")
+    grip.drag_to(page.locator(".task", has_text="First"), target_position={"x": 40, "y": 2})
     expect(page.locator(".task-text").first).to_have_text("Second")
+    server.until(loop_id, lambda shown: shown["tasks"][0]["text"] == "Second")
+    page.locator(".task", has_text="First").locator(".task-menu > summary").click()
+    page.get_by_role("button", name="Move up").click()
+    expect(page.locator(".task-text").first).to_have_text("First")
     page.locator(".task", has_text="Second").locator(".task-menu > summary").click()
     page.locator(".task", has_text="Second").get_by_label("Text").fill("Second, better")
     page.locator(".task", has_text="Second").get_by_role("button", name="Save").click()
-    expect(page.locator(".task-text").first).to_have_text("Second, better")
+    expect(page.locator(".task-text").last).to_have_text("Second, better")
     page.locator(".task", has_text="First").locator(".task-menu > summary").click()
     page.locator(".task", has_text="First").get_by_role("button", name="Delete").click()
     expect(page.locator(".task-text")).to_have_count(1)
@@ -247,6 +251,7 @@ def test_changes_side_by_side_and_comments_that_become_a_message(
 def test_changes_of_a_loop_that_has_not_begun(page: Page, server: DashboardServer) -> None:
     page.goto(f"/loops/{server.create(start=False)}/changes")
     expect(page.get_by_text("The loop has not begun yet.")).to_be_visible()
+    expect(page.get_by_role("link", name="Raw")).to_have_count(0)
 
 
 def test_about_receipt_and_verify(page: Page, server: DashboardServer) -> None:
@@ -293,15 +298,23 @@ def test_a_question_is_answered_with_one_act(page: Page, server: DashboardServer
     expect(page.locator("#round-2 .said").first).to_contain_text("Blue it is.")
 
 
+def test_a_branch_with_commits_has_the_command_that_merges_it(server: DashboardServer) -> None:
+    script = server.script([{"write": {"merged.txt": "1"}}, {"claim": True}])
+    loop_id = server.create(args=[script], worktree=True, commit=True)
+    server.until_status(loop_id, "completed")
+    for place in ("", "/changes"):
+        shown = server.client.get(f"/loops/{loop_id}{place}").text
+        assert re.search(r'data-copy="git -C \S+ merge untildone/', shown)
+
+
 def test_a_round_is_taken_back_and_that_is_undone(page: Page, server: DashboardServer) -> None:
     turns = [[{"write": {f"step-{n}.txt": f"{n}"}}] for n in (1, 2)]
     loop_id = server.create(args=[server.script(*turns)], max_iterations=2, worktree=True)
     server.until_status(loop_id, "paused")
     page.goto(f"/loops/{loop_id}")
     expect(page.locator(".branch")).to_contain_text(f"untildone/{loop_id}")
-    expect(page.locator(".branch [data-copy]")).to_have_attribute(
-        "data-copy", re.compile(r"git -C .* merge untildone/")
-    )
+    expect(page.locator(".branch")).to_contain_text("Nothing is committed on it: the work is in ")
+    expect(page.locator(".branch [data-copy]")).to_have_count(0)
     page.locator("#round-1-card > summary").click()
     page.locator("#round-1").get_by_role("button", name="Take back to here").click()
     page.get_by_role("button", name="Yes").click()
@@ -311,6 +324,12 @@ def test_a_round_is_taken_back_and_that_is_undone(page: Page, server: DashboardS
     page.locator("#more-acts > summary").press("Enter")
     page.get_by_role("button", name="Undo the taking back").press("Enter")
     expect(page.locator(".moment-undo_rewind")).to_be_visible()
+    expect(page.locator(".loop-head [data-name=extend]")).to_contain_text("+5 rounds and go on")
+    page.locator("#round-2").get_by_role("button", name="Begin this round again").press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("More rounds that it gets: 1.")
+    page.screenshot(path=PICTURES / f"begin-again-{width(page)}.png")
+    page.get_by_role("button", name="Yes").click()
+    server.until(loop_id, lambda shown: shown["current_iteration"] == 3 and shown["status"] == "paused")
 
 
 def test_long_output_follows_its_end_unless_a_person_reads_back(page: Page, server: DashboardServer) -> None:
@@ -338,7 +357,6 @@ def test_long_output_follows_its_end_unless_a_person_reads_back(page: Page, serv
 
 def test_the_server_ends_at_once_although_somebody_reads_live_output(tmp_path: Path) -> None:
     cli = CommandLine(tmp_path)
-    cli.environment["UNTILDONE_DASHBOARD"] = "new"
     with DashboardServer(cli) as server, server.new_client() as reader:
         loop_id = server.create(args=["--scenario=hang"])
         path = f"/fragments/loops/{loop_id}/output/0001"

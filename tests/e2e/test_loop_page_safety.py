@@ -46,7 +46,6 @@ BROWSERS: list[dict[str, Any]] = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardServer]:
     cli = CommandLine(tmp_path_factory.mktemp("loop-safety"))
-    cli.environment["UNTILDONE_DASHBOARD"] = "new"
     with DashboardServer(cli) as server:
         yield server
 

@@ -6,13 +6,15 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from mcp import Client, MCPError
+from mcp.client.extension import ClientExtension, ResultClaim
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import CallToolResult, ElicitResult, Request, Result
 from tests.support.command_line import PATIENCE, CommandLine, until
 
 CHECK = "test -e work.txt"
@@ -20,11 +22,11 @@ TOOLS = {"start", "list", "show", "wait", "say", "budget", "verify", "diff", "ap
 
 
 @asynccontextmanager
-async def connected(cli: CommandLine) -> AsyncIterator[Client]:
+async def connected(cli: CommandLine, **options: Any) -> AsyncIterator[Client]:
     command = StdioServerParameters(
         command=sys.executable, args=["-P", "-m", "untildone", "mcp"], env=cli.environment, cwd=cli.workspace
     )
-    async with Client(stdio_client(command)) as client:
+    async with Client(stdio_client(command), **options) as client:
         yield client
 
 
@@ -108,7 +110,9 @@ def test_checks_are_added_to_those_of_the_project(cli: CommandLine) -> None:
     until(lambda: cli.shown()["status"] != "running")
 
 
-def test_a_blocked_loop_is_answered(cli: CommandLine) -> None:
+@pytest.fixture
+def blocked(cli: CommandLine) -> CommandLine:
+    """A project whose agent asks a question before it works."""
     agent = cli.home / "agent.sh"
     agent.write_text(
         "#!/bin/sh\nif grep -q staging; then touch work.txt; echo '<promise>COMPLETE</promise>'\n"
@@ -116,7 +120,10 @@ def test_a_blocked_loop_is_answered(cli: CommandLine) -> None:
     )
     agent.chmod(0o755)
     (cli.workspace / "untildone.toml").write_text(f'agent = "command"\ncommand = "{agent}"\nchecks = ["{CHECK}"]\n')
+    return cli
 
+
+def test_a_blocked_loop_is_answered(blocked: CommandLine) -> None:
     async def play(client: Client) -> None:
         loop_id = (await answer(client, "start", task="Connect it"))["loop_id"]
         blocked = await answer(client, "wait", loop=loop_id, seconds=60)
@@ -125,7 +132,98 @@ def test_a_blocked_loop_is_answered(cli: CommandLine) -> None:
         await answer(client, "say", loop=loop_id, text="Use staging.")
         assert (await answer(client, "wait", loop=loop_id, seconds=60))["outcome"] == "verified"
 
-    played(cli, play)
+    played(blocked, play)
+
+
+class TaskHandle(Result):
+    """What `start` returns to a client that knows tasks."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+    status: str
+
+
+class TaskState(Result):
+    status: str = ""
+    input_requests: dict[str, Any] | None = None
+    result: dict[str, Any] | None = None
+
+
+class Tasks(ClientExtension):
+    """A client that knows tasks and shows their handles."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def claims(self) -> Sequence[ResultClaim[Any]]:
+        async def resolve(_handle: TaskHandle, _context: Any) -> CallToolResult:
+            raise AssertionError("handles are shown")
+
+        return (ResultClaim(result_type="task", model=TaskHandle, resolve=resolve),)
+
+
+async def of_task(client: Client, method: str, task_id: str, **given: Any) -> TaskState:
+    request = Request[dict[str, Any], str](method=method, params={"taskId": task_id, **given})
+    return await client.session.send_request(request, TaskState)
+
+
+async def at_rest(client: Client, task_id: str) -> TaskState:
+    while True:
+        state = await of_task(client, "tasks/get", task_id)
+        if state.status != "working":
+            return state
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_client_that_knows_tasks_gets_the_loop_as_one_also_from_the_next_server(blocked: CommandLine) -> None:
+    """The server is another one for each conversation; the loop asks, is answered, and another one is cancelled."""
+    tasks: list[str] = []
+
+    async def person(*_: Any) -> ElicitResult:
+        raise AssertionError("the test answers by tasks/update")
+
+    def played_as(*extensions: Tasks, play: Callable[[Client], Awaitable[None]]) -> None:
+        async def whole() -> None:
+            async with connected(blocked, extensions=extensions, elicitation_callback=person) as client:
+                await play(client)
+
+        asyncio.run(asyncio.wait_for(whole(), 2 * PATIENCE))
+
+    async def begin(client: Client) -> None:
+        for task in ("Connect it", "Connect that"):
+            handle = await client.session.call_tool("start", {"task": task, "worktree": False}, allow_claimed=True)
+            assert isinstance(handle, TaskHandle)
+            assert handle.status == "working"
+            tasks.append(handle.task_id)
+        refused = await client.call_tool("start", {"task": "x", "agent": "no-such-agent"})
+        assert refused.is_error
+        with pytest.raises(MCPError, match="no task"):
+            await of_task(client, "tasks/get", "last")
+
+    async def answer_it(client: Client) -> None:
+        asked = await at_rest(client, tasks[0])
+        ((key, question),) = (asked.input_requests or {}).items()
+        assert (asked.status, question["params"]["message"]) == ("input_required", "Which database?")
+        said = {"action": "accept", "content": {"answer": "Use staging."}}
+        await of_task(client, "tasks/update", tasks[0], inputResponses={"question-9": said})
+        assert (await of_task(client, "tasks/get", tasks[0])).status == "input_required"
+        await of_task(client, "tasks/update", tasks[0], inputResponses={key: said})
+        await of_task(client, "tasks/cancel", tasks[1])
+
+    async def finish(client: Client) -> None:
+        done = await at_rest(client, tasks[0])
+        assert done.status == "completed"
+        assert done.result is not None
+        assert done.result["structuredContent"]["outcome"] == "verified"
+        assert (await of_task(client, "tasks/get", tasks[1])).status == "cancelled"
+
+    async def without(client: Client) -> None:
+        with pytest.raises(MCPError, match="did not declare"):
+            await of_task(client, "tasks/get", tasks[0])
+
+    for play in (begin, answer_it, finish):
+        played_as(Tasks(), play=play)
+    played_as(play=without)
 
 
 def test_limits_are_changed_and_bad_input_gets_a_sentence(cli: CommandLine) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect
 from tests.e2e.axe import violations
-from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, page, server
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, logged_in, page, server
 from tests.support.command_line import CommandLine, until
 
 expect.set_options(timeout=PATIENCE)
@@ -34,9 +34,7 @@ def error_at(page: Page, name: str) -> Locator:
 @contextmanager
 def many_tabs(browser: Browser, server: DashboardServer, **options: Any) -> Iterator[BrowserContext]:
     """A browser that is logged in, for several tabs and for a server that goes away, which its console reports."""
-    context = browser.new_context(**{"viewport": WIDE, "base_url": server.url, **options})
-    context.set_default_timeout(PATIENCE)
-    context.add_cookies([server.cookie])  # type: ignore[list-item]
+    context = logged_in(browser, server, **{"viewport": WIDE, **options})
     try:
         yield context
     finally:

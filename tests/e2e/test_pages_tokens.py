@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.axe import violations
-from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, visit
+from tests.e2e.dashboard import PATIENCE, PICTURES, DashboardServer, browser, logged_in, visit
 from tests.support.command_line import CommandLine
 
 expect.set_options(timeout=PATIENCE)
@@ -28,6 +28,7 @@ def test_a_token_is_made_shown_once_and_revoked(browser: Browser, server: Dashbo
         page.goto("/settings")
         page.get_by_role("link", name="Access tokens").click()
         expect(page.get_by_text("There are no named tokens yet.")).to_be_visible()
+        page.wait_for_load_state()
         page.get_by_role("button", name="Make a token").click()
         expect(page.locator("#e-token-name")).to_have_text("Give the token a name.")
         page.get_by_label("Name").fill("ci")
@@ -91,9 +92,7 @@ def _listed(server: DashboardServer, token: str) -> int:
 @contextmanager
 def _seen_with_refusals(browser: Browser, server: DashboardServer) -> Iterator[Page]:
     """A page whose console reports refused requests, which `visit` does not allow."""
-    context = browser.new_context(base_url=server.url)
-    context.set_default_timeout(PATIENCE)
-    context.add_cookies([server.cookie])  # type: ignore[list-item]
+    context = logged_in(browser, server)
     try:
         yield context.new_page()
     finally:

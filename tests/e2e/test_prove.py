@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.support.boxes import boxes
 from tests.support.command_line import CommandLine, Ended
+from tests.support.repositories import git
+from tests.support.terminal import Terminal
 
 __all__ = ["boxes"]
 
@@ -154,6 +156,47 @@ def test_held_out_tests_that_were_changed_are_refused(project: CommandLine, tmp_
     assert "not those of the loop's start" in results(ended)["held_out"]["reason"]
 
 
+SPY = """\
+import pathlib, subprocess
+for path in (*pathlib.Path(".").glob("**/*"), *pathlib.Path("../other").glob("*"), *pathlib.Path("..").glob("*")):
+    try:
+        print("SPY", path, path.read_text(errors="replace"))
+    except OSError:
+        pass
+print(subprocess.run("git log -p; git show HEAD", shell=True, capture_output=True, text=True).stdout)
+"""
+
+
+def test_a_share_of_the_tests_is_kept_back_from_the_agent_and_its_code(project: CommandLine) -> None:
+    for number in range(4):
+        source = a_test("calc", "add", f"add({number}, 3) == {number + 3}").replace(
+            "test_it", f"test_open_sesame_{number}"
+        )
+        (project.workspace / f"test_n{number}.py").write_text(source)
+    (project.workspace / ".gitignore").write_text("build/\n*~\n")
+    (project.workspace / "__snapshots__").mkdir()
+    (project.workspace / "__snapshots__/test_n3.py.snap").write_text("open_sesame_3")
+    other = project.workspace.parent / "other"
+    words = (("init", "-q"), ("add", "."), ("commit", "-qm", "all"), ("worktree", "add", "-q", str(other)))
+    for each in words:
+        git(project.workspace, *each)
+    (project.workspace / "build").mkdir()
+    for name in ("build/test_n3.py", "test_n3.py~", "../other/test_n3.py~"):
+        (project.workspace / name).write_text("open_sesame_3")
+    before = {path.name: path.read_bytes() for path in project.workspace.glob("test_*.py")}
+    spy = written(project, "spy.py", SPY)
+    work = f"{spy}; {sys.executable} spy.py; cat spy.py >> calc.py; echo x >> test_n0.py; sed -i '/^x$/d' test_n*.py; {FIX}"
+    ended = ran(project, work, "--held-out", "40%", "-r", "1", check=f"{CHECK} -q; false")
+    shown = {name for name in before if f"open_sesame_{name[6:7]}" in ended.output}
+    assert shown == {"test_n0.py", "test_n1.py", "test_n2.py"}, ended.output
+    assert "open_sesame_3" not in ended.output
+    assert {path.name: path.read_bytes() for path in project.workspace.glob("test_*.py")} == before
+    ended = ran(project, FIX, "--held-out", "40%", "-r", "1")
+    assert (ended.records[-1]["outcome"], ended.records[-1]["proof"]) == ("verified", "held-out"), ended.output
+    assert results(ended)["check"]["tests"] == "3 passed"
+    assert results(ended)["held_out"]["tests"] == "2 held-out tests passed"
+
+
 @pytest.fixture
 def with_old_failure(project: CommandLine) -> CommandLine:
     (project.workspace / "test_old.py").write_text(
@@ -171,6 +214,27 @@ def test_failures_of_the_start_do_not_block(with_old_failure: CommandLine, flags
     assert baseline["results"][0]["failing"] == ["test_calc.py::Test::test_it", "test_old.py::test_old"]
     receipt = json.loads(next(with_old_failure.workspace.glob(".loop/history/*/receipt.json")).read_text())
     assert "test_old.py::test_old" in json.dumps(receipt)
+
+
+@pytest.mark.slow
+def test_a_person_at_a_terminal_says_what_the_failures_are(with_old_failure: CommandLine) -> None:
+    """Nobody answers before a kill -9: the next runner asks again, without another run of the check."""
+    cli = with_old_failure
+    program = cli.workspace.parent / "agent.sh"
+    program.write_text(f"cat > /dev/null\n{FIX}\necho '<promise>COMPLETE</promise>'\n")
+    flags = ("--command", f"sh {program}", "--check", PYTEST, "--baseline", "-r", "1", "--plain")
+    untildone = (sys.executable, "-m", "untildone")
+    with Terminal((*untildone, "run", "Fix it", *flags), cli.workspace, cli.environment) as terminal:
+        terminal.shows("2 tests fail before any work", 60)
+        terminal.shows("Choose (1-2)", 60)
+    loop_id = cli.shown()["loop_id"]
+    with Terminal((*untildone, "resume", loop_id, "--plain"), cli.workspace, cli.environment) as terminal:
+        terminal.shows("Choose (1-2)", 60)
+        terminal.enter("ignore")
+        assert terminal.ends(60) == 0, terminal.text
+    logged = cli.run("log", loop_id, "--json").records
+    names = [record["event"] for record in logged]
+    assert (names.count("baseline_ran"), names.count("failures_explained")) == (1, 1)
 
 
 def test_a_new_failure_blocks_although_others_are_ignored(with_old_failure: CommandLine) -> None:
@@ -213,6 +277,10 @@ def test_code_that_skips_its_test_by_an_exception_is_not_believed(project: Comma
         (("--held-out", "nowhere", "--check", "true"), "does not exist"),
         (("--held-out", ".", "--check", "true"), "where the agent sees them"),
         (("--repeat", "0", "--check", "true"), "repeat"),
+        (("--held-out", "0%", "--check", "true"), "more than 0 % and less than 100 %"),
+        (("--held-out", "20%", "--check", "true", "--sandbox", "off"), "--held-out 20% needs a sandbox"),
+        (("--held-out", "20%", "--check", "true", "--room", "restored"), "needs a room of its own"),
+        (("--held-out", "20%", "--check", "true", "--children", "2"), "kept back from an agent that starts loops"),
     ],
 )
 def test_what_cannot_be_proved_is_refused_at_once(project: CommandLine, flags: tuple[str, ...], sentence: str) -> None:
@@ -252,3 +320,22 @@ def test_code_that_deceives_proofs_is_found(
     ended = ran(project, written(project, "calc.py", source), *flags)
     assert ended.records[-1]["outcome"] == "budget", ended.output
     assert reason in results(ended)[gate]["reason"], ended.output
+
+
+@pytest.mark.slow
+def test_a_proof_goes_on_after_a_kill_without_what_is_written_down(project: CommandLine) -> None:
+    program = project.workspace.parent / "agent.sh"
+    program.write_text(f"cat > /dev/null\n{FIX}\necho '<promise>COMPLETE</promise>'\n")
+    flags = ("--command", f"sh {program}", "--check", f"sleep 1; {CHECK}", "--baseline", "--repeat", "2", "--causal")
+    process = project.start("run", "Fix it", *flags, "-r", "1", "--json")
+    assert process.stdout is not None
+    records = map(json.loads, process.stdout)
+    assert any(each["gate"] == "repeat" for record in records for each in record.get("results", ()) if "gate" in each)
+    process.kill()
+    process.communicate()
+    ended = project.run("resume", "last", "--json")
+    assert ended.records[-1]["outcome"] == "verified", ended.output
+    logged = project.run("log", "last", "--json").records
+    told = [each["gate"] for record in logged if record["event"] == "gates_ran" for each in record["results"]]
+    assert sorted(told) == ["causal", "check", "repeat"]
+    assert [record["event"] for record in logged].count("baseline_ran") == 1

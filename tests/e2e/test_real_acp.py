@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +28,8 @@ from untildone.core.values.codec import epoch
 from untildone.testing.modelapi import Fault, Step, Usage
 
 pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(420)]
-RESUME = ("acp:copilot", "acp:opencode")
-TELL_TOKENS = ("acp:copilot", "acp:gemini")
+RESUME = ("acp:codex", "acp:copilot", "acp:opencode")
+TELL_TOKENS = ("acp:codex", "acp:copilot", "acp:gemini")
 TELL_COST = ("acp:gemini",)
 """By the table of prices."""
 
@@ -57,7 +58,10 @@ def test_claims_too_early_is_told_so_and_is_verified(desk: Desk) -> None:
     assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (0, "verified", 3), ran.errors
     assert (draft.read_text().strip(), final.read_text().strip()) == ("a draft", "the final text")
     sessions = [end["answer"]["session_id"] for end in ran.of("iteration_complete")]
-    assert len(set(sessions)) == (1 if desk.agent in RESUME else 3)
+    # Rounds 1 and 2 have one process; the claim of round 2 went to the gates, and round 3 has another.
+    assert len(set(sessions)) == (1 if desk.agent in RESUME else 2)
+    assert [start["session"] for start in ran.of("iteration_start")][1] == "resume"
+    assert "There is a draft; more is to be done." in json.dumps(desk.api.turns[2].body)
     last = desk.api.turns[-1]
     assert "cat final.txt" in last.user_text
     assert "looking for it" in last.user_text
@@ -87,14 +91,16 @@ def test_goes_on_after_the_runner_was_killed_and_nothing_is_left(desk: Desk) -> 
 
 
 def test_a_killed_agent_is_asked_again(desk: Desk) -> None:
-    desk.api.load([Step(fault=Fault.HANG, seconds=300), claims()])
-    runner = desk.begin("Do it", "-r", "1")
-    until(lambda: desk.api.turns, "the request")
+    desk.api.load([Step(text="A first step."), Step(fault=Fault.HANG, seconds=300), claims()])
+    runner = desk.begin("Do it", "-r", "2")
+    until(lambda: len(desk.api.turns) == 2, "the second iteration's request")
     for pid in desk.processes():
         if pid != runner.pid:
-            os.kill(pid, signal.SIGKILL)
+            # One of them may end with another.
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     ran = desk.finish(runner)
-    assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (0, "claimed", 1), ran.errors
+    assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (0, "claimed", 2), ran.errors
     (again,) = desk.happened("iteration_retry")
     assert again["failure"]["kind"] == "crashed"
     assert not desk.processes()
@@ -116,8 +122,8 @@ def test_pause_now_ends_the_turn_and_resume_goes_on(desk: Desk) -> None:
 
 
 def test_waits_for_a_limit_and_takes_no_iteration_for_it(desk: Desk) -> None:
-    limited = replace(at_its_limit(desk.agent, 4), error={"message": "Rate limit reached. Please try again in 4s."})
-    desk.api.load([limited, claims()])
+    limited, told = at_its_limit(desk.agent, 4), {"message": "Rate limit reached. Please try again in 4s."}
+    desk.api.load([replace(limited, error={**limited.error, **told}), claims()])
     ran = desk.run("Do it", "-r", "1")
     assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (0, "claimed", 1), ran.errors
     (limit,) = ran.of("limit_reached")
@@ -150,7 +156,8 @@ def test_what_is_not_permitted_is_not_done(desk: Desk, permissions: str) -> None
     )
     ran = desk.run("Do it", "-r", "1", "--permissions", permissions)
     assert ran.code == 0, ran.errors
-    assert written.exists() is (permissions == "edit")
+    # Codex writes by its shell alone, in a sandbox of its own that does not work with a home below /tmp.
+    assert written.exists() is (permissions == "edit" and desk.agent != "acp:codex")
     assert not ran_file.exists()
 
 

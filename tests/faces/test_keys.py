@@ -44,7 +44,7 @@ def test_what_is_not_counted_is_limited_too(keys: Keys) -> None:
 
 
 def test_a_session_ends_with_the_token_of_the_server(keys: Keys, tmp_path: Path) -> None:
-    session_id = keys.sessions.begin(keys.main)
+    session_id = keys.sessions.begin(keys.main).session_id
     assert keys.of_session(session_id) is not None
     assert Keys(TOKEN, {"HOME": str(tmp_path)}, 9000).of_session(session_id) is not None
     assert Keys(f"{TOKEN}x", {"HOME": str(tmp_path)}, 8321).of_session(session_id) is None

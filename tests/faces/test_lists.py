@@ -13,6 +13,7 @@ from untildone.core.attention import Act, Need, NeedKind
 from untildone.core.doing import Doing, DoingKind
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, Outcome, Spend, Status
+from untildone.core.receipts.proof import Proof
 from untildone.core.values.sentence import Sentence
 from untildone.faces import web
 from untildone.faces.web.chips import Chip
@@ -244,3 +245,9 @@ def test_every_text_of_these_pages_is_in_chinese() -> None:
     assert sorted(text for text in texts if text not in CHINESE) == []
     told = [*cards.DOING.values(), *(word for word, _ in cards.NEED_CHIPS.values()), *addresses.STATUSES]
     assert sorted(text for text in told if text not in CHINESE and text != "{what}") == []
+
+
+def test_cards_tell_the_proof_level() -> None:
+    verified = row(status=Status.COMPLETED, outcome=Outcome.VERIFIED, proof=Proof.CAUSAL)
+    assert [ONE.listed(each, None).proof for each in (verified, row())] == ["causal", ""]
+    assert ONE.done(Finished(verified)).proof == "causal"

@@ -33,6 +33,7 @@ ROOT = Path(__file__).parent.parent
 NAMES = {
     "approve",
     "bisect",
+    "branch",
     "budget",
     "clean",
     "create",
@@ -52,6 +53,7 @@ NAMES = {
     "run_async",
     "say",
     "show",
+    "spend",
     "start",
     "stop",
     "tasks",
@@ -59,9 +61,11 @@ NAMES = {
     "wait",
 }
 TYPES = {
+    "Branch",
     "Entry",
     "Heard",
     "Loop",
+    "Money",
     "Outcome",
     "Round",
     "Settings",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from untildone.core.apply import apply
+from untildone.core.events import BaselineRan, Entry, FailuresExplained
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Measured
 from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.core.values.value import replace
+from untildone.gates import baseline
 from untildone.gates.check import GATE, ignored, why_failed
 
 NONE = RunnerReport(runners=("pytest",))
@@ -99,3 +102,21 @@ def test_ignored_failures_count_neither_now_nor_at_the_start(skipped: int, holds
     at_start = RunnerReport(("pytest",), passed=3, failed=2, failing=("old", "older"))
     ran = CommandRan(CommandEnd.EXITED, 1, report=report, at_start=at_start, may_hide=("calc.py",))
     assert (not why_failed(ignored.of_claim(ran, KNOWN), 60)) is holds
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_what_a_person_says_of_old_failures_counts_and_is_asked_once(answer: bool) -> None:
+    settings = LoopSettings("ralph", AgentChoice("scripted", "scripted"), "", checks=("pytest -q",))
+    loop = Loop("loop-1", "A job", "A job", settings, Budget(), 0.0, 0.0)
+    assert baseline.question(loop) is None
+    loop = apply(loop, Entry(1, 0.0, BaselineRan((KNOWN,))))
+    question = baseline.question(loop)
+    assert question is not None
+    assert question.choices == (baseline.FIX, baseline.IGNORE)
+    assert ignored.known(loop, "pytest -q") is None
+    loop = apply(loop, Entry(2, 0.0, FailuresExplained(ignored=answer)))
+    assert loop.failures_explained
+    assert (ignored.known(loop, "pytest -q") is not None) is answer
+    assert ("may fail at the end" in loop.baseline[0].sentence) is answer
+    unnamed = apply(loop, Entry(3, 0.0, BaselineRan((replace(KNOWN, failing=()),))))
+    assert baseline.question(unnamed) is None

@@ -5,22 +5,25 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from untildone import gates
 from untildone.core.judging.survey import Rules, survey
 from untildone.core.judging.trees import Remove, Restore, Tree, Write
-from untildone.core.model import AgentChoice, LoopSettings, RoomKind
+from untildone.core.model import AgentChoice, BeforeWork, Budget, LoopSettings, Measured, RoomKind
 from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Base, Planned, TrialRan, TrialsRan, Work
 from untildone.core.values.value import dataclass, replace
+from untildone.gates import acceptance
 from untildone.gates._proofs import ProofGate, Verdict
 from untildone.gates.canary.expectations import altered
 from untildone.gates.canary.languages import failing_test, selects
 from untildone.gates.mutants.python import harmless, mutants
+from untildone.settings.declared import every
+from untildone.testing.driver import looping
 
 CHECK = "pytest -q"
 TIMEOUT = 600.0
@@ -88,7 +91,10 @@ def settings(**options: object) -> LoopSettings:
         ({"repeat": 2}, ("repeat",)),
         ({"held_out": "/h"}, ("held_out",)),
         ({"prove": True}, ("repeat", "canary", "causal", "red_first", "mutants")),
-        ({"prove": True, "held_out": "/h"}, proving.PROOFS),
+        (
+            {"prove": True, "held_out": "/h"},
+            tuple(name for name in proving.PROOFS if name != proving.ACCEPTANCE),
+        ),
     ],
 )
 def test_options_choose_proofs(options: dict[str, object], chosen: tuple[str, ...]) -> None:
@@ -96,9 +102,14 @@ def test_options_choose_proofs(options: dict[str, object], chosen: tuple[str, ..
     assert proving.chosen(replace(settings(**options), checks=())) == ()
 
 
-def test_each_proof_is_a_gate_with_an_option_of_its_name() -> None:
+def test_an_author_is_a_proof_of_its_own() -> None:
+    assert proving.chosen(replace(settings(), acceptance=AgentChoice("writer", "command"))) == ("acceptance",)
+
+
+def test_each_proof_is_a_gate_with_a_setting_of_its_name() -> None:
     for name in proving.PROOFS:
-        assert name in {option.name for option in proof(name).declared_options}
+        assert proof(name).name == name
+        assert name in every()
 
 
 class TestCausal:
@@ -155,6 +166,30 @@ class TestRedFirst:
     )
     def test_verdict(self, before: tuple[int, int, int], after: tuple[int, int, int], holds: bool) -> None:
         verdict = judged("red_first", proof("red_first").trials(work(after=WITH_TEST)), before, after)
+        assert (not verdict.reason) is holds
+
+    @pytest.mark.parametrize(
+        ("known", "failing", "after", "holds"),
+        [
+            ((), ("new",), RED, True),
+            ((), (), GREEN, False),
+            (("old",), ("old",), RED, False),
+            (("old",), ("new",), RED, True),
+            (("old",), ("new", "old"), (1, 2, 2), True),
+            (("old",), ("old",), (1, 2, 2), True),
+            (("old",), (), (101, 0, 0), True),
+        ],
+        ids=["green before", "tests nothing", "fails as before", "other", "one more", "one without a name", "no build"],
+    )
+    def test_what_failed_before_the_first_round_is_not_run_again(
+        self, known: tuple[str, ...], failing: tuple[str, ...], after: tuple[int, int, int], holds: bool
+    ) -> None:
+        measured = {CHECK: Measured(CHECK, "exit code 1" if known else "", failing=known)}
+        planned = proof("red_first").trials(work(after=WITH_TEST, measured=measured))
+        [trial] = planned.trials
+        end = ran(*after)
+        end = replace(end, report=end.report and replace(end.report, failing=failing))
+        verdict = proof("red_first").verdict(TrialsRan((TrialRan(trial, end),), 1), TIMEOUT)
         assert (not verdict.reason) is holds
 
 
@@ -397,3 +432,49 @@ class TestMutants:
         verdict = judged("mutants", planned, GREEN, RED, wanted=4)
         assert verdict.words == "1 of 1 mutants died"
         assert "time" in verdict.notes[0]
+
+
+class TestAcceptance:
+    FILES: ClassVar = {"test_hidden.py": b"def test_hidden():\n    assert add(7, 8) == 15\n"}
+
+    def judged(self, *ends: tuple[int, int, int], says_nothing: bool = False) -> Verdict:
+        planned = proof("acceptance").trials(work(acceptance=self.FILES, says_nothing=says_nothing))
+        runs = tuple(TrialRan(trial, ran(*end)) for trial, end in zip(planned.trials, ends, strict=True))
+        return proof("acceptance").verdict(TrialsRan(runs, len(ends), planned.notes), TIMEOUT)
+
+    def test_tests_that_hold_beside_those_of_the_workspace_are_counted(self) -> None:
+        verdict = self.judged((0, 4, 0), (1, 3, 1))
+        assert (verdict.reason, verdict.words, verdict.proves) == ("", "1 acceptance tests passed", True)
+
+    def test_a_failure_is_told_without_its_output(self) -> None:
+        verdict = self.judged((1, 3, 1), (1, 3, 1))
+        assert "tests that you cannot see fail" in verdict.reason
+        assert verdict.tail == ""
+
+    def test_tests_that_do_not_run_or_pass_whatever_they_expect_prove_nothing(self) -> None:
+        assert "no check runs" in self.judged(GREEN, GREEN).reason
+        assert "pass whatever they expect" in self.judged((0, 4, 0), (0, 4, 0)).reason
+
+    def test_tests_that_passed_before_the_work_prove_nothing_when_they_pass(self) -> None:
+        verdict = self.judged((0, 4, 0), (1, 3, 1), says_nothing=True)
+        assert (verdict.reason, verdict.proves) == ("", False)
+
+    @pytest.mark.parametrize(
+        ("alone", "both", "said"),
+        [
+            (GREEN, (1, 3, 1), BeforeWork.FAILS),
+            (RED, (1, 2, 2), BeforeWork.FAILS),
+            (RED, ERROR, BeforeWork.FAILS),
+            (GREEN, (0, 4, 0), BeforeWork.PASSES),
+            (RED, (1, 3, 1), BeforeWork.PASSES),
+            (GREEN, GREEN, BeforeWork.NOT_RUN),
+            (RED, RED, BeforeWork.NOT_RUN),
+        ],
+    )
+    def test_what_they_say_before_any_work(
+        self, alone: tuple[int, int, int], both: tuple[int, int, int], said: BeforeWork
+    ) -> None:
+        planned = acceptance.FIRST.trials(work(acceptance=self.FILES))
+        runs = tuple(TrialRan(trial, ran(*end)) for trial, end in zip(planned.trials, (alone, both), strict=True))
+        loop = looping(["done"], Budget(), checks=(CHECK,)).loop
+        assert [each.said for each in acceptance.tried(loop, TrialsRan(runs, 2))] == [said]

@@ -603,6 +603,65 @@ def test_tests_that_the_command_wants_to_fail_are_judged_by_the_exit_code() -> N
             "TAP version 13\n# Subtest: one\nnot ok 1 - one\nok 2 - two\n1..2\n# tests 2\n# pass 1\n# fail 1\n",
             ("one",),
         ),
+        (
+            "npx jest",
+            (
+                "FAIL t/calc.test.js (5.149 s)\n  ● calc › adds numbers\n\n    Expected: 5\n\n  ● calc › deep › adds more\n\n"
+                "    Expected: 4\n\nTest Suites: 1 failed, 1 total\nTests:       2 failed, 1 passed, 3 total\n"
+            ),
+            ("calc › adds numbers", "calc › deep › adds more"),
+        ),
+        (
+            "npx vitest run",
+            (
+                "⎯⎯⎯ Failed Tests 2 ⎯⎯⎯\n\n FAIL  v/calc.test.mjs > calc > adds numbers\nAssertionError: expected -1 to be 5\n"
+                "\x1b[41m\x1b[1m FAIL \x1b[22m\x1b[49m v/calc.test.mjs\x1b[2m > \x1b[22mcalc\x1b[2m > \x1b[22madds 1 and 1\n"
+                " Test Files  1 failed (1)\n      Tests  2 failed | 1 passed (3)\n"
+            ),
+            ("v/calc.test.mjs > calc > adds 1 and 1", "v/calc.test.mjs > calc > adds numbers"),
+        ),
+        (
+            "go test -json ./...",
+            (
+                '{"Time":"2026-01-02T03:04:05Z","Action":"fail","Package":"example.com/calc","Test":"TestAdd/deep","Elapsed":0}\n'
+                '{"Time":"2026-01-02T03:04:05Z","Action":"fail","Package":"example.com/calc","Test":"TestAdd","Elapsed":0}\n'
+                '{"Time":"2026-01-02T03:04:05Z","Action":"pass","Package":"example.com/calc","Test":"TestTwo","Elapsed":0}\n'
+            ),
+            ("example.com/calc.TestAdd",),
+        ),
+        (
+            "cargo nextest run --no-fail-fast",
+            (
+                "        PASS [   0.004s] calc tests::two\n        FAIL [   0.005s] calc tests::adds\n"
+                "     Summary [   0.010s] 2 tests run: 1 passed, 1 failed, 0 skipped\n        FAIL [   0.005s] calc tests::adds\n"
+            ),
+            ("calc tests::adds",),
+        ),
+        (
+            "bundle exec rspec",
+            (
+                "Finished in 0.01 seconds (files took 0.1 seconds to load)\n2 examples, 1 failure\n\nFailed examples:\n\n"
+                "rspec ./spec/calc_spec.rb:4 # Calc adds numbers\n"
+            ),
+            ("./spec/calc_spec.rb:4 # Calc adds numbers",),
+        ),
+        (
+            "vendor/bin/phpunit",
+            (
+                "There were 2 failures:\n\n1) App\\CalcTest::testAdd\nFailed asserting that -1 matches expected 5.\n\n"
+                '2) App\\CalcTest::testMore with data set "two"\nFailed.\n\nFAILURES!\nTests: 3, Assertions: 3, Failures: 2.\n'
+            ),
+            ("App\\CalcTest::testAdd", 'App\\CalcTest::testMore with data set "two"'),
+        ),
+        (
+            "mvn test -fae",
+            (
+                "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 s <<< FAILURE! -- in app.CalcTest\n"
+                "[ERROR] app.CalcTest.adds -- Time elapsed: 0.01 s <<< FAILURE!\n"
+                "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0\n"
+            ),
+            ("app.CalcTest.adds",),
+        ),
     ],
 )
 def test_failed_tests_have_names(command: str, output: str, failing: tuple[str, ...]) -> None:
@@ -628,9 +687,34 @@ def test_names_that_do_not_tell_all_failures_apart_are_noticed(output: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        (
+            "npx jest",
+            "  ● adds\n  ● Test suite failed to run\nTest Suites: 2 failed, 2 total\nTests:       1 failed, 1 passed, 2 total\n",
+        ),
+        (
+            "npx vitest run",
+            " FAIL  a.test.ts [ a.test.ts ]\n FAIL  b.test.ts > adds\n Test Files  2 failed (2)\n      Tests  1 failed | 1 passed (2)\n",
+        ),
+    ],
+)
+def test_files_that_could_not_be_loaded_have_tests_without_names(command: str, output: str) -> None:
+    report = read(output, command)
+    assert report is not None
+    assert not report.names_all
+
+
+@pytest.mark.parametrize(
     ("command", "names"),
     [
         ("pytest -q", True),
+        ("npx jest", True),
+        ("npx jest --bail", False),
+        ("cargo nextest run", False),
+        ("cargo nextest run --no-fail-fast", True),
+        ("mvn test", False),
+        ("vendor/bin/phpunit --stop-on-failure", False),
         ("cd sub && python -m pytest", True),
         ("node --test", True),
         ("make test", False),

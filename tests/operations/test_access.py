@@ -68,13 +68,14 @@ def test_a_token_is_found_by_its_secret_until_it_is_revoked(home: dict[str, str]
 
 def test_no_secret_is_on_disk_and_only_the_owner_reads_the_files(home: dict[str, str]) -> None:
     secret = Tokens(home).add("ci", Scope.READ)
-    session_id = Sessions(home).begin(ANN)
+    new = Sessions(home).begin(ANN)
     files = kept(home)
     assert len(files) == 3
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     for path in files:
         assert secret not in path.read_text()
-        assert session_id not in f"{path}{path.read_text()}"
+        assert new.session_id not in f"{path}{path.read_text()}"
+        assert new.key not in path.read_text()
 
 
 @pytest.mark.parametrize("name", ["", "main", "-x", "a b", "a/b", "ä", "x" * 65, "a\n"])
@@ -110,7 +111,7 @@ def test_a_damaged_file_of_tokens_lets_nobody_in_and_is_not_overwritten(home: di
 
 def test_a_session_ends_after_thirty_days_and_by_log_out(home: dict[str, str], clock: Clock) -> None:
     kept_sessions = Sessions(home, clock)
-    first, second = kept_sessions.begin(ANN), kept_sessions.begin(ANN)
+    first, second = kept_sessions.begin(ANN).session_id, kept_sessions.begin(ANN).session_id
     found = Sessions(home, clock).find(first)
     assert found is not None
     assert (found.caller.name, found.caller.scope, found.caller.session) == ("ann", Scope.CONTROL, first)
@@ -130,9 +131,18 @@ def test_made_up_session_ids_are_nobody(home: dict[str, str], session_id: str) -
     kept_sessions.end(session_id)
 
 
+def test_a_session_opens_with_its_own_key_only(home: dict[str, str]) -> None:
+    kept_sessions = Sessions(home)
+    new, other = kept_sessions.begin(ANN), kept_sessions.begin(ANN)
+    found = kept_sessions.find(new.session_id)
+    assert found is not None
+    tries = (new.key, other.key, "", new.session_id, found.key_digest)
+    assert [found.opens_with(key) for key in tries] == [True, False, False, False, False]
+
+
 def test_a_damaged_session_is_nobody(home: dict[str, str]) -> None:
     kept_sessions = Sessions(home)
-    session_id = kept_sessions.begin(ANN)
+    session_id = kept_sessions.begin(ANN).session_id
     (path,) = kept(home)
     for content in ("", "[]", "{}", '{"name":"ann","scope":"root","token":"x","since":1}', "[" * 100_000):
         path.write_text(content)
@@ -142,7 +152,7 @@ def test_a_damaged_session_is_nobody(home: dict[str, str]) -> None:
 def test_sessions_are_bounded_and_the_oldest_ends_first(home: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MOST", 5)
     kept_sessions = Sessions(home)
-    ids = [kept_sessions.begin(ANN) for _ in range(8)]
+    ids = [kept_sessions.begin(ANN).session_id for _ in range(8)]
     assert [kept_sessions.find(each) is not None for each in ids] == [False] * 3 + [True] * 5
     assert len(kept(home)) == 5
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from untildone.core.errors import LoopChanged, UsageError, WrongMove
+from untildone.core.errors import BudgetUsedUp, LoopChanged, UsageError, WrongMove
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -106,6 +106,21 @@ def test_a_message_without_rounds_waits_where_they_ran_out(store: JustBefore) ->
     store.happens = (BudgetChanged(Limit.ITERATIONS, 0), Rested(Outcome.BUDGET))
     heard = control.say(store, "loop-1", "and the docs")
     assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (False, Status.PAUSED, ("and the docs",))
+
+
+def test_a_loop_without_rounds_is_resumed_with_more_rounds_only(store: JustBefore) -> None:
+    store.happens = (BudgetChanged(Limit.ITERATIONS, 0), Rested(Outcome.BUDGET))
+    with pytest.raises(BudgetUsedUp, match="0 of 0 rounds used"):
+        control.resume(store, "loop-1")
+    assert store.load("loop-1").outcome is Outcome.BUDGET
+    resumed = control.resume(store, "loop-1", BudgetChanged(Limit.ITERATIONS, 5, add=True))
+    assert (resumed.status, resumed.budget.iterations) == (Status.RUNNING, 5)
+
+
+def test_the_budget_of_an_ended_loop_is_known_before_it_goes_on(store: JustBefore) -> None:
+    ended = control.stop(store, "loop-1")
+    assert ended.status is Status.FAILED
+    assert control.with_budget(ended, BudgetChanged(Limit.ITERATIONS, 4, add=True)).budget.iterations == 5
 
 
 @pytest.mark.parametrize("first", [Outcome.STOPPED, Outcome.ABANDONED])

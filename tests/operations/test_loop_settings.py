@@ -100,3 +100,17 @@ def test_a_gate_that_is_not_installed_is_refused_when_the_loop_is_created(tmp_pa
     chosen = settings.load(tmp_path, {"agent": "scripted", "gates": {"missing": "1"}}, environment)
     with pytest.raises(UsageError, match="There is no gate named 'missing'"):
         loop_settings.loop_settings(chosen, str(tmp_path), environment)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({"agent": "mine"}, "mine has no goal loop of its own for --native-goal."),
+        ({"agent": "scripted", "fallback_agent": "mine"}, "scripted has no goal loop of its own for --native-goal."),
+        ({"agent": "mine", "mode": "instruct"}, "--native-goal makes no sense in the mode instruct."),
+    ],
+)
+def test_a_goal_loop_that_is_not_there_is_refused(tmp_path: Path, flags: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        planned(tmp_path, {**flags, "native_goal": True}, {})
+    assert refused.value.sentence == sentence

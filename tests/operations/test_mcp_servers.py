@@ -12,6 +12,7 @@ import pytest
 from untildone.core.errors import UsageError
 from untildone.operations import mcp_servers
 
+URL = "http://127.0.0.1:8321/mcp"
 OWN = ("-P", "-m", "untildone", "mcp")
 FILES = {
     "claude": (".claude.json", ".mcp.json"),
@@ -38,8 +39,8 @@ class Place:
         own, shared = FILES[agent]
         return self.project / (shared or "") if project else self.home / own
 
-    def install(self, agent: str, *, project: bool) -> str:
-        return mcp_servers.install(agent, self.project, self.environment, for_project=project)
+    def install(self, agent: str, *, project: bool, url: str = "") -> str:
+        return mcp_servers.install(agent, self.project, self.environment, for_project=project, url=url)
 
     def uninstall(self, agent: str, *, project: bool) -> str:
         return mcp_servers.uninstall(agent, self.project, self.environment, for_project=project)
@@ -78,23 +79,52 @@ JSON = (
     '{\n  // mine\n  "{key}": {},\n  "a": [1, 2]\n}\n',
     '{"{key}": {"other": {"command": "x"}}}',
     "{}",
+    "",
+    " \n\t",
+    '{\r\n\t"{key}" : { /* none */ } , // mine\r\n\t"a" : 1\r\n}',
+    '\n\n{ "a":1 , "{key}":{ "other" :{"command":"x" } }  }\n\n',
 )
-TOML = ('model = "x"\n', '# mine\n[mcp_servers.other]\ncommand = "x"', "", "[a]\nb = 1\n\n")
+TOML = (
+    *('model = "x"\n', '# mine\n[mcp_servers.other]\ncommand = "x"', "", "[a]\nb = 1\n\n", "# only\r\n"),
+    *(" \n\n", "[mcp_servers]", '[mcp_servers.other]\r\ncommand = "x" # mine'),
+)
 
 
 @pytest.mark.parametrize(("agent", "project"), BOTH)
-@pytest.mark.parametrize("number", range(4))
-def test_what_was_there_is_there_again_byte_for_byte(place: Place, agent: str, project: bool, number: int) -> None:
+@pytest.mark.parametrize("url", ["", URL])
+@pytest.mark.parametrize("number", range(8))
+def test_what_was_there_is_there_again_byte_for_byte(
+    place: Place, agent: str, project: bool, number: int, url: str
+) -> None:
     file = place.file(agent, project=project)
     file.parent.mkdir(parents=True, exist_ok=True)
     key = "mcp" if agent == "opencode" else "mcpServers"
     before = TOML[number] if agent == "codex" else JSON[number].replace("{key}", key)
-    file.write_text(before)
-    place.install(agent, project=project)
-    assert file.read_text() != before
+    file.write_bytes(before.encode())
+    place.install(agent, project=project, url=url)
+    assert file.read_bytes() != before.encode()
     place.uninstall(agent, project=project)
-    ending = "\n" if agent == "codex" and before and not before.endswith("\n") else ""
-    assert file.read_text() == before + ending
+    assert file.read_bytes() == before.encode()
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_an_address_takes_the_token_from_a_variable(place: Place, agent: str) -> None:
+    assert "UNTILDONE_TOKEN" in place.install(agent, project=False, url=URL)
+    file = place.file(agent, project=False)
+    made = entry(file.read_text(), agent)
+    assert URL in made.values()
+    assert "UNTILDONE_TOKEN" in json.dumps(made)
+    assert "already" in place.install(agent, project=False, url=URL)
+    # A program that rewrites its file changes more than our entry.
+    file.write_text(f"{file.read_text()}\n")
+    place.uninstall(agent, project=False)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("url", ["ftp://x/mcp", "nonsense", "http://", "http://a:b@x/mcp", "http://x/\nmcp"])
+def test_what_is_no_address_is_told(place: Place, url: str) -> None:
+    with pytest.raises(UsageError, match="is no address"):
+        place.install("claude", project=False, url=url)
 
 
 @pytest.mark.parametrize("agent", FILES)

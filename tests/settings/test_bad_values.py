@@ -180,7 +180,11 @@ def test_the_rest_of_a_body() -> None:
             "Setting 'max_cost' in FILE: 'much' is not a number of dollars.",
             "give a number above 0 and up to 1,000,000,000,000",
         ),
-        ("retry_delay = -1", "Setting 'retry_delay' in FILE: -1 is not a number of seconds.", "give a number from 0"),
+        (
+            "retry_delay = -1",
+            "Setting 'retry_delay' in FILE: -1 is not a number of seconds.",
+            "give a number from 0 to 1,000,000,000",
+        ),
         ("review = 'x'", "Setting 'review' in FILE: 'x' is neither true nor false.", "give true or false"),
         (
             "context = 'x'",

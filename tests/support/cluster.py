@@ -71,7 +71,7 @@ class Machine:
         self.cli = CommandLine(parts.folder / name)
         self.log = parts.folder / name / "worker.log"
         self.cli.environment["UNTILDONE_STORE"] = parts.database
-        chosen = {"temporal": parts.temporal, "queue": parts.queue, "machine": name, "work-dir": str(self.folder)}
+        chosen = {"temporal": parts.temporal, "queue": parts.queue, "machine": name}
         options_given = {**chosen, "heartbeat-timeout": str(HEARTBEAT_TIMEOUT)}
         self._arguments = (
             "worker",
@@ -84,7 +84,8 @@ class Machine:
 
     @property
     def folder(self) -> Path:
-        return self.cli.workspace / "worker"
+        """Where it clones to, unless an option says otherwise."""
+        return self.cli.home / ".local" / "share" / "untildone" / "worker"
 
     @property
     def pid(self) -> int:
@@ -180,8 +181,8 @@ class TestCluster:
     def create(self, name: str, *, iterations: int = 10, remote: Path | None = None, **chosen: Any) -> str:
         """Create a loop without starting it; return its id, which is unique across clusters."""
         loop_id = f"{name}-{self.parts.queue}"
-        # Agents keep notes beside their clone.
-        usual = {"retry_delay": 0.05, "allow_write": (str(self.parts.folder),)}
+        # Agents keep notes beside their clone. Most tests are about other things than rooms, which take time.
+        usual = {"retry_delay": 0.05, "allow_write": (str(self.parts.folder),), "room": "plain"}
         values = settings.load(self.parts.folder, {**usual, **chosen}, {})
         kept = loop_settings.loop_settings(values, str(self.parts.folder / "nowhere"), os.environ)
         kept = replace(kept, remote=str(remote or self.remote), branch=loop_id)

@@ -227,7 +227,7 @@ folder=@FOLDER@
 if [ "$1" = --version ]; then echo '{VERSION} (Claude Code)'; exit 0; fi
 line=$(for argument; do printf '%s\\037' "$argument"; done | tr '\\n' '\\036')
 printf '%s\\n' "$line" >> "$folder/{CALL_LOG}"
-session= resumed= fork= option=
+session= resumed= fork= option= lines=
 for argument; do
   case $option in
     --session-id) session=$argument ;;
@@ -238,6 +238,7 @@ for argument; do
     --session-id=*) session=${{argument#*=}} ;;
     --resume=*) resumed=${{argument#*=}} ;;
     --fork-session) fork=yes ;;
+    --input-format=stream-json) lines=yes ;; # the prompt is one line, and standard input stays open
   esac
 done
 if [ -z "$session" ]; then
@@ -245,7 +246,8 @@ if [ -z "$session" ]; then
   else session=$(printf '%08x-0000-4000-8000-%012x' $(od -An -N4 -tu4 /dev/urandom) "$(date +%s)"); fi
 fi
 word=
-[ -t 0 ] || word=$(sed -n 's/.*The word of this question is \\([A-Z0-9]*\\)\\..*/\\1/p' | tail -n 1)
+ask() {{ if [ -n "$lines" ]; then head -n 1; else cat; fi; }}
+[ -t 0 ] || word=$(ask | sed -n 's/.*The word of this question is \\([A-Z0-9]*\\)\\..*/\\1/p' | tail -n 1)
 place=$folder/sessions/$session
 turns=0
 [ -f "$folder/sessions/${{resumed:-none}}" ] && read -r turns < "$folder/sessions/$resumed"

@@ -5,8 +5,10 @@ Needs the extra `serve`.
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -16,6 +18,14 @@ import httpx
 from tests.support.command_line import PATIENCE, CommandLine, until
 
 TOKEN = "a-token-of-the-tests-0123456789"
+
+
+def welcomed(answer: httpx.Response) -> dict[str, str]:
+    """What the page after a login hands to its script: the `key` of the session, and the `next` page."""
+    assert answer.status_code == 200, answer.text
+    found = dict(re.findall(r'data-(key|next)="([^"]*)"', answer.text))
+    assert set(found) == {"key", "next"}, answer.text
+    return {name: html.unescape(value) for name, value in found.items()}
 
 
 class Server:

@@ -192,6 +192,17 @@ class RecordsConformance:
         with pytest.raises(LoopNotFound):
             factory().load("loop-1")
 
+    def test_a_loop_is_deleted_only_after_the_entry_that_is_known(self, factory: StoreFactory, store: Store) -> None:
+        seq = store.create(loop_created("loop-1")).seq
+        with closing(factory().open("loop-1")) as journal:
+            journal.append(LoopRenamed("Other"))
+            assert not store.delete("loop-1", after=seq)
+            assert factory().load("loop-1").title == "Other"
+            assert store.delete("loop-1", after=seq + 1)
+            with pytest.raises(LoopNotFound):
+                journal.append(LoopRenamed("Too late"))
+        assert factory().ids() == ()
+
     def test_one_server_at_a_time(self, factory: StoreFactory, store: Store) -> None:
         assert not store.is_served()
         with store.serving():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,10 @@ import pytest
 from tests.support import acp_program
 
 from untildone.agents import find
-from untildone.core.model import Answer, FailureKind, Permissions
+from untildone.core.model import Answer, FailureKind, Permissions, SessionUse
 from untildone.core.plugins.agent_io import Conversation, Request
 from untildone.system import orphans, process
-from untildone.system.process import Cause, Ended, Spawn
+from untildone.system.process import Cause, Ended, Open, Spawn
 
 PROGRAM = (sys.executable, acp_program.__file__)
 QUICK = 20.0
@@ -35,13 +38,13 @@ def run(
     agent, lines = find("acp"), list[bytes]()
     talk = agent.reader(request)
     assert isinstance(talk, Conversation)
+    mark = dict((orphans.mark(f"test-{os.getpid()}-{time.monotonic_ns()}"),))
+    spawn = Spawn(agent.invocation(request).argv, {**os.environ, **mark}, str(tmp_path), conversation=talk, **more)
 
     def take(line: bytes) -> None:
         lines.append(line)
         talk.feed(line)
 
-    mark = dict((orphans.mark(f"test-{os.getpid()}-{time.monotonic_ns()}"),))
-    spawn = Spawn(agent.invocation(request).argv, {**os.environ, **mark}, str(tmp_path), conversation=talk, **more)
     ended = process.run(spawn, take, lambda: interrupted(lines))
     assert not orphans.find(next(iter(mark)))
     return lines, ended, talk.finish(ended.exit_code, ended.stderr_tail, 0.0)
@@ -106,3 +109,66 @@ def test_a_program_that_ends_in_its_turn_has_crashed(tmp_path: Path) -> None:
     assert (ended.cause, ended.exit_code) == (Cause.EXITED, 3)
     assert answer.failure is not None
     assert answer.failure.kind is FailureKind.CRASHED
+
+
+def feeding(talk: Conversation) -> Callable[[bytes], None]:
+    def take(line: bytes) -> None:
+        talk.feed(line)
+
+    return take
+
+
+def opened(tmp_path: Path, *behaviour: str) -> tuple[Conversation, Open, Spawn]:
+    """A program that stays open after its first turn."""
+    request = Request("Do it.", folder=str(tmp_path), command=" ".join((*PROGRAM, *behaviour)), stays=True)
+    agent = find("acp")
+    talk = agent.reader(request)
+    assert isinstance(talk, Conversation)
+    mark = dict((orphans.mark(f"test-{os.getpid()}-{time.monotonic_ns()}"),))
+    argv = agent.invocation(request).argv
+    spawn = Spawn(argv, {**os.environ, **mark}, str(tmp_path), conversation=talk, stays=True)
+    ended = process.run(spawn, feeding(talk), lambda: False)
+    assert ended.open is not None
+    return talk, ended.open, spawn
+
+
+def test_a_program_that_stays_takes_the_next_turn_and_leaves_when_it_is_ended(tmp_path: Path) -> None:
+    talk, program, spawn = opened(tmp_path)
+    assert program.late() == ()
+    resumed = Request("More.", SessionUse.RESUME, session_id=talk.session, folder=str(tmp_path))
+    again = talk.next_turn(resumed)
+    assert again is not None
+    ended = process.run(replace(spawn, conversation=again), feeding(again), lambda: False, program)
+    assert again.finish(0, "", 0.0).text == "prompt 2"
+    assert ended.open is program
+    assert program.end().exit_code == 0
+    assert not orphans.find(next(iter(orphans.marks_in(spawn.env) - orphans.marks_in(os.environ))))
+
+
+@pytest.mark.parametrize(("most", "is_usable"), [(10_000, True), (100, False)])
+def test_what_it_prints_between_turns_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_usable: bool
+) -> None:
+    monkeypatch.setattr(process, "MOST_LATE", most)
+    _, program, _ = opened(tmp_path)
+    program.pipes.send(b'{"method": "chatter"}\n')
+    assert program.child.stdout is not None
+    assert select.select([program.child.stdout], [], [], QUICK)[0]
+    assert (program.late() is not None) is is_usable
+    program.end()
+
+
+def test_errors_without_end_between_turns_hold_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MOST_LATE", 100)
+    _, program, _ = opened(tmp_path)
+    program.pipes.send(b'{"method": "flood"}\n')
+    assert program.child.stderr is not None
+    assert select.select([program.child.stderr], [], [], QUICK)[0]
+    assert program.late() is None
+    assert program.end().leftover_group is None
+
+
+def test_one_that_lingers_between_turns_is_ended_with_its_group(tmp_path: Path) -> None:
+    _, program, _ = opened(tmp_path, "lingers")
+    assert program.end().exit_code == 0
+    assert program.child.returncode == -signal.SIGKILL

@@ -98,6 +98,21 @@ def test_output_is_framed_into_lines(script: str, lines: list[bytes]) -> None:
     assert run_shell(script)[0] == lines
 
 
+@pytest.mark.parametrize("redactor", [None, Redactor({"KEY": "a-long-secret"})])
+def test_lines_of_standard_error_that_are_no_errors_are_not_kept(redactor: Redactor | None) -> None:
+    heard: list[bytes] = []
+
+    def is_a_note(line: bytes) -> bool:
+        heard.append(line)
+        return line.startswith(b"note")
+
+    script = "printf 'note 1\\nit broke: ' >&2; sleep 0.1; printf 'a-long-secret\\nnote 2\\nlast' >&2"
+    _, ended = run_program(("/bin/sh", "-c", script), on_error_line=is_a_note, redactor=redactor)
+    broke = "it broke: a-long-secret" if redactor is None else "it broke: [redacted KEY]"
+    assert [line.decode() for line in heard] == ["note 1", broke, "note 2", "last"]
+    assert ended.stderr_tail == f"{broke}\nlast\n"
+
+
 def test_a_line_arrives_while_the_program_still_runs(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     script = f"echo now; while [ ! -e '{heard}' ]; do sleep 0.01; done"

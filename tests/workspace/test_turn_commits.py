@@ -6,12 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.boxes import boxes
 from tests.support.repositories import git, link_instead
 
 from untildone.core.protection.secrets import Redactor
+from untildone.system.box.sandbox import Access, Box, Mount, system_read_only
 from untildone.workspace.commits import Kept
 from untildone.workspace.shadow import Shadow
 from untildone.workspace.turn_commits import TurnCommits
+
+__all__ = ["boxes"]
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 SECRET = "s3cret-0123456789"
@@ -349,3 +353,35 @@ def test_outside_a_repository_nothing_is_committed_and_that_is_said(tmp_path: Pa
     work = Work(folder)
     (folder / "a.txt").write_text("b\n")
     assert "is not in a git repository" in work.keep().note
+
+
+@pytest.mark.usefixtures("boxes")
+def test_a_link_that_appears_while_git_commits_leads_nowhere(place: Path, tmp_path: Path) -> None:
+    """A program of the agent that is still there can put it in the way after all links were looked at."""
+    work, outside, link = Work(place), tmp_path / "outside", place / ".git/logs/HEAD"
+    outside.write_text("of the person\n")
+    (place / "made.txt").write_text("by the agent\n")
+
+    def box() -> Box:
+        if not link.is_symlink():
+            link_instead(link, str(outside))
+        return Box(str(place), (*system_read_only(), Mount(Access.WRITE, str(place))))
+
+    kept = TurnCommits(Shadow(str(place), loop_id="loop-1"), work.start, box).keep("Round 1")
+    assert outside.read_text() == "of the person\n"
+    assert "not committed" in kept.note
+
+
+@pytest.mark.usefixtures("boxes")
+def test_a_commit_in_a_box_has_the_name_that_the_person_set_outside_of_it(place: Path, tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "work").write_text("[user]\nname = Grace\nemail = grace@example.com\n")
+    git(place, "config", "include.path", str(hidden / "work"))
+    mounts = (Mount(Access.WRITE, str(place)), Mount(Access.HIDDEN, str(hidden)))
+    box = Box(str(place), (*system_read_only(), *mounts))
+    work = Work(place)
+    (place / "made.txt").write_text("by the agent\n")
+    kept = TurnCommits(Shadow(str(place), loop_id="loop-1"), work.start, lambda: box).keep("Round 1")
+    assert (kept.made, kept.note) == (True, "")
+    assert git(place, "show", "-s", "--format=%an %ae %cn") == "Grace grace@example.com Grace"

@@ -21,7 +21,6 @@ ESCAPES = (
     Escape(
         "reads credentials of another repository",
         'show(f"{HOME}/other-project/.git/config")\nshow(f"{HOME}/other-project/.env")',
-        known="what is not hidden by a dot can be read: other projects, with what lies in them",
     ),
     Escape("reads through a symbolic link", 'os.symlink(f"{HOME}/.ssh", "link")\nshow("link/id_ed25519")'),
     Escape("reads through dots in the path", 'show(f"{WORKSPACE}/../../../home/.ssh/id_ed25519")'),

@@ -10,6 +10,7 @@ from untildone.core.plugins.registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from untildone.core.model import AgentChoice
     from untildone.core.plugins.agent import Agent
     from untildone.core.plugins.hook import HookSide
 
@@ -19,6 +20,21 @@ DEFAULT = "claude"
 _REGISTRY: Registry[Agent] = Registry("agent", "untildone.core.plugins.agent:Agent")
 find = _REGISTRY.find
 own_names = _REGISTRY.own_names
+
+
+def find_with(name: str, program: str) -> Agent:
+    """The agent called `name`, with another program than its own; empty: with its own."""
+    agent = find(name)
+    if not program or program == agent.program:
+        return agent
+    from untildone.agents._programs import with_program
+
+    return with_program(agent, program)
+
+
+def of(choice: AgentChoice) -> Agent:
+    """The agent of a role, with the program that its profile names."""
+    return find_with(choice.agent, choice.program)
 
 
 def names() -> tuple[str, ...]:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from untildone.core.plugins.agent import Agent
 
 
-def native(name: str) -> Agent | None:
-    """The agent of that name, whose program keeps its login, settings and sessions in the same places; None for an empty name."""
+def native(name: str, program: str) -> Agent | None:
+    """The agent of that name, or its fork `program`, which keeps login, settings and sessions in the same places; None for no name."""
     from untildone import agents
 
-    return agents.find(name) if name else None
+    if not name:
+        return None
+    agent = agents.find(name)
+    forks: Mapping[str, Agent] = getattr(agent, "forks", {})
+    return forks.get(program, agent)

@@ -6,16 +6,21 @@ from collections.abc import Mapping
 from itertools import zip_longest
 
 from untildone.core import budget as budgets
+from untildone.core import children
 from untildone.core.answers import gate_output, rounds, subtasks
 from untildone.core.events import (
+    AcceptanceRan,
     AnswerRead,
     BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
+    ChildReserved,
+    ChildSpent,
     Entry,
     Escalated,
     Event,
+    FailuresExplained,
     GatesRan,
     GateStarted,
     HookTriggered,
@@ -38,6 +43,7 @@ from untildone.core.events import (
     SessionOpened,
     SessionRead,
     SettingsChanged,
+    StartKept,
     StartRequested,
     StateRepaired,
     StopRequested,
@@ -54,7 +60,20 @@ from untildone.core.history import position
 from untildone.core.history.position import Restoring
 from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
-from untildone.core.model import Answer, Budget, Changes, Outcome, Role, Session, SessionUse, Status, Urgency, Usage
+from untildone.core.model import (
+    Answer,
+    BeforeWork,
+    Budget,
+    Changes,
+    KeptStart,
+    Outcome,
+    Role,
+    Session,
+    SessionUse,
+    Status,
+    Urgency,
+    Usage,
+)
 from untildone.core.protection.sandbox import together
 from untildone.core.values.digest import sha256
 from untildone.core.values.hints import assert_never
@@ -67,7 +86,7 @@ REWIND_UNDONE = "The rewind was taken back."
 """How the reasons begin with which a loop rests after a rewind."""
 
 
-_AFTER_THE_END = (StateRepaired, RunnerLeased, RetryRequested, Rewound, LoopRenamed)
+_AFTER_THE_END = (StateRepaired, RunnerLeased, RetryRequested, Rewound, LoopRenamed, ChildSpent)
 """Events that change a loop which has ended."""
 
 
@@ -103,6 +122,7 @@ def _created(event: LoopCreated, entry: Entry) -> Loop:
         description=event.task,
         settings=event.settings,
         budget=event.budget,
+        parent=event.parent,
         created_at=entry.at,
         updated_at=entry.at,
         seq=entry.seq,
@@ -128,11 +148,13 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | SessionOpened()
             | SessionDistrusted()
             | SupervisorSeen()
+            | StartKept()
             | SandboxSeen()
-            | BaselineRan()
             | HostsAsked()
         ):
             return _observed(loop, event)
+        case BaselineRan() | FailuresExplained() | AcceptanceRan() | ChildReserved() | ChildSpent():
+            return _beside(loop, event)
         case (
             TurnStarted()
             | TurnEnded()
@@ -143,14 +165,8 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | Escalated()
         ):
             return _turned(loop, event, at)
-        case AnswerRead():
-            return _read(loop, event)
-        case GateStarted() | GatesRan():
-            return (
-                _judged(loop, event)
-                if isinstance(event, GatesRan)
-                else replace(loop, gate=RunningGate(event.command, at))
-            )
+        case AnswerRead() | GateStarted() | GatesRan():
+            return _claimed(loop, event, at)
         case Rested():
             return _rested(loop, event)
         case RunnerLeased(token=token, pid=pid, machine=machine, host=host):
@@ -292,6 +308,30 @@ def _approved(loop: Loop, event: ChangesApproved) -> Loop:
     return replace(loop, gates=(), checked="") if fresh else loop
 
 
+def _beside(loop: Loop, event: BaselineRan | FailuresExplained | AcceptanceRan | ChildReserved | ChildSpent) -> Loop:
+    """What happens beside the rounds: checks before any work, and loops below this one."""
+    if isinstance(event, BaselineRan | AcceptanceRan):
+        return _tried(loop, event)
+    if isinstance(event, FailuresExplained):
+        return _explained(loop, ignored=event.ignored)
+    return _with_child(loop, event)
+
+
+def _explained(loop: Loop, *, ignored: bool) -> Loop:
+    """From now on as if the person had said so when they created the loop."""
+    from untildone.core.receipts.proving import IGNORE_FAILING
+
+    settings = replace(loop.settings, options={**loop.settings.options, IGNORE_FAILING: ignored})
+    baseline = tuple(replace(each, ignored=ignored) for each in loop.baseline)
+    return replace(loop, settings=settings, baseline=baseline, failures_explained=True)
+
+
+def _with_child(loop: Loop, event: ChildReserved | ChildSpent) -> Loop:
+    if isinstance(event, ChildReserved):
+        return replace(loop, children=children.reserve(loop.children, event.child))
+    return replace(loop, children=children.report(loop.children, event.child_id, event.spend, ended=event.ended))
+
+
 def _observed(
     loop: Loop,
     event: LiveStateSeen
@@ -301,20 +341,22 @@ def _observed(
     | SessionOpened
     | SessionDistrusted
     | SupervisorSeen
+    | StartKept
     | SandboxSeen
-    | BaselineRan
     | HostsAsked,
 ) -> Loop:
     match event:
         case SessionOpened() | SessionDistrusted():
             return replace(loop, sessions=_sessions(loop, event))
         case SupervisorSeen(files=files):
-            return replace(loop, supervisor_files=files)
+            return _with_start(loop, replace(_start_of(loop), supervisor_files=files), loop.start_kept_by)
+        case StartKept(machine=machine, record=record, programs=programs, problem=problem):
+            known = loop.starts.get(machine, KeptStart())
+            kept = replace(known, record=record, programs=programs, problem=problem)
+            return _with_start(loop, kept, machine)
         case SandboxSeen(held=held):
             others = tuple(each for each in loop.containments if each != held)
             return replace(loop, containments=(*others, held))
-        case BaselineRan(results=results, seconds=seconds):
-            return replace(_after_gates(loop, seconds), baseline=results)
         case HostsAsked(hosts=hosts):
             refused = tuple(each for each in hosts if not each.allowed)
             loop = replace(loop, hosts=together((*loop.hosts, *hosts)))
@@ -330,6 +372,33 @@ def _observed(
             return replace(loop, settings_changed=tuple(dict.fromkeys((*loop.settings_changed, *paths))))
         case SessionRead(asked=asked):
             return replace(loop, asked_in_session=asked, asked_by_then=len(loop.asked))
+
+
+def _start_of(loop: Loop) -> KeptStart:
+    return KeptStart(loop.start_record, loop.start_programs, loop.start_problem, loop.supervisor_files)
+
+
+def _with_start(loop: Loop, kept: KeptStart, machine: str) -> Loop:
+    """The loop, judged with what was kept of its start: by this machine of a cluster, or by the only one, which has no name."""
+    return replace(
+        loop,
+        start_record=kept.record,
+        start_programs=kept.programs,
+        start_problem=kept.problem,
+        supervisor_files=kept.supervisor_files,
+        start_kept_by=machine,
+        starts={**loop.starts, machine: kept} if machine else loop.starts,
+    )
+
+
+def _tried(loop: Loop, event: BaselineRan | AcceptanceRan) -> Loop:
+    """The loop after its checks, or its acceptance tests, ran before any work. Acceptance tests that no check runs do not count: the author
+    is asked again."""
+    loop, written = _after_gates(loop, event.seconds), loop.acceptance
+    if isinstance(event, BaselineRan):
+        return replace(loop, baseline=event.results)
+    are_run = any(each.said is not BeforeWork.NOT_RUN for each in event.results)
+    return replace(loop, acceptance=written and replace(written, tried=event.results) if are_run else None)
 
 
 def _edited(loop: Loop, event: LiveStateSeen) -> Loop:
@@ -369,9 +438,11 @@ def _turned(
             return _ended(loop, event)
         case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
             at_limit = reason in (Interruption.BUDGET, Interruption.TIMEOUT) and event.role is Role.WORKER
+            loop = replace(loop, sessions=_sessions_after_cut(loop, event))
             loop = replace(_given_up(loop), priced=event.priced or loop.priced)
             loop = replace(loop, cut_off=reason if at_limit else loop.cut_off)
-            return replace(loop, spend=loop.spend.plus(seconds, usage), asks_person=reason is Interruption.PERSON)
+            loop = replace(loop, spend=loop.spend.plus(seconds, usage), unpriced=loop.unpriced + usage.unpriced)
+            return replace(loop, asks_person=reason is Interruption.PERSON)
         case TurnRetried():
             return _retried(loop, event)
         case LimitReached():
@@ -402,7 +473,7 @@ def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
     sessions = loop.sessions
     if event.session is SessionUse.NEW:
         sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
-    claimed = loop.claimed and event.role is Role.SUPERVISOR
+    claimed = loop.claimed and event.role in (Role.SUPERVISOR, Role.AUTHOR)
     loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed, gate=None)
     loop = replace(loop, lacking=(), lacking_since=0.0)
     loop = replace(loop, tries_limits=False, blocked="" if worker else loop.blocked)
@@ -415,7 +486,7 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
     usage = usage_of(loop, answer)
     spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
     loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
-    loop = replace(loop, priced=answer.priced or loop.priced)
+    loop = replace(loop, priced=answer.priced or loop.priced, unpriced=loop.unpriced + usage.unpriced)
     session_id = answer.session_id or _session_at_work(loop)
     if turn is not None and session_id is not None:
         sessions = _with_session(loop, event.role, turn.profile, session_id, answer.session_total)
@@ -426,6 +497,8 @@ def _ended(loop: Loop, event: TurnEnded) -> Loop:
         loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:], account="", cut_off=None)
     if turn is not None and answer.failure is None:
         loop = replace(loop, limits={name: limit for name, limit in loop.limits.items() if name != turn.profile})
+    if event.tests is not None and answer.failure is None:
+        loop = replace(loop, acceptance=event.tests, turn=None, answer=None)
     return loop if event.changes is None else _with_changes(loop, event.role, event.changes)
 
 
@@ -453,9 +526,17 @@ def usage_of(loop: Loop, answer: Answer) -> Usage:
     total = answer.session_total
     if total is None or loop.turn is None:
         return answer.usage
-    grown, own = total.since(_total_before(loop, loop.turn)), answer.usage
-    cost = own.cost_usd if grown.cost_usd is None else grown.cost_usd
-    return Usage(cost, own.tokens if grown.tokens is None else grown.tokens)
+    own, before = answer.usage, _total_before(loop, loop.turn)
+    was_reset = (total.tokens or 0) < (before.tokens or 0)
+    # A program that was killed may have forgotten its last message. Then the growth is not known, but the messages are.
+    return own if was_reset and own.tokens is not None else own.or_more(total.since(before))
+
+
+def with_total(loop: Loop, answer: Answer, growth: Usage) -> Answer:
+    """The answer of a run that did not come to report the total of its session: with that, if it is known how much the total grew."""
+    if answer.session_total is not None or loop.turn is None or growth == Usage():
+        return answer
+    return replace(answer, session_total=_total_before(loop, loop.turn).plus(growth))
 
 
 def _total_before(loop: Loop, turn: Turn) -> Usage:
@@ -474,6 +555,14 @@ def _with_session(
     machine = loop.runner.machine if loop.runner else ""
     transcript = known.transcript if known is not None and known.session_id == session_id else ""
     return {**loop.sessions, key: Session(session_id, total or kept, machine, transcript)}
+
+
+def _sessions_after_cut(loop: Loop, event: TurnInterrupted) -> Mapping[str, Session]:
+    turn = loop.turn
+    known = loop.session_of(event.role, turn.profile) if turn is not None else None
+    if turn is None or known is None or event.session_total is None:
+        return loop.sessions
+    return _with_session(loop, event.role, turn.profile, known.session_id, event.session_total)
 
 
 def _vouched(sessions: Mapping[str, Session], turn: Turn, transcript: str) -> Mapping[str, Session]:
@@ -555,6 +644,17 @@ def _read(loop: Loop, event: AnswerRead) -> Loop:
 def _after_gates(loop: Loop, seconds: float) -> Loop:
     """The loop with the time that gates took."""
     return replace(loop, spend=loop.spend.plus(seconds, Usage()), gate_seconds=loop.gate_seconds + seconds)
+
+
+def _claimed(loop: Loop, event: AnswerRead | GateStarted | GatesRan, at: float) -> Loop:
+    """What an answer claims, and what the gates make of it."""
+    match event:
+        case AnswerRead():
+            return _read(loop, event)
+        case GateStarted(command=command):
+            return replace(loop, gate=RunningGate(command, at))
+        case GatesRan():
+            return _judged(loop, event)
 
 
 def _judged(loop: Loop, event: GatesRan) -> Loop:

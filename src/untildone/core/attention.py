@@ -117,9 +117,14 @@ def _asks(loop: Loop) -> Need | None:
 
 
 def _budget(loop: Loop) -> Need:
-    gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=True)
+    gauge = budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=True)
     if gauge is None:
         return Need(NeedKind.BUDGET, Act.RESUME, loop.reason or Outcome.BUDGET.sentence)
+    return extension(gauge)
+
+
+def extension(gauge: budgets.Gauge) -> Need:
+    """What a loop needs whose limit is used up."""
     more = float(gauge.limit.row.hint or MORE_ROUNDS)
     return Need(NeedKind.BUDGET, Act.EXTEND, gauge.used_up_sentence(), gauge.limit, more)
 

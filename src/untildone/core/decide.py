@@ -94,9 +94,31 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
         return _take_in(loop, mode.absorb(loop, loop.live_state), gates_of)
     if loop.blocked and not loop.inbox:
         return _ask(loop, now, blocked.ask(loop))
+    if _lacks_tests(loop):
+        return _ask_author(loop, now)
     if loop.claimed and not loop.inbox:
         return _judge(loop, now, mode, gates_of)
     return _weigh(loop, gates_of) or _go_on(loop, now, mode)
+
+
+def _lacks_tests(loop: Loop) -> bool:
+    """Whether the author of acceptance tests is asked next: before the first turn of the worker. In a person's own session that turn is
+    under way when the loop begins, so the author, who sees only the start, is asked at the first claim."""
+    wanted = loop.settings.acceptance is not None and loop.settings.checks and loop.acceptance is None
+    return bool(wanted) and (loop.claimed or loop.host is not Host.HOOK)
+
+
+def _ask_author(loop: Loop, now: float) -> Action:
+    from untildone.core.answers import authoring
+
+    return _ask(loop, now, authoring.ask(loop))
+
+
+def _no_tests(loop: Loop, turn: Turn) -> Record:
+    """The end of an author's turn without tests: those that count have ended the turn already."""
+    from untildone.core.answers import authoring
+
+    return Record((_rested(loop, Outcome.BLOCKED, authoring.no_tests(turn.profile)),))
 
 
 def _weigh(loop: Loop, gates_of: GatesOf) -> RunGates | None:
@@ -127,6 +149,8 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesO
         if answer.failure.kind is FailureKind.UNAVAILABLE and turn.session is SessionUse.NEW and mode.works_by_hand:
             return _by_hand(loop, turn, answer.failure)
         return Record(_after_failure(loop, turn, answer.failure, now))
+    if turn.role is Role.AUTHOR:
+        return _no_tests(loop, turn)
     if turn.role is not Role.WORKER and not answer.text.strip():
         return Record(_empty_answer(loop, turn, now))
     if loop.blocked:
@@ -283,7 +307,7 @@ def _person_stays(loop: Loop, mode: Mode) -> bool:
 def _more_rounds(loop: Loop, ask: Ask) -> AwaitPerson | None:
     """The question for more rounds, if they are used up and a person is present; None: rounds are left."""
     takes_one = ask.role is Role.WORKER and (loop.retry is None or loop.retry.role is not Role.WORKER)
-    held_back = budgets.used_up(loop.budget, loop.spend, before_worker_turn=takes_one)
+    held_back = budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=takes_one)
     if held_back is None or held_back.limit is not Limit.ITERATIONS:
         return None
     question = f"{rounds.NO_ROUNDS}\n{rounds.NO_ROUNDS_HINT}"
@@ -308,10 +332,10 @@ def _ask(loop: Loop, now: float, ask: Ask) -> Action:
 
 
 def _budget(loop: Loop, *, before_worker_turn: bool) -> Record | None:
-    gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=before_worker_turn)
+    gauge = budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=before_worker_turn)
     if gauge is not None:
         return _rest(Outcome.BUDGET, gauge.used_up_sentence())
-    for gauge in budgets.gauges(loop.budget, loop.spend):
+    for gauge in budgets.gauges(loop.own_budget, loop.spend):
         if gauge.is_nearly_used(loop.settings.warn_from) and gauge.limit not in loop.warned:
             return Record((BudgetWarned(gauge.limit, gauge.used, gauge.allowed),))
     return None
@@ -368,7 +392,7 @@ def _turn(loop: Loop, ask: Ask, agent: AgentChoice, attempt: int) -> AskAgent:
     session, session_id = _session(loop, ask, agent)
     if session is SessionUse.NEW and ask.prompt_if_new:
         ask = replace(ask, prompt=ask.prompt_if_new)
-    left = None if loop.budget.cost_usd is None else max(0.0, loop.budget.cost_usd - loop.spend.cost_usd)
+    left = None if loop.budget.cost_usd is None else max(0.0, (loop.own_budget.cost_usd or 0.0) - loop.spend.cost_usd)
     return AskAgent(
         ask=ask,
         agent=agent,

@@ -16,6 +16,7 @@ class DoingKind(StrEnum):
     WORKS = "works"
     INSTRUCTS = "instructs"
     REVIEWS = "reviews"
+    WRITES_TESTS = "writes tests"
     CHECKS = "checks"
     AT_LIMIT = "at limit"
     """It waits for the end of a usage limit."""
@@ -29,6 +30,7 @@ _BY_ROLE = {
     Role.WORKER: DoingKind.WORKS,
     Role.INSTRUCTOR: DoingKind.INSTRUCTS,
     Role.SUPERVISOR: DoingKind.REVIEWS,
+    Role.AUTHOR: DoingKind.WRITES_TESTS,
 }
 
 

@@ -9,6 +9,7 @@
     │   ├── ReplyRefused      a reply token is not valid, is for another loop, or has expired
     │   ├── UnknownName       no agent, mode or gate has that name
     │   └── WrongMove         the loop's status does not allow this control
+    │       └── BudgetUsedUp  it would rest again at once: a limit is used up               exit 3
     ├── LoopBusy              another runner drives this loop                            exit 2
     │   ├── GroupFull         its group has no place for one more loop at work
     │   └── Superseded        a newer runner holds the lease: this one must stop, and its work does not count
@@ -72,6 +73,12 @@ class UnknownName(UsageError):
 
 class WrongMove(UsageError):
     """The loop's status does not allow this control."""
+
+
+class BudgetUsedUp(WrongMove):
+    """A limit of the loop is used up: resumed, it would rest again at once."""
+
+    exit_code = 3
 
 
 class LoopBusy(UntilDoneError):

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from untildone.core.children import Child, Parent
 from untildone.core.history.position import Position
 from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
+    AcceptanceTests,
+    AcceptanceTried,
     Answer,
     Budget,
     Changes,
@@ -25,6 +28,7 @@ from untildone.core.model import (
     Refused,
     Role,
     SessionUse,
+    Spend,
     Status,
     SubtaskChange,
     Urgency,
@@ -44,6 +48,8 @@ class LoopCreated:
     task: str
     settings: LoopSettings
     budget: Budget
+    parent: Parent | None = None
+    """The loop whose agent started this one; None: a person did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +162,20 @@ class WorkspaceSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class StartKept:
+    """A machine of a cluster goes on with the loop, and judges with what it kept of the start before an agent of the loop worked there."""
+
+    machine: str
+    """The machine, and the name of the key in its state folder."""
+    record: str = ""
+    """As `WorkspaceSeen.record`, on this machine."""
+    programs: str = ""
+    """As `WorkspaceSeen.programs`, on this machine."""
+    problem: str = ""
+    """Why the machine does not have the start, as a sentence; empty: it has it."""
+
+
+@dataclass(frozen=True, slots=True)
 class SupervisorSeen:
     """The programs and the person's settings that supervisors of this loop run with, before the first turn."""
 
@@ -174,6 +194,22 @@ class BaselineRan:
     """The checks ran once before the first round."""
 
     results: tuple[Measured, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FailuresExplained:
+    """A person said what the failures before any work are: the job, or failures that may stay."""
+
+    ignored: bool
+    """Whether tests that failed then may fail at a claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceRan:
+    """The checks ran with the acceptance tests before any work."""
+
+    results: tuple[AcceptanceTried, ...]
     seconds: float = 0.0
 
 
@@ -237,6 +273,8 @@ class TurnEnded:
     """The digest of the transcript of the worker's session: see `Session.transcript`."""
     note: str = ""
     """A sentence for the person about the work of this turn: what is not committed, and why."""
+    tests: AcceptanceTests | None = None
+    """The acceptance tests that the author wrote; None: it is another role, or there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +297,8 @@ class TurnInterrupted:
     """What the agent reported of its usage before it was ended."""
     priced: str = ""
     """See `Answer.priced`."""
+    session_total: Usage | None = None
+    """See `Answer.session_total`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +480,22 @@ class PromptReinjected:
     iteration: int
 
 
+@dataclass(frozen=True, slots=True)
+class ChildReserved:
+    """The agent starts a loop below this one. Its share is taken from the budget; written before the child exists."""
+
+    child: Child
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpent:
+    """What a child has used in all. If it has ended, or never came to exist, the rest of its share is free again."""
+
+    child_id: str
+    spend: Spend
+    ended: bool
+
+
 Event = (
     LoopCreated
     | RunnerLeased
@@ -453,6 +509,7 @@ Event = (
     | MessageSent
     | BudgetChanged
     | WorkspaceSeen
+    | StartKept
     | TurnStarted
     | MachineLacked
     | SessionOpened
@@ -461,6 +518,8 @@ Event = (
     | SupervisorSeen
     | SandboxSeen
     | BaselineRan
+    | FailuresExplained
+    | AcceptanceRan
     | HostsAsked
     | TurnInterrupted
     | TurnRetried
@@ -480,6 +539,8 @@ Event = (
     | HookTriggered
     | SessionRead
     | PromptReinjected
+    | ChildReserved
+    | ChildSpent
 )
 
 
@@ -531,12 +592,15 @@ _NAMES: dict[type, str] = {
     MessageSent: "message",
     BudgetChanged: "budget_changed",
     WorkspaceSeen: "workspace_seen",
+    StartKept: "start_kept",
     MachineLacked: "machine_lacked",
     SessionOpened: "session_opened",
     SessionDistrusted: "session_distrusted",
     SupervisorSeen: "supervisor_seen",
     SandboxSeen: "sandbox_seen",
     BaselineRan: "baseline_ran",
+    FailuresExplained: "failures_explained",
+    AcceptanceRan: "acceptance_ran",
     HostsAsked: "hosts_asked",
     LimitReached: "limit_reached",
     Escalated: "escalated",
@@ -553,6 +617,8 @@ _NAMES: dict[type, str] = {
     HookTriggered: "stop_hook_trigger",
     SessionRead: "session_read",
     PromptReinjected: "prompt_reinjected",
+    ChildReserved: "child_reserved",
+    ChildSpent: "child_spent",
 }
 KINDS: dict[str, type] = {
     **{name: kind for kind, name in _NAMES.items()},
@@ -578,6 +644,8 @@ def level_of(event: Event) -> str:
         case TurnRetried() | TurnInterrupted() | SessionDistrusted() | LimitReached() | BudgetWarned() | Escalated():
             return "WARN"
         case StateRepaired() | SettingsChanged() | MachineLacked():
+            return "WARN"
+        case StartKept(problem=problem) if problem:
             return "WARN"
         case Rested(outcome=outcome) if outcome.status is Status.FAILED:
             return "ERROR"

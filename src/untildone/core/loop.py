@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from untildone.core import children as below
+from untildone.core.children import Child, Parent
 from untildone.core.history.position import Held, Restoring
 from untildone.core.kinds import Host, Interruption
 from untildone.core.limits import Limit
 from untildone.core.model import (
     EMPTY,
+    AcceptanceTests,
     AgentChoice,
     Answer,
     Budget,
     Changes,
     Failure,
     GateResult,
+    KeptStart,
     KnownFile,
     LoopSettings,
     Measured,
@@ -165,6 +169,10 @@ class Loop:
     """The programs and settings of supervisors as they were when the loop began."""
     baseline: tuple[Measured, ...] = ()
     """What each check said before the first round; empty: nobody asked for it, or it has not run."""
+    failures_explained: bool = False
+    """Whether a person was asked what the failures before the first round are, and answered."""
+    acceptance: AcceptanceTests | None = None
+    """The acceptance tests of the author; None: nobody asked for them, or they are not written yet."""
     containments: tuple[Containment, ...] = ()
     """What held while agents of the loop ran; the last one holds now."""
     hosts: tuple[HostAsked, ...] = ()
@@ -182,6 +190,12 @@ class Loop:
     """A hash of what lay beside that snapshot; see `WorkspaceSeen.record`."""
     start_programs: str = ""
     """A hash of the record of the programs on PATH then."""
+    start_problem: str = ""
+    """Why the machine of a cluster that drives the loop does not have its start, as a sentence; empty: it has it."""
+    start_kept_by: str = ""
+    """The machine of a cluster whose record, programs and supervisor files these are; empty: the loop is not in a cluster."""
+    starts: Mapping[str, KeptStart] = field(default_factory=lambda: EMPTY)
+    """What each machine of a cluster kept of the start."""
     uncommitted: int = 0
     """How many files differed from the last commit before the first turn."""
     refused: tuple[Refused, ...] = ()
@@ -230,6 +244,8 @@ class Loop:
     agent_version: str = ""
     priced: str = ""
     """The date of the table of prices that some of the dollars come from; empty: agents reported all of them."""
+    unpriced: int = 0
+    """Tokens that are not among the dollars, because nobody knows their price."""
     runner: Runner | None = None
     lacking: tuple[str, ...] = ()
     """The machines of the cluster that do not have the agent's program, as far as they tried since the last turn or resume."""
@@ -241,6 +257,20 @@ class Loop:
     """Why the loop is not taken for one that untildone wrote here: it has no valid seal. Empty: it is one."""
     skill_state: Mapping[str, Any] | None = None
     """The state of the mode. Only the mode reads it."""
+    parent: Parent | None = None
+    """The loop whose agent started this one; None: a person did."""
+    children: tuple[Child, ...] = ()
+    """The loops that its agent started."""
+
+    @property
+    def own_budget(self) -> Budget:
+        """The budget without the shares of children."""
+        return below.own_budget(self.budget, self.children) if self.children else self.budget
+
+    @property
+    def total_spend(self) -> Spend:
+        """What the loop and all loops below it have used."""
+        return below.total(self.spend, self.children)
 
     def agent_for(self, role: Role) -> AgentChoice:
         """The agent of a role now: as a worker, the one that took over last."""

@@ -14,11 +14,13 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Role(StrEnum):
-    """What an agent is asked as: the worker does the work, the instructor writes instructions, the supervisor reviews."""
+    """What an agent is asked as: the worker does the work, the instructor writes instructions, the supervisor reviews, the author writes
+    acceptance tests before the work."""
 
     WORKER = "worker"
     INSTRUCTOR = "instructor"
     SUPERVISOR = "supervisor"
+    AUTHOR = "author"
 
 
 class Status(StrEnum):
@@ -148,9 +150,18 @@ class Usage:
     cost_usd: float | None = None
     tokens: int | None = None
 
+    @property
+    def unpriced(self) -> int:
+        """The tokens, if nobody knows what they cost."""
+        return self.tokens or 0 if self.cost_usd is None else 0
+
     def plus(self, other: Usage) -> Usage:
         """The sum of both. An amount that only one of them reports counts as is."""
         return Usage(*(_sum(getattr(self, name), getattr(other, name)) for name in Usage.__match_args__))
+
+    def or_more(self, other: Usage) -> Usage:
+        """Of each amount the greater one. An amount that only one of them reports counts as is."""
+        return Usage(*(_greater(getattr(self, name), getattr(other, name)) for name in Usage.__match_args__))
 
     def since(self, before: Usage) -> Usage:
         """The growth of totals since `before`. A total that is smaller than before was reset and counts as a whole."""
@@ -159,6 +170,10 @@ class Usage:
 
 def _sum(one: float | None, other: float | None) -> Any:
     return one if other is None else (one or 0) + other
+
+
+def _greater(one: float | None, other: float | None) -> Any:
+    return other if one is None else one if other is None else max(one, other)
 
 
 def _growth(total: float | None, before: float | None) -> Any:
@@ -204,6 +219,8 @@ class AgentChoice:
     permissions: Permissions = Permissions.WORK
     abilities: tuple[str, ...] = ()
     """The names of the agent's capabilities (`resume`, `fork`, …) when the loop was created."""
+    program: str = ""
+    """The name or path of the program, if it is not the agent's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +233,8 @@ class LoopSettings:
     instructor: AgentChoice | None = None
     supervisor: AgentChoice | None = None
     fallback: AgentChoice | None = None
+    acceptance: AgentChoice | None = None
+    """The agent that writes acceptance tests before the work; None: there are none."""
     escalate: tuple[AgentChoice, ...] = ()
     """The agents that take over from the worker, one after the other, while there is no progress."""
     escalate_after: int = 2
@@ -250,6 +269,8 @@ class LoopSettings:
     """Gates of plugins, by entry point or `module:NAME`, each with the argument that the person gave it."""
     promise: str | None = "<promise>COMPLETE</promise>"
     marker: str = "[TASK_COMPLETED]"
+    native_goal: bool = False
+    """Whether each turn of the worker is a run of the agent's own goal loop."""
     context: Context = Context.CONTINUE
     interactive: bool = False
     once: bool = False
@@ -261,6 +282,8 @@ class LoopSettings:
     """The branch on the remote; None: a branch named after the loop."""
     group: str | None = None
     """The group whose loops share a cost limit."""
+    children: int = 0
+    """How many loops its agent may start, those of its children included."""
     signing_key: str | None = None
     """The SSH key that signs the receipt; None: it is only sealed."""
     retry_delay: float = 2.0
@@ -279,7 +302,12 @@ class LoopSettings:
 
     def agent_for(self, role: Role) -> AgentChoice:
         """The agent of a role; the worker's if the settings name none."""
-        chosen = {Role.INSTRUCTOR: self.instructor, Role.SUPERVISOR: self.supervisor}.get(role)
+        others = {
+            Role.INSTRUCTOR: self.instructor,
+            Role.SUPERVISOR: self.supervisor,
+            Role.AUTHOR: self.acceptance,
+        }
+        chosen = others.get(role)
         return chosen or self.worker
 
 
@@ -331,6 +359,16 @@ class KnownFile:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptStart:
+    """What one machine of a cluster kept of the start of a loop: see `StartKept`."""
+
+    record: str = ""
+    programs: str = ""
+    problem: str = ""
+    supervisor_files: tuple[KnownFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The state of the workspace at one moment. Two fingerprints are equal exactly if nothing changed in between."""
 
@@ -362,6 +400,8 @@ class Answer:
     model: str | None = None
     priced: str = ""
     """The date of the table of prices that the dollars come from; empty: the agent reported them, or none."""
+    claims: bool = False
+    """Whether the agent's own goal loop ended: a claim, whatever the text says. Gates decide what it is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +480,60 @@ class Measured:
         if self.ignored:
             return "its output does not name each failed test, so all must pass at the end"
         return "what fails now is what this loop is for, or was there before (then: --ignore-failing)"
+
+
+class BeforeWork(StrEnum):
+    """What a check says of acceptance tests before any work."""
+
+    FAILS = "fails"
+    """As it must: the job is not done."""
+    PASSES = "passes"
+    """They cannot tell done from not done."""
+    NOT_RUN = "not run"
+    """The check does not find them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceTried:
+    """What a check said before any work, with the acceptance tests."""
+
+    command: str
+    said: BeforeWork
+    tests: str = ""
+    """What the test runner reported, in a few words."""
+    seconds: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        meaning = {
+            BeforeWork.FAILS: "fails, as it must before any work",
+            BeforeWork.PASSES: "passes before any work, so they cannot tell done from not done",
+            BeforeWork.NOT_RUN: "does not run them",
+        }
+        tests = f" ({self.tests})" if self.tests else ""
+        return f"with the acceptance tests: {self.command}: {meaning[self.said]}{tests}"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceTests:
+    """The tests that another agent wrote from the task alone. Their contents are in the shadow repository."""
+
+    profile: str
+    """The agent that wrote them."""
+    tree: str
+    """The snapshot of the start with the tests in it."""
+    paths: tuple[str, ...]
+    sha256: str
+    notes: tuple[str, ...] = ()
+    """Sentences about files that do not count, and why."""
+    tried: tuple[AcceptanceTried, ...] = ()
+    """What the checks say of them before any work; empty: they have not run yet."""
+
+    @property
+    def sentence(self) -> str:
+        """One line for people."""
+        return f"acceptance tests by {self.profile}: {', '.join(self.paths)} (sha256 {self.sha256[:12]})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from untildone.core.errors import WrongMove
+from untildone.core import budget as budgets
+from untildone.core.attention import need_of
+from untildone.core.errors import BudgetUsedUp, WrongMove
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Status
+from untildone.core.model import Outcome, Role, Status
 
 
 class Control(StrEnum):
@@ -70,6 +73,47 @@ def check(loop: Loop, control: Control) -> None:
         return
     hint = _HINTS_FOR.get(control) or _HINTS[loop.status]
     raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[control]}.", hint)
+
+
+def check_budget(loop: Loop) -> None:
+    """Raise BudgetUsedUp if a loop that rests would do so again at once, because a limit is used up."""
+    _refuse(loop, used_up(loop))
+
+
+def check_rounds(loop: Loop) -> None:
+    """Raise BudgetUsedUp if the loop cannot begin another round."""
+    _refuse(loop, budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=True))
+
+
+def _refuse(loop: Loop, gauge: budgets.Gauge | None) -> None:
+    if gauge is None:
+        return
+    row = gauge.limit.row
+    command = f"budget {loop.loop_id} {row.change_flags[0]} {row.hint}"
+    if gauge.limit is Limit.ITERATIONS:
+        command = f"resume {loop.loop_id} -r +5"
+    raise BudgetUsedUp(
+        f"Loop {loop.loop_id} cannot go on: {gauge.sentence()}.",
+        f"give it more: `untildone {command}`, or a `budget` with the request",
+    )
+
+
+def used_up(loop: Loop) -> budgets.Gauge | None:
+    """The limit for which a loop that rests would rest again at once; None: it can go on, or needs something else first.
+
+    Gates, questions, another try of a round and the turn of an instructor need no round.
+    """
+    has_more_to_do = loop.claimed or loop.blocked or loop.asks_person or loop.live_state is not None
+    if loop.not_ours or loop.status is not Status.PAUSED or has_more_to_do or not _rests_for_budget_or_person(loop):
+        return None
+    tries_again = loop.retry is not None and loop.retry.role is Role.WORKER
+    is_led = loop.settings.instructor is not None and (bool(loop.inbox) or loop.outcome is not Outcome.BUDGET)
+    return budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=not (tries_again or is_led))
+
+
+def _rests_for_budget_or_person(loop: Loop) -> bool:
+    """Other rests ask for something else, and the budget is asked for after that."""
+    return loop.outcome is Outcome.BUDGET or need_of(loop) is None
 
 
 _WORDS = {

@@ -12,7 +12,7 @@ from untildone.core.receipts import attestation, receipt
 from untildone.core.values.value import replace
 from untildone.engine import programs
 from untildone.engine.place import forget
-from untildone.engine.verdicts import judging, receipts
+from untildone.engine.verdicts import loop_rooms, receipts
 from untildone.store import Store
 from untildone.workspace import exclude
 from untildone.workspace.diff import changed_files
@@ -42,7 +42,7 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
         store.live_file(loop.loop_id, place).retire(keep, live_state)
         exclude.release(place)
     forget(loop.loop_id)
-    judging.shrink(loop, place)
+    loop_rooms.shrink(loop, place)
     tidying.loop_ended(Shadow(place, loop_id=loop.loop_id))
 
 

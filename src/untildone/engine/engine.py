@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from untildone.core.events import Entry
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
+from untildone.core.values.value import replace
 from untildone.engine import leftovers
 from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import ProcessHands
@@ -78,9 +79,11 @@ class Engine:
             self._hands(stepper) as hands,
         ):
             around.teller.take_up(self.store.name, stepper.loop, partial(journal_of, self.store, loop_id))
-            stepper.take_up()
+            stepper.take_up(around.site.keep_start)
             hands.note_supervisors()
-            loop = stepper.run(hands)
+            with around.children(self, hands):
+                loop = stepper.run(hands)
+            loop = stepper.loop
         self.waits_until = hands.waits_until
         return self._after_late_stop(loop) if loop.status is Status.PAUSED else loop
 
@@ -134,6 +137,9 @@ class Engine:
     def _hands(self, stepper: Stepper) -> Iterator[ProcessHands]:
         """The hands for one drive. Ends processes that a dead runner left, and at the end all processes of this drive."""
         mark, _ = orphans.mark(stepper.loop.loop_id)
+        if stepper.loop.settings.children or stepper.loop.children:
+            # Nothing says whether an orphan belongs to the loop or to one of its children, which this process drives too.
+            self.around = replace(self.around, adoption=None)
         hands = ProcessHands(
             stepper,
             self.store,
@@ -148,5 +154,8 @@ class Engine:
         try:
             yield hands
         finally:
+            with suppress(UntilDoneError):
+                # Its last entry is lost if the journal is.
+                hands.standby.end()
             leftovers.end(stepper.loop.loop_id, self.around, hands.groups)
             self.around.guard.forget(mark)

@@ -17,9 +17,12 @@ from untildone.core.actions import Action, AskAgent, AwaitPerson, GateStep, RunC
 from untildone.core.answers import rounds
 from untildone.core.errors import UsageError
 from untildone.core.events import (
+    AcceptanceRan,
     BaselineRan,
+    FailuresExplained,
     GatesRan,
     GateStarted,
+    HostsAsked,
     LimitReached,
     MachineLacked,
     MessageSent,
@@ -31,15 +34,20 @@ from untildone.core.events import (
 )
 from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, GateResult, Outcome, Role, Urgency
+from untildone.core.model import AgentChoice, GateResult, Outcome, Role, RoomKind, Urgency
 from untildone.core.plugins.agent_io import Request
 from untildone.core.plugins.gate import Gate
+from untildone.core.protection.sandbox import HostAsked
 from untildone.core.receipts import proving
 from untildone.core.values.value import replace
 from untildone.engine import boxes, leftovers, turns, usage_limits
+from untildone.engine.standby import Standby, Warm
 from untildone.engine.stepper import CHANGED_SINCE, Next, Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.engine.verdicts import gating, judging, known_files
+from untildone.engine.verdicts import proving as proofs
+from untildone.system.box import sandbox
+from untildone.system.process import Ended
 from untildone.workspace.shadow import Reading
 
 if TYPE_CHECKING:
@@ -54,6 +62,9 @@ FIRST_OFFER, LONGEST_OFFER = 0.5, 10.0
 """Seconds until a loop whose agent a machine lacks is offered to the machines again. They grow with the time that it waits."""
 NOBODY_HAS_IT_AFTER = 600.0
 """Seconds after which a loop is blocked if only machines without its agent have taken it."""
+
+BUBBLEWRAP = "bwrap"
+"""The program of sealed rooms."""
 
 MOST_RESTLESS = 4
 """So many times in a row a workspace that changes by itself is looked at again before the claim is refused."""
@@ -85,8 +96,16 @@ class ProcessHands:
         self.signals = signals or Signals()
         self.groups: set[int] = set()
         """Process groups in which a process outlived its turn or gate; the host ends them at the end of the drive."""
+        self.unmetered: set[str] = set()
+        """Profiles of which the person knows that they do not report their usage while they work."""
+        self.unpriced: set[str] = set()
+        """Profiles of which the person knows that nobody knows their prices."""
         self.refused: dict[Role, tuple[str, ...]] = {}
         """What boxes refused in the last turn of a role; the agent is told with its next prompt."""
+        self.standby = Standby(self._after_standby)
+        """The program of the worker between two turns."""
+        self.loops_socket = ""
+        """Where the worker reaches the loops that it may start; empty: it may start none."""
         self.waits_until: float | None = None
         self.time_left = time_left
         self._person = person
@@ -112,6 +131,18 @@ class ProcessHands:
 
     def person(self, action: AwaitPerson) -> Next:
         return self._instead_of(action) or self._ask_person(action)
+
+    def _after_standby(self, warm: Warm, ended: Ended, asked: tuple[HostAsked, ...]) -> None:
+        """Take care of what a program left that was open between two turns."""
+        if ended.leftover_group is not None:
+            self.groups.add(ended.leftover_group)
+        if ended.exit_code < 0:
+            # Something killed it: with its launcher gone, the agent itself may still be at work.
+            leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
+        if asked:
+            told = tuple(each.sentence for each in self.loop.hosts_refused)
+            self.refused[Role.WORKER] = (*self.refused.get(Role.WORKER, ()), *told)
+            self.stepper.write(HostsAsked(Role.WORKER, warm.iteration, asked), sync=False)
 
     def must_stop(self) -> bool:
         """Read signals and new entries of the journal. True: the running agent or gate must end at once."""
@@ -146,8 +177,12 @@ class ProcessHands:
             or self._is_another_supervisor(action)
             or self._is_contained_otherwise()
             or self._lacks_baseline()
+            or self._asks_about_failures()
+            or self._lacks_trial()
         )
-        if not (held_back or self.stepper.note_edit()):
+        if held_back:
+            return self._instead_of(action) or Next.GO_ON
+        if not self.stepper.note_edit():
             turns.Turn(self).take(action)
         return Next.GO_ON
 
@@ -160,7 +195,8 @@ class ProcessHands:
         since = loop.lacking_since or now
         if now - since > NOBODY_HAS_IT_AFTER:
             tried = ", ".join(loop.lacking)
-            reason = f"No machine has the program '{program}' of agent '{action.agent.profile}'; tried: {tried}."
+            needs = "sealed rooms" if program == BUBBLEWRAP else f"agent '{action.agent.profile}'"
+            reason = f"No machine has the program '{program}' of {needs}; tried: {tried}."
             hint = f"install it on one of them, then `untildone resume {loop.loop_id}`"
             self.stepper.write(Rested(Outcome.BLOCKED, f"{reason} hint: {hint}"))
             return Next.GO_ON
@@ -171,9 +207,11 @@ class ProcessHands:
         return Next.LEAVE
 
     def _missing_program(self, action: AskAgent) -> str:
-        """The program of the agent, if it is not on this machine; else empty."""
+        """The program of the agent, or that of sealed rooms if a person wants these, if it is not on this machine; else empty."""
+        if self.loop.settings.checks and self.loop.settings.room is RoomKind.SEALED and sandbox.problem():
+            return BUBBLEWRAP
         choice = action.agent
-        program = agents.find(choice.agent).invocation(Request(prompt="", command=choice.command)).argv[0]
+        program = agents.of(choice).invocation(Request(prompt="", command=choice.command)).argv[0]
         path = os.path.join(self.stepper.place, program) if os.sep in program else program
         return "" if shutil.which(path, path=self._environment(choice).get("PATH")) else program
 
@@ -207,7 +245,7 @@ class ProcessHands:
 
     def _is_another_supervisor(self, action: AskAgent) -> bool:
         """Whether the loop rests now because the supervisor's program or settings are not those of the loop's start."""
-        if action.ask.role is not Role.SUPERVISOR:
+        if action.ask.role not in (Role.SUPERVISOR, Role.AUTHOR):
             return False
         files = known_files.changed(self.loop, action.agent, self._environment(action.agent), self.stepper.place)
         if files:
@@ -235,13 +273,66 @@ class ProcessHands:
         from untildone.gates import baseline
 
         need = RunTrials(proving.BASELINE, loop.settings.check_timeout, proving.seconds(loop.settings))
-        finding = self._judge().prove(baseline.GATE, need, lambda line: self.observer.gate(line, None), self.must_stop)
+        finding = self._judge().prove(baseline.GATE, need, self._trying(need), self.must_stop)
         if finding is not None:
             self.stepper.write(BaselineRan(baseline.measured(loop, finding), time.monotonic() - started))
         return True
 
+    def _asks_about_failures(self) -> bool:
+        """Whether a person at the terminal had to be asked what the failures before any work are; the answer is written."""
+        loop = self.loop
+        if self._person is None or loop.failures_explained or loop.spend.iterations or not loop.baseline:
+            return False
+        from untildone.gates import baseline
+
+        question = baseline.question(loop)
+        if question is None:
+            return False
+        self._explain(question, self._person)
+        return True
+
+    def _explain(self, question: AwaitPerson, person: Person) -> None:
+        """Ask, and write what the person says. Another entry of the journal makes the question obsolete: then it is asked again."""
+        from untildone.gates import baseline
+
+        known = self.loop.seq
+        answer = person.ask(question, self.loop, lambda: self._has_news() or self.loop.seq != known)
+        if answer is None:
+            self._rest_as(question)
+        elif answer:
+            parsed = rounds.parse(answer, budgets.rounds_left(self.loop.budget, self.loop.spend))
+            if parsed.changes:
+                self.stepper.write(MessageSent(answer[: len(answer) - len(parsed.rest)], Source.TERMINAL))
+            for notice in parsed.notices:
+                person.tell(notice)
+            if (word := parsed.rest.strip().lower()) in question.choices:
+                self.stepper.write(FailuresExplained(ignored=word == baseline.IGNORE))
+
+    def _lacks_trial(self) -> bool:
+        """Whether the checks had to run with the acceptance tests before any work; what they said is written."""
+        loop, started, written = self.loop, time.monotonic(), self.loop.acceptance
+        if written is None or written.tried:
+            return False
+        from untildone.core.answers import authoring
+        from untildone.gates import acceptance
+
+        need = RunTrials(proving.ACCEPTANCE, loop.settings.check_timeout, proving.seconds(loop.settings))
+        finding = self._judge().prove(acceptance.FIRST, need, self._trying(need), self.must_stop)
+        if finding is None:
+            return True
+        problem = finding.problem or ("the time for proofs was over" if finding.is_cut else "")
+        if not problem:
+            self.stepper.write(AcceptanceRan(acceptance.tried(loop, finding), time.monotonic() - started))
+        if problem or self.loop.acceptance is None:
+            reason = authoring.not_run(written.profile, written.paths, problem)
+            self.stepper.write(Rested(Outcome.BLOCKED, reason))
+        return True
+
     def _run_gates(self, action: RunGates) -> Next:
         """Run the gates on a workspace that nobody changes meanwhile. One that changed is judged again."""
+        self.standby.end()
+        if not action.weighs and self._lacks_trial():
+            return Next.GO_ON
         self.stepper.write()
         leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if self.stepper.note_edit():
@@ -294,21 +385,29 @@ class ProcessHands:
         """The result of a proof; None: the runner must stop."""
         gate = self._gate(step)
         self._begin_command(need.command)
-        finding = judge.prove(gate, need, lambda line: self.observer.gate(line, None), self.must_stop)
+        finding = judge.prove(gate, need, self._trying(need), self.must_stop)
         if finding is None or self.must_stop():
             return None
         result = gate.judge(self.loop, step, finding)
         self.observer.gate(need.command, result)
         return (result,)
 
+    def _trying(self, need: RunTrials) -> Callable[[int, int, str], None]:
+        """Shows the progress of a proof."""
+        return lambda number, total, about: self.observer.trying(need.command, number, total, about)
+
     def _judge(self) -> judging.Judge:
-        """Runs the commands of gates in their rooms, and looks for signs of tampering."""
+        """Runs the commands of gates in their rooms, and looks for signs of tampering. Nothing of the worker runs meanwhile."""
+        self.standby.end()
         environment = turns.environment(self.around, self.loop.loop_id)
         base = gating.Room(
             self.stepper.place, environment, self.must_stop, self.around.redactor, self.groups, self.time_left
         )
         hidden = () if self.store.root is None else (str(self.store.root),)
-        return judging.Judge(self.loop, self.stepper.workspace, hidden, base)
+        loop_id = self.loop.loop_id
+        return judging.Judge(
+            self.loop, self.stepper.workspace, hidden, base, lambda: self.store.carried(loop_id, proofs.HELD_OUT)
+        )
 
     def _begin_command(self, command: str) -> None:
         self.stepper.write(GateStarted(command), sync=False)
@@ -321,6 +420,7 @@ class ProcessHands:
         return gate
 
     def _wait(self, action: Wait) -> Next:
+        self.standby.end()
         self.stepper.write()
         self.observer.waiting(action.until, action.reason, self.loop)
         seconds = action.until - self.around.clock()
@@ -339,6 +439,7 @@ class ProcessHands:
 
     def _ask_person(self, question: AwaitPerson) -> Next:
         """Ask until the person answers or leaves, or until an entry of another process makes the question obsolete."""
+        self.standby.end()
         self.stepper.write()
         action: Action = question
         while (answer := self._answer(question, action)) is not None:

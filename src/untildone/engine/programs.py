@@ -15,6 +15,7 @@ from untildone.core.model import AgentChoice, Failure, FailureKind
 from untildone.core.plugins.agent import Agent, is_older
 from untildone.core.plugins.agent_io import Request
 from untildone.core.values.value import replace
+from untildone.system import disk
 
 PATIENCE = 10.0
 _PACKAGE_ABOVE, _LONGEST_PACKAGE = 4, 1 << 20
@@ -35,7 +36,7 @@ def find(program: str, environment: Mapping[str, str]) -> str | None:
 
 def version(choice: AgentChoice) -> str:
     """The version that the agent's program reports; empty if it reports none."""
-    agent = agents.find(choice.agent)
+    agent = agents.of(choice)
     return version_of(agent.program) if agent.program and choice.command is None else ""
 
 
@@ -63,7 +64,7 @@ def _packaged(path: str) -> str:
     folder = os.path.dirname(os.path.realpath(path))
     for _ in range(_PACKAGE_ABOVE):
         try:
-            with open(os.path.join(folder, "package.json"), "rb") as file:
+            with disk.open_promptly(os.path.join(folder, "package.json")) as file:
                 package = json.loads(file.read(_LONGEST_PACKAGE))
             if os.path.basename(path) in package.get("bin", ()):
                 return str(package.get("version", ""))

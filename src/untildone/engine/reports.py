@@ -44,7 +44,7 @@ def expected(
 
 
 def _path(choice: AgentChoice, environment: Mapping[str, str], name: str) -> Path | None:
-    folder = next(iter(agents.find(choice.agent).needs(environment, choice.args).writable), None)
+    folder = next(iter(agents.of(choice).needs(environment, choice.args).writable), None)
     if folder is None:
         return None
     try:

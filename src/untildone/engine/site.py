@@ -15,6 +15,7 @@ from untildone.workspace.shadow import NoSnapshot, Shadow
 from untildone.workspace.turn_commits import TurnCommits
 
 if TYPE_CHECKING:
+    from untildone.engine.stepper import Stepper
     from untildone.system.box.sandbox import Box
 
 
@@ -23,6 +24,9 @@ class Site(Protocol):
 
     def enter(self, loop: Loop) -> str:
         """The folder to work in, with the work of the loop so far."""
+
+    def keep_start(self, stepper: Stepper) -> None:
+        """Keep what gates need to know of the loop's start, if no runner of this machine has done that."""
 
     def begin(self, loop: Loop) -> None:
         """Note that the worker starts a turn: what changes from now on is its work."""
@@ -41,6 +45,9 @@ class LocalSite:
 
     def enter(self, loop: Loop) -> str:
         return loop.settings.workspace
+
+    def keep_start(self, stepper: Stepper) -> None:
+        """It is kept with the first look at the workspace."""
 
     def begin(self, loop: Loop) -> None:
         if loop.settings.commit:

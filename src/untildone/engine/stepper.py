@@ -36,6 +36,7 @@ from untildone.core.events import (
     LimitReached,
     LiveStateSeen,
     PauseRequested,
+    Rested,
     SettingsChanged,
     StateRepaired,
     StopRequested,
@@ -57,7 +58,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from untildone.core.model import AcceptanceTests
     from untildone.engine.ports import Journal, LiveState, Records
+    from untildone.engine.submissions import Submissions
     from untildone.engine.usage_limits import SharedLimits
     from untildone.store import Store
     from untildone.system.running import Orders
@@ -101,6 +104,16 @@ class Hands(Protocol):
         """Ask the person. A host without a person writes `Rested`, or leaves."""
 
 
+class Below(Protocol):
+    """The loops below a loop, as its stepper sees them."""
+
+    def rest(self, outcome: Outcome) -> None:
+        """Bring them to rest, because the loop is about to rest with this outcome; write what they used."""
+
+    def go_on(self) -> None:
+        """Go on with those that rested for the loop, because it does not rest after all."""
+
+
 class Idle:
     """Hands that do nothing: the stepper appends the events of `Record` actions, and returns."""
 
@@ -122,6 +135,10 @@ def _own_workspace(loop: Loop) -> str:
 
 
 def _ignore(_entry: Entry, _loop: Loop) -> None:
+    return
+
+
+def _ignore_start(_stepper: Stepper) -> None:
     return
 
 
@@ -160,6 +177,10 @@ class Stepper:
         self._on_entry = on_entry
         self._limits = limits
         self.orders = orders
+        self.submissions: Submissions | None = None
+        """Events that other threads of the runner want to be written; None: there are no such threads."""
+        self.below: Below | None = None
+        """The loops below this one; None: there are none."""
         self._inherits = inherits
         self._decided_at = 0
         self._place = ""
@@ -242,18 +263,33 @@ class Stepper:
         return then
 
     def catch_up(self) -> None:
-        """Read the entries that other processes appended."""
+        """Read the entries that other processes appended, and write those that other threads want."""
         self._show(self.journal.catch_up())
+        if self.submissions is not None:
+            self.submissions.write(self)
 
     def write(self, *events: Event, sync: bool = True) -> None:
         """Append events, even if other processes have appended since the last decision."""
+        self._lead(events)
         self._show(self.journal.append(*events, sync=sync))
 
     def write_if_current(self, *events: Event, sync: bool = True) -> bool:
         """Append events that follow from the last decision. False: another process appended since, so decide again."""
+        self._lead(events)
         entries = self.journal.append(*events, sync=sync, after=self._decided_at)
         self._show(entries)
         return any(entry.event is events[-1] for entry in entries)
+
+    def _lead(self, events: tuple[Event, ...]) -> None:
+        """Loops below rest first. So a runner that is killed in between leaves a loop that is not at rest, and the next one goes on."""
+        below = self.below
+        if below is None:
+            return
+        for event in events:
+            if isinstance(event, Rested):
+                below.rest(event.outcome)
+            elif isinstance(event, TurnStarted):
+                below.go_on()
 
     @property
     def is_current(self) -> bool:
@@ -341,11 +377,12 @@ class Stepper:
         seconds: float,
         look: Callable[[TurnEnded], Seen],
         transcript: str = "",
+        tests: AcceptanceTests | None = None,
     ) -> None:
         """Write the result of a turn. `look` gets the event and returns the workspace.
 
-        `transcript` is the digest of the worker's transcript, if it can be vouched for."""
-        ended = TurnEnded(role, iteration, self._for_journal(answer), seconds, transcript=transcript)
+        `transcript` is the digest of the worker's transcript, if it can be vouched for; `tests` are those that an author wrote."""
+        ended = TurnEnded(role, iteration, self._for_journal(answer), seconds, transcript=transcript, tests=tests)
         seen = look(ended)
         self.write(replace(ended, changes=seen.changes, note=seen.note), sync=False)
 
@@ -367,13 +404,14 @@ class Stepper:
 
     # The workspace and the files beside the journal
 
-    def take_up(self) -> None:
-        """Enter the workspace and record what changed while no runner had the loop."""
+    def take_up(self, keep_start: Callable[[Stepper], None] = _ignore_start) -> None:
+        """Enter the workspace and record what changed while no runner had the loop. `keep_start`: see `Site`."""
         if self.loop.status.ended:
             return
         self._place = self._enter(self.loop)
         self._recover_rooms()
         self.look_first()
+        keep_start(self)
         self.recheck()
         self._recover()
         # In a session of the agent, the agent works on while the loop rests.
@@ -382,18 +420,22 @@ class Stepper:
     def _recover_rooms(self) -> None:
         """Undo what a runner left that died while a check ran with the original judge files in the workspace."""
         if self.loop.settings.checks and self.loop.start.tree:
-            from untildone.engine.verdicts import judging
+            from untildone.engine.verdicts import loop_rooms
 
-            for sentence in judging.recover(self.loop, self.workspace):
+            for sentence in loop_rooms.recover(self.loop, self.workspace):
                 self.write(StateRepaired(sentence))
 
     def look_first(self) -> None:
         """Write the state of the workspace before the first turn."""
-        if not self.loop.start.fingerprint:
-            start = self.workspace.look(None)
-            uncommitted, refused = self._inherits(self, start)
-            seen = WorkspaceSeen(start, uncommitted=uncommitted, refused=refused)
-            self.write(self._recorded(seen) if self.loop.settings.checks else seen)
+        if self.loop.start.fingerprint:
+            return
+        if self.loop.settings.remote is not None:
+            # A machine that died here may have begun from another commit.
+            self.workspace.forget_start()
+        start = self.workspace.look(None)
+        uncommitted, refused = self._inherits(self, start)
+        seen = WorkspaceSeen(start, uncommitted=uncommitted, refused=refused)
+        self.write(self._recorded(seen) if self.loop.settings.checks else seen)
 
     def _restore(self, action: RestoreWorkspace) -> None:
         """Put the workspace back to a snapshot. What changed since that was decided is kept in one too. Raises what keeps it from that."""
@@ -406,9 +448,9 @@ class Stepper:
 
     def _recorded(self, seen: WorkspaceSeen) -> WorkspaceSeen:
         """Keep what rooms need to know about the start of the loop."""
-        from untildone.engine.verdicts import judging
+        from untildone.engine.verdicts import loop_rooms
 
-        return judging.recorded(seen, self.loop, self.workspace)
+        return loop_rooms.recorded(seen, self.loop, self.workspace)
 
     def recheck(self) -> bool:
         """True: the workspace has changed since the gates ran, so their results are void; that is written."""
@@ -534,8 +576,16 @@ def _leased(
             orders=orders,
             inherits=lambda stepper, start: _inherits_of(store, stepper, start),
         )
+        if any(not child.ended for child in stepper.loop.children):
+            from untildone.engine.below import LoopsBelow
+
+            stepper.below = LoopsBelow(store, stepper)
         stepper.obey()
         yield stepper
+        if stepper.loop.parent is not None:
+            from untildone.engine import below
+
+            below.report_up(store, stepper.loop)
         if stepper.loop.status.ended:
             from untildone.engine.archiving import archive
 

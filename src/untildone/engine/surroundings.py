@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Wait
 from untildone.core.events import Entry
@@ -35,6 +36,9 @@ class Observer(Protocol):
     def gate(self, command: str, result: GateResult | None) -> None:
         """A gate starts (no result yet), or has ended."""
 
+    def trying(self, proof: str, number: int, total: int, about: str) -> None:
+        """The trial of this number, of so many, of a proof has begun."""
+
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         """The loop waits."""
 
@@ -49,6 +53,9 @@ class IgnoringObserver:
         return
 
     def gate(self, command: str, result: GateResult | None) -> None:
+        return
+
+    def trying(self, proof: str, number: int, total: int, about: str) -> None:
         return
 
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
@@ -112,3 +119,5 @@ class Surroundings:
     """What tokens cost, where an agent reports no dollars."""
     teller: Teller = SilentTeller()
     """Tells people what happens to the loop."""
+    children: Callable[[Any, Any], AbstractContextManager[None]] = lambda _engine, _hands: nullcontext()
+    """Lets the agent of a loop start loops while the loop is driven; gets the `Engine` and its `ProcessHands`."""

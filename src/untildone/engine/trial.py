@@ -33,7 +33,7 @@ class Trial:
 
 def try_agent(choice: AgentChoice, environment: Mapping[str, str], timeout: float = PATIENCE) -> Trial:
     """Ask the agent to say OK, in an empty folder, read-only. Raises AgentMissing if it cannot be started."""
-    agent = agents.find(choice.agent)
+    agent = agents.of(choice)
     request = Request(
         prompt=PROMPT,
         fresh_id=str(uuid.uuid4()),

@@ -2,48 +2,59 @@
 
 from __future__ import annotations
 
-import secrets
-import uuid
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from untildone import agents
+from untildone.core import apply
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
 from untildone.core.answers import agreement
+from untildone.core.children import SOCKET
 from untildone.core.errors import AgentMissing, BoxNotMade, LoopNotFound, ResourcesShort, UsageError
-from untildone.core.events import HostsAsked, Rested, SessionDistrusted, SessionOpened, TurnEnded, TurnInterrupted
-from untildone.core.kinds import Host, Interruption
+from untildone.core.events import HostsAsked, Rested, SessionOpened, TurnEnded, TurnInterrupted
+from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop, output_name
-from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Role, SessionUse, Usage
+from untildone.core.model import (
+    AcceptanceTests,
+    Answer,
+    Changes,
+    Failure,
+    FailureKind,
+    Outcome,
+    Role,
+    SessionUse,
+    Usage,
+)
 from untildone.core.plugins.agent_io import (
     AgentEvent,
     Conversation,
-    Invocation,
     Notice,
     Reader,
     Request,
     SessionKnown,
+    SideReader,
     Used,
 )
-from untildone.core.values.value import replace
+from untildone.core.values.value import dataclass, replace
 from untildone.engine import leftovers, programs, reports
 from untildone.engine import usage_limits as limits
+from untildone.engine.asking import Asking, Start
 from untildone.engine.boxes.refusals import Refusals
-from untildone.engine.place import Place
+from untildone.engine.side_files import SideFiles
+from untildone.engine.standby import Warm
 from untildone.engine.stepper import Seen
 from untildone.engine.verdicts.gating import SHORTEST
 from untildone.system import orphans, process
-from untildone.system.process import Cause, Ended, Spawn
+from untildone.system.process import Cause, Ended, Open, Spawn
 
 if TYPE_CHECKING:
-    from untildone.core.plugins.transcript import SessionRecord
+    from untildone.engine.boxes.network import Connected
     from untildone.engine.process_hands import ProcessHands
     from untildone.engine.surroundings import Surroundings
 
 KEPT_ANSWER = 200_000
-LETTERS, WORD_LENGTH = "BCDFGHJKMNPQRSTVWXZ23456789", 10
-"""Of the words that are drawn for reviewers: no letter that looks like another, and no vowel. Too long to be guessed from the digest."""
 UNKNOWN_WORD = "(a word that was drawn)"
 PRIVATE = (
     "UNTILDONE_TOKEN",
@@ -51,11 +62,25 @@ PRIVATE = (
     "UNTILDONE_NOTIFY_WEBHOOK",
     "UNTILDONE_NOTIFY_APPRISE",
     "UNTILDONE_STORE",
+    SOCKET,
 )
 """Variables of untildone that agents and checks do not inherit."""
 
 BROKE_OFF = (FailureKind.CRASHED, FailureKind.MALFORMED, FailureKind.TIMEOUT)
 """Failures of an agent that did not come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What the program of a turn has beside its process."""
+
+    link: Connected
+    report: reports.Report
+    environment: Mapping[str, str]
+    program: Open | None = None
+    """The process; None: it is to be started."""
+    turn: int = 1
+    """Which turn of the process this is."""
 
 
 class Turn:
@@ -65,11 +90,17 @@ class Turn:
         self.hands = hands
         self.stepper = hands.stepper
         self.around = hands.around
+        self.asking = Asking(hands, environment(hands.around, hands.loop.loop_id))
         self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
         """How many seconds the turn may take, by the budget as of the last call of `timeout`."""
         self._used = Usage()
         """What the running agent has used so far."""
+        self._side: SideReader | None = None
+        """The reader of the running agent, if the agent reports beside its output what each message used, and that is read."""
+        self._side_files = SideFiles(())
+        self._is_metered = False
+        """Whether the agent has reported its usage while it works."""
         self._prompt = ""
         self._refusals: Refusals | None = None
 
@@ -79,97 +110,34 @@ class Turn:
 
     def take(self, action: AskAgent) -> None:
         """Run the agent. Does nothing if the decision is obsolete."""
-        if action.ask.role is Role.SUPERVISOR and action.session is SessionUse.FORK and self._distrusts(action):
+        if action.ask.role is not Role.WORKER:
+            self.hands.standby.end()
+        if (
+            action.ask.role is Role.SUPERVISOR
+            and action.session is SessionUse.FORK
+            and self.asking.forks.distrusts(action)
+        ):
             return
         try:
-            place = self._place(action)
+            start = self.asking.start(action)
         except UsageError as problem:
             self.stepper.write_if_current(Rested(Outcome.BLOCKED, f"{problem.sentence} hint: {problem.hint}"))
             return
-        self._take(action, place)
+        self._take(start)
 
-    def _distrusts(self, action: AskAgent) -> bool:
-        """Whether the session to fork may deceive a reviewer. Then that is written, and the next decision asks a fresh one."""
-        from untildone.engine.verdicts import reviewing, transcripts
-
-        profile = action.agent.profile
-        session = self.loop.session_of(Role.WORKER, profile)
-        record = self._record(action, action.session_id or "")
-        may_grow = self.around.host is Host.HOOK
-        if (
-            session is None
-            or record is None
-            or not transcripts.is_unchanged(record, session.transcript, may_grow=may_grow)
+    def _take(self, start: Start) -> None:
+        action, reader = start.action, start.reader
+        self._side = reader if start.request.meters and isinstance(reader, SideReader) else None
+        if not self._begin(
+            action, start.request, start.word, (*start.place.notes, *self.asking.forks.why_fresh(action))
         ):
-            reason = "the transcript of the agent's session is not as its turn left it."
-        else:
-            reason = self._no_copy(action) or reviewing.steered(self.stepper.workspace, self.loop)
-        if reason:
-            self.stepper.write(SessionDistrusted(profile, reason))
-        return bool(reason)
-
-    def _why_fresh(self, action: AskAgent) -> tuple[str, ...]:
-        """A sentence for the person if a reviewer that could fork the session does not, because nobody can vouch for its transcript."""
-        session = self.loop.session_of(Role.WORKER, action.agent.profile)
-        could = action.ask.role is Role.SUPERVISOR and action.session is SessionUse.NEW and self._is_forkable(action)
-        if session is None or session.transcript or not could or self._record(action, session.session_id) is None:
-            return ()
-        return ("A fresh supervisor is asked: nobody can vouch for the transcript of the agent's session.",)
-
-    def _is_forkable(self, action: AskAgent) -> bool:
-        """Whether worker and supervisor are the same agent, which can fork its session."""
-        settings = self.loop.settings
-        is_own = settings.agent_for(Role.SUPERVISOR).profile == settings.worker.profile == action.agent.profile
-        return is_own and "fork" in action.agent.abilities and not self._no_copy(action)
-
-    def _no_copy(self, action: AskAgent) -> str:
-        """Why this version of the agent cannot be a reviewer that forks the session; empty: it can. In a box, the reviewer's checkout is
-        in the place of the workspace; without one it is another folder."""
-        from untildone.engine import boxes
-
-        agent = agents.find(action.agent.agent)
-        if not agent.versions.forks_elsewhere or boxes.containment(self.loop.settings).boxed:
-            return ""
-        version = programs.known_version(agent, self._environment(action))
-        if agent.versions.can_fork_elsewhere(version):
-            return ""
-        return f"{agent.program} {version} copies a session only in the folder where it began."
-
-    def _place(self, action: AskAgent) -> Place:
-        """Where the agent runs: a reviewer in a checkout of its own, all others in the workspace. UsageError if there is no box for it."""
-        from untildone.engine import boxes
-        from untildone.engine.boxes import planning
-        from untildone.engine.verdicts import reviewing
-
-        workspace, loop, environment = self.stepper.workspace, self.loop, self._environment(action)
-        if action.ask.role is Role.SUPERVISOR:
-            return reviewing.place(workspace, loop, action.agent, environment)
-        if not boxes.containment(loop.settings).boxed:
-            return Place(self.stepper.place)
-        plan = planning.plan_for(
-            loop.settings,
-            workspace.path,
-            action.agent,
-            environment,
-            loop.loop_id,
-            root=workspace.shadow.start.root if workspace.shadow.start else "",
-            documents=planning.documents_of(loop, self.hands.store.root),
-        )
-        return Place(self.stepper.place, boxes.box_of(plan))
-
-    def _take(self, action: AskAgent, place: Place) -> None:
-        word = draw_word() if action.ask.agrees_with else ""
-        agent = agents.find(action.agent.agent)
-        request = programs.with_version(agent, self._request(action, place, word), self._environment(action))
-        reader = agent.reader(request)
-        if not self._begin(action, request, word, (*place.notes, *self._why_fresh(action))):
             return
-        self._prompt = request.prompt
+        self._prompt = start.request.prompt
         self.stepper.show_live_state()
         if action.ask.role is Role.WORKER:
             self.around.site.begin(self.loop)
         try:
-            ended = self._started(action, agent.invocation(request), reader, place)
+            ended = self._started(start)
         except LoopNotFound:
             raise
         except (AgentMissing, UsageError) as problem:
@@ -178,7 +146,7 @@ class Turn:
             failure = Failure(kind, f"{problem.sentence} {hint}".strip())
             self._finish(action, Answer(failure=failure), 0.0)
             return
-        self._conclude(action, request, reader, ended)
+        self._conclude(start, ended)
 
     def _begin(self, action: AskAgent, request: Request, word: str, notes: tuple[str, ...]) -> bool:
         """Write that the turn starts. The drawn word stays out of the journal, which every program of this person can read."""
@@ -187,93 +155,79 @@ class Turn:
         prompt = request.prompt.replace(word, UNKNOWN_WORD)
         return self.stepper.begin_turn(action, prompt, word=agreement.digest(word), notes=notes)
 
-    def _request(self, action: AskAgent, place: Place, word: str) -> Request:
-        ask = action.ask
-        how = agreement.instructions(ask.agrees_with, word, ask.agrees_if) if word else ""
-        parts = (action.prompt, self._work() if ask.shows_work else "", place.where, self._told(ask.role), how)
-        return Request(
-            prompt="\n\n".join(part for part in parts if part),
-            session=action.session,
-            session_id=action.session_id,
-            fresh_id=str(uuid.uuid4()),
-            model=action.agent.model,
-            args=action.agent.args,
-            system_prompt=ask.system_prompt,
-            permissions=action.agent.permissions,
-            reviews=ask.role is Role.SUPERVISOR,
-            max_cost_usd=action.max_cost_usd,
-            command=action.agent.command,
-            meters=self.loop.budget.cost_usd is not None or self.loop.budget.tokens is not None,
-            prices=self.around.prices,
-            folder=place.folder,
-        )
-
-    def _told(self, role: Role) -> str:
-        """What the agent must know about refusals of its box in the turn before."""
-        hosts = self.loop.hosts_refused if role is Role.WORKER else ()
-        refused = (*self.hands.refused.pop(role, ()), *(each.sentence for each in hosts))
-        return "\n".join((*refused, "Work without that, or say what you need.")) if refused else ""
-
-    def _work(self) -> str:
-        from untildone.engine.verdicts import reviewing
-        from untildone.gates.review import shown
-
-        return shown.text(reviewing.work(self.stepper.workspace, self.loop))
-
-    def _environment(self, action: AskAgent) -> Mapping[str, str]:
-        own = environment(self.around, self.loop.loop_id)
-        return {**own, **self.around.profile_environment(action.agent.profile)}
-
-    def _started(self, action: AskAgent, invocation: Invocation, reader: Reader, place: Place) -> Ended:
+    def _started(self, start: Start) -> Ended:
         """Run the agent. A box that cannot be made is planned anew, once: what it hides or shows may have vanished meanwhile."""
         try:
-            return self._run(action, invocation, reader, place)
+            return self._run(start)
         except BoxNotMade:
-            return self._run(action, invocation, reader, self._place(action))
+            return self._run(replace(start, place=self.asking.place(start.action, self.asking.plan(start.action))))
 
-    def _run(self, action: AskAgent, invocation: Invocation, reader: Reader, place: Place) -> Ended:
-        from untildone.engine.boxes import network
-
-        environment = {**self._environment(action), **invocation.env}
-        name = f"{self.loop.loop_id}-{action.ask.role.value}"
-        with (
-            network.connected(place, self.loop.settings, action.agent, environment) as link,
-            reports.expected(invocation, action.agent, environment, name) as report,
-        ):
-            spawn = self._spawn(action, report.invocation, reader, link.place, environment)
-            if link.place.box is not None:
-                self._refusals = Refusals(link.place.box, spawn.env)
+    def _run(self, start: Start) -> Ended:
+        action, reader = start.action, start.reader
+        with ExitStack() as context:
+            opened = self._opened(start, context)
+            spawn = self._spawn(start, opened)
+            if opened.link.place.box is not None:
+                self._refusals = Refusals(opened.link.place.box, spawn.env)
             self.around.guard.ensure()
-            ended = process.run(spawn, lambda line: self._take_line(action, reader, line), self.hands.must_stop)
-            if line := report.line():
-                self._take_line(action, reader, line)
+            self._side_files = SideFiles(self._side.side_files(opened.environment) if self._side else ())
+            ended = process.run(
+                spawn, lambda line: self._take_line(action, reader, line), self.hands.must_stop, opened.program
+            )
+            for line in self._side_files.last_lines():
+                self._take_side_line(line)
+            if report_line := opened.report.line():
+                self._take_line(action, reader, report_line)
+            if ended.open is not None and start.key is not None and isinstance(reader, Conversation):
+                kept = Warm(
+                    start.key, ended.open, reader, opened.link, context.pop_all(), action.iteration, opened.turn
+                )
+                self.hands.standby.keep(kept)
         self._look_for_refusals(ended.stderr_tail.encode(errors="replace"))
-        if link.asked:
-            self.stepper.write(HostsAsked(action.ask.role, action.iteration, link.asked), sync=False)
+        if asked := opened.link.asked():
+            self.stepper.write(HostsAsked(action.ask.role, action.iteration, asked), sync=False)
         if ended.leftover_group is not None:
             self.hands.groups.add(ended.leftover_group)
         return ended
 
+    def _opened(self, start: Start, context: ExitStack) -> _Opened:
+        """What the program of a turn has beside its process. `context` ends it."""
+        from untildone.engine.boxes import network
+
+        action, invocation = start.action, agents.of(start.action.agent).invocation(start.request)
+        environment = {**self.asking.environment(action), **invocation.env}
+        if start.turn is not None:
+            warm = self.hands.standby.take(start.turn)
+            context.push(warm.context)
+            return _Opened(warm.link, reports.Report(invocation, None), environment, warm.program, warm.turns)
+        link = context.enter_context(network.connected(start.place, self.loop.settings, action.agent, environment))
+        name = f"{self.loop.loop_id}-{action.ask.role.value}"
+        report = context.enter_context(reports.expected(invocation, action.agent, environment, name))
+        return _Opened(link, report, environment)
+
     def _is_over_budget(self) -> bool:
         """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""
-        return budgets.spent(self.loop.budget, self.loop.spend.plus(0.0, self._used)) is not None
+        for line in self._side_files.lines():
+            self._take_side_line(line)
+        return budgets.spent(self.loop.own_budget, self.loop.spend.plus(0.0, self._used)) is not None
 
-    def _spawn(
-        self, action: AskAgent, invocation: Invocation, reader: Reader, place: Place, environment: Mapping[str, str]
-    ) -> Spawn:
+    def _spawn(self, start: Start, opened: _Opened) -> Spawn:
+        action, place, invocation = start.action, opened.link.place, opened.report.invocation
         return Spawn(
             argv=place.argv(invocation.argv),
             boxed=invocation.argv[0] if place.box else "",
-            env=place.environment(environment),
+            env=place.environment(opened.environment),
             cwd=place.folder,
             stdin=invocation.stdin,
-            conversation=reader if isinstance(reader, Conversation) else None,
+            conversation=start.reader if isinstance(start.reader, Conversation) else None,
+            stays=start.request.stays,
             lines_together=invocation.prints_text,
             spool=self.hands.store.spool(self.loop.loop_id, output_name(action.ask.role, action.iteration)),
             timeout=self.timeout(),
             timeout_now=self.timeout,
             used_up=self._is_over_budget,
-            ends_on_sigint=agents.find(action.agent.agent).capabilities.interrupt,
+            on_error_line=self._take_side_line if self._side and self._side.reads_errors else None,
+            ends_on_sigint=agents.of(action.agent).capabilities.interrupt,
             redactor=self.around.redactor,
             descriptors=place.descriptors,
         )
@@ -281,7 +235,7 @@ class Turn:
     def timeout(self) -> float | None:
         """How many seconds the turn may take, by the present budget: it may change while the agent works."""
         loop = self.loop
-        limits = (budgets.turn_timeout(loop.budget, loop.spend), self._at_most)
+        limits = (budgets.turn_timeout(loop.own_budget, loop.spend), self._at_most)
         self.allowed = min((limit for limit in limits if limit is not None), default=None)
         return self.allowed
 
@@ -289,6 +243,16 @@ class Turn:
         for event in reader.feed(line):
             self._note(action, event)
         self._look_for_refusals(line)
+
+    def _take_side_line(self, line: bytes) -> bool:
+        """Take a line that the agent's program wrote beside its output. True: the reader knows it."""
+        events = self._side.feed_side(line) if self._side else None
+        for event in events or ():
+            if isinstance(event, Used):
+                self._used, self._is_metered = event.usage, True
+            else:
+                self.hands.observer.agent(event, self.loop)
+        return events is not None
 
     def _look_for_refusals(self, output: bytes) -> None:
         if self._refusals is not None and (sentence := self._refusals.take(output)):
@@ -305,12 +269,17 @@ class Turn:
                 self.stepper.write(SessionOpened(role, profile, event.session_id), sync=False)
         self.hands.observer.agent(event, self.loop)
 
-    def _conclude(self, action: AskAgent, request: Request, reader: Reader, ended: Ended) -> None:
-        now = self.around.clock()
-        answer = limits.in_local_time(reader.finish(ended.exit_code, ended.stderr_tail, now), now)
+    def _conclude(self, start: Start, ended: Ended) -> None:
+        action, request, now = start.action, start.request, self.around.clock()
+        answer = limits.in_local_time(start.reader.finish(ended.exit_code, ended.stderr_tail, now), now)
         if answer.failure is not None:
-            agent, environment = agents.find(action.agent.agent), self._environment(action)
+            self.hands.standby.end(broke_off=start.turn is not None and answer.failure.kind in BROKE_OFF)
+            agent, environment = agents.of(action.agent), self.asking.environment(action)
             answer = replace(answer, failure=programs.explained(agent, request, answer.failure, environment))
+        self._tell_if_unpriced(action, answer)
+        if self._side is not None:
+            answer = apply.with_total(self.loop, answer, self._side.session_growth())
+            self._tell_if_unmetered(action, answer)
         self._end_survivors(ended, answer)
         if self._refusals is not None and self._refusals.sentences:
             self.hands.refused[action.ask.role] = tuple(self._refusals.sentences)
@@ -323,14 +292,36 @@ class Turn:
             failure = Failure(FailureKind.TIMEOUT, f"no answer within {self.allowed or 0:g} s")
             self._finish(action, replace(answer, failure=failure), ended.seconds)
         elif reason is not None:
-            usage = answer.usage if answer.session_total is None else Usage()
+            usage, total = apply.usage_of(self.loop, answer), answer.session_total
             self.around.site.secure(self.loop, self._title(action), self.around.redactor)
             self.stepper.write(
-                TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage, answer.priced),
+                TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage, answer.priced, total),
                 sync=False,
             )
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
+
+    def _tell_if_unmetered(self, action: AskAgent, answer: Answer) -> None:
+        """Say once that a limit of dollars or tokens holds at the end of a turn only."""
+        profile = action.agent.profile
+        if self._is_metered or profile in self.hands.unmetered or not apply.usage_of(self.loop, answer).tokens:
+            return
+        self.hands.unmetered.add(profile)
+        sentence = f"{profile} did not report what it uses while it worked: its limits are checked after each turn."
+        self.hands.observer.agent(Notice(sentence), self.loop)
+
+    def _tell_if_unpriced(self, action: AskAgent, answer: Answer) -> None:
+        """Say once that a limit of dollars does not hold, because nobody knows what the agent's model costs."""
+        profile, limit = action.agent.profile, self.loop.budget.cost_usd
+        if limit is None or profile in self.hands.unpriced or not apply.usage_of(self.loop, answer).unpriced:
+            return
+        self.hands.unpriced.add(profile)
+        model = answer.model or action.agent.model
+        of_what = f"the model {model} of {profile}" if model else f"the model of {profile}"
+        sentence = (
+            f"Price unknown: {of_what} is not in the table of prices, so the limit of dollars does not hold for it."
+        )
+        self.hands.observer.agent(Notice(f"{sentence} Add it to [prices] in your settings."), self.loop)
 
     def _end_survivors(self, ended: Ended, answer: Answer) -> None:
         """End what is left of an agent that was killed or broke off: with its launcher gone, the agent itself may still be at work.
@@ -366,26 +357,22 @@ class Turn:
         def look(_ended: TurnEnded) -> Seen:
             return self._look(action) if action.ask.role is Role.WORKER else Seen(self._changed_by_others())
 
-        transcript = self._transcript(action, answer) if self._may_be_forked(action) else ""
-        self.stepper.end_turn(action.ask.role, action.iteration, answer, seconds, look, transcript)
+        forks = self.asking.forks
+        transcript = forks.transcript(action, answer, self._prompt) if forks.may_be_forked(action) else ""
+        tests = self._tests(action, answer) if action.ask.role is Role.AUTHOR else None
+        self.stepper.end_turn(action.ask.role, action.iteration, answer, seconds, look, transcript, tests)
 
-    def _may_be_forked(self, action: AskAgent) -> bool:
-        """Whether a reviewer may be a fork of the session of this turn."""
-        return self.loop.settings.review and action.ask.role is Role.WORKER and self._is_forkable(action)
+    def _tests(self, action: AskAgent, answer: Answer) -> AcceptanceTests | None:
+        """The acceptance tests that the author wrote. They are kept before the journal says so."""
+        from untildone.engine.verdicts import authoring
 
-    def _transcript(self, action: AskAgent, answer: Answer) -> str:
-        """The digest of the transcript after this turn, if it can be vouched for."""
-        from untildone.engine.verdicts import transcripts
-
-        session = self.loop.session_of(Role.WORKER, action.agent.profile)
-        session_id = answer.session_id or (session.session_id if session else None)
-        record = self._record(action, session_id) if session_id and answer.failure is None else None
-        before = session.transcript if session and action.session is SessionUse.RESUME else None
-        return transcripts.vouched(record, before, (self._prompt,)) if record else ""
-
-    def _record(self, action: AskAgent, session_id: str) -> SessionRecord | None:
-        choice = action.agent
-        return agents.find(choice.agent).record(session_id, self._environment(action), choice.args)
+        return authoring.taken(
+            self.stepper.workspace,
+            self.loop,
+            action.agent,
+            self.asking.environment(action),
+            failed=bool(answer.failure),
+        )
 
     def _look(self, action: AskAgent) -> Seen:
         loop = self.loop
@@ -402,11 +389,6 @@ class Turn:
 
     def _title(self, action: AskAgent) -> str:
         return f"Round {action.iteration}: {self.loop.title}"
-
-
-def draw_word() -> str:
-    """A word for one question to a reviewer: nothing that was written before can contain it."""
-    return "".join(secrets.choice(LETTERS) for _ in range(WORD_LENGTH))
 
 
 def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:

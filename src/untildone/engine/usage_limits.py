@@ -22,7 +22,7 @@ from untildone.core.values.value import replace
 def account(agent: AgentChoice, place: str) -> str:
     """The account to which a usage limit applies: the profile. An agent of any command has one profile for all
     commands, so its account includes a hash of the command line."""
-    if agent.command is None or agents.find(agent.agent).program:
+    if agent.command is None or agents.of(agent).program:
         return agent.profile
     line = "\0".join(_resolved(place, word) for word in (*_words(agent.command), *agent.args))
     return f"{agent.profile}-{hashlib.sha256(line.encode(errors='replace')).hexdigest()[:32]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Literal, Unpack
 from untildone import settings
 from untildone.core.answers import amounts
 from untildone.core.errors import UntilDoneError, UsageError
-from untildone.core.events import Entry
+from untildone.core.events import BudgetChanged, Entry
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Outcome, Role, Status, Subtask, Urgency
 from untildone.operations import control, look, stores, verifying
@@ -25,7 +25,9 @@ from untildone.operations.control import Heard
 from untildone.operations.creating import creation, duplicating
 from untildone.operations.driving import background, presence
 from untildone.operations.history import bisecting, cleaning, retrying
-from untildone.operations.showing import timeline
+from untildone.operations.showing import branches, money, timeline
+from untildone.operations.showing.branches import Branch
+from untildone.operations.showing.money import Money
 from untildone.operations.showing.timeline import Round
 from untildone.operations.stores import Journal, Store
 from untildone.operations.verifying import Verification
@@ -33,9 +35,11 @@ from untildone.settings.declared import Chosen
 from untildone.settings.declared import Chosen as Settings
 
 __all__ = [
+    "Branch",
     "Entry",
     "Heard",
     "Loop",
+    "Money",
     "Outcome",
     "Round",
     "Settings",
@@ -45,6 +49,7 @@ __all__ = [
     "Verification",
     "approve",
     "bisect",
+    "branch",
     "budget",
     "clean",
     "create",
@@ -64,6 +69,7 @@ __all__ = [
     "run_async",
     "say",
     "show",
+    "spend",
     "start",
     "stop",
     "tasks",
@@ -74,7 +80,9 @@ __all__ = [
 LOOK_EVERY = 0.1
 Folder = str | os.PathLike[str]
 OnEvent = Callable[[Entry], object]
-RoleName = Literal["worker", "instructor", "supervisor"]
+Amounts = Mapping[str, float | str]
+"""Limits by name: `{"iterations": "+5", "cost": 10}`."""
+RoleName = Literal["worker", "instructor", "supervisor", "author"]
 
 
 def run(task: str, *, folder: Folder = ".", on_event: OnEvent | None = None, **chosen: Unpack[Chosen]) -> Loop:
@@ -136,12 +144,16 @@ async def pause(loop: Loop | str, *, now: bool = False, folder: Folder = ".") ->
     return await asyncio.to_thread(lambda: control.pause(*_resolve(loop, folder), _urgency(now=now)))
 
 
-async def resume(loop: Loop | str, *, skip_wait: bool = False, folder: Folder = ".") -> Loop:
-    """Resume a loop in the background. `skip_wait`: do not wait for a usage limit or a retry."""
+async def resume(
+    loop: Loop | str, *, skip_wait: bool = False, budget: Amounts | None = None, folder: Folder = "."
+) -> Loop:
+    """Resume a loop in the background. `skip_wait`: do not wait for a usage limit or a retry.
+
+    A loop whose budget is used up needs more with it: `budget={"iterations": "+5"}`."""
 
     def go_on() -> Loop:
         store, loop_id = _resolve(loop, folder)
-        resumed = control.resume(store, loop_id, skip_wait=skip_wait)
+        resumed = control.resume(store, loop_id, *_changes(budget), skip_wait=skip_wait)
         _drive(store, loop_id)
         return resumed
 
@@ -166,12 +178,16 @@ async def say(loop: Loop | str, text: str, *, folder: Folder = ".") -> Heard:
     return await asyncio.to_thread(speak)
 
 
-async def retry(loop: Loop | str, *, from_round: int | None = None, folder: Folder = ".") -> Loop:
-    """Go on in the background with a loop that failed or was stopped; with `from_round`, as it was before that round."""
+async def retry(
+    loop: Loop | str, *, from_round: int | None = None, budget: Amounts | None = None, folder: Folder = "."
+) -> Loop:
+    """Go on in the background with a loop that failed or was stopped; with `from_round`, as it was before that round (1: from its start).
+
+    `budget`: changes of its limits, such as `{"iterations": "+5"}`."""
 
     def go_on() -> Loop:
         store, loop_id = _resolve(loop, folder)
-        retried = retrying.retry(store, loop_id, from_round=from_round)
+        retried = retrying.retry(store, loop_id, *_changes(budget), from_round=from_round)
         if not presence.goes_on_by_itself(store, retried):
             _drive(store, loop_id)
         return retried
@@ -179,9 +195,17 @@ async def retry(loop: Loop | str, *, from_round: int | None = None, folder: Fold
     return await asyncio.to_thread(go_on)
 
 
-async def rewind(loop: Loop | str, to: int, *, folder: Folder = ".") -> Loop:
-    """Take a loop back to where it was after a round (0: its start). It rests there; `resume` goes on."""
-    return await asyncio.to_thread(lambda: retrying.rewind(*_resolve(loop, folder), to).loop)
+async def rewind(loop: Loop | str, to: int | None = None, *, undo: bool = False, folder: Folder = ".") -> Loop:
+    """Take a loop back to where it was after round `to` (0: its start); or `undo` the last rewind. It rests there; `resume` goes on."""
+    if (to is None) != undo:
+        raise UsageError("It is not clear where to go back to.", "give `to` or `undo=True`")
+
+    def go_back() -> Loop:
+        store, loop_id = _resolve(loop, folder)
+        taken = retrying.undo_rewind(store, loop_id) if to is None else retrying.rewind(store, loop_id, to)
+        return taken.loop
+
+    return await asyncio.to_thread(go_back)
 
 
 async def duplicate(loop: Loop | str, *, task: str = "", folder: Folder = ".", **chosen: Unpack[Chosen]) -> Loop:
@@ -189,9 +213,15 @@ async def duplicate(loop: Loop | str, *, task: str = "", folder: Folder = ".", *
     return await asyncio.to_thread(lambda: duplicating.duplicate(*_resolve(loop, folder), dict(chosen), task).loop)
 
 
-async def bisect(loop: Loop | str, *checks: str, folder: Folder = ".") -> int:
-    """The number of the round that broke the checks of a loop, or other ones. UsageError if none did."""
-    return await asyncio.to_thread(lambda: bisecting.bisect(*_resolve(loop, folder), os.environ, checks).broke)
+async def bisect(
+    loop: Loop | str, *checks: str, good: int | None = None, bad: int | None = None, folder: Folder = "."
+) -> int:
+    """The number of the round that broke the checks of a loop, or other ones. UsageError if none did.
+
+    `good` and `bad`: rounds after which they hold and fail; the start and the last one, if not given."""
+    return await asyncio.to_thread(
+        lambda: bisecting.bisect(*_resolve(loop, folder), os.environ, checks, good, bad).broke
+    )
 
 
 async def delete(loop: Loop | str, *, folder: Folder = ".") -> None:
@@ -199,11 +229,11 @@ async def delete(loop: Loop | str, *, folder: Folder = ".") -> None:
     await asyncio.to_thread(lambda: control.delete(*_resolve(loop, folder)))
 
 
-async def clean(older_than: str, *, folder: Folder = ".") -> tuple[str, ...]:
-    """Delete the loops that ended longer ago than an age such as `30d`; return their ids."""
+async def clean(older_than: str, *, dry_run: bool = False, folder: Folder = ".") -> tuple[str, ...]:
+    """Delete the loops that ended longer ago than an age such as `30d`; return their ids. With `dry_run`, only name them."""
 
     def tidy() -> tuple[str, ...]:
-        found = cleaning.clean(_store_of(folder), cleaning.age(older_than))
+        found = cleaning.clean(_store_of(folder), cleaning.age(older_than), only_lists=dry_run)
         return tuple(each.loop.loop_id for each in found if not each.problem)
 
     return await asyncio.to_thread(tidy)
@@ -216,8 +246,7 @@ async def approve(loop: Loop | str, *paths: str, folder: Folder = ".") -> Loop:
 
 async def budget(loop: Loop | str, *, folder: Folder = ".", **limits: float | str) -> Loop:
     """Change limits, by the names of `core.limits.Limit`, such as `iterations` or `cost`: "+5" is more, 5 is in all, "none" no limit."""
-    changes = [amounts.change(limit, amount) for limit, amount in limits.items()]
-    return await asyncio.to_thread(lambda: control.budget(*_resolve(loop, folder), *changes))
+    return await asyncio.to_thread(lambda: control.budget(*_resolve(loop, folder), *_changes(limits)))
 
 
 async def show(loop: Loop | str = "last", *, folder: Folder = ".") -> Loop:
@@ -300,7 +329,7 @@ async def rounds(loop: Loop | str, *, folder: Folder = ".") -> tuple[Round, ...]
 async def output(
     loop: Loop | str, number: int | None = None, *, role: RoleName = "worker", folder: Folder = "."
 ) -> str:
-    """What the agent printed in a round, or in the last one. `role`: `worker`, `supervisor` or `instructor`."""
+    """What the agent printed in a round, or in the last one. `role`: `worker`, `supervisor`, `instructor` or `author`."""
 
     def read() -> str:
         store, loop_id = _resolve(loop, folder)
@@ -318,6 +347,23 @@ async def output(
 async def tasks(loop: Loop | str, *, folder: Folder = ".") -> tuple[Subtask, ...]:
     """The subtasks of a loop, in their order, for the modes that have them."""
     return (await show(loop, folder=folder)).tasks
+
+
+async def branch(loop: Loop | str, *, folder: Folder = ".") -> Branch | None:
+    """The branch that a loop in a worktree works on, with how far it is ahead and behind; None: it works in the folder itself."""
+
+    def read() -> Branch | None:
+        store, loop_id = _resolve(loop, folder)
+        return branches.branch(store, store.load(loop_id))
+
+    return await asyncio.to_thread(read)
+
+
+async def spend(*, offset: int = 0, folder: Folder = ".") -> Money:
+    """What the loops of the folder have spent: today, in the last seven days, by agent and by workspace.
+
+    `offset`: minutes by which your days begin before those of UTC."""
+    return await asyncio.to_thread(lambda: money.of_store(_store_of(folder), offset * 60))
 
 
 async def diff(loop: Loop | str, *, folder: Folder = ".") -> str:
@@ -339,6 +385,10 @@ def _connected(folder: Path, _address: str) -> Store:
 def _resolve(loop: Loop | str, folder: Folder) -> tuple[Store, str]:
     store = _store_of(folder)
     return store, loop.loop_id if isinstance(loop, Loop) else store.find(loop)
+
+
+def _changes(limits: Amounts | None) -> tuple[BudgetChanged, ...]:
+    return tuple(amounts.change(limit, amount) for limit, amount in (limits or {}).items())
 
 
 def _role(word: str) -> Role:

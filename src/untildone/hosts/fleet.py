@@ -78,6 +78,8 @@ class Fleet:
         self._failures: dict[str, int] = {}
         self._signatures: dict[str, object] = {}
         """The signatures of the journals at the last look."""
+        self._seen: dict[str, Signatures] = {}
+        """The signatures of a store whose loops were all looked at. While nothing changes, the store returns the same object."""
         self._stores: dict[str, Served] = {}
         self._change = threading.Condition()
         self._closing = False
@@ -165,6 +167,7 @@ class Fleet:
         if now < before - LOOK_EVERY:
             self._due.clear()
             self._signatures.clear()
+            self._seen.clear()
         return now
 
     def _until_next_look(self, next_look: float) -> float:
@@ -184,10 +187,16 @@ class Fleet:
     def _look_around(self, served: Served) -> None:
         """Look at every loop whose journal has changed."""
         with _logged(served.store.name):
-            for loop_id, signature in served.signatures().live.items():
+            signatures = served.signatures()
+            if signatures is self._seen.get(served.store.name):
+                return
+            for loop_id, signature in signatures.live.items():
                 if signature != self._signatures.get(loop_id) and loop_id not in self._driving:
                     self._stores[loop_id] = served
                     self._look(served, loop_id)
+            # A loop that could not be read, or that is driven, is looked at again even if no journal changes.
+            if all(self._signatures.get(loop_id) == signature for loop_id, signature in signatures.live.items()):
+                self._seen[served.store.name] = signatures
 
     def _look(self, served: Served, loop_id: str) -> None:
         signature = served.store.signature(loop_id)
@@ -295,6 +304,7 @@ class Fleet:
             _log.warning("Loop %s: %s", loop_id, problem)
 
     def _forget(self, loop_id: str) -> None:
+        self._seen.clear()
         for known in (self._signatures, self._due, self._failures, self._stores, self.problems):
             known.pop(loop_id, None)
 
@@ -309,11 +319,13 @@ def _logged(name: str) -> Iterator[None]:
 
 
 def _is_ours(loop: Loop) -> bool:
-    """Whether a server is to drive the loop. A loop without a host may be starting in another process, so it counts only after a while."""
+    """Whether a server is to drive the loop. A loop without a host may be starting in another process, so it counts only after a while.
+    A child that was told to stop counts as well: its parent may have ended, and its runner died before it obeyed."""
     if loop.status is not Status.RUNNING or loop.not_ours:
         return False
     forgotten = not loop.host and loop.updated_at < time.time() - ABANDONED_AFTER
-    return loop.host is Host.SERVER or forgotten
+    left = loop.parent is not None and loop.stop is not None
+    return loop.host is Host.SERVER or forgotten or left
 
 
 def _live(store: Store) -> Iterator[Loop]:

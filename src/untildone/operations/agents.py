@@ -54,7 +54,7 @@ def look_at_all(folder: Path) -> Iterator[AgentInfo]:
 def look(chosen: Settings, name: str) -> AgentInfo:
     """The agent or profile of that name. Starts its program to learn the version."""
     profile = settings.profile(chosen, name)
-    agent = agents.find(profile.agent)
+    agent = agents.find_with(profile.agent, profile.program or "")
     program = _program(agent, profile.command)
     path = programs.find(program, {**os.environ, **profile.env}) if program else None
     version = programs.version_of(path) if path and agent.program else ""
@@ -64,11 +64,14 @@ def look(chosen: Settings, name: str) -> AgentInfo:
 
 def missing(chosen: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """How to install each agent or profile whose program is not on PATH, by name. Starts no program."""
-    found = ((name, settings.profile(chosen, name)) for name in dict.fromkeys((*agents.names(), *chosen.profiles)))
+    profiles = {name: settings.profile(chosen, name) for name in (*agents.names(), *chosen.profiles)}
+    found = (
+        (name, agents.find_with(profile.agent, profile.program or ""), profile) for name, profile in profiles.items()
+    )
     return {
-        name: agents.find(profile.agent).install
-        for name, profile in found
-        if (program := _program(agents.find(profile.agent), profile.command))
+        name: agent.install
+        for name, agent, profile in found
+        if (program := _program(agent, profile.command))
         and programs.find(program, {**environment, **profile.env}) is None
     }
 

@@ -27,7 +27,7 @@ from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, SubtaskChange, Urgency
 from untildone.core.moves import Control
-from untildone.core.values.value import dataclass
+from untildone.core.values.value import dataclass, replace
 from untildone.operations.driving.presence import goes_on_by_itself, without_closed_session
 from untildone.operations.inside import refuse
 from untildone.store import Journal, Store
@@ -43,25 +43,33 @@ def pause(
     loop_id: str,
     urgency: Urgency = Urgency.AFTER_ITERATION,
     environment: Mapping[str, str] = os.environ,
+    outcome: Outcome = Outcome.PAUSED,
 ) -> Loop:
-    """Pause a loop, at once or after its iteration."""
-    return _request(store, loop_id, Control.PAUSE, PauseRequested(urgency), environment=environment)
+    """Pause a loop with this outcome, at once or after its iteration."""
+    return _request(store, loop_id, Control.PAUSE, PauseRequested(urgency, outcome), environment=environment)
 
 
 def resume(
     store: Store,
     loop_id: str,
-    *,
+    *changes: BudgetChanged,
     skip_wait: bool = False,
+    asks_person: bool = False,
     host: Host = Host.TERMINAL,
     environment: Mapping[str, str] = os.environ,
 ) -> Loop:
-    """Resume a loop. `host` is the kind of host that will drive it. `skip_wait` tries a usage limit at once."""
+    """Resume a loop, with `changes` of its budget. BudgetUsedUp if it would rest again at once, unless `asks_person`: then the caller asks
+    a person for more.
+
+    `host` is the kind of host that will drive it. `skip_wait` tries a usage limit at once.
+    """
+    _check_amounts(changes)
     loop = store.load(loop_id)
     # A loop that a server drives stays the server's, also after a crash, if a person resumes it at a terminal.
     served = loop.host is Host.SERVER and loop.status is Status.RUNNING and store.is_driven(loop_id)
     new_host = Host.NONE if served and host is Host.TERMINAL else _host_after(loop, host)
-    return _request(store, loop_id, Control.RESUME, ResumeRequested(skip_wait, new_host), environment=environment)
+    events: tuple[Event, ...] = (*changes, ResumeRequested(skip_wait, new_host))
+    return _request(store, loop_id, Control.RESUME, *events, environment=environment, asks_person=asks_person)
 
 
 def _host_after(loop: Loop, host: Host) -> Host:
@@ -75,9 +83,11 @@ def stop(
     urgency: Urgency = Urgency.AFTER_ITERATION,
     outcome: Outcome = Outcome.STOPPED,
     environment: Mapping[str, str] = os.environ,
+    known: int | None = None,
 ) -> Loop:
-    """End a loop with this outcome, at once or after its iteration."""
-    return _request(store, loop_id, Control.STOP, StopRequested(urgency, outcome), environment=environment)
+    """End a loop with this outcome, at once or after its iteration. LoopChanged if its last entry is not the one of number `known`."""
+    stop = StopRequested(urgency, outcome)
+    return _request(store, loop_id, Control.STOP, stop, environment=environment, known=known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +116,20 @@ def say(
     loop = _request(store, loop_id, Control.SAY, MessageSent(text, source))
     # Checked after the message is written: the rounds may have run out just before.
     waits = loop.status is Status.PAUSED and loop.outcome in (Outcome.BUDGET, Outcome.BLOCKED)
-    if not waits or not _is_answered(loop, text) or budgets.used_up(loop.budget, loop.spend, before_worker_turn=True):
+    if (
+        not waits
+        or not _is_answered(loop, text)
+        or budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=True)
+    ):
         return Heard(loop, notices, goes_on=False)
     resumed = ResumeRequested(host=_host_after(before, host))
     loop = _request(store, loop_id, Control.RESUME, resumed, environment=environment)
     return Heard(loop, notices, goes_on=True, has_driver=goes_on_by_itself(store, loop))
+
+
+def preview(loop: Loop, text: str) -> tuple[str, ...]:
+    """What the round controls at the start of a message would do: a sentence each."""
+    return rounds.parse(text, budgets.rounds_left(loop.budget, loop.spend)).notices if text.strip() else ()
 
 
 def _is_answered(loop: Loop, text: str) -> bool:
@@ -120,12 +139,16 @@ def _is_answered(loop: Loop, text: str) -> bool:
 
 def budget(store: Store, loop_id: str, *changes: BudgetChanged, known: int | None = None) -> Loop:
     """Change limits of a loop. LoopChanged if its last entry is not the one of number `known`."""
+    _check_amounts(changes)
+    return _request(store, loop_id, Control.BUDGET, *changes, known=known)
+
+
+def _check_amounts(changes: tuple[BudgetChanged, ...]) -> None:
     for change in changes:
         if change.amount is not None and not budgets.is_possible(change.amount):
             raise UsageError(
                 f"{change.amount} is too large for a budget.", "give a smaller number, or none for no limit"
             )
-    return _request(store, loop_id, Control.BUDGET, *changes, known=known)
 
 
 def rename(store: Store, loop_id: str, title: str, known: int | None = None) -> Loop:
@@ -150,25 +173,52 @@ def _contents(loop: Loop, paths: tuple[str, ...]) -> tuple[str, ...]:
     from untildone.workspace.shadow import Shadow
 
     if loop.settings.remote is not None:
-        return ()
+        return _published_contents(loop, paths)
     start = Shadow(loop.settings.workspace, loop_id=loop.loop_id).start
     return approvals.contents(paths, start.root if start else loop.settings.workspace)
 
 
-def delete(store: Store, loop_id: str) -> None:
-    """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
+def _published_contents(loop: Loop, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Digests of what a loop of a cluster has published. Programs and packages of its machine cannot be seen from here."""
+    from untildone.operations import look
+    from untildone.workspace import approvals
+
+    with look.place_of(loop) as place:
+        return tuple(
+            approvals.content(os.path.join(place, path))
+            if not os.path.isabs(path) and os.path.lexists(os.path.join(place, path))
+            else approvals.UNKNOWN
+            for path in paths
+        )
+
+
+def delete(store: Store, loop_id: str, known: int | None = None) -> None:
+    """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay. `known`: its last entry."""
+    loop = _deletable(store, loop_id, known)
+    while not store.delete(loop_id, after=loop.seq):
+        # Another process has written meanwhile: the loop may be at work again.
+        before, loop = loop, _deletable(store, loop_id, known)
+        if loop.seq == before.seq:
+            # Nothing new can be read: its last entries are damaged.
+            store.delete(loop_id)
+            break
+    from untildone.engine.notices import outbox
+    from untildone.engine.verdicts import loop_rooms
+    from untildone.workspace.shadow import Shadow, tidying
+
+    loop_rooms.forget(loop_id, loop.settings.workspace)
+    outbox.forget(store.name, loop_id)
+    tidying.loop_deleted(Shadow(loop.settings.workspace, loop_id=loop_id))
+
+
+def _deletable(store: Store, loop_id: str, known: int | None) -> Loop:
+    """The loop, if it may be deleted."""
     refuse(store, Control.DELETE, loop := store.load(loop_id))
+    _check_known(loop, known)
     moves.check(loop, Control.DELETE)
     if store.is_driven(loop_id):
         raise LoopBusy(f"Loop {loop_id} is being archived.", "try again in a moment")
-    store.delete(loop_id)
-    from untildone.engine.notices import outbox
-    from untildone.engine.verdicts import judging
-    from untildone.workspace.shadow import Shadow, tidying
-
-    judging.forget(loop)
-    outbox.forget(store.name, loop_id)
-    tidying.loop_deleted(Shadow(loop.settings.workspace, loop_id=loop_id))
+    return loop
 
 
 def _request(
@@ -178,10 +228,11 @@ def _request(
     *events: Event,
     environment: Mapping[str, str] = os.environ,
     known: int | None = None,
+    asks_person: bool = False,
 ) -> Loop:
     """Append the events of a control. The runner of the loop obeys it; without a runner, it is obeyed here."""
     try:
-        loop = _append(store, loop_id, control, events, known)
+        loop = _append(store, loop_id, control, events, known, asks_person=asks_person)
     except JournalLocked as locked:
         return _order(store, loop_id, events, locked)
     if loop.interrupts_now:
@@ -198,23 +249,25 @@ def _request(
     return loop
 
 
-def _append(store: Store, loop_id: str, control: Control, events: tuple[Event, ...], known: int | None) -> Loop:
+def _append(
+    store: Store, loop_id: str, control: Control, events: tuple[Event, ...], known: int | None, *, asks_person: bool
+) -> Loop:
     """Write the events if the loop's status allows the control; check again whenever another process wrote first."""
     journal = store.open(loop_id)
     try:
         refuse(store, control, journal.loop)
-        _check(store, journal.loop, control, known)
+        _check(store, journal.loop, control, events, known, asks_person=asks_person)
         while (control is Control.RENAME or not journal.loop.status.ended) and not _written(journal, events):
-            _check(store, journal.loop, control, known)
+            _check(store, journal.loop, control, events, known, asks_person=asks_person)
         return journal.loop
     except WrongMove:
-        _obey_left_order(store, journal.loop)
+        obey_left_order(store, journal.loop)
         raise
     finally:
         journal.close()
 
 
-def _obey_left_order(store: Store, loop: Loop) -> None:
+def obey_left_order(store: Store, loop: Loop) -> None:
     """Carry out an order to stop that a runner left when it died: without this, only another `stop` would end the loop."""
     left = loop.stop is not None and not loop.status.ended and not store.is_driven(loop.loop_id)
     if left and not _waits_for_session(store, loop):
@@ -239,10 +292,35 @@ def _end_if_suspended(loop_id: str) -> None:
     reach.end_if_suspended(loop_id)
 
 
-def _check(store: Store, loop: Loop, control: Control, known: int | None) -> None:
+def _check_known(loop: Loop, known: int | None) -> None:
     if known is not None and loop.seq != known:
         raise LoopChanged(f"Loop {loop.loop_id} has changed: it is at entry {loop.seq}, not {known}.", "read it again")
+
+
+def _check(
+    store: Store, loop: Loop, control: Control, events: tuple[Event, ...], known: int | None, *, asks_person: bool
+) -> None:
+    _check_known(loop, known)
     moves.check(without_closed_session(store, loop), control)
+    if control is Control.RESUME and not asks_person and not _is_edited(store, loop):
+        moves.check_budget(with_budget(loop, *events))
+
+
+def _is_edited(store: Store, loop: Loop) -> bool:
+    """Whether a person has edited the live state file of a loop at rest: the next runner reads it, and it may raise a limit."""
+    from untildone import modes
+
+    has_file = modes.find(loop.settings.mode).live_state(loop) is not None
+    return has_file and store.live_file(loop.loop_id, loop.settings.workspace).edited() is not None
+
+
+def with_budget(loop: Loop, *events: Event) -> Loop:
+    """The loop, also one that has ended, with the budget that it will have after the events."""
+    for event in events:
+        if isinstance(event, BudgetChanged):
+            budget = budgets.changed(loop.budget, event.limit, event.amount, add=event.add)
+            loop = replace(loop, budget=budget)
+    return loop
 
 
 def _written(journal: Journal, events: tuple[Event, ...]) -> bool:
@@ -259,16 +337,9 @@ def _waits_for_session(store: Store, loop: Loop) -> bool:
 
 def _settle(store: Store, loop_id: str) -> Loop:
     """No runner has the loop: write what follows from the control, without asking an agent anything."""
-    from untildone.engine.stepper import leased
-    from untildone.system import orphans, running, trust
+    from untildone.engine import below
 
     try:
-        with leased(store, loop_id, Host.NONE) as stepper:
-            # As every new runner does: the runner before may have died, and its guard as well.
-            orphans.end_all(orphans.mark(loop_id)[0])
-            stepper.settle()
-        trust.end(loop_id)
-        running.forget(loop_id)
-        return stepper.loop
+        return below.settle(store, loop_id)
     except (LoopBusy, NotOurs):
         return store.load(loop_id)

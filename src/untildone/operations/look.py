@@ -51,6 +51,12 @@ def load_all(store: Store) -> Iterator[Loop]:
     return (status.loop for status in store.survey(store.ids()) if status.loop is not None)
 
 
+def children(store: Store, loop: Loop) -> tuple[Loop, ...]:
+    """The loops that the agent of a loop started, as far as they are kept."""
+    ids = tuple(child.loop_id for child in loop.children)
+    return tuple(each.loop for each in store.survey(ids) if each.loop is not None)
+
+
 def follow(store: Store, loop_id: str, *, to_rest: bool) -> Iterator[Entry]:
     """Every entry of the journal; then, with `to_rest`, each new one until the loop rests."""
     journal = store.open(loop_id)
@@ -150,6 +156,19 @@ def _patch(loop: Loop, *, stat: bool) -> str:
             return published_patch(place, loop.start.head or "", stat=stat)
     end = loop.changes.tree if loop.status.ended else None
     return patch(loop.settings.workspace, loop.start.tree or "", end, loop_id=loop.loop_id, stat=stat)
+
+
+def acceptance_tests(store: Store, loop_id: str, *, stat: bool = False, colour: bool = False) -> str:
+    """The acceptance tests that the author of a loop wrote, as a patch of the workspace at its start. UsageError if there are none."""
+    from untildone.operations import shown_diff
+    from untildone.workspace.diff import patch
+
+    loop = store.load(loop_id)
+    if loop.acceptance is None:
+        raise UsageError(f"Loop {loop_id} has no acceptance tests.", "`untildone run --acceptance NAME` asks for some")
+    made = patch(loop.settings.workspace, loop.start.tree or "", loop.acceptance.tree, loop_id=loop_id, stat=stat)
+    shown = shown_diff.readable(made, store.redactor)
+    return shown_diff.coloured(shown) if colour else shown
 
 
 def diff_between(store: Store, loop_id: str, start_tree: str, end_tree: str | None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from untildone import agents
 from untildone.core.errors import UsageError
@@ -19,6 +21,8 @@ from untildone.system import config_files, json_text, state_folder
 
 SHARED_COMMAND = ("untildone", "mcp")
 """For a file that a team shares: no path of this machine."""
+TOKEN = "UNTILDONE_TOKEN"
+"""The variable from which a program takes the token for a server at an address."""
 NO_FILE, NO_LIST = "no file", "no list"
 """What there was before the installation, if there was less than a list."""
 
@@ -40,13 +44,16 @@ def agent_names() -> tuple[str, ...]:
     return tuple(name for name in agents.names() if agents.find(name).mcp is not None)
 
 
-def install(agent: str, folder: Path, environment: Mapping[str, str] = os.environ, *, for_project: bool) -> str:
-    """Add the entry; idempotent. Returns a sentence for the person."""
+def install(
+    agent: str, folder: Path, environment: Mapping[str, str] = os.environ, *, for_project: bool, url: str = ""
+) -> str:
+    """Add the entry; idempotent. `url` is the address of a server; without one, the agent starts one itself. Returns a sentence for the
+    person."""
     refuse_acceptance(environment)
     listed = _listed(agent, folder, environment, for_project=for_project)
     before = config_files.read(listed.file)
     present = _entry(listed, before)
-    wanted = listed.setup.entry(listed.command)
+    wanted = _remote(listed, url) if url else listed.setup.entry(listed.command)
     if present == wanted:
         return f"untildone is in {listed.file} already."
     if present is not None:
@@ -54,9 +61,20 @@ def install(agent: str, folder: Path, environment: Mapping[str, str] = os.enviro
             f"{listed.file} has another MCP server of the name {NAME}.", f"`untildone mcp uninstall {agent}` removes it"
         )
     after = _with_entry(listed, before, wanted)
-    _remember(listed, before)
+    _remember(listed, before, after)
     config_files.write(listed.file, after)
-    return f"untildone is among the MCP servers in {listed.file}."
+    told = f" It sends the token in the variable {TOKEN}, so set that for {agent}." if url else ""
+    return f"untildone is among the MCP servers in {listed.file}.{told}"
+
+
+def _remote(listed: Listed, url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or not url.isprintable():
+        raise UsageError(f"{url[:200]!r} is no address of a server.", "give one such as http://127.0.0.1:8321/mcp")
+    entry = listed.setup.remote_entry(url)
+    if entry is None:
+        raise UsageError(f"{listed.agent} takes no MCP server at an address.", "leave out --url")
+    return entry
 
 
 def uninstall(agent: str, folder: Path, environment: Mapping[str, str] = os.environ, *, for_project: bool) -> str:
@@ -66,8 +84,11 @@ def uninstall(agent: str, folder: Path, environment: Mapping[str, str] = os.envi
     now = config_files.read(listed.file)
     if now is None or _entry(listed, now) is None:
         return f"untildone is not in {listed.file}."
-    was = config_files.read(listed.note)
-    after = _without_block(listed, now) if listed.setup.is_toml else _without_member(listed, now, was)
+    note = _note(listed)
+    was = note.get("was")
+    after = _undone(note, now)
+    if after is None:
+        after = _without_block(listed, now) if listed.setup.is_toml else _without_member(listed, now, was)
     if was == NO_FILE and after.strip() in ("", "{}"):
         listed.file.unlink(missing_ok=True)
     else:
@@ -89,9 +110,47 @@ def _listed(agent: str, folder: Path, environment: Mapping[str, str], *, for_pro
     return Listed(agent, setup, file, SHARED_COMMAND if for_project else own, note)
 
 
-def _remember(listed: Listed, before: str | None) -> None:
+def _remember(listed: Listed, before: str | None, after: str) -> None:
+    """Keep what there was, and the replaced part: not the whole text, which may hold secrets."""
     was = NO_FILE if before is None else "" if _has_list(listed, before) else NO_LIST
-    config_files.write(listed.note, was)
+    text = before or ""
+    start = _alike(text, after)
+    end = _alike(text[start:][::-1], after[start:][::-1])
+    note = {
+        "was": was,
+        "after": _digest(after),
+        "start": start,
+        "end": end,
+        "replaced": text[start : len(text) - end],
+    }
+    config_files.write(listed.note, json.dumps(note))
+
+
+def _alike(first: str, second: str) -> int:
+    """How many characters at the start of two texts are the same."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((number for number, (one, other) in pairs if one != other), min(len(first), len(second)))
+
+
+def _note(listed: Listed) -> Mapping[str, Any]:
+    """What the installation kept. An earlier version kept one word."""
+    text = config_files.read(listed.note)
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {"was": text}
+    return found if isinstance(found, dict) else {}
+
+
+def _undone(note: Mapping[str, Any], now: str) -> str | None:
+    """The text from before the installation, byte for byte; None: the file has changed since."""
+    if note.get("after") != _digest(now):
+        return None
+    return f"{now[: note['start']]}{note['replaced']}{now[len(now) - note['end'] :]}"
+
+
+def _digest(text: str) -> str:
+    return digest.sha256(text.encode()).hexdigest()
 
 
 def _entry(listed: Listed, text: str | None) -> Any:
@@ -122,7 +181,7 @@ def _broken(listed: Listed, problem: Exception) -> UsageError:
 
 def _with_entry(listed: Listed, before: str | None, entry: dict[str, Any]) -> str:
     if listed.setup.is_toml:
-        after = _with_block(listed, before or "")
+        after = _with_block(listed, before or "", entry)
         if _entry(listed, after) != entry:
             raise _broken(listed, ValueError("its table of MCP servers cannot be added to"))
         return after
@@ -139,10 +198,14 @@ def _without_member(listed: Listed, now: str, was: str | None) -> str:
     return json_text.without(after, (listed.setup.key,)) if made_list else after
 
 
-def _block(listed: Listed) -> str:
+def _block(listed: Listed, entry: Mapping[str, Any]) -> str:
     """The entry as a table of TOML at the end of the file."""
-    words = ", ".join(_quoted(word) for word in listed.command[1:])
-    return f"\n[{listed.setup.key}.{NAME}]\ncommand = {_quoted(listed.command[0])}\nargs = [{words}]\n"
+    lines = "".join(f"{name} = {_value(value)}\n" for name, value in entry.items())
+    return f"\n[{listed.setup.key}.{NAME}]\n{lines}"
+
+
+def _value(value: str | list[str]) -> str:
+    return _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
 
 
 def _quoted(word: str) -> str:
@@ -151,14 +214,16 @@ def _quoted(word: str) -> str:
     return f'"{escaped}"'
 
 
-def _with_block(listed: Listed, before: str) -> str:
+def _with_block(listed: Listed, before: str, entry: Mapping[str, Any]) -> str:
     ended = before if not before or before.endswith("\n") else f"{before}\n"
-    return f"{ended}{_block(listed)}"
+    return f"{ended}{_block(listed, entry)}"
 
 
 def _without_block(listed: Listed, now: str) -> str:
-    block = _block(listed)
-    if block not in now:
+    present = _entry(listed, now)
+    ours = isinstance(present, dict) and all(isinstance(value, str | list) for value in present.values())
+    block = _block(listed, present) if ours else ""
+    if not block or block not in now:
         raise UsageError(
             f"The entry of untildone in {listed.file} was changed.", f"delete [{listed.setup.key}.{NAME}] there"
         )

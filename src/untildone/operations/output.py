@@ -12,14 +12,14 @@ from untildone.core.plugins.option import Option
 
 def reader(choice: AgentChoice) -> Reader:
     """Reads the output of one turn of an agent."""
-    return agents.find(choice.agent).reader(Request(prompt="", command=choice.command))
+    return agents.of(choice).reader(Request(prompt="", command=choice.command))
 
 
 def session_command(loop: Loop) -> tuple[str, ...] | None:
     """The command that opens the worker's last session for a person; None if the agent has no such command."""
     worker = loop.agent_for(Role.WORKER)
     session = loop.sessions.get(session_key(Role.WORKER, worker.profile))
-    return agents.find(worker.agent).hand_back(session.session_id) if session else None
+    return agents.of(worker).hand_back(session.session_id) if session else None
 
 
 def mode(name: str) -> Mode:

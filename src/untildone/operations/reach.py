@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from untildone.core.errors import LoopNotFound, StoreError
+from untildone.core.errors import LoopNotFound, StoreError, UntilDoneError
 from untildone.core.events import PauseRequested, StopRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
@@ -102,8 +103,18 @@ class Reach:
         """Forget the entries of runners that died: their loops are in the store. Others are the only trace of a loop."""
         dead = {entry.loop_id for entry in self.entries if entry.loop_id in self._ids and not entry.is_alive}
         for loop_id in dead:
+            self._obey_left_order(loop_id)
             running.forget(loop_id)
         self.entries = tuple(entry for entry in self.entries if entry.loop_id not in dead)
+
+    def _obey_left_order(self, loop_id: str) -> None:
+        """End a loop that was told to stop and whose runner died before it obeyed."""
+        from untildone.operations import control
+
+        store = self.store
+        if store is not None:
+            with suppress(UntilDoneError):
+                _answered(lambda: control.obey_left_order(store, store.load(loop_id)))
 
 
 def pause(reached: Reached, urgency: Urgency, environment: Mapping[str, str], warn: Warn) -> Loop | None:

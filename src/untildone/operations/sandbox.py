@@ -50,7 +50,7 @@ def run(
             code = _exit_code(link.place, command, outside)
     finally:
         shutil.rmtree(plan.private, ignore_errors=True)
-    for asked in link.asked:
+    for asked in link.asked():
         if not asked.allowed:
             report(asked.sentence)
     return code

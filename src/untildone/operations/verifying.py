@@ -31,6 +31,7 @@ LARGEST = 64 << 20
 NOT_IN_JOURNAL = frozenset({"files_changed", "agent"})
 """Fields of a receipt that the journal does not have: files of snapshots that may be gone, and the version of a program. The signature
 covers them."""
+ELSEWHERE = "This machine has no record of the loop's start, so that its published work is checked in place."
 BY_SEAL = "the key of this home"
 _ALTERED = "it was changed after untildone wrote it; nothing that it says is believed"
 
@@ -232,6 +233,8 @@ def _run_again(
     redactor = Redactor.from_environment(environment)
     base = gating.Room(place, env, lambda: False, redactor, watched.groups, launcher=launcher)
     differs, loop = _differing(loop, workspace, now), replace(loop, changes=now)
+    if loop.settings.remote is not None:
+        loop = replace(loop, start_problem=ELSEWHERE)
     judge = judging.Judge(loop, workspace, () if store.root is None else (str(store.root),), base)
     needs = [need for _, _, need in commands]
     findings = (judge.findings(needs, lambda _command: None, lambda: False) if needs else None) or {}

@@ -130,7 +130,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
     name, value = orphans.mark(own.name)
     inherited = {key: word for key, word in os.environ.items() if key not in (*turns.PRIVATE, "UNTILDONE_LOOP_ID")}
     env = {**inherited, **profile.env, **injected.variables, name: value}
-    path = programs.find(agents.find(profile.agent).program or "", env)
+    path = programs.find(agents.find_with(profile.agent, profile.program or "").program, env)
     assert path is not None
     return Program((path, *injected.arguments), env, str(folder), str(own))
 

@@ -36,7 +36,7 @@ def boxed(
         yield program, None
         return
     choice = settings.worker
-    records = agents.find(choice.agent).needs(program.env, choice.args).writable
+    records = agents.of(choice).needs(program.env, choice.args).writable
     run = Run(choice.agent, str(own), program.cwd, program.env, records, arguments)
     answering = Reports(run)
     plan = planning.plan_for(
@@ -49,7 +49,7 @@ def boxed(
     finally:
         answering.close()
         shutil.rmtree(plan.private, ignore_errors=True)
-    for asked in link.asked:
+    for asked in link.asked():
         if not asked.allowed:
             report(asked.sentence)
 

@@ -150,6 +150,15 @@ class AgentProfile:
         "For the agent `command`: the program and its arguments",
         form=FormField(only_with="agent=command"),
     )
+    program: str | None = setting(
+        None,
+        "Program",
+        "Another program that works like the agent's own: its name on PATH, or its absolute path",
+        shape=Shape(
+            r"^(?:[^-/\s][^/\s]*|/[^\x00-\x1f]*)?$", "a program", "give its name on PATH, or its absolute path"
+        ),
+        form=FormField(placeholder="e.g., the name of a fork"),
+    )
     permissions: Permissions = setting(
         Permissions.WORK,
         "Permissions",
@@ -267,6 +276,13 @@ class Settings:
         flag=Flag('What claims the end; "": nothing does, all rounds are used.', "TEXT", commands=RUN_AND_HOOK),
         form=PROMISE_FORM,
     )
+    native_goal: bool = setting(
+        default=False,
+        title="Native goal",
+        help="Each round is a run of the agent's own goal loop, whose end is a claim; for agents that have one",
+        group=OTHER_AGENTS,
+        flag=Flag("Each round is a run of the agent's own goal loop; its end is a claim."),
+    )
     checks: tuple[str, ...] = setting(
         (),
         "Checks",
@@ -282,6 +298,7 @@ class Settings:
         group=GATES,
         unit="seconds",
         above=0,
+        highest=1_000_000_000,
         flag=Flag("Seconds that a check may take (600).", "S", commands=EVERYWHERE),
     )
     require_change: bool = setting(
@@ -390,6 +407,13 @@ class Settings:
         group=OTHER_AGENTS,
         flag=Flag("Another agent as supervisor.", "NAME", commands=EVERYWHERE),
     )
+    acceptance: str | None = setting(
+        None,
+        "Author of acceptance tests",
+        "Another agent, which writes acceptance tests from the task alone before the work",
+        group=OTHER_AGENTS,
+        flag=Flag("Another agent, which writes acceptance tests before the work.", "NAME", commands=EVERYWHERE),
+    )
     instructor: str | None = setting(
         None,
         "Instructor",
@@ -489,6 +513,17 @@ class Settings:
         group=WORKSPACE,
         flag=Flag("Work in a git worktree of its own."),
     )
+    children: int = setting(
+        default=0,
+        title="Loops of its own",
+        help="Loops that the agent may start, each in a worktree, with a share of the budget",
+        group=BUDGET,
+        unit="loops",
+        whole=True,
+        lowest=0,
+        highest=100,
+        flag=Flag("The agent may start so many loops, each in a worktree, with a share of the budget.", "N"),
+    )
     commit: bool = setting(
         default=False,
         title="Commit",
@@ -515,6 +550,7 @@ class Settings:
         group=WORKSPACE,
         unit="seconds",
         lowest=0,
+        highest=1_000_000_000,
     )
     signing_key: str | None = setting(
         None,
@@ -654,6 +690,7 @@ class Chosen(TypedDict, total=False):
     args: Sequence[str]
     instructor: str
     supervisor: str
+    acceptance: str
     fallback_agent: str
     escalate: Sequence[str]
     escalate_after: int
@@ -688,6 +725,7 @@ class Chosen(TypedDict, total=False):
     repeat: int
     gates: Mapping[str, str]
     loop_enabled: bool
+    native_goal: bool
     max_iterations: int | Literal["none"]
     max_minutes: float
     max_cost: float
@@ -699,6 +737,7 @@ class Chosen(TypedDict, total=False):
     context: Literal["continue", "fresh"]
     interactive: bool
     worktree: bool
+    children: int
     signing_key: str
     commit: bool
     remote: str

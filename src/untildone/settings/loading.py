@@ -53,7 +53,7 @@ def profile(chosen: Settings, name: str) -> AgentProfile:
 
     own = chosen.profiles.get(name)
     if own is not None:
-        agents.find(own.agent)
+        agents.find_with(own.agent, own.program or "")
         return own
     try:
         agents.find(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     create_model,
     model_validator,
 )
@@ -20,6 +21,9 @@ from pydantic_core import PydanticCustomError
 from untildone.settings import complaints, names
 from untildone.settings.declared import PROFILE_SETTINGS, SETTINGS, AgentProfile, Settings, every
 from untildone.settings.setting import Setting
+
+_WITH_TEXTS = {"texts": True}
+"""The context of values that may come from a variable of the environment or a flag: "1" is 1. Bodies of the API have types."""
 
 
 class _Strict(BaseModel):
@@ -71,10 +75,29 @@ def _within(declared: Setting) -> Callable[[Any], Any]:
     return check
 
 
+def _of_one_type(hint: Any) -> Any:
+    """The type of a number or switch, without the conversions of pydantic, which takes `true` for 1 and 1 for `true`.
+
+    Texts are converted only with `_WITH_TEXTS`."""
+    scalars = {bool, int, float} & {hint, *get_args(hint)}
+    if not scalars:
+        return hint
+    (kind,) = scalars
+
+    def check(value: Any, info: ValidationInfo) -> Any:
+        is_text = isinstance(value, str) and value != "none" and not info.context
+        is_other = isinstance(value, int | float) and isinstance(value, bool) != (kind is bool)
+        if is_text or is_other:
+            raise PydanticCustomError(f"{kind.__name__}_type", "")
+        return value
+
+    return Annotated[hint, BeforeValidator(check)]
+
+
 def _field(declared: Setting, hint: Any) -> tuple[Any, Any]:
     """The type and the pydantic field of one setting."""
     kind = {tuple[str, ...]: _list_of, Mapping[str, str]: _table_of, Mapping[str, AgentProfile]: _profiles}.get(hint)
-    hint = hint if kind is None else kind(declared)
+    hint = _of_one_type(hint) if kind is None else kind(declared)
     bounds: dict[str, Any] = {}
     if declared.unlimited:
         hint = Annotated[hint, AfterValidator(_within(declared))]
@@ -147,7 +170,7 @@ def json_schema() -> dict[str, Any]:
 def validated(values: Mapping[str, Any], where: str) -> Settings:
     """The settings with these values. `where` follows the name of a setting in the sentence about a bad value."""
     try:
-        model = SettingsModel.model_validate(values)
+        model = SettingsModel.model_validate(values, context=_WITH_TEXTS)
     except ValidationError as problem:
         first = problem.errors()[0]
         raise complaints.about(first["loc"], first["type"], first["input"], first.get("ctx") or {}, where) from None

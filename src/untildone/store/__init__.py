@@ -171,8 +171,9 @@ class Journals(Protocol):
     def archive(self, loop_id: str, receipt: str, report: str) -> None:
         """Move an ended loop to the history, with its receipt and report."""
 
-    def delete(self, loop_id: str) -> None:
-        """Delete a loop with all its files."""
+    def delete(self, loop_id: str, after: int | None = None) -> bool:
+        """Delete a loop with all its files; with `after`, only if that is still its last entry. Returns whether it was deleted."""
+        ...
 
 
 class Records(Protocol):
@@ -190,6 +191,12 @@ class Records(Protocol):
 
     def put_document(self, loop_id: str, name: str, text: str) -> None:
         """Write or replace a document beside the journal."""
+
+    def carry(self, loop_id: str, name: str, text: str) -> None:
+        """Keep a text as it is for the machines of a cluster, out of the reach of agents. UsageError if loops stay on one machine."""
+
+    def carried(self, loop_id: str, name: str) -> str | None:
+        """The text that `carry` kept; None: there is none."""
 
     def documents(self, loop_id: str) -> Mapping[str, str]:
         """The documents beside the journal, by file name."""

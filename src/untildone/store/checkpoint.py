@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -49,12 +48,15 @@ def as_fields(loop: Loop, text: Callable[[str], str] = str) -> dict[str, object]
     }
 
 
-def write(path: Path, checkpoint: Checkpoint, redactor: Redactor, seal: LoopSeal | None = None) -> bytes:
-    """Replace a checkpoint atomically: a reader gets the old or the new one. The old one becomes a backup. Returns the content."""
-    content = encoded(checkpoint, redactor, seal)
+def write(path: Path, checkpoint: Checkpoint, redactor: Redactor, seal: LoopSeal | None = None) -> None:
+    """Write a checkpoint and its checksum file; see `put`."""
+    put(path, encoded(checkpoint, redactor, seal))
+
+
+def put(path: Path, content: bytes) -> None:
+    """Replace a checkpoint atomically: a reader gets the old or the new one. The old one becomes a backup."""
     disk.replace_file(path, content, before=lambda: _keep_backups(path), mode=0o600)
     disk.replace_file(_checksum_path(path), _checksum(path, content), sync=False, mode=0o600)
-    return content
 
 
 def encoded(checkpoint: Checkpoint, redactor: Redactor, seal: LoopSeal | None = None) -> bytes:
@@ -182,6 +184,25 @@ def _copy(path: Path, copy: Path) -> None:
         copy.write_bytes(path.read_bytes())
 
 
+class LateWriter:
+    """Writes the newest checkpoint when it is closed. For a runner that soon ends, like the stop hook: it needs no thread."""
+
+    def __init__(self, write: Callable[[Checkpoint], object]) -> None:
+        self._write_file = write
+        self._newest: Checkpoint | None = None
+
+    def submit(self, checkpoint: Checkpoint) -> None:
+        self._newest = checkpoint
+
+    def abandon(self) -> None:
+        self._newest = None
+
+    def close(self) -> None:
+        if self._newest is not None:
+            with suppress(StoreError):
+                self._write_file(self._newest)
+
+
 class CheckpointWriter:
     """Writes checkpoints in a thread. Only the newest one matters, because the journal is already on disk.
 
@@ -189,20 +210,21 @@ class CheckpointWriter:
     """
 
     def __init__(self, write: Callable[[Checkpoint], object], pause: float = 0.25) -> None:
+        import threading  # the stop hook does not need it
+
         self._write_file = write
         self._pause = pause
         self._not_before = 0.0
         self._newest: Checkpoint | None = None
         self._wake = threading.Condition()
         self._closed = False
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
 
     def submit(self, checkpoint: Checkpoint) -> None:
         """Write this checkpoint soon, unless a newer one is submitted before."""
         with self._wake:
             is_idle, self._newest = self._newest is None, checkpoint
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
+            if self._thread.ident is None:
                 self._thread.start()
             if is_idle:
                 # Otherwise the thread only waits for the end of its pause, and waking it would cost more than the entry did.
@@ -218,7 +240,7 @@ class CheckpointWriter:
         with self._wake:
             self._closed = True
             self._wake.notify()
-        if self._thread is not None:
+        if self._thread.ident is not None:
             self._thread.join()
 
     def _work(self) -> None:

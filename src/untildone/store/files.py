@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from untildone.core.errors import DamagedState, LoopBusy, LoopNotFound, StoreError, UntilDoneError, UsageError
@@ -144,7 +144,7 @@ class FileStore:
         head: Head | None = None,
         not_ours: str = "",
     ) -> Writing:
-        return Writing(loop_id, self.redactor, self.clock, on_change, seal, head, not_ours)
+        return Writing(loop_id, self.redactor, self.clock, on_change, seal, head, not_ours, self._journals.ring)
 
     def ids(self) -> tuple[str, ...]:
         return layout.ids(self.root)
@@ -352,6 +352,7 @@ class FileStore:
         with disk.as_store_error(path):
             layout.prepare(self.root)
             lock = locks.try_lock(path)
+            self._journals.ring()
         if lock is None:
             raise LoopBusy(f"Another server serves {self.name} already.", "use that one, or end it first")
         try:
@@ -362,8 +363,15 @@ class FileStore:
     def is_served(self) -> bool:
         return locks.is_locked(self.root / SERVER_LOCK)
 
-    def delete(self, loop_id: str) -> None:
-        """Delete a loop: rename its folder first, so that it is gone at once, then delete the files."""
+    def delete(self, loop_id: str, after: int | None = None) -> bool:
+        if after is None:
+            self._remove(loop_id)
+            return True
+        with closing(self.open(loop_id)) as journal:
+            return journal.remove_after(after, lambda: self._remove(loop_id))
+
+    def _remove(self, loop_id: str) -> None:
+        """Rename the folder first, so that the loop is gone at once, then delete the files."""
         import shutil
 
         progress = layout.places(self.root, loop_id).progress
@@ -406,6 +414,14 @@ class FileStore:
 
     def put_document(self, loop_id: str, name: str, text: str) -> None:
         disk.replace_file(self.progress(loop_id) / name, self.redactor.text(text).encode("utf-8", "replace"))
+
+    def carry(self, loop_id: str, name: str, text: str) -> None:
+        raise UsageError(
+            f"Loop {loop_id} is in files and stays on its machine.", "a cluster keeps its loops in Postgres"
+        )
+
+    def carried(self, loop_id: str, name: str) -> str | None:
+        return None
 
     def keep_checkpoint(self, loop: Loop, live_state: str | None) -> None:
         import shutil

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import epoch, timestamp
 from untildone.core.values.value import dataclass, replace
 from untildone.store import Clock, OnChange, acting, checkpoint, layout
-from untildone.store.checkpoint import Checkpoint, CheckpointWriter
+from untildone.store.checkpoint import Checkpoint, CheckpointWriter, LateWriter
 from untildone.store.lines import DamagedLine, ForeignLine, as_fields, encoded, with_checksum, without_checksum
 from untildone.store.reading import FROM_ANYBODY, Line, LineReader
 from untildone.store.seals import FIRST, Head, LoopSeal
@@ -49,6 +49,8 @@ class Writing:
     """The file to keep up with the last entry; None: none is kept."""
     not_ours: str = ""
     """Why the loop is not ours; empty: it is."""
+    announce: Callable[[], None] | None = None
+    """Called after each append, so that servers look at the journals."""
 
 
 class FileJournal:
@@ -70,8 +72,11 @@ class FileJournal:
         self._repairs_recorded = 0
         self._recorded_before: set[str] = set()
         """Damage that earlier runners recorded in the journal."""
-        self._writer: CheckpointWriter | None = None
-        self._spare_lock, self._spare_seq = threading.Lock(), 0
+        self._writer: CheckpointWriter | LateWriter | None = None
+        self._spare_lock, self._spare_seq = _thread.allocate_lock(), 0
+        self._last_encoded: tuple[Checkpoint | None, bytes] = None, b""
+        self._is_synced = False
+        """Whether everything that this journal wrote is on disk."""
         if start is not None and not self._continues(start):
             self._reread()
 
@@ -238,11 +243,12 @@ class FileJournal:
     def append(self, *events: Event, sync: bool = True, after: int | None = None) -> tuple[Entry, ...]:
         self._check_exists()
         if not events:
-            with disk.as_store_error(self._path):
-                disk.sync_content(self._descriptor)
+            self._sync()
             return ()
         self._check_may_write(events)
         with self._locked():
+            if self._writer is None and self._is_deleted():
+                raise LoopNotFound(f"Loop {self._writing.loop_id} was deleted.", "`untildone list` shows what is there")
             theirs, _ = self._read(stop_at_damage=False)
             if after is not None and self.loop.seq != after:
                 return theirs
@@ -250,12 +256,30 @@ class FileJournal:
             self._write(ours, sync=sync)
         self._writing.on_change(self._writing.loop_id, self._folded)
         if self._writer is not None:
+            kept = self.checkpoint()
             if any(isinstance(event, TurnStarted) for event in events):
                 # An agent that cuts this entry off at once must not get the round back.
-                kept = self.checkpoint()
-                self._write_spare(kept, checkpoint.encoded(kept, self._writing.redactor, self._writing.seal))
-            self._writer.submit(self.checkpoint())
+                self._write_spare(kept, self._encoded(kept))
+            self._writer.submit(kept)
         return (*theirs, *ours)
+
+    def remove_after(self, seq: int, remove: Callable[[], None]) -> bool:
+        """Remove the journal if this is its last entry. A writer that waits for the lock meanwhile finds that the loop is gone."""
+        with self._locked():
+            self._read(stop_at_damage=False)
+            if self.loop.seq != seq or self._is_deleted():
+                return False
+            remove()
+            return True
+
+    def _is_deleted(self) -> bool:
+        return os.fstat(self._descriptor).st_nlink == 0
+
+    def _sync(self) -> None:
+        if not self._is_synced:
+            with disk.as_store_error(self._path):
+                disk.sync_content(self._descriptor)
+            self._is_synced = True
 
     def _check_may_write(self, events: tuple[Event, ...]) -> None:
         if self._refusal is not None:
@@ -286,13 +310,17 @@ class FileJournal:
         with disk.as_store_error(self._path):
             self._drop_torn_tail()
         # Not the offset plus the length: a process that ignores the lock may have written in between.
+        self._is_synced = False
         self._offset = disk.append_whole(self._descriptor, content, self._path, sync=sync)
+        self._is_synced = sync
         self._folded = folded
         self._reader.seq, self._reader.last_seal = entries[-1].seq, last_seal
         if self._writing.head is not None and last_seal is not None:
             self._writing.head.write(entries[-1].seq, last_seal)
         if self._writer is not None:
             self._repairs_recorded = len(self.repairs)
+        if self._writing.announce is not None:
+            self._writing.announce()
 
     def _drop_torn_tail(self) -> None:
         if os.fstat(self._descriptor).st_size > self._offset:
@@ -314,20 +342,29 @@ class FileJournal:
         if self.loop.runner is not None:
             # The runner before did not come to rest: it may have died while writing.
             checkpoint.remove_drafts(self._places.checkpoint)
-        self._writer = CheckpointWriter(self._write_checkpoint)
+        self._writer = (LateWriter if host is Host.HOOK else CheckpointWriter)(self._write_checkpoint)
         token = token or runners.new_token(self._writing.clock())
         # No sync: the lock keeps other runners out, and the next synced entry brings this one to disk too.
         self.append(RunnerLeased(token, os.getpid(), runners.machine(), host), sync=False)
 
     def _write_checkpoint(self, kept: Checkpoint) -> None:
-        content = checkpoint.write(self._places.checkpoint, kept, self._writing.redactor, self._writing.seal)
+        content = self._encoded(kept)
+        checkpoint.put(self._places.checkpoint, content)
         self._write_spare(kept, content)
 
+    def _encoded(self, kept: Checkpoint) -> bytes:
+        """The content of a checkpoint. That of the last one is kept, because it is often written to both places."""
+        last, content = self._last_encoded
+        if last is not kept:
+            content = checkpoint.encoded(kept, self._writing.redactor, self._writing.seal)
+            self._last_encoded = kept, content
+        return content
+
     def _write_spare(self, kept: Checkpoint, content: bytes) -> None:
-        """Write the copy of a checkpoint in the state folder, unless there is a newer one."""
+        """Write the copy of a checkpoint in the state folder, unless there is one that is as new."""
         head = self._writing.head
         with self._spare_lock:
-            if head is None or kept.loop.seq < self._spare_seq:
+            if head is None or kept.loop.seq <= self._spare_seq:
                 return
             # Without a copy, a journal that is cut off is only restored from the checkpoints beside it.
             with suppress(StoreError):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from time import time_ns
+from time import monotonic, time_ns
 
 from untildone.core.errors import LoopNotFound
 from untildone.core.values.value import dataclass
@@ -17,8 +19,12 @@ from untildone.system import disk
 FOLDER = ".loop"
 JOURNAL = "execution.log.jsonl"
 HISTORY = "history"
-_DAY = re.compile(r"....-..-..")
-_DATE_IN_ID = re.compile(r"loop-(\d{4})(\d\d)(\d\d)-")
+BELL = ".changed"
+"""A file whose modification time changes with every entry of any loop, so that a server need not look at each journal."""
+LOOK_AT_ALL_EVERY = 15.0
+"""Seconds after which all journals are looked at even so: a program that writes to them may be older than the bell."""
+_DAY = r"....-..-.."
+_DATE_IN_ID = r"loop-(\d{4})(\d\d)(\d\d)-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +85,54 @@ def signature(root: Path, loop_id: str) -> object:
 class Journals:
     """The signatures of all journals. Works with `str` instead of `Path`, because it runs twice a second for thousands of loops.
 
-    The journals in the history no longer change, so they are not looked at one by one.
+    The journals in the history no longer change, so they are not looked at one by one; the others only after the bell rang.
     """
 
     def __init__(self, root: Path) -> None:
         self._live = _Listing(str(root), _live_journals)
         self._ended = _Listing(os.path.join(root, HISTORY), _ended_journals)
+        self._bell = os.path.join(root, BELL)
+        self._heard: object = None
+        self._known: Signatures | None = None
+        self._looked_at_all = 0.0
+        self._all_there = False
+        """Whether every journal is a file. A person who puts one back announces nothing."""
+
+    def ring(self) -> None:
+        """Announce an entry to the servers of the folder. Without a bell they see it when they look at all journals."""
+        with suppress(OSError):
+            try:
+                os.utime(self._bell)
+            except FileNotFoundError:
+                os.close(os.open(self._bell, os.O_CREAT | os.O_WRONLY, 0o600))
 
     def look(self) -> Signatures:
-        """The signatures now. Live loops come first, so that a loop that is archived meanwhile is not missed."""
+        """The signatures now; the same object as last time if nothing was announced since. An announced entry makes a new one, even if it
+        has the same content: a loop may have come and gone, and the caller may have heard of one of both by another way."""
+        heard, now = self._listen(), monotonic()
+        is_recent = self._all_there and now < self._looked_at_all + LOOK_AT_ALL_EVERY
+        if self._known is not None and heard == self._heard and is_recent:
+            return self._known
+        # What is announced while the journals are looked at is looked at next time.
+        self._heard, self._looked_at_all = heard, now
+        self._known = self._look_at_all()
+        return self._known
+
+    def _listen(self) -> object:
+        """A value that changes with every announced entry and every new, deleted or archived loop."""
+        now = time_ns()
+        try:
+            rang_at = os.stat(self._bell).st_mtime_ns
+        except OSError:
+            rang_at = now
+        # A bell that rang just now may ring again and keep its modification time.
+        return self._live.now(), self._ended.now(), now if disk.is_racy(rang_at, now) else rang_at
+
+    def _look_at_all(self) -> Signatures:
+        """Live loops come first, so that a loop that is archived meanwhile is not missed."""
         journals = self._live.now()
         live = {name: _signature(journal) for name, (journal,) in journals.items()}
+        self._all_there = all(live[name] != journal for name, journal in journals.items())
         ended = self._ended.now()
         for name in live.keys() & ended.keys():
             if os.path.isdir(os.path.dirname(journals[name][0])):
@@ -134,7 +177,7 @@ def _signature(journal: str) -> object:
         status = os.stat(journal)
     except OSError:
         return (journal,)
-    return journal, status.st_mtime_ns, status.st_size
+    return (journal, status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else (journal,)
 
 
 def output_names(places: Places) -> tuple[str, ...]:
@@ -170,13 +213,15 @@ def archive_of(root: Path, loop_id: str) -> Path | None:
     likely = _likely_archive(root, loop_id)
     if likely is not None and likely.is_dir():
         return likely
-    names = (name for name in _names(history) if name.endswith(ending) and _DAY.fullmatch(name.removesuffix(ending)))
+    names = (
+        name for name in _names(history) if name.endswith(ending) and re.fullmatch(_DAY, name.removesuffix(ending))
+    )
     return next((history / name for name in sorted(names)), None)
 
 
 def _likely_archive(root: Path, loop_id: str) -> Path | None:
     """The folder of an archived loop whose id contains its date; None for another id."""
-    date = _DATE_IN_ID.match(loop_id)
+    date = re.match(_DATE_IN_ID, loop_id)
     return root / HISTORY / f"{'-'.join(date.groups())}_{loop_id}" if date else None
 
 

@@ -15,8 +15,9 @@ from untildone.core.values.value import dataclass
 from untildone.system import disk
 
 LARGEST = 1 << 20
-_OWNER = re.compile(r"^[ \t]*[-*]?[ \t]*Task ID:[ \t]*(\S+)", re.MULTILINE)
-_LIVE = re.compile(r"^[ \t]*[-*]?[ \t]*Status:[ \t]*IN_PROGRESS\b", re.MULTILINE)
+# Compiled at first use: most stops of the hook need neither.
+_OWNER = r"(?m)^[ \t]*[-*]?[ \t]*Task ID:[ \t]*(\S+)"
+_LIVE = r"(?m)^[ \t]*[-*]?[ \t]*Status:[ \t]*IN_PROGRESS\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class LiveFile:
 
     def _is_anothers(self, text: str | None) -> bool:
         """Whether the file belongs to another loop. In a file of ours, an owner that is no loop id is just an edited line."""
-        owner = _OWNER.search(text or "")
-        if owner is None or owner[1] == self._loop_id or _LIVE.search(text or "") is None:
+        owner = re.search(_OWNER, text) if text else None
+        if not text or owner is None or owner[1] == self._loop_id or re.search(_LIVE, text) is None:
             return False
         return owner[1].startswith("loop-") or not self._copy.exists()
 
@@ -83,7 +84,7 @@ class LiveFile:
         Called when the loop has ended."""
         path = self.path
         text = _text(path)
-        owner = _OWNER.search(text or "")
+        owner = re.search(_OWNER, text or "")
         is_ours = owner is not None and owner[1] == self._loop_id
         if last is not None or is_ours:
             keep(self._redactor.text(last or text or ""))

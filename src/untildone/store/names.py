@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from itertools import islice
 
 from untildone.core.errors import LoopNotFound, UsageError
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+_LONGEST = 100
 _SHOWN = 60
 
 
 def is_id(name: str) -> bool:
     """Whether a loop or group may have this name."""
-    return _ID.match(name) is not None
+    return 0 < len(name) <= _LONGEST and name[0] not in "_-" and _LETTERS.issuperset(name)
 
 
 def checked_id(loop_id: str) -> str:

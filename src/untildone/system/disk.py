@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import stat
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +19,7 @@ COARSEST_NANOSECONDS = 2_000_000_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from io import BufferedReader
     from typing import TypeVar
 
     Result = TypeVar("Result")
@@ -63,6 +64,15 @@ def read_promptly(path: Path, most: int = 1 << 30) -> bytes:
         return file.read(most)
 
 
+def open_promptly(path: str | bytes) -> BufferedReader:
+    """A file, open for reading. OSError for anything else: to open a pipe waits for a writer, for ever, and no signal ends it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a file", os.fsdecode(path))
+    return open(descriptor, "rb")
+
+
 def is_racy(changed_at: int, looked_at: int) -> bool:
     """Whether a file with this modification time may have changed again after `looked_at` and kept it. Both in nanoseconds."""
     uncertain = RACY_NANOSECONDS if changed_at % 1_000_000_000 else RACY_NANOSECONDS + COARSEST_NANOSECONDS
@@ -73,7 +83,7 @@ def replace_file(
     path: Path, content: bytes, *, before: Callable[[], None] | None = None, sync: bool = True, mode: int = 0o666
 ) -> None:
     """Replace a file atomically: after a crash it has the old or the new content. `before` runs between writing and renaming."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    draft = path.with_name(f"{path.name}.{os.getpid()}-{_thread.get_ident()}.tmp")
     with as_store_error(path):
         try:
             _write(draft, content, sync=sync, mode=mode)

@@ -6,9 +6,9 @@ the whole program of the guard (see guard.py), so it imports little of the stand
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` imports `enum`, which takes as long as all of this
 import _thread
 import os
-import signal
 import sys
 import time
 

@@ -48,6 +48,12 @@ class Pipes:
         """Whether both pipes are at their end."""
         return not self._open
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the child runs, can still be written to, and has been sent everything."""
+        pipe = self._child.stdin
+        return not (self.exited or self._unwritten or pipe is None or pipe.closed)
+
     def wait(self, seconds: float) -> list[tuple[Stream, bytes]]:
         """New output. Returns when there is some, when the child ends or closes a pipe, or after `seconds`."""
         chunks = []

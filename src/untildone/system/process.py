@@ -39,6 +39,8 @@ OPEN_WITHIN = 120.0
 """Seconds that a program has to open its session in a conversation."""
 TERM_GRACE = 1.5
 """Seconds that a process tree has to end after SIGTERM before it is killed."""
+MOST_LATE = 1 << 20
+"""Bytes that a program may print between two conversations, errors too. One that prints more is not used any longer."""
 STDERR_TAIL = 16 * 1024
 """Bytes of standard error that are kept."""
 
@@ -84,11 +86,15 @@ class Spawn:
     """Whether the program ends in an orderly way on SIGINT. At a limit it gets that first; the process tree is ended afterwards."""
     conversation: Conversation | None = None
     """Writes to the program, whose standard input stays open until the turn has ended. `on_line` must feed it."""
+    stays: bool = False
+    """Whether the program stays open when its conversation has come to its end, for the next one."""
     open_within: float = OPEN_WITHIN
     """Seconds that the program has to open its session in a conversation."""
     boxed: str = ""
     """The program that `argv` starts in a box; empty: there is no box."""
     merge_stderr: bool = False
+    on_error_line: Callable[[bytes], bool] | None = None
+    """Gets each line of standard error, and returns whether it is no error output, so that it is not kept."""
     lines_together: bool = False
     """Whether many lines that arrive at once may be passed to `on_line` in one call."""
     redactor: Redactor | None = None
@@ -107,20 +113,28 @@ class Ended:
     seconds: float
     leftover_group: int | None = None
     """The process group of the program, if other members outlived it."""
+    open: Open | None = None
+    """The program, if it stays open for the next conversation."""
 
 
-def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[], bool]) -> Ended:
-    """Run a program to its end, a limit or an interruption, and call `on_line` with each line of its output."""
+def run(
+    spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[], bool], on: Open | None = None
+) -> Ended:
+    """Run a program to its end, a limit or an interruption, and call `on_line` with each line of its output.
+
+    `on`: the program that an earlier run left open. Of `spawn`, only what concerns the new conversation counts then."""
     started = time.monotonic()
-    output, errors = _Output(spawn, on_line), _Tail(spawn.redactor)
+    output, errors = _Output(spawn, on_line), _Tail(spawn.redactor, spawn.on_error_line)
     try:
-        child = _start(spawn)
-        pipes = Pipes(child, spawn.stdin, keep_input_open=spawn.conversation is not None)
-        listener = _Listener(spawn, child, pipes, {Stream.OUTPUT: output, Stream.ERRORS: errors})
+        program = on or _opened(spawn)
+        child = program.child
+        listener = _Listener(spawn, child, program.pipes, {Stream.OUTPUT: output, Stream.ERRORS: errors})
         cause = listener.listen(started, interrupted)
         output.finish()
     finally:
         output.close()
+    if listener.stays:
+        return Ended(0, cause, errors.text(), time.monotonic() - started, open=program)
     exit_code = _reap(child)
     if listener.left_since is not None and cause is Cause.EXITED:
         exit_code = 0
@@ -129,6 +143,46 @@ def run(spawn: Spawn, on_line: Callable[[bytes], None], interrupted: Callable[[]
         _raise_if_not_started(spawn, _BOX_FAILED[exit_code], errors.text())
     leftover = _leftover_group(child.pid) if cause is Cause.EXITED else None
     return Ended(exit_code, cause, errors.text(), seconds, leftover)
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A program that waits for its next conversation. Nobody reads its output meanwhile but `late`."""
+
+    child: subprocess.Popen[bytes]
+    pipes: Pipes
+
+    def late(self) -> tuple[bytes, ...] | None:
+        """The lines that it has printed since its conversation ended; None: it has ended, or it prints too much."""
+        printed, size = bytearray(), 0
+        while chunks := self.pipes.wait(0.0):
+            printed += b"".join(chunk for stream, chunk in chunks if stream is Stream.OUTPUT)
+            size += sum(len(chunk) for _, chunk in chunks)
+            if size > MOST_LATE:
+                return None
+        return None if self.pipes.exited or self.pipes.all_read else tuple(bytes(printed).splitlines())
+
+    def end(self) -> Ended:
+        """Let it leave: its input is closed, and its process group is ended if it does not leave in time. The exit code is 0, unless it
+        had ended before."""
+        started, had_ended = time.monotonic(), self._is_gone()
+        self.pipes.close_input()
+        while not self.pipes.exited and time.monotonic() - started < LEAVE_GRACE:
+            self.pipes.wait(LOOK_EVERY)
+        _end_group(self.child, self._is_gone)
+        self.pipes.close()
+        exit_code = _reap(self.child)
+        return Ended(
+            exit_code if had_ended else 0, Cause.EXITED, "", time.monotonic() - started, _leftover_group(self.child.pid)
+        )
+
+    def _is_gone(self) -> bool:
+        return self.child.poll() is not None
+
+
+def _opened(spawn: Spawn) -> Open:
+    child = _start(spawn)
+    return Open(child, Pipes(child, spawn.stdin, keep_input_open=spawn.conversation is not None))
 
 
 class _Output:
@@ -163,19 +217,32 @@ class _Output:
 
 
 class _Tail:
-    """The last bytes of standard error, redacted."""
+    """The last bytes of standard error, redacted, without the lines that `is_other` takes."""
 
-    def __init__(self, redactor: Redactor | None) -> None:
+    def __init__(self, redactor: Redactor | None, is_other: Callable[[bytes], bool] | None = None) -> None:
         self._redacting = None if redactor is None else redactor.stream()
+        self._is_other = is_other
+        self._framer = LineFramer(self._sort)
         self._kept = b""
 
     def take(self, chunk: bytes) -> None:
-        self._keep(self._redacting.feed(chunk) if self._redacting else chunk)
+        self._pass_on(self._redacting.feed(chunk) if self._redacting else chunk)
 
     def text(self) -> str:
         if self._redacting:
-            self._keep(self._redacting.flush())
+            self._pass_on(self._redacting.flush())
+        self._framer.finish()
         return self._kept.decode(errors="replace")
+
+    def _pass_on(self, chunk: bytes) -> None:
+        if self._is_other is None:
+            self._keep(chunk)
+        else:
+            self._framer.feed(chunk)
+
+    def _sort(self, line: bytes) -> None:
+        if self._is_other is None or not self._is_other(line):
+            self._keep(line + b"\n")
 
     def _keep(self, chunk: bytes) -> None:
         self._kept = (self._kept + chunk)[-STDERR_TAIL:]
@@ -194,6 +261,8 @@ class _Listener:
     over_since: float | None = field(default=None, init=False)
     left_since: float | None = field(default=None, init=False)
     """When the conversation came to its end; None: it has not, or there is none."""
+    stays: bool = field(default=False, init=False)
+    """Whether the conversation came to its end, and the program waits for the next one."""
 
     def listen(self, started: float, interrupted: Callable[[], bool]) -> Cause:
         try:
@@ -202,7 +271,8 @@ class _Listener:
             self._end_now()
             raise
         finally:
-            self.pipes.close()
+            if not self.stays:
+                self.pipes.close()
         return self.cause
 
     def _listen(self, started: float, interrupted: Callable[[], bool]) -> None:
@@ -239,13 +309,15 @@ class _Listener:
         return deadline
 
     def _converse(self) -> None:
-        """Write what the conversation has to say. At its end, close the input, so that the program exits."""
+        """Write what the conversation has to say. At its end, close the input, so that the program exits, unless it stays."""
         talk = self.spawn.conversation
         if talk is None or self.left_since is not None:
             return
         self.pipes.send(talk.outgoing())
         if talk.has_ended:
             self.left_since = time.monotonic()
+            self.stays = self.spawn.stays and self.ending is None and self.pipes.is_quiet
+        if (talk.has_ended and not self.stays) or talk.has_said_all:
             self.pipes.close_input()
 
     def _end_if_silent(self, started: float) -> None:
@@ -266,26 +338,37 @@ class _Listener:
         talk = self.spawn.conversation
         if talk is None or talk.has_ended:
             self.pipes.close_input()
-        else:
+        elif not self._is_asked_by_signal:
             talk.interrupt()
             self._converse()
         self.ending = threading.Thread(target=self._end_all, daemon=True)
         self.ending.start()
 
+    @property
+    def _is_asked_by_signal(self) -> bool:
+        """Whether the program is asked to end by SIGINT: a message to it may come when it has already begun with the next one."""
+        return self.spawn.ends_on_sigint and self.cause in (Cause.TIMED_OUT, Cause.USED_UP)
+
     def _end_all(self) -> None:
         if self.cause is Cause.EXITED:
             _end_group(self.child, lambda: self.pipes.exited)
             return
-        if self.spawn.conversation is not None:
-            patience = CANCEL_GRACE if self.cause is Cause.INTERRUPTED else ASK_GRACE
-            _wait(lambda: self.pipes.exited or self.left_since is not None, patience)
-        elif self.spawn.ends_on_sigint and self.cause is not Cause.INTERRUPTED:
+        talk = self.spawn.conversation
+        if self._is_asked_by_signal:
             orphans.interrupt(self.child.pid)
             _wait(lambda: self.pipes.exited, ASK_GRACE)
+        elif talk is not None and not talk.has_said_all:
+            patience = CANCEL_GRACE if self.cause is Cause.INTERRUPTED else ASK_GRACE
+            _wait(lambda: self.pipes.exited or self.left_since is not None, patience)
+            if self.cause is not Cause.INTERRUPTED and self.left_since is not None:
+                # It may still have to write down what it was asked to end.
+                _wait(lambda: self.pipes.exited, LEAVE_GRACE)
         _end_tree(self.spawn, self.child)
 
     def _is_over(self, now: float) -> bool:
         """Whether the child is gone (with its tree, if it is being ended) and its output is read or `LINGER` has passed."""
+        if self.stays:
+            return True
         still_there = self.ending.is_alive() if self.ending else not self.pipes.exited
         if still_there:
             return False

@@ -32,6 +32,7 @@ from untildone.core.events import (
 from untildone.core.kinds import Interruption, Source
 from untildone.core.loop import Loop
 from untildone.core.model import (
+    AcceptanceTests,
     AgentChoice,
     Answer,
     Budget,
@@ -90,6 +91,8 @@ class Reply:
     """Why the turn is interrupted; None if it ends by itself."""
     live_state: str | None = None
     """New text of the live state file; None if it is not edited."""
+    tests: AcceptanceTests | None = None
+    """The acceptance tests that an author wrote."""
     transcript: str = "vouched"
     """The digest of the transcript after a turn of the worker; empty: it cannot be vouched for, so no reviewer forks the session."""
 
@@ -334,7 +337,7 @@ class _SimulatedHands:
         changes = {Role.WORKER: reply.changes or self._loop.changes, Role.SUPERVISOR: reply.changes}
         role = action.ask.role
         look, transcript = (lambda _: Seen(changes.get(role))), reply.transcript if role is Role.WORKER else ""
-        self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, look, transcript)
+        self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, look, transcript, reply.tests)
 
     def gates(self, action: RunGates) -> Next:
         results: list[GateResult] = []
@@ -350,7 +353,7 @@ class _SimulatedHands:
             return gates.find(step.gate).judge(self._loop, step, WorkspaceFacts(self._loop.start, self._loop.changes))
         self._driver.gates_run.append(step.command)
         self._stepper.write(GateStarted(step.command))
-        return self._driver.gates(step.command, self._loop)
+        return replace(self._driver.gates(step.command, self._loop), gate=step.gate)
 
     def wait(self, action: Wait) -> Next:
         return Next.GO_ON

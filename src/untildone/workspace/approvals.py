@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 
+from untildone.system import disk
 from untildone.workspace.rooms import beside
 from untildone.workspace.shadow import LINK, PROGRAM, File, Shadow
 
@@ -26,7 +27,7 @@ def content(path: str) -> str:
             return _digest(LINK, os.fsencode(os.readlink(path)))
         if not stat.S_ISREG(status.st_mode):
             return MISSING
-        with open(path, "rb") as file:
+        with disk.open_promptly(path) as file:
             return _digest(PROGRAM if status.st_mode & stat.S_IXUSR else "", file.read())
     except OSError:
         return MISSING

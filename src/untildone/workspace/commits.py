@@ -107,6 +107,17 @@ def _kept(root: str, status: Status, message: str, wants_out: Callable[[], bool]
     return Kept(head, made, whole=made and not any(entry.nested for entry in status.entries))
 
 
+def signature(root: str) -> dict[str, str]:
+    """Variables for author and committer, with the values that git finds for them here: a box may hide where they come from."""
+    known = identity(root)
+    found: dict[str, str] = {}
+    for role in ("AUTHOR", "COMMITTER"):
+        said = os.fsdecode(git(root, "var", f"GIT_{role}_IDENT", env=known))
+        name, _, rest = said.partition(" <")
+        found |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": rest.partition(">")[0]}
+    return found
+
+
 def identity(root: str) -> dict[str, str]:
     """Variables for author and committer, as far as neither the environment nor the configuration names them."""
     names = r"^(user|author|committer)\.(name|email)$"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from untildone.core.errors import UsageError
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import dataclass
+from untildone.system import disk
 from untildone.workspace.git import git
 
 PART = 4 * 1024 * 1024
@@ -50,7 +51,7 @@ def _parts(path: bytes, overlap: int) -> Iterator[bytes]:
         if stat.S_ISLNK(mode):
             yield os.readlink(path)
         elif stat.S_ISREG(mode):
-            with open(path, "rb") as file:
+            with disk.open_promptly(path) as file:
                 kept = b""
                 while part := file.read(PART):
                     yield kept + part

@@ -56,6 +56,11 @@ class Workspace:
                 return self._walk(previous)
             return self._compared(snapshot, commit or self._head.commit(wants_out), previous)
 
+    def forget_start(self) -> None:
+        """Let the next look be the first of the loop: what decides which files count is taken from the folder as it is then."""
+        with self._lock:
+            self.shadow.forget_start()
+
     def _recall(self) -> None:
         """Bring the snapshot of the start here, if the loop began on another machine."""
         if self._start and self._start.tree and self.shadow.start is None:

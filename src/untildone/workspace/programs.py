@@ -108,7 +108,7 @@ def _stamp(path: str, status: os.stat_result, known: Stamp | None) -> Stamp:
 
 def _hash(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with disk.open_promptly(path) as file:
             return hashlib.sha256(file.read(SMALL)).hexdigest()
     except OSError:
         return ""

@@ -17,7 +17,7 @@ from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import dataclass, field, replace
 from untildone.system import disk
 from untildone.workspace import index, three_way
-from untildone.workspace.commits import NONE_KNOWN, Kept, identity, refuse_leak, unfinished
+from untildone.workspace.commits import NONE_KNOWN, Kept, refuse_leak, signature, unfinished
 from untildone.workspace.git import (
     MANY_FILES,
     GitFailed,
@@ -258,13 +258,15 @@ class TurnCommits:
         head = line_of(git(root, "rev-parse", "--verify", "--quiet", "HEAD", fine=(0, 1)))
         parents = ("-p", head) if head else ()
         text = message.encode(errors="replace")
-        commit = line_of(git(root, "commit-tree", tree, *parents, "-F", "-", env=identity(root), stdin=text))
+        # What writes into `.git` runs in the box too: a program of the agent that is still there could put a link in its way.
+        box, names = self._box(root), signature(root)
+        commit = line_of(git(root, "commit-tree", tree, *parents, "-F", "-", env=names, stdin=text, box=box))
         after, before = self._index_after(root, new)
-        box = self._box(root)
         index.put(root, after, box=box)
         try:
             title = message.partition("\n")[0]
-            git(root, "update-ref", "-m", f"commit: {title}", "HEAD", commit, head or "0" * len(commit))
+            moved = (f"commit: {title}", "HEAD", commit, head or "0" * len(commit))
+            git(root, "update-ref", "-m", *moved, env=names, box=box)
         except GitFailed:
             index.put(root, before, box=box)
             raise
@@ -349,7 +351,7 @@ class _Separation:
         text = three_way.merged(self._root, *contents)
         if text is None:
             raise Tangled(f"{os.fsdecode(path)} has changes of yours in the lines that the agent changed")
-        return line_of(git(self._root, "hash-object", "-w", "--stdin", stdin=text))
+        return line_of(git(self._root, "hash-object", "-w", "--stdin", stdin=text, box=self._box))
 
     def _contents(self, names: Iterable[str]) -> list[bytes]:
         return [git(self._root, "cat-file", "blob", name) for name in names]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY
 from untildone.system.box.sandbox import Access, Box, Mount
-from untildone.workspace.git import GitFailed, git, line_of, repository_at
+from untildone.workspace.git import GitFailed, git, line_of, never, repository_at
 from untildone.workspace.git_links import refuse_outward
 from untildone.workspace.index import LINKED_REPOSITORY, committed
 
@@ -20,10 +21,12 @@ _LOCAL = {"GIT_ALLOW_PROTOCOL": "file", "GIT_NO_LAZY_FETCH": "1"}
 """For a clone of a folder: what the configuration of that folder names is not fetched."""
 
 
-def create_worktree(repository: str, loop_id: str, folder: Path, box: Box | None = None) -> str:
+def create_worktree(
+    repository: str, loop_id: str, folder: Path, box: Box | None = None, wants_out: Callable[[], bool] = never
+) -> str:
     """Create a worktree in `folder` on the branch `untildone/<loop_id>`, from the last commit; keep one that exists.
 
-    Filters of the repository run in `box`: an agent may have set them in an earlier loop.
+    Filters of the repository run in `box`: an agent may have set them in an earlier loop. They are ended once `wants_out` returns True.
     Returns the folder to work in: the same relative path in the worktree as `repository` has in its own work tree."""
     root, branch, target = repository_at(repository), f"untildone/{loop_id}", os.path.abspath(folder)
     try:
@@ -34,7 +37,9 @@ def create_worktree(repository: str, loop_id: str, folder: Path, box: Box | None
             known = git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", fine=(0, 1))
             place = ("--force", target, branch) if known else ("-b", branch, target, "HEAD")
             os.makedirs(target, exist_ok=True)
-            git(root, "worktree", "add", "--quiet", *place, box=box and _writing(box, root, target))
+            git(
+                root, "worktree", "add", "--quiet", *place, box=box and _writing(box, root, target), wants_out=wants_out
+            )
     except (GitFailed, OSError) as error:
         raise UsageError(f"No worktree can be made in {target}: {error}.", _way_out(root, str(error))) from error
     inside = os.path.normpath(os.path.join(target, os.path.relpath(os.path.realpath(repository), root)))
@@ -53,14 +58,20 @@ def _writing(box: Box, folder: str, target: str) -> Box:
     return dataclasses.replace(box, folder=folder, mounts=(*box.mounts, Mount(Access.WRITE, target)))
 
 
-def fill_submodules(repository: str, worktree: str, box: Box | None = None) -> tuple[str, ...]:
+def fill_submodules(
+    repository: str, worktree: str, box: Box | None = None, wants_out: Callable[[], bool] = never
+) -> tuple[str, ...]:
     """Check out the submodules of a worktree, from the repository's own clones of them: git leaves them empty.
 
     Programs that these clones name run in `box`. Returns a sentence about those that stay empty."""
     try:
         here, there = repository_at(repository), repository_at(worktree)
         links = {path: entry for path, entry in committed(there).items() if entry.mode == LINKED_REPOSITORY}
-        empty = [os.fsdecode(path) for path, entry in links.items() if not _filled(here, there, path, entry.name, box)]
+        empty = [
+            os.fsdecode(path)
+            for path, entry in links.items()
+            if not _filled(here, there, path, entry.name, box, wants_out)
+        ]
     except GitFailed as problem:
         return (f"The submodules of the worktree cannot be checked out: {problem}.",)
     if not empty:
@@ -69,7 +80,7 @@ def fill_submodules(repository: str, worktree: str, box: Box | None = None) -> t
     return (f"Submodules that are empty in the worktree: {', '.join(empty)}. hint: {hint}",)
 
 
-def _filled(here: str, there: str, path: bytes, commit: str, box: Box | None) -> bool:
+def _filled(here: str, there: str, path: bytes, commit: str, box: Box | None, wants_out: Callable[[], bool]) -> bool:
     name = os.fsdecode(path)
     source, target = os.path.join(here, name), os.path.join(there, name)
     if os.path.lexists(os.path.join(target, ".git")):
@@ -81,13 +92,15 @@ def _filled(here: str, there: str, path: bytes, commit: str, box: Box | None) ->
             return False
         origin = line_of(git(source, "config", "--get", "remote.origin.url", fine=(0, 1)))
         copying = ("clone", "--quiet", "--no-checkout", "--no-recurse-submodules", source, target)
-        git(here, *copying, remote=True, env=EMPTY if box else _LOCAL, box=box and _writing(box, here, there))
+        reached, writes = EMPTY if box else _LOCAL, box and _writing(box, here, there)
+        git(here, *copying, remote=True, env=reached, box=writes, wants_out=wants_out)
         if origin:
             git(target, "remote", "set-url", "origin", origin)
-        git(target, "checkout", "--quiet", "--detach", commit, box=box and _writing(box, target, there))
+        writes = box and _writing(box, target, there)
+        git(target, "checkout", "--quiet", "--detach", commit, box=writes, wants_out=wants_out)
     except GitFailed:
         return False
-    return not fill_submodules(source, target, box)
+    return not fill_submodules(source, target, box, wants_out)
 
 
 def _is_worktree(root: str, folder: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from untildone.core.answers import amounts
 from untildone.core.attention import need_of
 from untildone.core.events import (
     AnswerRead,
@@ -86,10 +88,30 @@ def test_out_of_rounds_is_extended_and_resumed_in_one_act() -> None:
     )
     (extend, _) = acts.buttons(T, shown, need_of(shown.loop))
     assert extend.label == "+5 rounds and go on"
-    assert extend.calls == (
-        ("POST", "/api/v1/loops/loop-1/budget", {"iterations": "+5"}),
-        ("POST", "/api/v1/loops/loop-1/resume", None),
-    )
+    assert extend.act == "POST /api/v1/loops/loop-1/retry"
+    assert json.loads(extend.body) == {"budget": {"iterations": "+5"}}
+
+
+@pytest.mark.parametrize(("used", "more"), [(2, {}), (3, {"budget": {"iterations": "+2"}})])
+def test_a_round_is_begun_again_with_rounds_for_it(used: int, more: dict[str, object]) -> None:
+    budget, spend = Budget(iterations=3), Spend(iterations=used)
+    shown = view(status=Status.PAUSED, outcome=Outcome.PAUSED, turn=None, budget=budget, spend=spend)
+    again = acts.again_from(T, shown.loop, 2)
+    assert again.act == "POST /api/v1/loops/loop-1/retry"
+    assert json.loads(again.body) == {"from_round": 2, **more}
+    assert ("More rounds that it gets: 2." in again.confirm) is bool(more)
+
+
+def test_every_limit_is_raised_by_its_button() -> None:
+    budget = Budget(iterations=3, minutes=60.0, cost_usd=2.0, tokens=10)
+    gauges = head.head(T, view(status=Status.PAUSED, outcome=Outcome.PAUSED, budget=budget, turn=None)).gauges
+    raised = [(each.limit, each.step_label, amounts.change(each.limit, each.step)) for each in gauges]
+    assert raised == [
+        (Limit.ITERATIONS, "+5", BudgetChanged(Limit.ITERATIONS, 5, add=True)),
+        (Limit.MINUTES, "+30", BudgetChanged(Limit.MINUTES, 30.0, add=True)),
+        (Limit.COST, "+$5.00", BudgetChanged(Limit.COST, 5.0, add=True)),
+        (Limit.TOKENS, "+1,000,000", BudgetChanged(Limit.TOKENS, 1_000_000, add=True)),
+    ]
 
 
 def test_a_loop_at_a_limit_can_be_resumed_now() -> None:

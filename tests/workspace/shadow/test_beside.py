@@ -114,6 +114,16 @@ def test_changes_of_git_are_named(place: Path, change: Callable[[Path], None], e
     ]
 
 
+def test_a_hook_behind_a_link_of_the_person_is_compared_by_content(place: Path) -> None:
+    shutil.move(place / ".git/hooks", place / "githooks")
+    (place / ".git/hooks").symlink_to("../githooks")
+    (place / "githooks/pre-commit").write_text("one\n")
+    Shadow(str(place), loop_id="loop-1").take()
+    (place / "githooks/pre-commit").write_text("two\n")
+    [change] = Shadow(str(place), loop_id="loop-1").git_changes()
+    assert change.sentence == ".git/hooks/pre-commit has changed"
+
+
 def test_ordinary_work_is_told_apart(place: Path) -> None:
     shadow = Shadow(str(place), loop_id="loop-1")
     shadow.take()

@@ -16,6 +16,7 @@ from tests.support.repositories import add_repository, git
 
 from untildone.workspace.diff import changed_files, patch
 from untildone.workspace.shadow import Shadow, Snapshot, Why
+from untildone.workspace.shadow.reading import Special, read
 
 WEAK = "def test(): assert True\n"
 
@@ -362,6 +363,18 @@ def test_pipes_in_the_workspace_are_not_waited_for(place: Path) -> None:
         (place / name).unlink(missing_ok=True)
         os.mkfifo(place / name)
     assert changed(shadow, before, shadow.take()) == {".gitignore": "gone", "tests/test_calc.py": "gone"}
+
+
+def test_a_link_on_the_way_to_a_file_is_not_followed(place: Path, tmp_path: Path) -> None:
+    """A program of the agent can put it there between the listing of the files and their reading."""
+    write(tmp_path / "secrets/id_rsa", "PRIVATE\n")
+    write(place / "keys/id_rsa", "of the work\n")
+    path = os.fsencode(place / "keys/id_rsa")
+    assert read(path, os.lstat(path)).content.data == b"of the work\n"
+    shutil.rmtree(place / "keys")
+    (place / "keys").symlink_to(tmp_path / "secrets")
+    with pytest.raises(Special):
+        read(path, os.lstat(path))
 
 
 def test_files_are_kept_byte_for_byte(place: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Any program that speaks the Agent Client Protocol: `acp:NAME` for one of `known`, or `acp:PROGRAM ARGS`.
 
-Every turn is a conversation with a process of its own."""
+Every turn is a conversation with a process, which may serve several turns of its session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Acp:
         known = self._known
         self.program = known.words[0] if known else ""
         self.install = known.install if known else 'name the program: acp:NAME, or "acp:PROGRAM ARGS"'
-        self._native: Agent | None = native(known.native if known else "")
+        self._native: Agent | None = native(known.native, self.program) if known else None
         self.login = self._native.login if self._native else Login()
         self.steering_files = self._native.steering_files if self._native else ()
         self.capabilities = _capabilities(known)
@@ -67,12 +67,20 @@ class Acp:
         return None
 
     def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:
-        return self._native.settings_files(environment) if self._native else ()
+        from untildone.agents._setups import below, own_folder
+
+        if self._native or not (known := self._known):
+            return self._native.settings_files(environment) if self._native else ()
+        return below(own_folder(environment, "", known.home), *known.steering) if known.home else ()
 
     def needs(self, environment: Mapping[str, str], args: tuple[str, ...]) -> Needs:
+        from untildone.agents.acp.needs import own_needs
         from untildone.core.plugins.agent import Needs
 
-        return self._native.needs(environment, args) if self._native else Needs()
+        if self._native:
+            return self._native.needs(environment, args)
+        known = self._known
+        return own_needs(known, environment) if known and known.home else Needs()
 
     def hand_back(self, session_id: str) -> tuple[str, ...] | None:
         return self._native.hand_back(session_id) if self._native and self.capabilities.resume else None
@@ -82,13 +90,14 @@ def _capabilities(program: Program | None) -> Capabilities:
     from untildone.agents.acp.known import Counts
 
     if program is None:
-        return Capabilities(resume=True)
+        return Capabilities(resume=True, warm=True)
     return Capabilities(
         resume=program.resumes,
         fork=program.forks,
         cost=program.totals_cost,
         tokens=program.counts is not Counts.UNKNOWN,
         read_only=program.read_only,
+        warm=True,
     )
 
 

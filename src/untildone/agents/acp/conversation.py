@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from untildone.agents._conversing import JsonConversation
 from untildone.agents._lines import (
     Object,
-    ObjectLines,
     ended_without_answer,
     field,
     first_line,
@@ -24,8 +24,9 @@ from untildone.agents.acp.known import Counts, Program
 from untildone.agents.acp.updates import Updates, summary
 from untildone.core.answers.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Permissions, SessionUse, Usage
-from untildone.core.plugins.agent_io import AgentEvent, Conversation, Notice, Request, SessionKnown
+from untildone.core.plugins.agent_io import AgentEvent, Notice, Request, SessionKnown
 from untildone.core.prices import TokenCount
+from untildone.core.values.value import dataclass
 
 MOST_DENIALS = 100
 MOST_REQUESTS = 10_000
@@ -38,17 +39,33 @@ _JSON_RPC = "Internal error: "
 """Before the message of an error, whatever its kind."""
 
 
-class AcpConversation(Conversation):
-    def __init__(self, program: Program, request: Request) -> None:
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a process has behind it when its next turn begins."""
+
+    turns: int
+    session: str
+    version: str
+    cost: float | None
+    """The dollars of the session so far; None: not reported."""
+    tokens: int
+    """By its own count since its start."""
+
+
+class AcpConversation(JsonConversation):
+    def __init__(self, program: Program, request: Request, past: Past | None = None) -> None:
+        """`past`: that of the process, whose session goes on; None: the process begins with this turn."""
         self._program, self._request = program, request
+        self._turn = past.turns + 1 if past else 1
+        self._prompt_id = f"{messages.PROMPT}/{self._turn}" if past else messages.PROMPT
         self._name = program.words[0].rpartition("/")[2]
+        super().__init__(self._name, messages.initialize())
         self._permissions = Permissions.READ if request.reviews else request.permissions
-        self._lines, self._updates = ObjectLines(self._name), Updates(marks_messages=program.marks_messages)
-        self._out = [messages.initialize()]
+        self._updates = Updates(marks_messages=program.marks_messages)
         self._settings: list[bytes] = []
         """Requests that follow the opening of the session, before the prompt."""
         self._session = ""
-        self._is_open = self._has_ended = self._prompted = False
+        self._is_greeted = self._is_open = self._has_ended = self._prompted = False
         self._result: Object | None = None
         """The answer to the prompt; None: there is none."""
         self._error: tuple[str, Object] | None = None
@@ -57,6 +74,24 @@ class AcpConversation(Conversation):
         self._denials: list[str] = []
         self._requests = 0
         self._version = ""
+        self._tokens_before = past.tokens if past else 0
+        """What the process had used when the turn began, by its own count."""
+        if past is not None:
+            self._session, self._version, self._updates.cost = past.session, past.version, past.cost
+            self._is_greeted = self._is_open = True
+            self._out.clear()
+            self._go_on()
+
+    def next_turn(self, request: Request) -> AcpConversation | None:
+        use, session_id = session_to_use(request)
+        if use is not SessionUse.RESUME or session_id != self._session or self._result is None:
+            return None
+        past = Past(self._turn, self._session, self._version, self._updates.cost, self._tokens_so_far())
+        return AcpConversation(self._program, request, past)
+
+    @property
+    def session(self) -> str:
+        return self._session
 
     @property
     def is_open(self) -> bool:
@@ -65,11 +100,6 @@ class AcpConversation(Conversation):
     @property
     def has_ended(self) -> bool:
         return self._has_ended
-
-    def outgoing(self) -> bytes:
-        written = b"".join(self._out)
-        self._out.clear()
-        return written
 
     def interrupt(self) -> None:
         if self._prompted:
@@ -80,22 +110,24 @@ class AcpConversation(Conversation):
     def give_up(self, seconds: float) -> None:
         self._fail(FailureKind.TIMEOUT, f"{self._name} did not open a session within {seconds:g} s")
 
-    def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
-        read = self._lines.read(line)
-        if read is None:
-            return ()
-        return (read,) if isinstance(read, Notice) else tuple(self._take(read))
-
     def _take(self, fields: Object) -> Iterator[AgentEvent]:
         method, request_id = text_field(fields, "method"), field(fields, "id")
         if method == messages.UPDATE:
-            # Before the session is open, these are the history of an earlier one.
-            if self._is_open:
-                yield from self._updates.take(object_field(fields, "params", "update"))
+            yield from self._take_update(object_field(fields, "params", "update"))
+        elif self._has_ended:
+            return
         elif method and "id" in fields:
             yield from self._answer(method, request_id, object_field(fields, "params"))
         elif not method and isinstance(request_id, str):
             yield from self._take_response(request_id, fields)
+
+    def _take_update(self, update: Object) -> Iterator[AgentEvent]:
+        """Take a notification. Between the greeting and the opening of the session, these are the history of an earlier one; before any
+        greeting, this is the output of a process that went on. After the end of the turn only what it cost counts."""
+        if self._has_ended:
+            self._updates.take_cost(update)
+        elif self._is_open or not self._is_greeted:
+            yield from self._updates.take(update)
 
     def _answer(self, method: str, request_id: object, params: Object) -> Iterator[AgentEvent]:
         """Answer a request of the program. Nothing but permission can be asked for."""
@@ -123,23 +155,32 @@ class AcpConversation(Conversation):
 
     def _take_response(self, request_id: str, fields: Object) -> Iterator[AgentEvent]:
         result = object_field(fields, "result")
+        if request_id.startswith(messages.PROMPT) and not self._is_own_prompt(request_id):
+            return
         if "error" in fields:
             self._take_error(request_id, object_field(fields, "error"))
         elif request_id == messages.INITIALIZE:
             self._open(result)
         elif request_id in messages.OPENING:
             yield from self._opened(request_id, result)
-        elif request_id == messages.PROMPT:
+        elif request_id.startswith(messages.PROMPT):
             yield from self._updates.flush()
             self._result, self._has_ended = result, True
         else:
             self._go_on()
+
+    def _is_own_prompt(self, request_id: str) -> bool:
+        """Whether the prompt of this turn is answered. The output alone does not say which turn of its process it is of."""
+        return request_id == self._prompt_id or not self._is_greeted
 
     def _take_error(self, request_id: str, error: Object) -> None:
         self._error, self._has_ended = (request_id, error), True
 
     def _open(self, result: Object) -> None:
         """Open the session that the request asks for, with what the program can do."""
+        self._is_greeted = True
+        # What it printed before that was no answer.
+        self._updates = Updates(marks_messages=self._program.marks_messages)
         self._version = text_field(result, "agentInfo", "version")
         if status_field(result, "protocolVersion") != messages.VERSION:
             spoken = f"version {status_field(result, 'protocolVersion')} of the Agent Client Protocol"
@@ -204,7 +245,7 @@ class AcpConversation(Conversation):
             return
         self._prompted = True
         text = with_system_prompt(self._request.prompt, self._request.system_prompt)
-        self._out.append(messages.prompt(self._session, _disarmed(text)))
+        self._out.append(messages.prompt(self._prompt_id, self._session, _disarmed(text)))
 
     def _fail(self, kind: FailureKind, message: str) -> None:
         self._problem, self._has_ended = Failure(kind, message), True
@@ -271,7 +312,7 @@ class AcpConversation(Conversation):
             return Failure(FailureKind.AUTH, text)
         kind = text_field(error, "data", "errorKind").replace("_", " ")
         failure = classify(f"{text} ({kind})" if kind else text, status=code if code in _HTTP else None, now=now)
-        if failure.kind is FailureKind.CRASHED and method != messages.PROMPT:
+        if failure.kind is FailureKind.CRASHED and not method.startswith(messages.PROMPT):
             # The session is gone, or the program does not know the mode or the model.
             return Failure(FailureKind.UNAVAILABLE, f"{self._name} refused {method}: {text}")
         return failure
@@ -280,11 +321,17 @@ class AcpConversation(Conversation):
         """What the turn used, with the model if it is named."""
         result = self._result or {}
         if self._program.counts is Counts.TURN:
-            usage = object_field(result, "usage")
-            return Usage(tokens=tokens_field(usage, "totalTokens")), ""
+            return Usage(tokens=tokens_field(object_field(result, "usage"), "totalTokens")), ""
+        if self._program.counts is Counts.PROCESS:
+            return Usage(tokens=max(0, self._tokens_so_far() - self._tokens_before)), ""
         if self._program.counts is Counts.QUOTA:
             return self._quota(object_field(result, "_meta", "quota"))
-        return Usage(), ""
+        return Usage(tokens=self._updates.tokens if self._program.counts is Counts.CHUNKS else None), ""
+
+    def _tokens_so_far(self) -> int:
+        """What the process has used since its start, by its last count."""
+        told = tokens_field(object_field(self._result or {}, "usage"), "totalTokens")
+        return self._tokens_before if told is None else told
 
     def _quota(self, quota: Object) -> tuple[Usage, str]:
         models = {text_field(each, "model"): _count(each) for each in objects_field(quota, "model_usage")}

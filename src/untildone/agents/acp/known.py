@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from untildone.core.errors import UsageError
 from untildone.core.model import Permissions
-from untildone.core.values.value import dataclass, field, replace
+from untildone.core.values.value import dataclass, field
 
 PREFIX = "acp:"
 EDIT_ONLY, READ_ONLY = '{"bash":"deny"}', '{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}'
@@ -21,9 +21,13 @@ class Counts(StrEnum):
     """What the tokens in the answer to a prompt count."""
 
     TURN = "turn"
-    """The turn, or the process since its start: one process runs for each turn."""
+    """The turn."""
+    PROCESS = "process"
+    """The process since its start, which may have served earlier turns."""
     QUOTA = "quota"
     """The turn, in a field of the program's own."""
+    CHUNKS = "chunks"
+    """Each request to the model, in a field of the program's own beside its text."""
     UNKNOWN = "unknown"
     """Nothing is told, or only the last request of the turn, or nobody has tried."""
 
@@ -35,7 +39,12 @@ class Program:
     words: tuple[str, ...]
     install: str
     native: str = ""
-    """The agent whose adapter drives the same program natively; empty: none does."""
+    """The agent whose adapter drives the same program, one that is bundled with it, or the one that it is a fork of; empty: none."""
+    home: str = ""
+    """Its own folder in the home folder, if no adapter knows it."""
+    steering: tuple[str, ...] = ()
+    """Files of that folder that steer the program."""
+    hosts: tuple[str, ...] = ()
     counts: Counts = Counts.UNKNOWN
     totals_cost: bool = False
     """Whether it reports the dollars of the session so far."""
@@ -56,24 +65,25 @@ class Program:
     """The mode of the session to choose, if the program offers it."""
 
 
-_OPENCODE = Program(
-    ("opencode", "acp"),
-    "npm install -g opencode-ai@latest",
-    native="opencode",
-    totals_cost=True,
-    forks=True,
-    read_only=True,
-    reviewer_flags=("--pure",),
-    variables={
-        Permissions.EDIT: {"OPENCODE_PERMISSION": EDIT_ONLY},
-        Permissions.READ: {"OPENCODE_PERMISSION": READ_ONLY},
-    },
-)
+def _opencode(program: str, install: str, variable: str) -> Program:
+    """opencode, or a fork of it, which reads its permissions from a variable."""
+    return Program(
+        (program, "acp"),
+        install,
+        native="opencode",
+        totals_cost=True,
+        forks=True,
+        read_only=True,
+        reviewer_flags=("--pure",),
+        variables={Permissions.EDIT: {variable: EDIT_ONLY}, Permissions.READ: {variable: READ_ONLY}},
+    )
+
 
 KNOWN: Mapping[str, Program] = {
     "claude": Program(
         ("claude-agent-acp",),
         "npm install -g @agentclientprotocol/claude-agent-acp@latest",
+        native="claude",
         counts=Counts.TURN,
         totals_cost=True,
         forks=True,
@@ -81,16 +91,22 @@ KNOWN: Mapping[str, Program] = {
     "codex": Program(
         ("codex-acp",),
         "npm install -g @agentclientprotocol/codex-acp@latest",
+        native="codex",
         counts=Counts.TURN,
         forks=True,
         marks_messages=True,
-        modes={Permissions.WORK: "agent-full-access"},
+        read_only=True,
+        modes={
+            Permissions.WORK: "agent-full-access",
+            Permissions.EDIT: "workspace-write",
+            Permissions.READ: "read-only",
+        },
     ),
     "copilot": Program(
         ("copilot", "--acp", "--no-auto-update"),
         "npm install -g @github/copilot@latest",
         native="copilot",
-        counts=Counts.TURN,
+        counts=Counts.PROCESS,
         read_only=True,
         model_flag=True,
         flags={
@@ -111,9 +127,19 @@ KNOWN: Mapping[str, Program] = {
         model_flag=True,
         modes={Permissions.READ: "plan"},
     ),
-    "kilo": replace(_OPENCODE, words=("kilo", "acp"), install="npm install -g @kilocode/cli@latest", native=""),
-    "opencode": _OPENCODE,
-    "qwen": Program(("qwen", "--acp"), "npm install -g @qwen-code/qwen-code@latest", model_flag=True),
+    "kilo": _opencode("kilo", "npm install -g @kilocode/cli@latest", "KILO_PERMISSION"),
+    "opencode": _opencode("opencode", "npm install -g opencode-ai@latest", "OPENCODE_PERMISSION"),
+    "qwen": Program(
+        ("qwen", "--acp"),
+        "npm install -g @qwen-code/qwen-code@latest",
+        home=".qwen",
+        steering=("settings.json", "QWEN.md", ".env"),
+        hosts=("chat.qwen.ai", "portal.qwen.ai", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com"),
+        counts=Counts.CHUNKS,
+        model_flag=True,
+        # Its own choice asks the model about each tool call whether it is safe, and counts none of these requests.
+        modes={Permissions.WORK: "yolo", Permissions.EDIT: "auto-edit", Permissions.READ: "plan"},
+    ),
 }
 """By the name after `acp:`."""
 

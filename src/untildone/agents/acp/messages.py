@@ -1,6 +1,7 @@
 """The messages of the Agent Client Protocol, version 1, that a client sends: JSON-RPC 2.0, one object a line.
 
-The id of a request is the name of its method, so that the output of a program can be read without what was written to it."""
+The id of a request is the name of its method, so that the output of a program can be read without what was written to it. A later prompt
+of the same process has a number too, so that a late answer to an earlier one is not taken for its answer."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ OPENING = (NEW, LOAD, RESUME, FORK)
 METHOD_NOT_FOUND, AUTH_REQUIRED = -32601, -32000
 
 
-def request(method: str, params: Mapping[str, Any]) -> bytes:
-    return _line({"id": method, "method": method, "params": params})
+def request(method: str, params: Mapping[str, Any], request_id: str = "") -> bytes:
+    return _line({"id": request_id or method, "method": method, "params": params})
 
 
 def notification(method: str, params: Mapping[str, Any]) -> bytes:
@@ -40,8 +41,8 @@ def initialize() -> bytes:
     return request(INITIALIZE, {"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": client})
 
 
-def prompt(session_id: str, text: str) -> bytes:
-    return request(PROMPT, {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]})
+def prompt(request_id: str, session_id: str, text: str) -> bytes:
+    return request(PROMPT, {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]}, request_id)
 
 
 def chosen(request_id: object, option_id: str | None) -> bytes:

@@ -12,6 +12,7 @@ from untildone.agents._lines import (
     objects_field,
     spent_field,
     text_field,
+    tokens_field,
     tool_summary,
 )
 from untildone.core.plugins.agent_io import AgentEvent, Notice, Said, Thought, ToolEnded, ToolStarted
@@ -31,6 +32,8 @@ class Updates:
         self._marks_messages = marks_messages
         self.cost: float | None = None
         """The dollars of the session so far; None: not reported."""
+        self.tokens: int | None = None
+        """The tokens of the requests so far, where the program adds them to its text; None: it does not."""
         self._closing = ClosingText()
         self._saying = ClosingText()
         self._thinking = ClosingText()
@@ -48,6 +51,7 @@ class Updates:
     def take(self, update: Object) -> Iterator[AgentEvent]:
         match text_field(update, "sessionUpdate"):
             case "agent_message_chunk":
+                self._count(tokens_field(update, "_meta", "usage", "totalTokens"))
                 yield from self._take_text(update)
             case "agent_thought_chunk":
                 yield from self._said()
@@ -59,13 +63,21 @@ class Updates:
                 yield from self.flush()
                 yield from self._take_plan(update)
             case "usage_update":
-                if text_field(update, "cost", "currency") in ("", "USD"):
-                    self.cost = spent_field(update, "cost", "amount") if "cost" in update else self.cost
+                self.take_cost(update)
+
+    def take_cost(self, update: Object) -> None:
+        """Note the dollars of the session so far, if the update tells them."""
+        is_told = text_field(update, "sessionUpdate") == "usage_update" and "cost" in update
+        if is_told and text_field(update, "cost", "currency") in ("", "USD"):
+            self.cost = spent_field(update, "cost", "amount")
 
     def flush(self) -> Iterator[AgentEvent]:
         """The text that arrived in pieces, once something else follows."""
         yield from self._thought()
         yield from self._said()
+
+    def _count(self, tokens: int | None) -> None:
+        self.tokens = self.tokens if tokens is None else (self.tokens or 0) + tokens
 
     def _take_text(self, update: Object) -> Iterator[AgentEvent]:
         yield from self._thought()

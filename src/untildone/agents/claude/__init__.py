@@ -34,7 +34,15 @@ class Claude:
         (".claude/.credentials.json",),
     )
     capabilities = Capabilities(
-        resume=True, fork=True, cost=True, tokens=True, system_prompt=True, read_only=True, interrupt=True
+        resume=True,
+        fork=True,
+        cost=True,
+        tokens=True,
+        system_prompt=True,
+        read_only=True,
+        native_goal=True,
+        interrupt=True,
+        warm=True,
     )
     steering_files = ("CLAUDE.md", "CLAUDE.local.md", ".claude/", ".claude.json", ".mcp.json")
 
@@ -48,7 +56,14 @@ class Claude:
     def mcp(self) -> McpSetup:
         from untildone.core.plugins.mcp_setup import McpSetup
 
-        return McpSetup("CLAUDE_CONFIG_DIR", (".claude.json",), ".claude.json", (".mcp.json",), extra={"type": "stdio"})
+        return McpSetup(
+            "CLAUDE_CONFIG_DIR",
+            (".claude.json",),
+            ".claude.json",
+            (".mcp.json",),
+            extra={"type": "stdio"},
+            remote={"type": "http", "url": "URL", "headers": {"Authorization": "Bearer ${UNTILDONE_TOKEN}"}},
+        )
 
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.claude.command_line import invocation
@@ -56,9 +71,10 @@ class Claude:
         return invocation(request)
 
     def reader(self, request: Request) -> Reader:
+        from untildone.agents.claude.conversation import ClaudeConversation
         from untildone.agents.claude.stream import ClaudeReader
 
-        return ClaudeReader(request)
+        return ClaudeConversation(request) if request.stays else ClaudeReader(request)
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
         from untildone.agents._setups import own_folder, session_files

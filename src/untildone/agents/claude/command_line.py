@@ -25,16 +25,18 @@ _WITHOUT_CUSTOMIZATIONS = {"CLAUDE_CODE_SAFE_MODE": "1"}
 """For a reviewer: no hooks, memory files, skills or plugins, of the person neither. Their settings and login stay."""
 _WITHOUT_HOOKS = '--settings={"disableAllHooks":true}'
 """For a reviewer: a goal of the forked session is a stop hook that would send it back to work. Only one `--settings` counts."""
+_GOAL, LONGEST_GOAL = "/goal", 4000
 _SNAPSHOT = "--system-prompt-snapshot"
 _GRANTS = ("--dangerously-skip-permissions", "--allow-dangerously-skip-permissions")
 
 
 def invocation(request: Request) -> Invocation:
     """The command line of one run."""
-    system_prompt, prompt = _system_and_prompt(request)
+    system_prompt, _ = _system_and_prompt(request)
     argv = (
         "claude",
         "-p",
+        *(("--input-format=stream-json",) if request.stays else ()),
         "--output-format=stream-json",
         "--verbose",
         *(("--include-partial-messages",) if request.meters else ()),
@@ -46,7 +48,18 @@ def invocation(request: Request) -> Invocation:
         *(_review(request.args) if request.reviews else request.args),
     )
     env = {"DISABLE_AUTOUPDATER": "1", **(_WITHOUT_CUSTOMIZATIONS if request.reviews else {})}
-    return Invocation(argv, env, _disarmed(prompt).encode("utf-8", "replace"))
+    return Invocation(argv, env, None if request.stays else prompt_of(request).encode("utf-8", "replace"))
+
+
+def prompt_of(request: Request) -> str:
+    """The prompt, with the system prompt if that is too long for an argument, or the goal of the session."""
+    prompt = _system_and_prompt(request)[1]
+    return f"{_GOAL} {prompt.strip()}" if sets_goal(request) else _disarmed(prompt)
+
+
+def sets_goal(request: Request) -> bool:
+    """Whether the prompt becomes the goal of the session. The program refuses a longer one, as if it had answered."""
+    return request.goal and not request.reviews and len(_system_and_prompt(request)[1].strip()) <= LONGEST_GOAL
 
 
 def _review(arguments: tuple[str, ...]) -> tuple[str, ...]:

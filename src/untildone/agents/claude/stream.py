@@ -21,6 +21,7 @@ from untildone.agents._lines import (
     token_sum,
     tool_summary,
 )
+from untildone.agents.claude.command_line import LONGEST_GOAL, sets_goal
 from untildone.agents.claude.metering import Metering
 from untildone.core.answers.failures import classify, limit_in_answer
 from untildone.core.answers.reset_times import believable
@@ -36,6 +37,7 @@ from untildone.core.plugins.agent_io import (
     ToolStarted,
     Used,
 )
+from untildone.core.values.value import replace
 
 _CUT_SHORT = frozenset({"error_max_turns", "error_max_budget_usd"})
 """The run reached a limit that was set for it: its answer ends early, but it is no failure."""
@@ -49,6 +51,8 @@ _BY_ERROR = {
     "overloaded": FailureKind.OVERLOADED,
     "server_error": FailureKind.OVERLOADED,
 }
+_BY_PROGRAM, _GOAL_SET = "<synthetic>", "Goal set: "
+"""The model of a message that the program itself wrote, and how that begins when the session has got a goal."""
 _RUN_TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _MODEL_TOKENS = ("inputTokens", "outputTokens", "cacheCreationInputTokens", "cacheReadInputTokens")
 
@@ -61,10 +65,12 @@ class ClaudeReader:
         self._model: str | None = None
         self._tools: dict[str, str] = {}
         self._closing = ClosingText()
-        self._metering = Metering((request or Request(prompt="")).prices)
+        self._request = request or Request(prompt="")
+        self._metering = Metering(self._request.prices)
         self._error = ""
         self._trouble = ""
         self._limit_resets_at: float | None = None
+        self._has_goal = False
         self._result: Object | None = None
         self._usage = Usage()
 
@@ -82,7 +88,7 @@ class ClaudeReader:
                 yield from self._take_assistant(fields)
             case "stream_event":
                 if self._metering.take_event(fields):
-                    yield Used(self._metering.usage)
+                    yield from self._used()
             case "user":
                 yield from self._take_tool_results(fields)
             case "rate_limit_event":
@@ -96,6 +102,8 @@ class ClaudeReader:
                 self._model = text_field(fields, "model") or None
                 self._version = text_field(fields, "claude_code_version") or None
                 yield from self._known_session(fields)
+                if self._request.goal and not sets_goal(self._request):
+                    yield Notice(f"no goal is set: the prompt is longer than {LONGEST_GOAL} characters")
             case "api_retry":
                 self._trouble = _retry_sentence(fields)
                 yield Notice(self._trouble)
@@ -116,13 +124,27 @@ class ClaudeReader:
     def _take_assistant(self, fields: Object) -> Iterator[AgentEvent]:
         self._trouble = ""
         if self._metering.take_message(object_field(fields, "message")):
-            yield Used(self._metering.usage)
+            yield from self._used()
         if field(fields, "is_api_error_message") is True or text_field(fields, "error"):
             self._error = text_field(fields, "error")
+            return
+        if text_field(fields, "message", "model") == _BY_PROGRAM and self._request.goal:
+            yield from self._take_goal(_result_text(object_field(fields, "message")))
             return
         by_subagent = bool(field(fields, "parent_tool_use_id"))
         for block in objects_field(fields, "message", "content"):
             yield from self._take_block(block, by_subagent=by_subagent)
+
+    def _used(self) -> Iterator[AgentEvent]:
+        """What is used so far. The judge of a goal is in no line, so the program itself holds the limit of dollars then: it ends
+        its turn and reports all that it used."""
+        usage, by_program = self._metering.usage, self._has_goal and self._request.max_cost_usd is not None
+        yield Used(replace(usage, cost_usd=None) if by_program else usage)
+
+    def _take_goal(self, text: str) -> Iterator[AgentEvent]:
+        """Whether the program took the prompt as its goal. It quotes the whole prompt."""
+        self._has_goal = self._has_goal or text.startswith(_GOAL_SET)
+        yield Notice(first_line(text))
 
     def _take_block(self, block: Object, *, by_subagent: bool) -> Iterator[AgentEvent]:
         match text_field(block, "type"):
@@ -155,7 +177,7 @@ class ClaudeReader:
         if field(fields, "is_error") is not True:
             yield from self._known_session(fields)
         self._result = fields
-        self._usage = _usage(fields, self._usage)
+        self._usage = usage_of(fields, self._usage)
         if text_field(fields, "subtype") in _CUT_SHORT:
             yield Notice(first_line(_errors(fields)))
 
@@ -170,13 +192,20 @@ class ClaudeReader:
         return Answer(
             text="" if failure else text,
             session_id=self._session,
-            usage=self._usage,
+            usage=self._all_used(),
             failure=failure,
+            # A goal that is met looks like one that is impossible, given up, or judged by a model that failed.
+            claims=failure is None and not cut_short and self._has_goal,
             denials=tuple(_denial(denied) for denied in objects_field(self._result, "permission_denials")),
             exit_code=exit_code,
             agent_version=self._version,
             model=self._model,
         )
+
+    def _all_used(self) -> Usage:
+        """What the result says. If its messages used more tokens than that, somebody else wrote the result: then the greater amounts."""
+        told, seen = self._usage, self._metering.usage
+        return told.or_more(seen) if (seen.tokens or 0) > (told.tokens or 0) else told
 
     def _unfinished(self, exit_code: int, last_words: str, now: float) -> Answer:
         return Answer(
@@ -218,7 +247,7 @@ class ClaudeReader:
         return Failure(failure.kind, failure.message, believable(self._limit_resets_at, now) or failure.reset_at)
 
 
-def _usage(result: Object, before: Usage) -> Usage:
+def usage_of(result: Object, before: Usage) -> Usage:
     """The usage of this run. Newer versions report totals of the session and the run's part apart. A run may have several results."""
     since = field(result, "model_usage_since_last_result")
     if not isinstance(since, dict):

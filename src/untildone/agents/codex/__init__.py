@@ -21,7 +21,9 @@ class Codex:
     install = "npm install -g @openai/codex@latest"
     versions = Versions("0.150.0")
     login = Login("codex login", ("OPENAI_API_KEY", "CODEX_API_KEY"), (".codex/auth.json",))
-    capabilities = Capabilities(resume=True, fork=True, tokens=True, system_prompt=True, read_only=True, interrupt=True)
+    capabilities = Capabilities(
+        resume=True, fork=True, tokens=True, system_prompt=True, read_only=True, native_goal=True, interrupt=True
+    )
     steering_files = ("AGENTS.md", "AGENTS.override.md", ".codex/", ".agents/")
 
     @property
@@ -34,17 +36,25 @@ class Codex:
     def mcp(self) -> McpSetup:
         from untildone.core.plugins.mcp_setup import McpSetup
 
-        return McpSetup("CODEX_HOME", (".codex", "config.toml"), "config.toml", key="mcp_servers")
+        return McpSetup(
+            "CODEX_HOME",
+            (".codex", "config.toml"),
+            "config.toml",
+            key="mcp_servers",
+            remote={"url": "URL", "bearer_token_env_var": "UNTILDONE_TOKEN"},
+        )
 
     def invocation(self, request: Request) -> Invocation:
-        from untildone.agents.codex.command_line import invocation
+        from untildone.agents.codex import command_line, goal
 
-        return invocation(request)
+        return goal.invocation(request) if command_line.goal_of(request) else command_line.invocation(request)
 
     def reader(self, request: Request) -> Reader:
+        from untildone.agents.codex.command_line import goal_of
+        from untildone.agents.codex.goal import CodexGoal
         from untildone.agents.codex.stream import CodexReader
 
-        return CodexReader(request)
+        return CodexGoal(request) if goal_of(request) else CodexReader(request)
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord:
         from untildone.agents._setups import own_folder, session_files

@@ -11,20 +11,25 @@ from untildone.agents._lines import (
     with_system_prompt,
     without_flags,
 )
-from untildone.core.model import Permissions, SessionUse
+from untildone.agents.codex.metering import REPORTING
+from untildone.core.model import EMPTY, Permissions, SessionUse
 from untildone.core.plugins.agent_io import (
     Invocation,
     Request,
 )
 
-_SANDBOX = {
+SANDBOX = {
     Permissions.WORK: "danger-full-access",
     Permissions.EDIT: "workspace-write",
     Permissions.READ: "read-only",
 }
-_BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
+BOUNDED = ("--disable=plugins", "--disable=unbounded_connection_retries", "--config=analytics.enabled=false")
 """Without these flags, codex fetches plugins at each start, retries for ever without a network, and exits late."""
 
+_METERED = "--config=shell_environment_policy.set.RUST_LOG=''"
+"""For a run that is metered: the commands of the agent do not see the variable that makes the program report its usage."""
+LONGEST_GOAL = 4000
+"""Characters of a goal. The program refuses a longer one."""
 _REVIEW = ("--config=project_doc_max_bytes=0", "--disable=hooks", "--ignore-rules", "--ephemeral")
 """For a reviewer: no AGENTS.md of the workspace, no hooks, and no rules by which a command leaves the sandbox."""
 _GRANTS = (
@@ -44,19 +49,26 @@ def invocation(request: Request) -> Invocation:
         *((use.value,) if use is not SessionUse.NEW else ()),
         "--json",
         "--skip-git-repo-check",
-        *_BOUNDED,
+        *BOUNDED,
         *(() if request.reviews else _allowed(request.permissions)),
         *((f"--model={request.model}",) if request.model else ()),
         *((f"--config=developer_instructions={_toml_text(system_prompt)}",) if system_prompt else ()),
+        *((_METERED,) if request.meters else ()),
         *(_review(request.args) if request.reviews else request.args),
         *((session_id,) if use is not SessionUse.NEW else ()),
         "-",
     )
-    return Invocation(argv, stdin=prompt.encode("utf-8", "replace"))
+    return Invocation(argv, REPORTING if request.meters else EMPTY, prompt.encode("utf-8", "replace"))
+
+
+def goal_of(request: Request) -> str:
+    """The goal that the prompt becomes; empty: it becomes none. The program refuses a longer one."""
+    goal = with_system_prompt(request.prompt, request.system_prompt).strip()
+    return goal if request.goal and not request.reviews and len(goal) <= LONGEST_GOAL else ""
 
 
 def _allowed(permissions: Permissions) -> tuple[str, ...]:
-    return ("--config=approval_policy=never", f"--config=sandbox_mode={_SANDBOX[permissions]}")
+    return ("--config=approval_policy=never", f"--config=sandbox_mode={SANDBOX[permissions]}")
 
 
 def _review(arguments: tuple[str, ...]) -> tuple[str, ...]:

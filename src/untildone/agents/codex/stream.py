@@ -16,6 +16,8 @@ from untildone.agents._lines import (
     tokens_field,
     tool_summary,
 )
+from untildone.agents._tally import count_of
+from untildone.agents.codex.metering import Metering
 from untildone.core.answers.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, Usage
 from untildone.core.plugins.agent_io import (
@@ -24,14 +26,14 @@ from untildone.core.plugins.agent_io import (
     Request,
     Said,
     SessionKnown,
+    SideReader,
     Thought,
     ToolEnded,
     ToolStarted,
 )
-from untildone.core.prices import TokenCount
 
 
-class CodexReader:
+class CodexReader(SideReader):
     def __init__(self, request: Request | None = None) -> None:
         self._request = request or Request(prompt="")
         self._lines = ObjectLines("codex")
@@ -42,6 +44,18 @@ class CodexReader:
         self._failed = ""
         self._trouble = ""
         self._completed = False
+        self._metering = Metering(self._request.prices)
+
+    @property
+    def reads_errors(self) -> bool:
+        return self._request.meters
+
+    def feed_side(self, line: bytes) -> tuple[AgentEvent, ...] | None:
+        grown = self._metering.take(line, self._session)
+        return None if grown is None else self._metering.used() if grown else ()
+
+    def session_growth(self) -> Usage:
+        return self._metering.of_session
 
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
         read = self._lines.read(line)
@@ -58,19 +72,22 @@ class CodexReader:
             case "item.completed":
                 yield from self._take_item(object_field(fields, "item"))
             case "turn.completed":
-                self._completed = True
-                self._take_usage(object_field(fields, "usage"))
+                self.complete()
+                self.take_totals(object_field(fields, "usage"))
             case "turn.failed":
                 self._failed = text_field(fields, "error", "message") or "the turn failed"
             case "error":
                 self._trouble = text_field(fields, "message")
                 yield Notice(first_line(self._trouble))
 
-    def _take_usage(self, usage: Object) -> None:
-        """The totals of the session. Those of the input contain what a cache held."""
-        cached = tokens_field(usage, "cached_input_tokens") or 0
-        read = tokens_field(usage, "input_tokens") or 0
-        count = TokenCount(max(0, read - cached), tokens_field(usage, "output_tokens") or 0, min(cached, read))
+    def complete(self) -> None:
+        """The turn has come to its end."""
+        self._completed = True
+
+    def take_totals(self, usage: Object) -> None:
+        """Take the totals of the session. Those of the input contain what a cache held."""
+        kinds = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens")
+        count = count_of(*(tokens_field(usage, kind) for kind in kinds))
         self._total = Usage(self._request.prices.cost(self._request.model, count), count.total)
 
     def _take_session(self, session: str) -> Iterator[AgentEvent]:
@@ -104,8 +121,9 @@ class CodexReader:
         return Answer(
             text="" if failure else self._text,
             session_id=self._session,
+            usage=self._metering.usage,
             session_total=self._total,
-            priced=self._request.prices.date if self._total and self._total.cost_usd else "",
+            priced=self._metering.priced or (self._request.prices.date if self._total and self._total.cost_usd else ""),
             failure=failure,
             exit_code=exit_code,
         )

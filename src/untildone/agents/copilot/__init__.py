@@ -49,7 +49,16 @@ class Copilot:
         from untildone.core.plugins.mcp_setup import McpSetup
 
         return McpSetup(
-            "COPILOT_HOME", (".copilot", "mcp-config.json"), "mcp-config.json", extra={"type": "local", "tools": ["*"]}
+            "COPILOT_HOME",
+            (".copilot", "mcp-config.json"),
+            "mcp-config.json",
+            extra={"type": "local", "tools": ["*"]},
+            remote={
+                "type": "http",
+                "url": "URL",
+                "headers": {"Authorization": "Bearer ${UNTILDONE_TOKEN}"},
+                "tools": ["*"],
+            },
         )
 
     def invocation(self, request: Request) -> Invocation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from untildone.agents._lines import (
     Object,
@@ -14,9 +14,10 @@ from untildone.agents._lines import (
     objects_field,
     status_field,
     text_field,
-    tokens_field,
     tool_summary,
 )
+from untildone.agents._tally import Tally, usage_of
+from untildone.agents.copilot import metering
 from untildone.core.answers.failures import classify, limit_in_answer
 from untildone.core.model import Answer, Failure, FailureKind, Usage
 from untildone.core.plugins.agent_io import (
@@ -24,18 +25,19 @@ from untildone.core.plugins.agent_io import (
     Notice,
     Said,
     SessionKnown,
+    SideReader,
     Thought,
     ToolEnded,
     ToolStarted,
 )
-from untildone.core.prices import PUBLISHED, Prices, TokenCount
+from untildone.core.prices import PUBLISHED, Prices
 
 _COMPLETED = "task_complete"
 """The tool by which an autopilot says that it is done."""
 _FILTERED, _LONGEST_NOTE = "the response was blocked by content filtering", 200
 
 
-class CopilotReader:
+class CopilotReader(SideReader):
     def __init__(self, session_id: str | None, prices: Prices = PUBLISHED) -> None:
         self._prices = prices
         self._lines = ObjectLines("copilot")
@@ -49,6 +51,17 @@ class CopilotReader:
         self._last_status: int | None = None
         self._result_code: int | None = None
         self._used: Usage | None = None
+        self._tally = Tally(prices)
+        self._asked_for = session_id or ""
+
+    def side_files(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        return metering.files(environment, self._asked_for)
+
+    def feed_side(self, line: bytes) -> tuple[AgentEvent, ...]:
+        return self._tally.used() if metering.take(line, self._tally) else ()
+
+    def session_growth(self) -> Usage:
+        return self._tally.usage
 
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
         read = self._lines.read(line)
@@ -57,7 +70,9 @@ class CopilotReader:
         if isinstance(read, Notice):
             return (read,)
         if "modelMetrics" in read and "type" not in read:
-            self._used = _used(object_field(read, "modelMetrics"), self._prices)
+            models = object_field(read, "modelMetrics")
+            counts = {name: metering.count(object_field(models, name, "usage")) for name in models}
+            self._used = usage_of(counts, self._prices)
             return ()
         return (*self._known_session(), *self._take(text_field(read, "type"), object_field(read, "data"), read))
 
@@ -131,8 +146,9 @@ class CopilotReader:
         return Answer(
             text="" if failure else self._text,
             session_id=self._session if self._session_confirmed else None,
+            usage=self._tally.usage,
             session_total=self._used,
-            priced=self._prices.date if self._used and self._used.cost_usd else "",
+            priced=self._tally.priced or (self._prices.date if self._used and self._used.cost_usd else ""),
             failure=failure,
             denials=tuple(self._denials),
             exit_code=exit_code,
@@ -148,18 +164,3 @@ class CopilotReader:
         if self._result_code == 0:
             return limit_in_answer(self._text, now)
         return ended_without_answer("copilot", exit_code, stderr_tail, now, stray=self._lines.stray)
-
-
-def _used(models: Object, prices: Prices) -> Usage:
-    """What a session has used so far, from the program's report; no dollars if a model has no price."""
-    counts = {name: _count(object_field(models, name, "usage")) for name in models}
-    costs = [prices.cost(name, count) for name, count in counts.items()]
-    known = [cost for cost in costs if cost is not None]
-    dollars = sum(known) if known and len(known) == len(costs) else None
-    return Usage(dollars, sum(count.total for count in counts.values()))
-
-
-def _count(usage: Object) -> TokenCount:
-    """The tokens of one model. Its input tokens include those that came from a cache."""
-    read, cached = tokens_field(usage, "inputTokens") or 0, tokens_field(usage, "cacheReadTokens") or 0
-    return TokenCount(max(0, read - cached), tokens_field(usage, "outputTokens") or 0, min(cached, read))

@@ -35,7 +35,13 @@ class Gemini:
     def mcp(self) -> McpSetup:
         from untildone.core.plugins.mcp_setup import McpSetup
 
-        return McpSetup("", (".gemini", "settings.json"), "", (".gemini", "settings.json"))
+        return McpSetup(
+            "",
+            (".gemini", "settings.json"),
+            "",
+            (".gemini", "settings.json"),
+            remote={"httpUrl": "URL", "headers": {"Authorization": "Bearer $UNTILDONE_TOKEN"}},
+        )
 
     def invocation(self, request: Request) -> Invocation:
         from untildone.agents.gemini.command_line import invocation

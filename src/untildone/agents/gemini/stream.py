@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from untildone.agents._lines import (
     ClosingText,
@@ -11,13 +11,25 @@ from untildone.agents._lines import (
     ended_without_answer,
     first_line,
     object_field,
+    session_to_use,
     text_field,
     tokens_field,
     tool_summary,
 )
+from untildone.agents._tally import Tally, count_of, usage_of
+from untildone.agents.gemini import metering
 from untildone.core.answers.failures import classify, limit_in_answer, status_in
 from untildone.core.model import Answer, Failure, FailureKind, Usage
-from untildone.core.plugins.agent_io import AgentEvent, Notice, Request, Said, SessionKnown, ToolEnded, ToolStarted
+from untildone.core.plugins.agent_io import (
+    AgentEvent,
+    Notice,
+    Request,
+    Said,
+    SessionKnown,
+    SideReader,
+    ToolEnded,
+    ToolStarted,
+)
 from untildone.core.prices import TokenCount
 
 _STATUS_BY_EXIT = {status % 256: status for status in (400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504)}
@@ -30,7 +42,7 @@ _KINDS = ("message", "init", "tool_use", "tool_result", "error", "result")
 """The kinds of lines that end a text which arrives in pieces. Lines of other kinds do not split the text."""
 
 
-class GeminiReader:
+class GeminiReader(SideReader):
     def __init__(self, request: Request | None = None) -> None:
         self._request = request or Request(prompt="")
         self._lines = ObjectLines("gemini")
@@ -41,6 +53,13 @@ class GeminiReader:
         self._tools: dict[str, str] = {}
         self._trouble = ""
         self._result: Object | None = None
+        self._tally = Tally(self._request.prices)
+
+    def side_files(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        return metering.files(environment, session_to_use(self._request)[1])
+
+    def feed_side(self, line: bytes) -> tuple[AgentEvent, ...]:
+        return self._tally.used() if metering.take(line, self._tally) else ()
 
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
         read = self._lines.read(line)
@@ -106,12 +125,12 @@ class GeminiReader:
         )
 
     def _usage(self) -> Usage:
+        """What the program reports at its end, or what its recording says, whichever is more: a run that was ended reports nothing."""
         stats = object_field(self._result or {}, "stats")
         models = object_field(stats, "models")
-        prices = self._request.prices
-        costs = [prices.cost(name, _count(object_field(models, name))) for name in models]
-        known = [cost for cost in costs if cost is not None]
-        return Usage(sum(known) if known and len(known) == len(costs) else None, tokens_field(stats, "total_tokens"))
+        counts = {name: _count(object_field(models, name)) for name in models}
+        told = Usage(usage_of(counts, self._request.prices).cost_usd, tokens_field(stats, "total_tokens"))
+        return told.or_more(self._tally.usage)
 
     def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
         if self._result is None:
@@ -132,7 +151,6 @@ class GeminiReader:
 
 
 def _count(stats: Object) -> TokenCount:
-    """The tokens of one model. Its input contains what a cache held; what it neither read nor wrote for the person, it thought."""
-    read, cached = tokens_field(stats, "input_tokens") or 0, tokens_field(stats, "cached") or 0
-    total = tokens_field(stats, "total_tokens") or 0
-    return TokenCount(max(0, read - cached), max(0, total - read), min(cached, read))
+    """The tokens of one model. What it neither read nor wrote for the person, it thought."""
+    read, total = tokens_field(stats, "input_tokens") or 0, tokens_field(stats, "total_tokens") or 0
+    return count_of(read, max(0, total - read), tokens_field(stats, "cached"))

@@ -10,6 +10,7 @@ from untildone.agents._lines import (
     without_flags,
 )
 from untildone.agents.opencode import VERSIONS
+from untildone.agents.opencode.flavors import Flavor
 from untildone.core.model import EMPTY, Permissions, SessionUse
 from untildone.core.plugins.agent_io import (
     Invocation,
@@ -28,12 +29,12 @@ _GRANTS = ("--auto", "--dangerously-skip-permissions", "--share", "--pure")
 _VALUED_GRANTS = ("--agent", "--dir", "--attach")
 
 
-def invocation(request: Request) -> Invocation:
+def invocation(request: Request, flavor: Flavor) -> Invocation:
     """The command line of one run."""
     prompt = with_system_prompt(request.prompt, request.system_prompt)
     denied = _REVIEWER if request.reviews else _PERMISSIONS[request.permissions]
     argv = (
-        "opencode",
+        flavor.name,
         "run",
         "--format=json",
         "--pure" if request.reviews else _all_allowed(request),
@@ -41,7 +42,8 @@ def invocation(request: Request) -> Invocation:
         *((f"--model={request.model}",) if request.model else ()),
         *(without_flags(request.args, _GRANTS, _VALUED_GRANTS) if request.reviews else request.args),
     )
-    return Invocation(argv, {"OPENCODE_PERMISSION": denied} if denied else EMPTY, prompt.encode("utf-8", "replace"))
+    env = {flavor.variable("PERMISSION"): denied} if denied else EMPTY
+    return Invocation(argv, env, prompt.encode("utf-8", "replace"))
 
 
 def _all_allowed(request: Request) -> str:

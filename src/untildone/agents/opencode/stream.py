@@ -36,8 +36,9 @@ _OVERFLOW = "ContextOverflowError"
 
 
 class OpenCodeReader:
-    def __init__(self) -> None:
-        self._lines = ObjectLines("opencode")
+    def __init__(self, program: str = "opencode") -> None:
+        self._program = program
+        self._lines = ObjectLines(program)
         self._session: str | None = None
         self._closing = ClosingText()
         self._tokens = 0
@@ -115,7 +116,7 @@ class OpenCodeReader:
         # After it compacted its conversation, the program exits with 1 although it has answered.
         if self._stop_reason == "stop" or (exit_code == 0 and self._stop_reason not in ("", "tool-calls")):
             return limit_in_answer(self._closing.joined("\n\n"), now)
-        return ended_without_answer("opencode", exit_code, stderr_tail, now, stray=self._lines.stray)
+        return ended_without_answer(self._program, exit_code, stderr_tail, now, stray=self._lines.stray)
 
 
 def _error_text(error: Object) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from untildone.core.actions import Ask
-from untildone.core.answers import agreement
 from untildone.core.answers.last_line import last_line, unix_lines
 from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
@@ -31,7 +30,7 @@ CUT_OFF = {
 """What the worker is told after a turn that was ended at a limit. Some programs note in their session that a person interrupted it."""
 LONGEST_QUESTION = 2_000
 _OPENING = "<blocked>"
-_BLOCKED = re.compile(r"<blocked>(?P<needs>.*)</blocked>", re.DOTALL)
+_BLOCKED = r"(?s)<blocked>(?P<needs>.*)</blocked>"
 
 
 def question(message: str) -> str:
@@ -40,7 +39,7 @@ def question(message: str) -> str:
     if start < 0:
         return ""
     last = last_line(message, unix_lines(message[start:].rstrip()).count("\n") + 1)
-    found = None if last.is_introduced else last.alone(_BLOCKED)
+    found = None if last.is_introduced else last.alone(re.compile(_BLOCKED))
     needs = found["needs"].strip() if found else ""
     return "" if needs == PLACEHOLDER else needs[:LONGEST_QUESTION]
 
@@ -48,7 +47,7 @@ def question(message: str) -> str:
 def closing(loop: Loop, role: Role) -> str:
     """What every prompt to a worker or an instructor ends in, whatever the mode says: an account of rounds that were taken back or cut
     off, and how to say that it is blocked."""
-    if role is Role.SUPERVISOR:
+    if role in (Role.SUPERVISOR, Role.AUTHOR):
         return ""
     cut_off = CUT_OFF[loop.cut_off] if loop.cut_off in CUT_OFF and role is Role.WORKER else ""
     return "\n\n".join(part for part in (loop.account, cut_off, "" if loop.settings.once else HOW_TO_SAY) if part)
@@ -89,6 +88,8 @@ def ask(loop: Loop) -> Ask:
 
 def refutation(loop: Loop, answer: Answer) -> GateResult | None:
     """The supervisor's advice to go on; None: it agrees that the agent is blocked."""
+    from untildone.core.answers import agreement  # the stop hook loads this module, and seldom needs that one
+
     word, notes = (loop.turn.word, loop.turn.notes) if loop.turn else ("", ())
     if agreement.agreement(answer.text, loop.settings.marker, word) is not None:
         return None

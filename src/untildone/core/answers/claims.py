@@ -48,9 +48,10 @@ def is_bracketed(marker: str) -> bool:
 
 def _said_last(message: str, words: str, end: str, prompt: str) -> re.Match[str] | None:
     last = last_line(message, words.count("\n") + 1)
-    if last.is_introduced or _is_echo(last, words, unix_lines(prompt)):
+    forms = [form for form in dict.fromkeys((words, normal(words))) if last.holds(form)]
+    if not forms or last.is_introduced or _is_echo(last, words, unix_lines(prompt)):
         return None
-    for form in dict.fromkeys((words, normal(words))):
+    for form in forms:
         pattern = re.compile(re.escape(form) + end)
         if found := last.alone(pattern) or last.after_sentence(pattern):
             return found

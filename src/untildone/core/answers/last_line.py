@@ -31,17 +31,18 @@ _DECORATION = " *_#" + _CHECK_MARKS
 _LONGEST = 4_000
 """So many characters of the last line, and of the text before it, are read."""
 
+# Compiled at first use: a message without the words that are looked for needs none of them.
 _IN_LIST = r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+"
-_FENCE = re.compile(rf"^[ \t]*+{_IN_LIST}(?P<sign>`{{3,}}+(?=[^`\n]*+$)|~{{3,}}+)", re.MULTILINE)
-_FENCE_CLOSES = re.compile(r"^[ \t]*+(?P<sign>`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
-_INDENTED = re.compile(r" {4}| *\t")
-_OTHER_BLOCK = re.compile(r" *(?:[-*+]\s|[0-9]{1,9}[.)]\s|>|\|)")
+_FENCE = rf"(?m)^[ \t]*+{_IN_LIST}(?P<sign>`{{3,}}+(?=[^`\n]*+$)|~{{3,}}+)"
+_FENCE_CLOSES = r"(?m)^[ \t]*+(?P<sign>`{3,}+|~{3,}+)[ \t]*+$"
+_INDENTED = r" {4}| *\t"
+_OTHER_BLOCK = r" *(?:[-*+]\s|[0-9]{1,9}[.)]\s|>|\|)"
 """The start of a list item, a quotation or a row of a table."""
-_HORIZONTAL_RULE = re.compile(r"[-*_=\s]*")
+_HORIZONTAL_RULE = r"[-*_=\s]*"
 _LEFT_OPEN = (":", ",", ";", "、", "-", "–", "—", "→", "⇒", "(")
 """A line that ends in one of these introduces the next line: an example, a quotation, the rest of its sentence."""
-_SENTENCE_END = re.compile(rf"(?:(?<!\.)\.(?!\.)|[!。{_CHECK_MARKS}])[)\]\"'”’»」』*_`]*")
-_ABBREVIATED = re.compile(r"(?<!\w)(?![A-Z]{2}\.)[A-Za-z0-9\u00c0-\u024f]{1,2}\.$")
+_SENTENCE_END = rf"(?:(?<!\.)\.(?!\.)|[!。{_CHECK_MARKS}])[)\]\"'”’»」』*_`]*"
+_ABBREVIATED = r"(?<!\w)(?![A-Z]{2}\.)[A-Za-z0-9\u00c0-\u024f]{1,2}\.$"
 """A full stop after one or two letters or digits ends an abbreviation or numbers a list: `e.g.`, `z. B.`, `2.`."""
 
 
@@ -51,15 +52,31 @@ class LastLine:
 
     text: str
     """The last line; several lines if so many were asked for."""
-    before: str
-    """The end of the text before it."""
-    hidden: bool
-    """It is code, or too long to be read."""
+    all_before: str
+    """The text before it."""
+    longest: int = _LONGEST
+    """So many characters of the last line are read."""
+
+    @property
+    def before(self) -> str:
+        """The end of the text before it."""
+        return self.all_before[-_LONGEST:]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is code, or too long to be read."""
+        return len(self.text) > self.longest or bool(re.match(_INDENTED, self.text)) or _fence_is_open(self.all_before)
+
+    def holds(self, words: str) -> bool:
+        """Whether the words stand anywhere in it: a quick test that most messages fail."""
+        return any(words in reading for reading in _readings(self.text[: self.longest]))
 
     @property
     def above(self) -> str:
         """The nearest line above that is neither blank nor a horizontal rule."""
-        lines = (line for line in reversed(self.before.split("\n")) if not _HORIZONTAL_RULE.fullmatch(_visible(line)))
+        lines = (
+            line for line in reversed(self.before.split("\n")) if not re.fullmatch(_HORIZONTAL_RULE, _visible(line))
+        )
         return next(lines, "").strip(_BLANK)
 
     @property
@@ -73,14 +90,14 @@ class LastLine:
 
     def after_sentence(self, words: re.Pattern[str]) -> re.Match[str] | None:
         """The match, if the line consists of complete sentences and then the words."""
-        if self.hidden or _OTHER_BLOCK.match(self.text):
+        if self.hidden or re.match(_OTHER_BLOCK, self.text):
             return None
         return _first_match(words, (tail for reading in _readings(self.text) for tail in _after_sentences(reading)))
 
     def _whole(self) -> Iterator[str]:
         for reading in _readings(self.text):
             yield reading.strip()
-            if not _OTHER_BLOCK.match(reading):
+            if not re.match(_OTHER_BLOCK, reading):
                 yield _bare(reading)
 
 
@@ -91,9 +108,7 @@ def last_line(message: str, lines: int = 1) -> LastLine:
     for _ in range(lines):
         start = text.rfind("\n", 0, max(start, 0))
     start += 1
-    last = text[start:]
-    hidden = len(last) > _LONGEST * lines or bool(_INDENTED.match(last)) or _fence_is_open(text[:start])
-    return LastLine(last, text[max(0, start - _LONGEST) : start], hidden)
+    return LastLine(text[start:], text[:start], _LONGEST * lines)
 
 
 def unix_lines(text: str) -> str:
@@ -125,8 +140,8 @@ def _bare(line: str) -> str:
 
 
 def _after_sentences(line: str) -> Iterator[str]:
-    for end in _SENTENCE_END.finditer(line):
-        if not _ABBREVIATED.search(line, max(0, end.start() - 4), end.start() + 1):
+    for end in re.finditer(_SENTENCE_END, line):
+        if not re.compile(_ABBREVIATED).search(line, max(0, end.start() - 4), end.start() + 1):
             yield _bare(line[end.end() :])
 
 
@@ -137,8 +152,8 @@ def _first_match(words: re.Pattern[str], readings: Iterator[str]) -> re.Match[st
 def _fence_is_open(text: str) -> bool:
     """Whether the end of the text is inside a fenced code block. A block ends at its own sign, at least as long."""
     position = 0
-    while opening := _FENCE.search(text, position):
-        closings = _FENCE_CLOSES.finditer(text, opening.end())
+    while opening := re.compile(_FENCE).search(text, position):
+        closings = re.compile(_FENCE_CLOSES).finditer(text, opening.end())
         closing = next((each for each in closings if each["sign"].startswith(opening["sign"])), None)
         if closing is None:
             return True

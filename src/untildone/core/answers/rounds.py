@@ -18,9 +18,10 @@ BELONGS_AT_START = Sentence(
 )
 ALMOST = "{control} was left as text: a round control adds or sets a whole number from 0 to {most}, without blanks, as in [r+5] or [r=5]"
 
-_LEADING = re.compile(r"\s*+\[r([+=])([0-9]++)\]\s*+", re.IGNORECASE)
-_ANYWHERE = re.compile(r"\[r[+=][0-9]++\]", re.IGNORECASE)
-_ALMOST = re.compile(r"\s*+(\[\s*r\s*[-+=−][^\]\n]{0,24}+\]?)", re.IGNORECASE)
+# Compiled at first use: the stop hook loads this module for every stop, and needs none of them.
+_LEADING = r"(?i)\s*+\[r([+=])([0-9]++)\]\s*+"
+_ANYWHERE = r"(?i)\[r[+=][0-9]++\]"
+_ALMOST = r"(?i)\s*+(\[\s*r\s*[-+=−][^\]\n]{0,24}+\]?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def header(round_number: int, left: int | None, name: str = "") -> str:
 def _leading_controls(text: str) -> tuple[list[Change], int]:
     controls: list[Change] = []
     end = 0
-    while (match := _LEADING.match(text, end)) and (rounds := _number(match[2])) is not None:
+    while (match := re.compile(_LEADING).match(text, end)) and (rounds := _number(match[2])) is not None:
         controls.append(Add(rounds) if match[1] == "+" else Set(rounds))
         end = match.end()
     return controls, end
@@ -131,9 +132,9 @@ def _notice(control: Change, after: int | None) -> Sentence:
 def _hints(rest: str) -> list[Sentence]:
     """Notices about text that looks like a control but is none."""
     hints: list[Sentence] = []
-    almost = _ALMOST.match(rest)
+    almost = re.match(_ALMOST, rest)
     if almost:
         hints.append(Sentence(ALMOST, control=almost[1], most=f"{LARGEST:,}"))
-    if _ANYWHERE.search(rest, almost.end() if almost else 0):
+    if re.compile(_ANYWHERE).search(rest, almost.end() if almost else 0):
         hints.append(BELONGS_AT_START)
     return hints

@@ -41,7 +41,8 @@ class Tree:
     def fetch(self, paths: Iterable[str]) -> None:
         """Read several files at once, because reading one by one may cost a process each. What cannot be read is left out."""
         blobs = {self.files[path].blob for path in paths if path in self.files and self.files[path].mode != REPOSITORY}
-        wanted = sorted(blobs - set(self._known))
+        # Not the difference of two sets: this is called for every file, and that would copy the names of all known ones.
+        wanted = sorted(blob for blob in blobs if blob not in self._known)
         if not wanted:
             return
         try:

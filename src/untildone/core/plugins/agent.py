@@ -31,8 +31,12 @@ class Capabilities:
     system_prompt: bool = False
     read_only: bool = False
     """It can be told to read and change nothing, so that a supervisor cannot change what it judges."""
+    native_goal: bool = False
+    """It has a goal loop of its own, which can run inside of a turn: `Request.goal`."""
     interrupt: bool = False
     """On SIGINT it ends its turn in an orderly way and notes that in its session. A turn at its limit is asked so before it is ended."""
+    warm: bool = False
+    """One process can serve several turns of a session: its reader is a `Conversation` that has a `next_turn`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ class Request:
     reviews: bool = False
     """The run judges the work of another agent: it can only read, whatever `permissions` and `args` say, and no setting, hook or
     instruction of the workspace reaches it, as far as the program can be told so. It leaves no session behind where it need not."""
+    goal: bool = False
+    """Whether the prompt is a goal for the program's own goal loop. When that loop ends, `Answer.claims` says so."""
     max_cost_usd: float | None = None
     command: str | None = None
     version: str = ""
@@ -38,6 +40,8 @@ class Request:
     """Whether the program shall report its usage message by message, if it can: dollars or tokens are limited."""
     prices: Prices = PUBLISHED
     """What tokens cost, for a program that reports no dollars."""
+    stays: bool = False
+    """Whether the process may serve further turns of the session, if the agent can (`Capabilities.warm`)."""
 
 
 REPORT = "\0report"
@@ -138,11 +142,34 @@ class Reader(Protocol):
         ...
 
 
+class SideReader(ABC):
+    """A `Reader` that also reads what its program writes beside its output while it works: what each message of the model used.
+
+    It is read if dollars or tokens are limited. The agent could write there as well, so it can only add to what the output reports."""
+
+    @property
+    def reads_errors(self) -> bool:
+        """Whether it stands on standard error."""
+        return False
+
+    def side_files(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Glob patterns of the files in which it stands. What they contain before the run does not count."""
+        return ()
+
+    def session_growth(self) -> Usage:
+        """What the run has added so far to the totals that the program keeps of its session, if these are what it reports at its end."""
+        return Usage()
+
+    @abstractmethod
+    def feed_side(self, line: bytes) -> tuple[AgentEvent, ...] | None:
+        """Take one line, without its line end. None: it is not for this reader, so on standard error it is what it seems."""
+
+
 class Conversation(ABC):
     """A `Reader` that also writes: the turn of a program that takes requests on its standard input, and makes some of its own.
 
     The engine keeps standard input open, writes `outgoing` at the start and after every line, and ends the program once the turn has
-    ended. The program's output alone can be replayed: then nobody asks for `outgoing`."""
+    ended, or keeps it for the `next_turn`. The program's output alone can be replayed: then nobody asks for `outgoing`."""
 
     @property
     @abstractmethod
@@ -153,6 +180,22 @@ class Conversation(ABC):
     @abstractmethod
     def has_ended(self) -> bool:
         """Whether the turn has ended, well or not."""
+
+    @property
+    def session(self) -> str:
+        """The id of the session that the process has open; empty: it has none, or nobody knows."""
+        return ""
+
+    @property
+    def has_said_all(self) -> bool:
+        """Whether nothing is written any more although the turn goes on: standard input is closed, and the program ends the turn by its
+        own end."""
+        return False
+
+    def next_turn(self, request: Request) -> Conversation | None:
+        """The conversation of the next turn, in the same session and process, after this one has ended well. What the program printed in
+        between was fed to this one. None: the turn needs a new process."""
+        return None
 
     @abstractmethod
     def outgoing(self) -> bytes:
@@ -168,7 +211,7 @@ class Conversation(ABC):
 
     @abstractmethod
     def feed(self, line: bytes) -> tuple[AgentEvent, ...]:
-        """As in `Reader`."""
+        """As in `Reader`. A line after the end of the turn is no part of the answer."""
 
     @abstractmethod
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:

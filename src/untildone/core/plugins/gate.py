@@ -51,6 +51,8 @@ class RunnerReport:
     """A test runner that the command names and that printed no summary, as a clause for people; empty: none."""
     failing: tuple[str, ...] = ()
     """The failed tests by name, as far as the runners list them."""
+    recorded: tuple[str, ...] = ()
+    """The failed tests by name in JUnit reports, if the runners list none. They are told, and never ignored."""
 
     @property
     def run(self) -> int:

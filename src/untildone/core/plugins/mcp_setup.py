@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from untildone.core.values.hints import Any
 
+URL = "URL"
+"""Stands for the address in the entry of a server at an address."""
 NAME = "untildone"
 """The name of the entry."""
 
@@ -33,6 +35,8 @@ class McpSetup:
     """Fields of an entry beside its command."""
     one_list: bool = False
     """Whether `command` is one list of words; else it is the program, and `args` the rest."""
+    remote: Mapping[str, Any] | None = None
+    """The entry for a server at an address, with `URL` in the place of the address. The token comes from a variable. None: it has none."""
 
     @property
     def is_toml(self) -> bool:
@@ -44,6 +48,12 @@ class McpSetup:
             return folder.joinpath(*self.shared) if self.shared else None
         own = environment.get(self.variable) if self.variable else ""
         return type(home)(own) / self.below_variable if own else home.joinpath(*self.personal)
+
+    def remote_entry(self, url: str) -> dict[str, Any] | None:
+        """The entry for a server at an address; None: the program takes none."""
+        if self.remote is None:
+            return None
+        return {name: url if value == URL else value for name, value in self.remote.items()}
 
     def entry(self, command: tuple[str, ...]) -> dict[str, Any]:
         """The entry for a server that is started with a command."""

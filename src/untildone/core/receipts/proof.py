@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, RoomKind, TestsRule
+from untildone.core.receipts.proving import PROOFS
 
 
 class Proof(StrEnum):
@@ -20,19 +22,28 @@ class Proof(StrEnum):
     CAUSAL = "causal"
     """And a check fails again without the agent's work."""
     HELD_OUT = "held-out"
-    """And tests hold that were never in the workspace."""
+    """And tests hold that were never in the workspace, while agents were in boxes and could not read them."""
 
 
 def level(loop: Loop) -> Proof:
     """The proof level of the loop; NONE unless its outcome is `verified`."""
     if loop.outcome is not Outcome.VERIFIED:
         return Proof.NONE
-    rooms = [result.room for result in loop.gates if result.command]
+    # A proof that had nothing to run, such as `red_first` without a new test, says nothing about rooms.
+    ran = [result for result in loop.gates if result.room or result.gate not in PROOFS]
+    rooms = [result.room for result in ran if result.command]
     sealed = bool(rooms) and all(room is RoomKind.SEALED for room in rooms)
     if not sealed or loop.settings.tests is TestsRule.FREE:
         return Proof.CHECKED
     proved = {result.gate for result in loop.gates if result.passed and result.proves}
-    return Proof.HELD_OUT if "held_out" in proved else Proof.CAUSAL if "causal" in proved else Proof.CLEAN
+    unseen = bool(proved & {"held_out", "acceptance"}) and _were_boxed(loop)
+    return Proof.HELD_OUT if unseen else Proof.CAUSAL if "causal" in proved else Proof.CLEAN
+
+
+def _were_boxed(loop: Loop) -> bool:
+    """Whether agents could not read what lies outside of the workspace. A person's own session is in no box of ours."""
+    held = loop.containments
+    return loop.host is not Host.HOOK and bool(held) and all(each.boxed for each in held)
 
 
 def sentence(loop: Loop) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from untildone.core.model import LoopSettings
+from untildone.core.model import LoopSettings, Measured
 from untildone.core.values.value import dataclass, field
 
 TYPE_CHECKING = False
@@ -25,23 +25,26 @@ DEFAULT_MINUTES = 30.0
 HELD_OUT = "held_out"
 HELD_OUT_DIGEST = "held_out_sha256"
 """The hash of the held-out files when the loop was created. Beside the options, and no option itself."""
+ACCEPTANCE = "acceptance"
 REPEAT = "repeat"
 BASELINE = "baseline"
 IGNORE_FAILING = "ignore_failing"
 REPEAT_WITH_PROVE = 3
 """How often a check runs with `--prove` alone."""
 
-PROOFS = (REPEAT, "canary", "causal", "red_first", HELD_OUT, "mutants")
-"""The proofs by name, in the order in which they run: the cheap ones first. Each is the name of its gate and of its option."""
+PROOFS = (REPEAT, "canary", "causal", "red_first", HELD_OUT, ACCEPTANCE, "mutants")
+"""The proofs by name, in the order in which they run: the cheap ones first. Each is the name of its gate and of its setting."""
 
 
 def chosen(settings: LoopSettings) -> tuple[str, ...]:
     """The proofs that the settings of a loop ask for. Without a check there is nothing to prove."""
-    return tuple(name for name in PROOFS if settings.checks and _is_chosen(name, settings.options))
+    return tuple(name for name in PROOFS if settings.checks and _is_chosen(name, settings))
 
 
-def _is_chosen(name: str, options: Mapping[str, object]) -> bool:
-    value, every = options.get(name), bool(options.get(PROVE))
+def _is_chosen(name: str, settings: LoopSettings) -> bool:
+    value, every = settings.options.get(name), bool(settings.options.get(PROVE))
+    if name == ACCEPTANCE:
+        return settings.acceptance is not None
     if name == HELD_OUT:
         return bool(value)
     if name == REPEAT:
@@ -104,8 +107,14 @@ class Work:
     options: Mapping[str, object] = field(default_factory=dict)
     held_out: Mapping[str, bytes] = field(default_factory=dict)
     """The held-out files by path."""
+    acceptance: Mapping[str, bytes] = field(default_factory=dict)
+    """The acceptance tests by path."""
+    says_nothing: bool = False
+    """Whether every check passed with the acceptance tests before any work."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """How long each command took on the claimed tree."""
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+    """What each command said before any work, if it passed then or each failed test has a name."""
     word: str = "x"
     """A word that was drawn for this proof, for names that no agent can know."""
 
@@ -129,6 +138,8 @@ class Planned:
     trials: tuple[Trial, ...] = ()
     notes: tuple[str, ...] = ()
     """Sentences about what was left out, and why."""
+    at_once: bool = False
+    """Whether the trials may run beside each other: none of them says how long a check takes, or how often it passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +160,12 @@ class TrialsRan:
     notes: tuple[str, ...] = ()
     problem: str = ""
     """Why no trial could be run, as a reason for people."""
+    took: float | None = None
+    """How many seconds it all took; None: as long as the runs one after the other."""
 
     @property
     def seconds(self) -> float:
-        return round(sum(each.ran.seconds for each in self.runs), 3)
+        return round(sum(each.ran.seconds for each in self.runs) if self.took is None else self.took, 3)
 
     @property
     def is_cut(self) -> bool:

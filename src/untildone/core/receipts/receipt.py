@@ -39,6 +39,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "iterations": loop.spend.iterations,
         "spend": to_json(loop.spend),
         "prices": loop.priced or None,
+        "unpriced_tokens": loop.unpriced,
         "budget": to_json(loop.budget),
         "started": timestamp(loop.created_at),
         "ended": timestamp(loop.updated_at),
@@ -50,6 +51,7 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         "files_changed": None if files is None else [to_json(change) for change in files],
         "gates": [_gate(result) for result in loop.gates],
         "baseline": [to_json(each) for each in loop.baseline],
+        "acceptance": _acceptance(loop),
         "sandbox": [to_json(held) for held in loop.containments],
         "hosts": [to_json(asked) for asked in loop.hosts],
         "tests": loop.settings.tests.value,
@@ -61,6 +63,11 @@ def receipt(loop: Loop, files: tuple[FileChange, ...] | None, agent_version: str
         **_review(loop),
         **({"questions": list(loop.questions)} if loop.questions else {}),
     }
+
+
+def _acceptance(loop: Loop) -> dict[str, Any] | None:
+    """What the author wrote, without the contents, and what the checks said of it before any work."""
+    return to_json(loop.acceptance) if loop.acceptance else None
 
 
 def _review(loop: Loop) -> dict[str, float]:
@@ -93,7 +100,9 @@ def report(loop: Loop, fields: dict[str, Any], unsigned: str = "") -> str:
         f"- Duration: {duration(loop.updated_at - loop.created_at)} ({duration(loop.spend.seconds)} at work)",
         f"- Spend: {', '.join(limit.row.show(getattr(loop.spend, limit.row.field)) for limit in REPORTED)}",
         *((f"- Dollars by the table of prices of {loop.priced}, where the agent reports none",) if loop.priced else ()),
+        *((f"- Price unknown: {loop.unpriced:,} tokens are not among the dollars",) if loop.unpriced else ()),
         *(f"- {each.sentence[:1].upper()}{each.sentence[1:]}" for each in loop.baseline),
+        *_acceptance_lines(loop),
         *(f"- {held.sentence.capitalize()}" for held in loop.containments),
         *(f"  - {asked.line}" for asked in loop.hosts),
         f"- Commits: {fields['commit_before']} → {fields['commit_after']}",
@@ -111,6 +120,14 @@ def report(loop: Loop, fields: dict[str, Any], unsigned: str = "") -> str:
         loop.description,
     ]
     return "\n".join(lines) + "\n"
+
+
+def _acceptance_lines(loop: Loop) -> tuple[str, ...]:
+    written = loop.acceptance
+    if written is None:
+        return ()
+    said = (written.sentence, *(each.sentence for each in written.tried))
+    return (*(f"- {line[:1].upper()}{line[1:]}" for line in said), *(f"  - {note}" for note in written.notes))
 
 
 def _gate_line(result: GateResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -177,7 +178,15 @@ def _named(decoders: Mapping[str, Callable[[Any], Any]], fields: Mapping[str, An
 def _hints(kind: Any) -> dict[str, Any]:
     """The type of each field. Annotations are strings; they are evaluated in the module of their class."""
     written = {(each.__module__, name): text for each in reversed(kind.__mro__) for name, text in _annotations(each)}
-    return {name: eval(text, vars(sys.modules[module])) for (module, name), text in written.items()}
+    return {name: _evaluated(module, text) for (module, name), text in written.items()}
+
+
+@cache
+def _evaluated(module: str, text: str) -> Any:
+    """What an annotation means in a module. Most are names, and compiling these would take longer than reading a checkpoint."""
+    names = vars(sys.modules[module])
+    found = names.get(text) or getattr(builtins, text, None)
+    return found if found is not None else eval(text, names)
 
 
 def _annotations(kind: Any) -> Iterable[tuple[str, str]]:

@@ -59,6 +59,11 @@ class Plan:
     """Files of the work tree that the agent may read only: settings of untildone."""
     checkout: str = ""
     """A folder that is shown in the place of the root, read-only; empty: the root itself, writable."""
+    kept_back: Mapping[str, str] = field(default_factory=dict)
+    """Files of the work, by path below the root, with what the agent finds in their place. Then it finds no repository either, which
+    contains them."""
+    leaves_nothing: bool = False
+    """Whether the checkout is writable, and what the program writes elsewhere goes into layers in `private`."""
     connection: Connection = field(default_factory=Connection)
     at_terminal: bool = False
     """Whether the agent keeps the terminal of the process that starts it."""

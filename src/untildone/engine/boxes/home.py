@@ -1,7 +1,7 @@
 """What a box shows of the person's home folder. Pure: tables of names.
 
 Secrets lie in entries whose name begins with a dot. So a box hides all of these but the ones listed here: settings of shells and git,
-toolchains, and the caches of package managers. Other entries, such as other projects, can be read.
+toolchains, and the caches of package managers. Other entries, such as other projects, can be read, but for `credentials`.
 """
 
 from __future__ import annotations

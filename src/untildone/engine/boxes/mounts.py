@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import pwd
 import shutil
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from untildone.core.plugins.agent import OwnFile
-from untildone.engine.boxes import Plan, expanded, home, home_of
+from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
 from untildone.system.box import common_mounts, sandbox
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Mount, Network, Problem
@@ -47,6 +48,8 @@ OF_SYSTEM = (
 )
 """Secrets of the machine, which root could read."""
 LARGEST_SETTINGS = 1 << 20
+LAYERS = "layers"
+"""The folder with the layers of a box that leaves nothing, in the folder of its own files."""
 MOST_LISTED = 500
 """Entries of a home folder that are mounted one by one. In a larger one, hidden files are covered."""
 
@@ -87,6 +90,7 @@ def mounts(plan: Plan) -> Made:
         *maker.private(),
         *maker.of_system(),
         *maker.of_home(),
+        *maker.of_projects(),
         *maker.caches(),
     )
     made = (
@@ -135,6 +139,7 @@ class _Maker:
         self.allowed_paths = (*self.allow_write, *self.allow_read)
         self._writables: list[str] = []
         """The folders that are made writable, as settings and tables name them."""
+        self._layers = 0
         self.variables: dict[str, str] = {}
         self._lists_home = False
         """Whether the box shows the home folder as a list of entries."""
@@ -218,11 +223,26 @@ class _Maker:
 
     def _without_auth(self) -> Iterator[Mount]:
         for name in home.WITHOUT_AUTH:
-            path = os.path.join(self.home, name)
-            text = _text(path)
-            if text is not None and (shown := home.without_auth(text)) != text:
-                copy = _written(self.plan.private, "files", f"shown-{name.replace('/', '-')}", shown)
-                yield Mount(Access.READ, os.path.realpath(path), copy)
+            yield from self._cleared(os.path.join(self.home, name), name.replace("/", "-"))
+
+    def _cleared(self, path: str, name: str) -> Iterator[Mount]:
+        """A copy of a file without the lines that hold a login, if there are any."""
+        text = _text(path)
+        if text is not None and (shown := home.without_auth(text)) != text:
+            yield Mount(
+                Access.READ, os.path.realpath(path), _written(self.plan.private, "files", f"shown-{name}", shown)
+            )
+
+    def of_projects(self) -> Iterator[Mount]:
+        """Credentials of the other projects beside the workspace and in the home folder."""
+        root, without = self.plan.root, {self.plan.root, self.home, *self.allowed_paths}
+        starts = (os.path.dirname(root), self.home if self.has_home else os.sep)
+        for start in (start for start in starts if start != os.sep and not is_below(start, root)):
+            for found in credentials.logins(start, without | set(git_links.folders_outside(root))):
+                for path in found.hidden:
+                    yield from self._hide(path)
+                for path in found.settings:
+                    yield from self._cleared(path, hashlib.sha256(os.fsencode(path)).hexdigest()[:16])
 
     def caches(self) -> Iterator[Mount]:
         if not self.has_home:
@@ -255,7 +275,12 @@ class _Maker:
         unsafe = is_below(self.home, real) or is_below(self.plan.root, real) or real in (*PRIVATE, os.sep)
         if os.path.isdir(real) and not unsafe and os.access(real, os.W_OK):
             self._writables.append(path)
-            yield Mount(Access.WRITE, real)
+            yield self._layer(real) if self.plan.leaves_nothing else Mount(Access.WRITE, real)
+
+    def _layer(self, path: str) -> Mount:
+        """A folder whose new content is kept apart."""
+        self._layers += 1
+        return sandbox.make_layer(os.path.join(self.plan.private, LAYERS, str(self._layers)), path)
 
     def _is_led_astray(self, path: str) -> bool:
         """Whether a link leads from a folder that agents write, such as a cache, to somewhere else. One of them may have put it there."""
@@ -326,14 +351,30 @@ class _Maker:
     def work(self) -> Iterator[Mount]:
         plan = self.plan
         if plan.checkout:
-            yield Mount(Access.READ, plan.root, plan.checkout)
+            yield Mount(Access.WRITE if plan.leaves_nothing else Access.READ, plan.root, plan.checkout)
             return
         yield Mount(Access.WRITE, plan.root)
+        # The repository contains what is kept back.
+        repository = Access.HIDDEN if plan.kept_back else Access.WRITE
         for folder in git_links.folders_outside(plan.root):
-            yield Mount(Access.WRITE, folder)
+            yield Mount(repository, folder)
+        yield from self._kept_back() if plan.kept_back else ()
         yield from (
             Mount(Access.READ, path) for path in plan.protected if os.path.isfile(path) and not os.path.islink(path)
         )
+
+    def _kept_back(self) -> Iterator[Mount]:
+        """Something else in the place of files that are kept back, and nothing in the place of what contains them."""
+        root = self.plan.root
+        git = os.path.join(root, ".git")
+        yield from [Mount(Access.HIDDEN, git)] if os.path.lexists(git) else []
+        for number, (path, text) in enumerate(sorted(self.plan.kept_back.items())):
+            full = os.path.join(root, path)
+            if os.path.isfile(full) and os.path.realpath(full) == full:
+                yield Mount(Access.READ, full, _written(self.plan.private, "kept-back", str(number), text))
+            cache, stem = os.path.join(os.path.dirname(full), "__pycache__"), Path(path).stem
+            for made in glob.glob(os.path.join(glob.escape(cache), f"{glob.escape(stem)}.*")):
+                yield Mount(Access.HIDDEN, made)
 
     def others(self) -> Iterator[Mount]:
         """State of other agents: their logins."""
@@ -373,7 +414,9 @@ class _Maker:
         for path in self.allow_read:
             if not _is_visible(path, made):
                 yield Mount(Access.READ, path)
-        yield from (Mount(Access.WRITE, path) for path in self.allow_write)
+        # What an author leaves in a folder that the worker reads would not stay a secret.
+        how = Access.READ if self.plan.leaves_nothing else Access.WRITE
+        yield from (Mount(how, path) for path in self.allow_write)
         if self.plan.settings.allow_ssh:
             yield from self._ssh()
 

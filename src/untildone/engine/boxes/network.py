@@ -1,10 +1,10 @@
-"""The network of an agent's box, if hosts are allowed by name: a proxy beside the box for the time of one turn."""
+"""The network of an agent's box, if hosts are allowed by name: a proxy beside the box, as long as its program runs."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,13 +27,13 @@ LARGEST = 1 << 20
 """Bytes of a settings file that are read."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Connected:
     """Where an agent runs, with the proxy of its box."""
 
     place: Place
-    asked: tuple[HostAsked, ...] = ()
-    """What programs in the box asked for; known after the turn."""
+    asked: Callable[[], tuple[HostAsked, ...]] = tuple
+    """Returns what programs in the box have asked for since the last call."""
 
 
 @contextmanager
@@ -49,9 +49,7 @@ def connected(
         launcher, variables = (*proxy.launcher, *box.launcher), {**box.variables, **proxy.environment}
         mounts = (*box.mounts, *_interpreter(box))
         own = replace(box, network=Network.NONE, launcher=launcher, variables=variables, mounts=mounts)
-        link = Connected(replace(place, box=own, descriptors=(*place.descriptors, proxy.descriptor)))
-        yield link
-    link.asked = proxy.asked()
+        yield Connected(replace(place, box=own, descriptors=(*place.descriptors, proxy.descriptor)), proxy.asked)
 
 
 def _interpreter(box: Box) -> tuple[Mount, ...]:
@@ -71,7 +69,7 @@ def _interpreter(box: Box) -> tuple[Mount, ...]:
 def allowed(settings: LoopSettings, choice: AgentChoice, environment: Mapping[str, str]) -> Hosts:
     """The hosts of the agent's API and login, those in its settings, and those that the person names. UsageError if one of the latter is
     malformed."""
-    agent = agents.find(choice.agent)
+    agent = agents.of(choice)
     needed = (*agent.needs(environment, choice.args).hosts, *_in_settings(agent, environment))
     try:
         named = hosts.hosts(settings.allow_host)

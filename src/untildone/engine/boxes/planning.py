@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from untildone import agents, modes
+from untildone.core.judging.keeping_back import share_of
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, LoopSettings
 from untildone.core.plugins.agent import Needs
@@ -32,14 +33,19 @@ def plan_for(
     root: str = "",
     documents: tuple[str, ...] = (),
     checkout: str = "",
+    leaves_nothing: bool = False,
+    kept_back: Mapping[str, str] | None = None,
+    telling: tuple[str, ...] = (),
     connection: Connection | None = None,
     at_terminal: bool = False,
 ) -> Plan:
     """The plan for an agent that works in `folder`; without an agent, for a check. `name` is that of the box's own files, such as the
     loop's id.
 
-    `root` is the folder whose files are in the loop's snapshots; empty: the top of the repository. `checkout` takes its place.
-    `documents` are files of the loop that the agent may read."""
+    `root` is the folder whose files are in the loop's snapshots; empty: the top of the repository. `checkout` takes its place;
+    with `leaves_nothing` it is writable, and what the agent writes elsewhere can be thrown away.
+    `documents` are files of the loop that the agent may read, `kept_back` files of the work that it must not read,
+    and `telling` what contains them as well."""
     workspace = os.path.realpath(folder)
     root = _root(workspace, os.path.realpath(root) if root else root_of(workspace) or workspace, environment)
     needs, words = (Needs(), ()) if choice is None else _of_agent(choice, environment)
@@ -52,10 +58,12 @@ def plan_for(
         needs=needs,
         words=words,
         others=tuple(_others(choice.agent if choice else "", needs, environment)),
-        hidden=tuple(dict.fromkeys((*hidden(workspace, environment), *_held_out(settings)))),
+        hidden=tuple(dict.fromkeys((*hidden(workspace, environment), *_held_out(settings), *telling))),
         documents=documents,
         protected=tuple(_protected(workspace, root, environment, settings.mode)),
         checkout=checkout,
+        leaves_nothing=leaves_nothing,
+        kept_back=kept_back or {},
         connection=connection or Connection(),
         at_terminal=at_terminal,
     )
@@ -63,7 +71,7 @@ def plan_for(
 
 def _of_agent(choice: AgentChoice, environment: Mapping[str, str]) -> tuple[Needs, tuple[str, ...]]:
     """What the agent needs, and its command line without a prompt."""
-    agent = agents.find(choice.agent)
+    agent = agents.of(choice)
     request = Request(prompt="", model=choice.model, args=choice.args, command=choice.command)
     return agent.needs(environment, choice.args), agent.invocation(request).reporting_to(None).argv
 
@@ -101,7 +109,8 @@ def hidden(workspace: str, environment: Mapping[str, str]) -> Iterator[str]:
 
 def _held_out(settings: LoopSettings) -> Iterator[str]:
     """The folder of tests that the agent must not see."""
-    if folder := settings.options.get(HELD_OUT):
+    folder = settings.options.get(HELD_OUT)
+    if folder and share_of(folder) is None:
         yield str(folder)
 
 

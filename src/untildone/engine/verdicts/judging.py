@@ -9,40 +9,39 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cached_property
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, partial
 
 from untildone.core.actions import RunCommand, RunTrials
 from untildone.core.answers import unreachable
-from untildone.core.errors import StoreError, UntilDoneError
-from untildone.core.events import WorkspaceSeen
+from untildone.core.errors import UntilDoneError
 from untildone.core.judging import tampering
 from untildone.core.judging.classify import is_test_source, looks_like_judge
-from untildone.core.judging.commands import loads_libraries
 from untildone.core.judging.nothing_ran import nothing_ran
-from untildone.core.judging.survey import Rules, Survey, survey
-from untildone.core.judging.tampering import Outside
-from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write
+from untildone.core.judging.trees import Edit, Remove, Restore, Write
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind, TestsRule
 from untildone.core.plugins.gate import NOT_COMPARED, CommandEnd, CommandRan, Gate
-from untildone.core.receipts.proving import HELD_OUT, Base, Trial, TrialsRan
-from untildone.core.values.hints import assert_never
+from untildone.core.receipts.proving import Base, Trial, TrialsRan
+from untildone.core.values.hints import Protocol, assert_never
 from untildone.core.values.value import dataclass, replace
-from untildone.engine.verdicts import gating
-from untildone.system import state_folder
+from untildone.engine.verdicts import comparing, gating, loop_rooms, report_files
 from untildone.system.box.sandbox import Box, Network, in_network
-from untildone.workspace import approvals, programs, rooms
+from untildone.workspace import programs, rooms
 from untildone.workspace.look import Workspace
-from untildone.workspace.rooms import Claimed, InPlace, Room, RoomRefused, Rooms
+from untildone.workspace.rooms import Claimed, InPlace, Room, RoomRefused
 from untildone.workspace.rooms.refusal import named
 from untildone.workspace.shadow import PLAIN, Content, File, NoSnapshot, Shadow
 
 Findings = Mapping[str, CommandRan]
 """The results of commands, by command."""
-Enter = Callable[[str], AbstractContextManager[Room]]
-"""Makes a room that shows a tree."""
+MOST_COPIED = 20_000
+"""Files of a workspace that is copied more than once, so that trials run at once."""
+
+
+class Enter(Protocol):
+    def __call__(self, tree: str, lane: int = 0, /) -> AbstractContextManager[Room]:
+        """Make a room that shows a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +68,25 @@ class Passes:
 class Judge:
     """Runs the commands of gates for one claim of a loop."""
 
-    def __init__(self, loop: Loop, workspace: Workspace, hidden: tuple[str, ...], base: gating.Room) -> None:
-        """`hidden` are files of untildone outside of its state folder; `base` says how commands are run and ended."""
-        self._loop = loop
+    def __init__(
+        self,
+        loop: Loop,
+        workspace: Workspace,
+        hidden: tuple[str, ...],
+        base: gating.Room,
+        carried: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`hidden` are files of untildone outside of its state folder; `base` says how commands are run and ended; `carried` returns the
+        held-out tests of a loop in a cluster."""
+        self._carried = carried
         self._shadow = workspace.shadow
+        self._whole = loop
+        self._loop = _judged(loop, self._shadow)
         self._base = base
         self._place = workspace.path
         self._hidden = hidden
         self._problem = workspace.problem
-        self._compared: Compared | None = None
+        self._compared: comparing.Compared | None = None
 
     def findings(
         self, needs: Sequence[RunCommand], begin: Callable[[str], None], stopped: Callable[[], bool]
@@ -111,10 +120,10 @@ class Judge:
         return {command: _joined(ran, second.get(command), passes, kind) for command, ran in results.items()}
 
     def prove(
-        self, gate: Gate, need: RunTrials, begin: Callable[[str], None], stopped: Callable[[], bool]
+        self, gate: Gate, need: RunTrials, begin: Callable[[int, int, str], None], stopped: Callable[[], bool]
     ) -> TrialsRan | None:
-        """Run the trials of a proof. None: `stopped` returned True."""
-        from untildone.engine.verdicts import proving
+        """Run the trials of a proof. `begin` is called with their progress. None: `stopped` returned True."""
+        from untildone.engine.verdicts import authoring, keeping_back, proving
 
         try:
             kind = self._kind()
@@ -124,16 +133,32 @@ class Judge:
                     "A proof needs snapshots and a room of its own.", "use --room sealed or --room restored"
                 )
             found = self._comparison(self._loop.settings.checks)
-            planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey))
+            unseen = proving.Unseen(
+                keeping_back.contents(self._whole, self._shadow),
+                authoring.contents(self._shadow, self._loop.acceptance),
+                self._carried,
+            )
+            planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey, unseen))
             self._check_programs(kind)
             with self._rooms(kind, self._loop.settings.checks) as enter:
                 return proving.run(
-                    planned, need, lambda trial: enter(self._trial_tree(trial, found)), self._run, begin, stopped
+                    planned,
+                    need,
+                    lambda trial, lane: enter(self._trial_tree(trial, found), lane),
+                    self._run,
+                    begin,
+                    stopped,
+                    self._most_at_once(kind, found),
                 )
         except (UntilDoneError, NoSnapshot) as problem:
             return proving.refused(_refused(problem).problem.removeprefix("could not be judged: "))
 
-    def _trial_tree(self, trial: Trial, found: Compared) -> str:
+    def _most_at_once(self, kind: RoomKind, found: comparing.Compared) -> int:
+        """How many trials may run at once. Rooms that are the workspace itself or share the network get into each other's way."""
+        alone = kind is not RoomKind.SEALED or self._loop.settings.room_net or len(found.after.files) > MOST_COPIED
+        return 1 if alone else len(os.sched_getaffinity(0))
+
+    def _trial_tree(self, trial: Trial, found: comparing.Compared) -> str:
         start, claimed = self._loop.start.tree or "", self._loop.changes.tree or ""
         if trial.base is Base.START:
             return self._tree(start, start, trial.edits)
@@ -172,11 +197,11 @@ class Judge:
 
     @property
     def _below(self) -> str:
-        return below(self._shadow, self._place)
+        return comparing.below(self._shadow, self._place)
 
     @cached_property
     def _approved(self) -> frozenset[str]:
-        return approved(self._loop, self._shadow, self._place)
+        return comparing.approved(self._loop, self._shadow, self._place)
 
     @cached_property
     def _box(self) -> Box | None:
@@ -198,7 +223,11 @@ class Judge:
         if kind is RoomKind.PLAIN:
             return ()
         found = programs.differences(
-            self._base.environment, self._place, _programs_file(loop), loop.start_programs, self._approved
+            self._base.environment,
+            self._place,
+            loop_rooms.programs_file(loop_rooms.kept_as(loop, self._place)),
+            loop.start_programs,
+            self._approved,
         )
         if found is None:
             raise RoomRefused(
@@ -216,7 +245,7 @@ class Judge:
         """The kind of room. Without snapshots from the start on there is only the plain one, unless a person wants another. If only the
         last one fails, there is none: the agent may have seen to that."""
         settings, start = self._loop.settings, self._loop.start
-        has_start = bool(start.tree) and settings.remote is None
+        has_start = bool(start.tree) and not self._loop.start_problem
         if has_start and not self._loop.changes.tree:
             raise RoomRefused(
                 f"There is no snapshot of the work. {self._problem}".rstrip(), "look at the disk, then resume"
@@ -224,7 +253,7 @@ class Judge:
         if not has_start and settings.room is None:
             return RoomKind.PLAIN
         if not has_start and settings.room is not RoomKind.PLAIN:
-            why = self._problem or "There is no snapshot of the loop's start on this machine."
+            why = self._loop.start_problem or self._problem or "There is no snapshot of the loop's start."
             raise RoomRefused(f"A {settings.room} room needs snapshots. {why}", "use --room plain")
         return rooms.best(settings.room)
 
@@ -232,11 +261,11 @@ class Judge:
     def _has_trees(self) -> bool:
         """Whether start and claim can be compared."""
         loop = self._loop
-        return bool(loop.start.tree and loop.changes.tree) and loop.settings.remote is None
+        return bool(loop.start.tree and loop.changes.tree) and not loop.start_problem
 
     def _passes(self, kind: RoomKind, commands: tuple[str, ...]) -> Passes:
         if not self._has_trees:
-            return Passes("", notes=(NOT_COMPARED,))
+            return Passes("", notes=tuple(filter(None, (NOT_COMPARED, self._loop.start_problem))))
         start, claimed = self._loop.start.tree or "", self._loop.changes.tree or ""
         comparison = self._comparison(commands)
         found = comparison.survey
@@ -246,7 +275,7 @@ class Judge:
         added = tuple(file.path for file in found.added)
         free = self._loop.settings.tests is TestsRule.FREE or kind is RoomKind.PLAIN
         as_changed = self._tree(claimed, start, found.as_changed)
-        product = () if free else _product(comparison)
+        product = () if free else comparing.product(comparison)
         if free or not found.needs_originals:
             return Passes(as_changed, changed=changed, added=added, skipping=skipping, product=product)
         originals = self._tree(claimed, start, found.originals)
@@ -269,22 +298,24 @@ class Judge:
         kept = self._shadow.files(start)
         return self._shadow.write_tree(claimed, {edit.path: _content(edit, kept) for edit in edits})
 
-    def _comparison(self, commands: tuple[str, ...]) -> Compared:
+    def _comparison(self, commands: tuple[str, ...]) -> comparing.Compared:
         """The claimed tree beside that of the start. Compared once for a claim."""
         if self._compared is None or self._compared.commands != commands:
-            self._compared = compared(self._loop, self._shadow, self._place, commands)
+            self._compared = comparing.compared(self._loop, self._shadow, self._place, commands)
         return self._compared
 
     def signs(self) -> tuple[str, ...]:
         """The tampering report about the claimed tree, one sentence a sign."""
-        return _signs(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))
+        return comparing.signs_of(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))
 
     @contextmanager
     def _rooms(self, kind: RoomKind, commands: tuple[str, ...]) -> Iterator[Enter]:
         """Rooms for the commands. It is entered before the trees are compared: what rooms look at meanwhile takes longer."""
+        from untildone.engine.verdicts import keeping_back
+
         environment = self._base.environment
         if not self._has_trees:
-            yield lambda _tree: nullcontext(InPlace(RoomKind.PLAIN, self._place, environment))
+            yield lambda _tree, _lane=0: nullcontext(InPlace(RoomKind.PLAIN, self._place, environment))
             return
         loop = self._loop
         claimed = Claimed(
@@ -295,8 +326,9 @@ class Judge:
             lambda path: is_test_source(path) or path in self._comparison(commands).survey.named,
             self._approved,
         )
-        with rooms_of(loop, self._shadow, self._place, self._hidden).claim(claimed) as claim:
-            yield lambda tree: claim.room(kind, tree, environment)
+        hidden = (*self._hidden, *keeping_back.telling(self._whole, self._shadow))
+        with loop_rooms.rooms_of(loop, self._shadow, self._place, hidden).claim(claimed) as claim:
+            yield lambda tree, lane=0: claim.lane(lane).room(kind, tree, environment)
 
     def _pass(
         self,
@@ -311,19 +343,24 @@ class Judge:
                 if ran:
                     room.next_command()
                 begin(need.command)
-                ran[need.command] = self._run(need, room)
+                ran[need.command] = report_files.watched(need, self._inside(room), partial(self._run, need, room))
                 if stopped():
                     return None
         return ran
 
-    def _run(self, need: RunCommand, room: Room) -> CommandRan:
-        box = None if room.kind is RoomKind.SEALED else self._box
-        argv = room.argv if box is None else lambda command: box.argv(room.argv(command))
-        environment = room.environment if box is None else box.environment(room.environment)
-        base = replace(self._base, folder=room.folder, environment=environment, argv=argv)
+    def _run(self, need: RunCommand, room: Room, interrupted: Callable[[], bool] | None = None) -> CommandRan:
+        base = self._inside(room)
+        base = replace(base, interrupted=interrupted) if interrupted else base
         ran = self._undisturbed(need, base, room)
         failed = ran.end is not CommandEnd.EXITED or bool(ran.exit_code)
         return replace(ran, room=room.kind, notes=(*room.notes, *(self._reasons(ran, room) if failed else ())))
+
+    def _inside(self, room: Room) -> gating.Room:
+        """How commands are run in a room."""
+        box = None if room.kind is RoomKind.SEALED else self._box
+        argv = room.argv if box is None else lambda command: box.argv(room.argv(command))
+        environment = room.environment if box is None else box.environment(room.environment)
+        return replace(self._base, folder=room.folder, environment=environment, argv=argv)
 
     def _undisturbed(self, need: RunCommand, base: gating.Room, room: Room) -> CommandRan:
         """Run a command. If it wrote judge files again with the same meaning, as formatters do, once more: then it must not."""
@@ -341,134 +378,14 @@ class Judge:
         return (*((missed,) if missed else ()), *room.absent())
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What became of the judge files between the start and the claim."""
+def _judged(loop: Loop, shadow: Shadow) -> Loop:
+    """The loop without tests that are kept back. If nobody can tell which, there is no snapshot to judge."""
+    from untildone.engine.verdicts import keeping_back
 
-    commands: tuple[str, ...]
-    before: Tree
-    after: Tree
-    survey: Survey
-
-
-def compared(loop: Loop, shadow: Shadow, place: str, commands: tuple[str, ...]) -> Compared:
-    """Compare the claimed tree with that of the start. Raises NoSnapshot."""
-    before, after = (Tree(shadow.files(tree or ""), shadow.read) for tree in (loop.start.tree, loop.changes.tree))
-    rules = Rules(commands, loop.settings.protect, tuple(approved(loop, shadow, place)), below(shadow, place))
-    return Compared(commands, before, after, survey(before, after, rules))
-
-
-def below(shadow: Shadow, place: str) -> str:
-    """The folder in which checks run, relative to the root of the trees."""
-    folder = os.path.relpath(place, shadow.start.root if shadow.start else place)
-    return "" if folder == os.curdir else folder
-
-
-MOST_PRODUCT = 20
-"""Changed files of the product that are named."""
-
-
-def _product(comparison: Compared) -> tuple[str, ...]:
-    """Sources of the product, in languages whose tests are counted, that differ from the start: no judge files."""
-    from untildone.core.judging.counting import is_counted_source
-
-    found = comparison.survey
-    judged = {file.path for file in (*found.changed, *found.added, *found.approved)}
-    before, after = comparison.before.files, comparison.after.files
-    differing = (path for path in sorted({**before, **after}) if before.get(path) != after.get(path))
-    return tuple(path for path in differing if is_counted_source(path) and path not in judged)[:MOST_PRODUCT]
-
-
-def approved(loop: Loop, shadow: Shadow, place: str) -> frozenset[str]:
-    """The paths whose change a person accepted, and that are as they were then."""
-    root = shadow.start.root if shadow.start else place
-    tree = loop.changes.tree if loop.settings.remote is None else None
-    if not loop.approved or not tree:
-        return approvals.still_hold(loop.approved, loop.approved_contents, root)
-    return approvals.hold_in(tree, shadow, loop.approved, loop.approved_contents, root)
-
-
-def signs(loop: Loop, shadow: Shadow, place: str) -> tuple[str, ...]:
-    """The tampering report about the claimed tree, one sentence a sign."""
-    return _signs(loop, shadow, lambda: compared(loop, shadow, place, loop.settings.checks))
-
-
-def _signs(loop: Loop, shadow: Shadow, comparison: Callable[[], Compared]) -> tuple[str, ...]:
-    if not loop.start.tree or loop.settings.remote is not None:
-        return ()
-    if not loop.changes.tree:
-        return ("No snapshot of the work could be taken, so that nobody knows what changed.",)
     try:
-        found = comparison()
-        report = tampering.report(found.before, found.after, found.survey, _outside(shadow))
-        return tuple(sign.sentence for sign in report if sign.path not in _judged_twice(loop, found.survey))
-    except NoSnapshot as problem:
-        return (f"The work cannot be looked at for signs of tampering: {problem}",)
-
-
-def _judged_twice(loop: Loop, found: Survey) -> frozenset[str]:
-    """Judge files that deceive nobody: the check holds with the originals as well."""
-    if loop.settings.tests is TestsRule.FREE or loop.settings.room is RoomKind.PLAIN or not loop.settings.checks:
-        return frozenset()
-    return frozenset(file.path for file in (*found.changed, *found.added))
-
-
-def _outside(shadow: Shadow) -> Outside:
-    git = tuple((".git", change.sentence.rstrip(".")) for change in shadow.git_changes() if not change.usual)
-    ignored = shadow.ignored_changes()
-    return Outside(git, (*ignored.new, *ignored.changed))
-
-
-def rooms_of(loop: Loop, shadow: Shadow, place: str, hidden: tuple[str, ...]) -> Rooms:
-    """The rooms of a loop. Code under test must not read held-out tests there: it could print them for the agent."""
-    held_out = loop.settings.options.get(HELD_OUT)
-    hidden = (*hidden, str(held_out)) if held_out else hidden
-    root = shadow.start.root if shadow.start else place
-    network = Network.HOST if loop.settings.room_net else Network.NONE
-    watches = loop.settings.room is not RoomKind.PLAIN and any(map(loads_libraries, loop.settings.checks))
-    return Rooms(shadow, loop.loop_id, place, root, hidden=hidden, network=network, watches_libraries=watches)
-
-
-def recorded(seen: WorkspaceSeen, loop: Loop, workspace: Workspace) -> WorkspaceSeen:
-    """Write down what lies beside the first snapshot and which programs are on PATH. Returns the event with the hashes of both.
-
-    A record that cannot be written is missing when a claim is judged, and the claim is refused."""
-    settings = loop.settings
-    if seen.changes.tree is None or settings.room is RoomKind.PLAIN or not (settings.checks or settings.gates):
-        return seen
-    try:
-        beside = rooms_of(loop, workspace.shadow, workspace.path, ()).begin(seen.changes.tree)
-        listed = programs.record(os.environ, workspace.path, _programs_file(loop))
-    except (RoomRefused, NoSnapshot, OSError, StoreError):
-        return seen
-    return replace(seen, record=beside, programs=listed)
-
-
-def recover(loop: Loop, workspace: Workspace) -> tuple[str, ...]:
-    """Put back the agent's files if a runner died while a restored room was open. Returns sentences about what was done."""
-    if not loop.settings.checks or not loop.start.tree or loop.settings.room is RoomKind.PLAIN:
-        return ()
-    return rooms_of(loop, workspace.shadow, workspace.path, ()).recover()
-
-
-def shrink(loop: Loop, place: str) -> None:
-    """Remove the copies of the workspace that rooms of an ended loop have left."""
-    if not loop.settings.checks or not loop.start.tree:
-        return
-    with suppress(OSError, UntilDoneError, NoSnapshot):
-        rooms_of(loop, Shadow(place, loop_id=loop.loop_id), place, ()).shrink()
-
-
-def forget(loop: Loop) -> None:
-    """Remove everything that was kept for the rooms of a deleted loop."""
-    place = loop.settings.workspace
-    with suppress(OSError, UntilDoneError, NoSnapshot):
-        _programs_file(loop).unlink(missing_ok=True)
-        rooms_of(loop, Shadow(place, loop_id=loop.loop_id), place, ()).remove()
-
-
-def _programs_file(loop: Loop) -> Path:
-    return Path(state_folder.folder(), "programs", f"{loop.loop_id}.json")
+        return keeping_back.without(loop, shadow)
+    except NoSnapshot:
+        return replace(loop, changes=replace(loop.changes, tree=None))
 
 
 def _content(edit: Edit, start: Mapping[str, File]) -> File | Content | None:

@@ -24,6 +24,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, KnownFile, LoopSettings, Role
 from untildone.core.plugins.agent import SettingsFile
 from untildone.engine.stepper import Stepper
+from untildone.system import disk
 from untildone.workspace.approvals import still_hold
 
 BIG = 16 << 20
@@ -33,15 +34,15 @@ _INTERPRETER = re.compile(rb"#!\s*(\S+)(?:[ \t]+(?:-S[ \t]*)?(\S+))?")
 
 
 def supervisors(settings: LoopSettings) -> tuple[AgentChoice, ...]:
-    """The agents that may be asked as supervisor."""
-    if not settings.review:
-        return ()
-    return tuple(agent for agent in (settings.agent_for(Role.SUPERVISOR), settings.fallback) if agent is not None)
+    """The agents that may be asked as supervisor or as author of acceptance tests."""
+    reviewers = (settings.agent_for(Role.SUPERVISOR), settings.fallback) if settings.review else ()
+    authors = (settings.acceptance, settings.fallback) if settings.acceptance else ()
+    return tuple(agent for agent in (*reviewers, *authors) if agent is not None)
 
 
 def seen(choice: AgentChoice, environment: Mapping[str, str], folder: str) -> tuple[KnownFile, ...]:
     """What a run of the agent as supervisor depends on, as it is now. `folder` is the workspace."""
-    agent = agents.find(choice.agent)
+    agent = agents.of(choice)
     words = [*(_words(choice.command) if choice.command else filter(None, (agent.program,)))]
     programs = [
         KnownFile(path, digest(path), "program") for word in words[:1] for path in _program(word, environment, folder)
@@ -53,9 +54,9 @@ def seen(choice: AgentChoice, environment: Mapping[str, str], folder: str) -> tu
 
 
 def note(stepper: Stepper, environment_of: Callable[[AgentChoice], Mapping[str, str]]) -> None:
-    """Write what supervisors run with, once; on a cluster, whenever a machine takes the loop up."""
+    """Write what supervisors run with, once; in a cluster, once for each machine."""
     loop = stepper.loop
-    if loop.status.ended or (loop.supervisor_files and loop.settings.remote is None):
+    if loop.status.ended or loop.supervisor_files:
         return
     files = (seen(choice, environment_of(choice), stepper.place) for choice in supervisors(loop.settings))
     if together := tuple(dict.fromkeys(chain.from_iterable(files))):
@@ -101,7 +102,7 @@ def _program(word: str, environment: Mapping[str, str], folder: str) -> Iterator
 def _interpreter(path: str) -> str:
     """The program that runs a script, by the name in its first line; for `/usr/bin/env NAME`, the name. Empty: it is no script."""
     try:
-        with open(path, "rb") as file:
+        with disk.open_promptly(path) as file:
             match = _INTERPRETER.match(file.read(HEAD))
     except OSError:
         return ""
@@ -118,7 +119,7 @@ def _settings_digest(file: SettingsFile) -> str:
     if not file.ignored:
         return "" if _is_blank(file.path) else digest(file.path)
     try:
-        with open(file.path, "rb") as content:
+        with disk.open_promptly(file.path) as content:
             settings = tomllib.load(content) if file.path.endswith(".toml") else json.load(content)
         kept = {name: value for name, value in settings.items() if name not in file.ignored}
         return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest() if kept else ""
@@ -143,7 +144,7 @@ def digest(path: str) -> str:
         status = os.stat(real)
         if status.st_size >= BIG:
             return f"{real}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
-        with open(real, "rb") as file:
+        with disk.open_promptly(real) as file:
             return f"{real}:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     except OSError:
         return ""

@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 import os
 import secrets
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from untildone.core.actions import RunCommand, RunTrials
 from untildone.core.errors import UsageError
+from untildone.core.judging.keeping_back import share_of
 from untildone.core.judging.survey import Survey
 from untildone.core.judging.trees import Tree
 from untildone.core.loop import Loop
-from untildone.core.model import TestsRule
+from untildone.core.model import BeforeWork, TestsRule
 from untildone.core.plugins.gate import CommandRan
 from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Planned, Trial, TrialRan, TrialsRan, Work
-from untildone.core.values.value import replace
+from untildone.core.values.value import dataclass, replace
+from untildone.system import disk
 from untildone.workspace.rooms import Room, RoomRefused
 
 MOST_FILES, MOST_BYTES = 10_000, 100_000_000
 """Of held-out files."""
-REPORTS = 10
-"""How often the progress of many trials is reported."""
+MOST_PACKED = 16 << 20
+"""Characters of held-out files that go through the store of a cluster."""
+HELD_OUT = "held-out"
+"""The name under which the store of a cluster carries them."""
+LOOK_EVERY = 0.05
+"""Seconds between two looks at the trials that run."""
 
-Enter = Callable[[Trial], AbstractContextManager[Room]]
-"""Makes the room of a trial."""
-Run = Callable[[RunCommand, Room], CommandRan]
-Begin = Callable[[str], None]
-"""Called with a line about the trial that runs now."""
+Enter = Callable[[Trial, int], AbstractContextManager[Room]]
+"""Makes the room of a trial, in one of the lanes of a claim."""
+Run = Callable[[RunCommand, Room, Callable[[], bool]], CommandRan]
+"""Runs a command in a room; it ends early once the last argument returns True."""
+Begin = Callable[[int, int, str], None]
+"""Called with the number of trials that have begun, the number of all, and what the last of them is about."""
 
 
-def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey) -> Work:
-    """What the proofs of a loop make their trials from. Raises RoomRefused if the held-out files are not those of the start."""
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Tests that the agent never sees, by path."""
+
+    kept_back: Mapping[str, bytes]
+    """Tests of the project itself."""
+    written: Mapping[str, bytes]
+    """Those of another author."""
+    carried: Callable[[], str | None]
+    """Returns those of a folder of the person, `packed`, for a loop in a cluster."""
+
+
+def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unseen) -> Work:
+    """What the proofs of a loop make their trials from.
+
+    Raises RoomRefused if the held-out files are not those of the start."""
     settings = loop.settings
     passed = {result.command: result for result in loop.gates if result.gate == "check"}
     return Work(
@@ -46,35 +73,101 @@ def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey) -> Work:
         tests={command: result.tests for command, result in passed.items()},
         all_is_work=settings.tests is TestsRule.FREE,
         options=settings.options,
-        held_out=_held_out(settings.options),
+        held_out=unseen.kept_back
+        or _held_out(settings.options, unseen.carried if settings.remote is not None else None),
+        acceptance=unseen.written,
+        says_nothing=_say_nothing(loop),
         word=f"Q{secrets.token_hex(6)}",
+        measured={each.command: each for each in loop.baseline if each.has_run and (each.failing or not each.reason)},
         seconds={command: result.seconds for command, result in passed.items()},
     )
 
 
+def _say_nothing(loop: Loop) -> bool:
+    tried = loop.acceptance.tried if loop.acceptance else ()
+    return bool(tried) and all(each.said is not BeforeWork.FAILS for each in tried)
+
+
+class Lanes:
+    """Runs the trials of a proof: some at once, each in a room of its own, until the time for them is over."""
+
+    def __init__(self, planned: Planned, need: RunTrials, enter: Enter, run_one: Run, most: int) -> None:
+        """At most `most` trials run at once."""
+        self._trials = planned.trials
+        self._need = need
+        self._enter = enter
+        self._run_one = run_one
+        self._number = max(1, min(most, len(planned.trials))) if planned.at_once else 1
+        self._deadline = time.monotonic() + need.seconds
+        self._left = deque(enumerate(planned.trials))
+        self._ran: dict[int, TrialRan] = {}
+        self._is_halted = threading.Event()
+
+    def run(self, begin: Begin, stopped: Callable[[], bool]) -> dict[int, TrialRan] | None:
+        """The trials that have run, by number. None: `stopped` returned True. Both functions are called in this thread only."""
+        with ThreadPoolExecutor(self._number) as pool:
+            lanes = [pool.submit(self._work, lane) for lane in range(self._number)]
+            try:
+                was_stopped = self._watch(lanes, begin, stopped)
+            finally:
+                self._is_halted.set()
+        for lane in lanes:
+            lane.result()
+        return None if was_stopped else self._ran
+
+    def _watch(self, lanes: list[Future[None]], begin: Begin, stopped: Callable[[], bool]) -> bool:
+        """Report progress until all lanes have ended, or one of them failed. True: `stopped` returned True."""
+        told = -1
+        while True:
+            done = len(self._trials) - len(self._left)
+            if done > told:
+                begin(done, len(self._trials), self._trials[max(0, done - 1)].label)
+                told = done
+            ended, going = wait(lanes, LOOK_EVERY, FIRST_EXCEPTION)
+            if stopped():
+                return True
+            if not going or any(lane.exception() for lane in ended):
+                return False
+
+    def _work(self, lane: int) -> None:
+        while not self._is_halted.is_set() and time.monotonic() < self._deadline:
+            try:
+                number, trial = self._left.popleft()
+            except IndexError:
+                return
+            self._take(number, trial, lane)
+
+    def _take(self, number: int, trial: Trial, lane: int) -> None:
+        with self._enter(trial, lane) as room:
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                return
+            # Others that run at the same time may make this one slower.
+            own = self._need.timeout if trial.timeout is None else trial.timeout * self._number
+            need = RunCommand(trial.command, min(self._need.timeout, left, own))
+            ran = self._run_one(need, room, self._is_halted.is_set)
+            if time.monotonic() < self._deadline and not self._is_halted.is_set():
+                self._ran[number] = TrialRan(trial, replace(ran, room=room.kind))
+
+
 def run(
-    planned: Planned, need: RunTrials, enter: Enter, run_one: Run, begin: Begin, stopped: Callable[[], bool]
+    planned: Planned,
+    need: RunTrials,
+    enter: Enter,
+    run_one: Run,
+    begin: Begin,
+    stopped: Callable[[], bool],
+    most: int = 1,
 ) -> TrialsRan | None:
-    """Run the trials one after the other until the time for them is over. None: `stopped` returned True."""
-    deadline, runs, total = time.monotonic() + need.seconds, list[TrialRan](), len(planned.trials)
-    for number, trial in enumerate(planned.trials):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            break
-        if _is_reported(number, total):
-            begin(f"{need.command} {number + 1}/{total}: {trial.label}")
-        timeout = min(need.timeout, left, trial.timeout or need.timeout)
-        with enter(trial) as room:
-            ran = run_one(RunCommand(trial.command, timeout), room)
-        if stopped():
-            return None
-        if time.monotonic() < deadline:
-            runs.append(TrialRan(trial, replace(ran, room=room.kind)))
-    return TrialsRan(tuple(runs), total, planned.notes)
-
-
-def _is_reported(number: int, total: int) -> bool:
-    return total <= REPORTS or number * REPORTS // total != (number - 1) * REPORTS // total
+    """Run the trials until the time for them is over, at most `most` at once. None: `stopped` returned True."""
+    started = time.monotonic()
+    if not planned.trials:
+        return TrialsRan(notes=planned.notes)
+    found = Lanes(planned, need, enter, run_one, most).run(begin, stopped)
+    if found is None:
+        return None
+    runs = tuple(found[number] for number in sorted(found))
+    return TrialsRan(runs, len(planned.trials), planned.notes, took=time.monotonic() - started)
 
 
 def refused(problem: str) -> TrialsRan:
@@ -84,26 +177,56 @@ def refused(problem: str) -> TrialsRan:
 
 def digest(folder: str) -> str:
     """The hash of the held-out files in a folder. UsageError if there are none, or too many."""
+    return digest_of(files(folder))
+
+
+def digest_of(contents: Iterable[tuple[str, bytes]]) -> str:
+    """The hash of files with their paths."""
     found = hashlib.sha256()
-    for path, content in sorted(_files(folder)):
+    for path, content in sorted(contents):
         found.update(b"%d %s %d " % (len(path), os.fsencode(path), len(content)) + content)
     return found.hexdigest()
 
 
-def _held_out(options: Mapping[str, object]) -> dict[str, bytes]:
+def packed(folder: str) -> str:
+    """The held-out files in a folder as one text, for the machines of a cluster. UsageError if they are too large for that."""
+    contents = {os.fsencode(path).hex(): content.hex() for path, content in files(folder)}
+    text = base64.b64encode(zlib.compress(json.dumps(contents).encode())).decode()
+    if len(text) > MOST_PACKED:
+        raise UsageError(
+            f"The held-out tests in {folder} are too large for a cluster: more than {MOST_PACKED >> 20} MB.",
+            "put only tests into it",
+        )
+    return text
+
+
+def _unpacked(text: str) -> dict[str, bytes]:
+    """The files of a text. ValueError if it is none that `packed` made."""
+    try:
+        contents = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+        return {os.fsdecode(bytes.fromhex(path)): bytes.fromhex(content) for path, content in contents.items()}
+    except (zlib.error, AttributeError, TypeError) as problem:
+        raise ValueError(str(problem)) from problem
+
+
+def _held_out(options: Mapping[str, object], carried: Callable[[], str | None] | None) -> dict[str, bytes]:
     folder = options.get(proving.HELD_OUT)
-    if not folder:
+    if not folder or share_of(folder) is not None:
         return {}
     try:
-        found = dict(_files(str(folder)))
-        if digest(str(folder)) != options.get(proving.HELD_OUT_DIGEST):
-            raise RoomRefused(f"The held-out tests in {folder} are not those of the loop's start.", "put them back")
+        found = dict(files(str(folder))) if carried is None else _unpacked(carried() or "")
+        if digest_of(found.items()) != options.get(proving.HELD_OUT_DIGEST):
+            raise ValueError
     except UsageError as problem:
         raise RoomRefused(problem.sentence, problem.hint) from problem
+    except ValueError:
+        hint = "put them back" if carried is None else "start a new loop"
+        # The agent reads this too, and must not learn where they are.
+        raise RoomRefused("The held-out tests are not those of the loop's start.", hint) from None
     return found
 
 
-def _files(folder: str) -> Iterator[tuple[str, bytes]]:
+def files(folder: str) -> Iterator[tuple[str, bytes]]:
     """The files of a folder by relative path, without links. UsageError if it holds none, or too many."""
     number = size = 0
     for place, folders, names in os.walk(folder):
@@ -112,7 +235,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
             path = Path(place, name)
             if path.is_symlink() or not path.is_file():
                 continue
-            content = _content(path)
+            content = _content(path, MOST_BYTES - size + 1)
             number, size = number + 1, size + len(content)
             if number > MOST_FILES or size > MOST_BYTES:
                 raise UsageError(f"The folder of held-out tests {folder} is too large.", "put only tests into it")
@@ -121,8 +244,8 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
         raise UsageError(f"There are no held-out tests in {folder}.", "name a folder that holds tests")
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, most: int) -> bytes:
     try:
-        return path.read_bytes()
+        return disk.read_promptly(path, most)
     except OSError as error:
         raise UsageError(f"The held-out file {path} cannot be read: {error}.", "make it readable") from error

@@ -19,7 +19,7 @@ from untildone.core.protection.sandbox import Sandbox
 from untildone.engine import boxes
 from untildone.engine.boxes import planning
 from untildone.engine.place import CHECKOUT, Place
-from untildone.engine.verdicts import judging
+from untildone.engine.verdicts import comparing, keeping_back
 from untildone.gates.review import shown
 from untildone.gates.review.shown import Changed, Work
 from untildone.system import state_folder
@@ -38,6 +38,10 @@ MOST_LINES = 20_000
 
 def work(workspace: Workspace, loop: Loop) -> Work:
     """What the agent changed since the loop began, up to its claim."""
+    try:
+        loop = keeping_back.without(loop, workspace.shadow)
+    except NoSnapshot as problem:
+        return Work(problem=str(problem))
     start, claimed = loop.start.tree, loop.changes.tree
     if not start or not claimed:
         return Work(problem=workspace.problem or "no snapshot of it was taken.")
@@ -76,13 +80,13 @@ def _compared(shadow: Shadow, loop: Loop, start: str, claimed: str) -> Work:
     )
     paths = sorted((file.path for file in wanted[:MOST_PATCHED]), key=os.fsencode)
     patches = shown.by_file(paths, shadow.patch_of(start, claimed, paths)) if paths else {}
-    signs = loop.signs or judging.signs(loop, shadow, shadow.workspace)
+    signs = loop.signs or comparing.signs(loop, shadow, shadow.workspace)
     return Work(files, patches, (*(each.sentence for each in loop.refused), *signs), _ignored(shadow))
 
 
 def _judges(loop: Loop, shadow: Shadow) -> frozenset[str]:
     """Judge files that changed or are new, approved ones too."""
-    found = judging.compared(loop, shadow, shadow.workspace, loop.settings.checks).survey
+    found = comparing.compared(loop, shadow, shadow.workspace, loop.settings.checks).survey
     return frozenset(file.path for file in (*found.changed, *found.added, *found.approved))
 
 
@@ -112,14 +116,16 @@ _OTHER_PATHS = "Paths below {root} in the agent's messages mean the same files t
 def place(workspace: Workspace, loop: Loop, choice: AgentChoice, environment: Mapping[str, str]) -> Place:
     """A checkout of the claimed tree. What the reviewer writes there is thrown away. Without a snapshot, the workspace itself.
 
-    UsageError if the person wants a box for every agent, and there is none for the reviewer."""
+    UsageError if there is no box for the reviewer, and there must be one."""
     if not loop.changes.tree:
         return _in_place(workspace, loop, workspace.problem or "there is no snapshot of it.")
     try:
-        copied, left_out = _checked_out(workspace.shadow, loop, loop.changes.tree, environment)
+        telling = keeping_back.telling(loop, workspace.shadow)
+        loop = keeping_back.without(loop, workspace.shadow)
+        copied, left_out = checked_out(workspace.shadow, loop, loop.changes.tree or "", environment)
     except (NoSnapshot, GitFailed, OSError) as problem:
         return _in_place(workspace, loop, f"it cannot be checked out: {problem}")
-    return _placed(workspace, loop, choice, environment, str(copied.files), left_out)
+    return _placed(workspace, loop, choice, environment, str(copied.files), left_out, telling)
 
 
 def _in_place(workspace: Workspace, loop: Loop, problem: str) -> Place:
@@ -127,20 +133,24 @@ def _in_place(workspace: Workspace, loop: Loop, problem: str) -> Place:
 
 
 def _unboxed(loop: Loop, place: Place, note: str) -> Place:
-    """A place without a box. UsageError if the person wants one for every agent."""
+    """A place without a box. UsageError if the person wants one for every agent, or if tests are kept back, which it would show."""
+    if keeping_back.share(loop) is not None:
+        raise UsageError(
+            f"{note} Tests that are kept back can be read there.", "name a folder with --held-out, or leave it out"
+        )
     if loop.settings.sandbox is Sandbox.ON:
         raise UsageError(note, "allow it with --sandbox auto")
     return replace(place, notes=(note,))
 
 
-def _checked_out(
-    shadow: Shadow, loop: Loop, tree: str, environment: Mapping[str, str]
+def checked_out(
+    shadow: Shadow, loop: Loop, tree: str, environment: Mapping[str, str], name: str = CHECKOUT
 ) -> tuple[copy.Copy, tuple[str, ...]]:
     """The copy of the tree, and the files that steer agents, which are left out of it. It is kept for the next question."""
     names = agents.steering_files()
     steering = tuple(path for path in shadow.files(tree) if agents.steers(path, names))
     tree = shadow.write_tree(tree, dict.fromkeys(steering))
-    copied = copy.Copy(shadow, Path(state_folder.made("rooms", loop.loop_id, CHECKOUT, environment=environment)))
+    copied = copy.Copy(shadow, Path(state_folder.made("rooms", loop.loop_id, name, environment=environment)))
     copied.become(tree, shadow.files(tree).keys(), copy.nothing)
     # Programs look for memory files in the folders above, up to the top of a repository.
     git(str(copied.files), "init", "--quiet", "--template=")
@@ -154,12 +164,13 @@ def _placed(
     environment: Mapping[str, str],
     files: str,
     left_out: tuple[str, ...],
+    telling: tuple[str, ...],
 ) -> Place:
     start = workspace.shadow.start
     root = start.root if start else workspace.path
     folder = os.path.normpath(os.path.join(files, os.path.relpath(workspace.path, root)))
     os.makedirs(folder, exist_ok=True)
-    box, note = _box(workspace, loop, choice, environment, root, files)
+    box, note = _box(workspace, loop, choice, environment, root, files, telling)
     paths = "" if box else _OTHER_PATHS.format(root=root)
     names = (
         f": {', '.join(map(shown.plain, left_out[:10]))}{' and others' if len(left_out) > 10 else ''}"
@@ -172,15 +183,24 @@ def _placed(
 
 
 def _box(
-    workspace: Workspace, loop: Loop, choice: AgentChoice, environment: Mapping[str, str], root: str, files: str
+    workspace: Workspace,
+    loop: Loop,
+    choice: AgentChoice,
+    environment: Mapping[str, str],
+    root: str,
+    files: str,
+    telling: tuple[str, ...],
 ) -> tuple[Box | None, str]:
     """The reviewer's box, which shows the checkout read-only in the place of the workspace; or why there is none."""
     held = boxes.containment(loop.settings)
     if not held.boxed:
-        return None, f"The supervisor is in no box: {held.reason}" if held.reason else ""
+        why = held.reason or ("the sandbox is off." if keeping_back.share(loop) is not None else "")
+        return None, f"The supervisor is in no box: {why}" if why else ""
     home = os.path.realpath(boxes.home_of(environment))
     if is_below(home, root):
         return None, f"The supervisor is in no box: its own files are inside of {root}."
     name = os.path.join(loop.loop_id, "review")
-    plan = planning.plan_for(loop.settings, workspace.path, choice, environment, name, root=root, checkout=files)
+    plan = planning.plan_for(
+        loop.settings, workspace.path, choice, environment, name, root=root, checkout=files, telling=telling
+    )
     return boxes.box_of(plan), ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,11 +12,16 @@ from typing import Any, TypeVar
 from acp import PROTOCOL_VERSION, Client, RequestError, helpers
 from acp.schema import (
     AgentCapabilities,
+    ClientCapabilities,
+    ElicitationFormSessionMode,
+    ElicitationSchema,
+    ElicitationStringPropertySchema,
     EmbeddedResourceContentBlock,
     Implementation,
     InitializeResponse,
     LoadSessionResponse,
     NewSessionResponse,
+    PermissionOption,
     PromptCapabilities,
     PromptResponse,
     ResourceContentBlock,
@@ -25,17 +31,22 @@ from acp.schema import (
     StopReason,
     TextContentBlock,
     TextResourceContents,
+    ToolCallUpdate,
 )
 
 import untildone
 from untildone import settings
-from untildone.core.errors import UsageError
+from untildone.core.errors import BudgetUsedUp, UsageError
 from untildone.core.values.value import replace
+from untildone.faces.acp import questions
+from untildone.faces.acp.live import LiveUpdates
+from untildone.faces.acp.questions import Approve, Extend, Question, Say
 from untildone.faces.acp.updates import Updates
 from untildone.operations import editor_sessions, output
 from untildone.operations.editor_sessions import EditorSession
 
 R = TypeVar("R")
+LOOK_EVERY = 0.1
 LONGEST_TITLE = 200
 """Characters of an earlier task that a new loop hears of."""
 
@@ -47,11 +58,17 @@ class UntilDone:
         self._editor: Client | None = None
         self._cancelled: set[str] = set()
         """Sessions whose prompt is to be cancelled."""
+        self._has_forms = False
+        """Whether the editor can ask its person for words, in a form."""
 
     def on_connect(self, conn: Client) -> None:
         self._editor = conn
 
-    async def initialize(self, protocol_version: int, **_kwargs: Any) -> InitializeResponse:
+    async def initialize(
+        self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **_kwargs: Any
+    ) -> InitializeResponse:
+        offered = client_capabilities.elicitation if client_capabilities else None
+        self._has_forms = offered is not None and offered.form is not None
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -92,8 +109,9 @@ class UntilDone:
             loop, known = await self._begin(session, text)
             if session_id in self._cancelled:  # while the loop began
                 await self.cancel(session_id)
-            await self._follow(session_id, loop.loop_id, known)
-            rested = await untildone.show(loop.loop_id, folder=session.folder)
+            rested = await self._until_rest(session, loop.loop_id, known)
+            while await self._goes_on_with_answer(session, rested):
+                rested = await self._until_rest(session, loop.loop_id, rested.seq)
         except untildone.UntilDoneError as error:
             raise _failure(error) from None
         return PromptResponse(stop_reason=self._reason(session_id, rested))
@@ -114,19 +132,60 @@ class UntilDone:
         if last is not None and not last.status.ended:
             heard = await untildone.say(last, text, folder=session.folder)
             if not heard.goes_on and heard.loop.status is untildone.Status.PAUSED:
-                await untildone.resume(last, folder=session.folder)
+                with suppress(BudgetUsedUp):  # the editor is told that it rests for that
+                    await untildone.resume(last, folder=session.folder)
             return last, last.seq
         loop = await untildone.create(_with_earlier(text, last), folder=session.folder, mode=session.mode)
         await _in_thread(lambda: editor_sessions.keep(session.with_loop(loop.loop_id)))
         await untildone.start(loop, folder=session.folder)
         return loop, 0
 
+    async def _until_rest(self, session: EditorSession, loop_id: str, known: int) -> untildone.Loop:
+        await self._follow(session.session_id, loop_id, known)
+        return await untildone.show(loop_id, folder=session.folder)
+
+    async def _goes_on_with_answer(self, session: EditorSession, loop: untildone.Loop) -> bool:
+        """Ask the person what the loop asks, as the editor can. False: they leave it as it is, or answer with their next message."""
+        question = questions.of(loop)
+        if question is None or session.session_id in self._cancelled or self._editor is None:
+            return False
+        asked = asyncio.create_task(self._asked(self._editor, session.session_id, loop, question))
+        while not (await asyncio.wait({asked}, timeout=LOOK_EVERY))[0]:
+            if session.session_id in self._cancelled:
+                asked.cancel()
+        chosen = None if asked.cancelled() else asked.result()
+        now = await untildone.show(loop.loop_id, folder=session.folder)
+        if now.seq != loop.seq:
+            return now.status is untildone.Status.RUNNING  # it was answered elsewhere
+        if chosen is None:
+            return False
+        await _carry_out(chosen, loop, session.folder)
+        return True
+
+    async def _asked(
+        self, editor: Client, session_id: str, loop: untildone.Loop, question: Question
+    ) -> Approve | Extend | Say | None:
+        """What the person chose. None: nothing, or the editor cannot ask."""
+        try:
+            if question.options:
+                return await _chosen(editor, session_id, f"{loop.loop_id}-{loop.seq}-question", question)
+            return await _worded(editor, session_id, question) if self._has_forms else None
+        except RequestError:
+            return None
+
     async def _follow(self, session_id: str, loop_id: str, known: int) -> None:
+        """Send what happens in a loop until it rests: entries of its journal, and what its agents print."""
         folder = editor_sessions.find(session_id).folder
-        updates = Updates(after=known)
-        async for entry in untildone.follow(loop_id, folder=folder):
-            for update in updates.of(entry):
+        live = await _in_thread(lambda: LiveUpdates(Path(folder), loop_id, known))
+        try:
+            while not await _in_thread(lambda: live.is_over):
+                for update in await _in_thread(live.fresh):
+                    await self._send(session_id, update)
+                await asyncio.sleep(LOOK_EVERY)
+            for update in await _in_thread(live.fresh):
                 await self._send(session_id, update)
+        finally:
+            await _in_thread(live.close)
 
     async def _replay(self, session: EditorSession, loop_id: str) -> None:
         """Show the editor what happened in a loop, up to now."""
@@ -149,6 +208,42 @@ class UntilDone:
         if session_id in self._cancelled:
             return "cancelled"
         return "max_turn_requests" if loop.outcome is untildone.Outcome.BUDGET else "end_turn"
+
+
+async def _chosen(editor: Client, session_id: str, call: str, question: Question) -> Approve | Extend | Say | None:
+    """The option that the person takes, asked as a permission."""
+    options = [
+        PermissionOption(option_id=str(number), name=each.name, kind="allow_once" if each.does else "reject_once")
+        for number, each in enumerate(question.options)
+    ]
+    tool_call = ToolCallUpdate(tool_call_id=call, title=question.text, kind="other", status="pending")
+    answer = await editor.request_permission(session_id=session_id, tool_call=tool_call, options=options)
+    taken = getattr(answer.outcome, "option_id", "")
+    return next((each.does for number, each in enumerate(question.options) if str(number) == taken), None)
+
+
+async def _worded(editor: Client, session_id: str, question: Question) -> Say | None:
+    """What the person writes into a form."""
+    field = ElicitationStringPropertySchema(type="string", title="Answer")
+    schema = ElicitationSchema(properties={"answer": field}, required=["answer"])
+    mode = ElicitationFormSessionMode(session_id=session_id, requested_schema=schema)
+    answer = await editor.create_elicitation(message=question.text, mode=mode)
+    words = (getattr(answer, "content", None) or {}).get("answer")
+    return Say(words) if isinstance(words, str) and words.strip() else None
+
+
+async def _carry_out(chosen: Approve | Extend | Say, loop: untildone.Loop, folder: str) -> None:
+    """Do what the person chose, and let the loop go on."""
+    goes_on = False
+    match chosen:
+        case Approve(paths=paths):
+            await untildone.approve(loop, *paths, folder=folder)
+        case Extend(limit=limit, amount=amount):
+            await untildone.budget(loop, folder=folder, **{limit: f"+{amount:g}"})
+        case Say(text=text):
+            goes_on = (await untildone.say(loop, text, folder=folder)).goes_on
+    if not goes_on:
+        await untildone.resume(loop, folder=folder)
 
 
 async def _in_thread(call: Callable[[], R]) -> R:

@@ -23,11 +23,17 @@ from untildone.core.events import (
 )
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Role, SubtaskStatus
+from untildone.core.plugins.agent_io import AgentEvent, Said, Thought, ToolEnded, ToolStarted
 from untildone.core.receipts import proof
 from untildone.faces.text import loop_lines
 from untildone.faces.text.loop_lines import Kind
 
 Update = helpers.SessionUpdate
+_TOOL = "tool of the agent: "
+
+
+def _of_tool(call: str) -> str:
+    return f"{_TOOL}{call}"
 
 
 class Updates:
@@ -38,6 +44,15 @@ class Updates:
         self._loop: Loop | None = None
         self._running: dict[str, str] = {}
         """Tool calls that have begun, by what they do."""
+        self._said = ""
+        """What the worker said in the running turn, as far as it was sent."""
+        self._calls = 0
+        """How many tool calls of agents were sent."""
+
+    @property
+    def loop(self) -> Loop | None:
+        """The loop after the last entry."""
+        return self._loop
 
     def of(self, entry: Entry) -> tuple[Update, ...]:
         """The updates for an entry."""
@@ -51,15 +66,18 @@ class Updates:
         event = entry.event
         match event:
             case TurnStarted(role=role, iteration=iteration):
+                self._said = ""
                 yield self._begin(f"{role}", f"{loop.loop_id}-{entry.seq}", _title(loop, role, iteration), "think")
                 yield _plan(loop)
             case TurnEnded(role=role, answer=answer):
                 failed = answer.failure is not None
                 text = answer.failure.message if answer.failure is not None else ""
+                yield from self._end_tools()
                 yield from self._end(f"{role}", text, failed=failed)
-                if role is Role.WORKER and answer.text.strip() and not failed:
+                if role is Role.WORKER and answer.text.strip() and not failed and not self._was_said(answer.text):
                     yield helpers.update_agent_message_text(f"{answer.text.strip()}\n\n")
             case TurnInterrupted(role=role):
+                yield from self._end_tools()
                 yield from self._end(f"{role}", loop_lines.WHY_INTERRUPTED[event.reason], failed=True)
             case GateStarted(command=command):
                 yield self._begin(command, f"{loop.loop_id}-{entry.seq}", command, "execute")
@@ -76,6 +94,36 @@ class Updates:
                 for line in loop_lines.of_entry(entry, loop, live=False):
                     if line.kind in (Kind.BAD, Kind.WARNING):
                         yield helpers.update_agent_thought_text(f"{line.text.strip()}\n")
+
+    def of_agent(self, event: AgentEvent) -> tuple[Update, ...]:
+        """The updates for what the agent of the running turn printed. Words of reviewers are thoughts here."""
+        loop = self._loop
+        if loop is None or loop.turn is None:
+            return ()
+        match event:
+            case Said(text=text) if text.strip() and loop.turn.role is Role.WORKER:
+                self._said += f"{text}\n"
+                return (helpers.update_agent_message_text(f"{text}\n"),)
+            case Said(text=text) | Thought(text=text) if text.strip():
+                return (helpers.update_agent_thought_text(f"{text}\n"),)
+            case ToolStarted(tool=tool, summary=summary):
+                self._calls += 1
+                call = f"{loop.loop_id}-{loop.seq}-tool-{self._calls}"
+                return (self._begin(_of_tool(call), call, f"{tool} {summary}".strip(), "other"),)
+            case ToolEnded(ok=ok, summary=summary):
+                first = next((what for what in self._running if what.startswith(_TOOL)), None)
+                return tuple(self._end(first, summary, failed=not ok)) if first else ()
+            case _:
+                return ()
+
+    def _end_tools(self) -> Iterator[Update]:
+        """End the tool calls of which the agent reported no end."""
+        for what in [each for each in self._running if each.startswith(_TOOL)]:
+            yield from self._end(what, "", failed=False)
+
+    def _was_said(self, answer: str) -> bool:
+        """Whether the editor has the words of an answer already."""
+        return " ".join(answer.split()) in " ".join(self._said.split())
 
     def _begin(self, what: str, call: str, title: str, kind: ToolKind) -> Update:
         self._running[what] = call

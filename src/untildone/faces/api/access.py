@@ -16,7 +16,7 @@ from untildone.faces.api.login import begin_session, login_path, set_cookie
 from untildone.faces.api.models import Body
 from untildone.faces.api.problem_form import Code
 from untildone.faces.api.problems import may_answer
-from untildone.faces.api.security import UNAUTHORIZED, Refusal, login_target, too_many_tries
+from untildone.faces.api.security import KEY_HEADER, UNAUTHORIZED, Refusal, login_target, too_many_tries
 from untildone.operations.access import codes
 from untildone.operations.access.scopes import Caller, Scope
 from untildone.operations.access.tokens import NAME, NoSuchToken, TokenExists
@@ -88,6 +88,14 @@ class SessionLine(BaseModel):
     )
 
 
+class SessionBegun(SessionLine):
+    """A new session. Its key is shown this once."""
+
+    key: str = Field(
+        description=f"Sent as `{KEY_HEADER}` with every request of the session that changes something. Keep it from other ports."
+    )
+
+
 class NewLink(Body):
     """A login link to make."""
 
@@ -133,17 +141,19 @@ def revoke_token(name: TokenName, keys: WithKeys) -> Response:
 
 
 @router.post(
-    "/sessions", status_code=201, response_model=SessionLine, responses=_may_answer(), openapi_extra={"security": []}
+    "/sessions", status_code=201, response_model=SessionBegun, responses=_may_answer(), openapi_extra={"security": []}
 )
 def begin(given: LogIn, keys: WithKeys, request: Request, response: Response) -> Any:
-    """Log a browser in with a token: the response sets its cookie."""
+    """Log a browser in with a token: the response sets its cookie, and has the key without which the cookie may only read."""
     try:
         caller = keys.of_token_within_limit(given.token.strip(), request.client.host if request.client else "")
     except TooManyTries as problem:
         return too_many_tries(problem.wait).response
     if caller is None:
         return UNAUTHORIZED.response
-    return _line(keys, caller, begin_session(response, keys, request, caller))
+    new = begin_session(keys, request, caller)
+    set_cookie(response, keys, new.session_id)
+    return SessionBegun(**_line(keys, caller, new.session_id).model_dump(), key=new.key)
 
 
 @router.get("/sessions/current", response_model=SessionLine, responses=_may_answer())

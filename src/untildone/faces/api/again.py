@@ -94,8 +94,12 @@ def verify_loop(loop_id: LoopId, service: Serving, how: Verifying | None = None)
 
 @router.post("/clean", response_model=Deleted, responses=may_answer(422, 503))
 def clean(how: Cleaning, service: Serving) -> Deleted:
-    """Delete the loops of all served folders that ended long ago. Loops that can go on stay."""
+    """Delete the loops of the served folders that ended long ago, or only name them. Loops that can go on stay."""
     age = cleaning.age(how.older_than)
-    found = [each for store in service.stores.values() for each in cleaning.clean(store, age)]
-    problems = {each.loop.loop_id: each.problem for each in found if each.problem}
-    return Deleted(deleted=[each.loop.loop_id for each in found if not each.problem], problems=problems)
+    stores = service.stores.values() if how.workspace is None else (service.workspace(how.workspace)[1],)
+    found = [each for store in stores for each in cleaning.clean(store, age, only_lists=how.dry_run)]
+    return Deleted(
+        found=[each.loop.loop_id for each in found],
+        deleted=[each.loop.loop_id for each in found if not (how.dry_run or each.problem)],
+        problems={each.loop.loop_id: each.problem for each in found if each.problem},
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 
 from untildone.faces.api import (
     access,
@@ -19,29 +19,39 @@ from untildone.faces.api import (
     groups,
     login,
     loops,
+    outputs,
     records,
     replies,
     rounds,
     settings_routes,
+    spending,
     status,
     tasks,
 )
+from untildone.faces.api.defects import DefectsBecomeAnswers
 from untildone.faces.api.described import DescribedRequests
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.feed import LoopFeed
 from untildone.faces.api.idempotency import HEADER, IdempotentRequests, takes_key
 from untildone.faces.api.keys import Keys
 from untildone.faces.api.models import Problem
+from untildone.faces.api.problem_form import Code, problem
 from untildone.faces.api.problems import explain_errors
+from untildone.faces.api.rights import MCP
 from untildone.faces.api.security import RequestStats, SecurityMiddleware
 from untildone.faces.api.typed import entry_schemas
 from untildone.operations.driving.service import Service
 from untildone.operations.repeated import RepeatedRequests
 from untildone.operations.showing.following import LoopViews
+from untildone.operations.showing.money import Purse
+from untildone.operations.showing.outputs import Outputs
 
 LOOPBACK_NAMES = ("localhost", "untildone.localhost")
 """Browsers resolve every name below `localhost` to this machine. A name of its own keeps the cookie from other servers here."""
-DESCRIPTION = "Loops, their rounds, controls and records. What a body leaves out comes from the settings files, or stays as it is."
+DESCRIPTION = (
+    "Loops, their rounds, controls and records. What a body leaves out comes from the settings files, or stays as it is. "
+    "Agents that speak MCP find the same as tools at /mcp."
+)
 SUMMARY = "Keeps coding agents at work until the job is verified done."
 
 
@@ -74,6 +84,8 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.following = EventStreams()
     app.state.feed = LoopFeed(service)
     app.state.views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), lambda _entry, _loop: ())
+    app.state.purse = Purse(service)
+    app.state.outputs = Outputs()
     app.state.stats = RequestStats()
     explain_errors(app)
     app.add_middleware(IdempotentRequests, answers=RepeatedRequests(service.environment))
@@ -82,12 +94,14 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
         all_loops,
         choices,
         records,
+        outputs,
         rounds,
         tasks,
         again,
         replies,
         loops,
         groups,
+        spending,
         settings_routes,
         access,
         login,
@@ -95,6 +109,7 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     )
     for module in routers:
         app.include_router(module.router)
+    app.add_middleware(DefectsBecomeAnswers, api=app)
     app.add_middleware(
         SecurityMiddleware,
         keys=keys,
@@ -113,6 +128,15 @@ def greet(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     def root() -> PlainTextResponse:
         return PlainTextResponse("untildone: the API is under /api/v1; /api/v1/openapi.json describes it.\n")
+
+
+def refuse_mcp(app: FastAPI) -> None:
+    """Answer clients of MCP on a server that lacks the package."""
+
+    @app.api_route(MCP, methods=["GET", "POST"], include_in_schema=False)
+    def lacks_mcp() -> Response:
+        detail = "This server does not speak MCP: the package mcp is not installed."
+        return problem(Code.NOT_FOUND, detail, "install untildone with the extra `mcp`, and start the server again")
 
 
 def _operation_id(route: APIRoute) -> str:
@@ -139,6 +163,10 @@ def _described(app: FastAPI) -> dict[str, object]:
         schemas |= {name: each for name, each in entry_schemas().items() if name not in schemas}
         for each in schemas.values():
             _take_defaults_away(each)
+        for methods in schema["paths"].values():
+            for operation in methods.values():
+                for parameter in operation.get("parameters", ()):
+                    _take_null_away(parameter["schema"])
         for path, methods in schema["paths"].items():
             if takes_key(path) and "post" in methods:
                 methods["post"].setdefault("parameters", []).append(_KEY_PARAMETER)
@@ -152,3 +180,11 @@ def _take_defaults_away(schema: dict[str, Any]) -> None:
     """Generated clients send the defaults of a body as if the caller had chosen them, which would overrule settings files."""
     for field in schema.get("properties", {}).values():
         field.pop("default", None)
+
+
+def _take_null_away(schema: dict[str, Any]) -> None:
+    """Query parameters and headers are left out, never null: a client that sends `null` sends a word of four letters."""
+    kinds = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if len(kinds) == 1:
+        del schema["anyOf"]
+        schema.update(kinds[0])

@@ -1,4 +1,4 @@
-"""Routes that help to choose: the agents of this machine, and checks that fit a project."""
+"""Routes that help to choose: the agents of this machine, modes, and checks that fit a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from untildone.faces.api.common import Serving
 from untildone.faces.api.problems import may_answer
 from untildone.faces.api.settings_routes import Workspace
-from untildone.operations import agents
+from untildone.operations import agents, output
 from untildone.operations.agents import AgentInfo
 from untildone.operations.creating import suggestions
 
@@ -38,6 +38,19 @@ class AgentList(BaseModel):
     """The agents, then the profiles of the settings."""
 
     agents: list[AgentLine]
+
+
+class ModeLine(BaseModel):
+    """A mode: the rule by which the next prompt is chosen and an answer is understood."""
+
+    name: str
+    max_iterations: int | None = Field(description="Its limit of rounds if none is set; null: none")
+
+
+class ModeList(BaseModel):
+    """The modes, those of plugins included."""
+
+    modes: list[ModeLine]
 
 
 class Found(StrEnum):
@@ -79,6 +92,14 @@ def _agent(info: AgentInfo) -> AgentLine:
         can=list(info.capabilities),
         install=info.install,
         problem=info.problem,
+    )
+
+
+@router.get("/modes", response_model=ModeList, responses=may_answer(422))
+def list_modes() -> ModeList:
+    """The modes that loops can have."""
+    return ModeList(
+        modes=[ModeLine(name=name, max_iterations=output.usual_rounds(name)) for name in output.mode_names()]
     )
 
 

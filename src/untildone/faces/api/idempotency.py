@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from untildone.core.errors import StoreError
 from untildone.core.values.digest import sha256
 from untildone.faces.api.problem_form import Code, code_of, problem
+from untildone.operations.access.scopes import Caller
 from untildone.operations.repeated import Answered, RepeatedRequests
 
 HEADER = "Idempotency-Key"
@@ -129,10 +130,10 @@ def _key(scope: Scope) -> str | None:
 
 
 def _caller(scope: Scope) -> str:
-    """Who sends the request: the name of its token, or a hash of what it sends."""
-    name = getattr(scope.get("state", {}).get("caller"), "name", "")
-    if name:
-        return f"name {name}"
+    """Who sends the request: its token, by name and digest, or a hash of what it sends. A new token of an old name is another one."""
+    caller: Caller | None = scope.get("state", {}).get("caller")
+    if caller is not None:
+        return f"name {caller.name} {caller.digest}"
     sent = [value for each, value in scope["headers"] if each.lower() in (b"authorization", b"cookie")]
     return "hash " + sha256(b" ".join(sent)).hexdigest()
 

@@ -102,9 +102,13 @@ class Keys:
     def of_session(self, session_id: str) -> Session | None:
         """The session with this id; None if it has ended, or the token with which it was begun is no longer valid."""
         session = self.sessions.find(session_id)
-        return session if session is not None and self._is_valid(session.caller) else None
+        return session if session is not None and self._holds(session.caller) else None
 
-    def _is_valid(self, caller: Caller) -> bool:
+    def is_valid(self, caller: Caller) -> bool:
+        """Whether a caller who was let in still would be."""
+        return self.of_session(caller.session) is not None if caller.session else self._holds(caller)
+
+    def _holds(self, caller: Caller) -> bool:
         if caller.name == MAIN:
             return hmac.compare_digest(caller.digest, self.main.digest)
         return self.tokens.holds(caller.name, caller.digest)

@@ -58,6 +58,7 @@ def line_of(service: Service, row: Row) -> LoopLine:
         mode=row.mode,
         agent=row.agent,
         workspace=row.workspace,
+        parent=row.parent or None,
         host=row.host,
         machine=row.machine,
         branch=row.branch or None,

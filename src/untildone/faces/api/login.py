@@ -17,14 +17,17 @@ from untildone.faces.api.keys import Keys, TooManyTries
 from untildone.faces.api.security import login_target
 from untildone.operations.access import sessions
 from untildone.operations.access.scopes import Caller
+from untildone.operations.access.sessions import NewSession
 
 router = APIRouter(include_in_schema=False)
 _FOLDER = Path(__file__).parent / "pages"
 _POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+_WELCOME_POLICY = "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _WRONG, _SPENT = "That is not a valid token.", "That link was used already, or is too old."
 _LATER = "Too many wrong tries. Try again in {wait} seconds."
 _CHINESE = {
     "Log in": ("登录", "登入"),
+    "Go on": ("继续", "繼續"),
     "Token": ("令牌", "權杖"),
     _WRONG: ("该令牌无效。", "該權杖無效。"),
     _SPENT: ("该链接已被使用，或已过期。", "該連結已被使用，或已過期。"),
@@ -77,8 +80,18 @@ async def log_in_by_token(keys: WithKeys, request: Request) -> Response:
 @router.get("/login.css")
 def style() -> Response:
     """The style sheet of the page."""
-    content = (_FOLDER / "login.css").read_bytes()
-    return Response(content, media_type="text/css; charset=utf-8", headers={"cache-control": "no-cache"})
+    return _file("login.css", "text/css")
+
+
+@router.get("/login.js")
+def script() -> Response:
+    """The script of the page after the login."""
+    return _file("login.js", "text/javascript")
+
+
+def _file(name: str, media_type: str) -> Response:
+    content = (_FOLDER / name).read_bytes()
+    return Response(content, media_type=f"{media_type}; charset=utf-8", headers={"cache-control": "no-cache"})
 
 
 def set_cookie(response: Response, keys: Keys, session_id: str) -> None:
@@ -94,12 +107,10 @@ def set_cookie(response: Response, keys: Keys, session_id: str) -> None:
     )
 
 
-def begin_session(response: Response, keys: Keys, request: Request, caller: Caller) -> str:
-    """Begin a session, and end the one that the browser had. Returns the id."""
+def begin_session(keys: Keys, request: Request, caller: Caller) -> NewSession:
+    """Begin a session, and end the one that the browser had."""
     keys.sessions.end(keys.session_id_in(request.headers.get("cookie", "")))
-    session_id = keys.sessions.begin(caller)
-    set_cookie(response, keys, session_id)
-    return session_id
+    return keys.sessions.begin(caller)
 
 
 def login_path(code: str, then: str = "/") -> str:
@@ -108,8 +119,12 @@ def login_path(code: str, then: str = "/") -> str:
 
 
 def _welcome(keys: Keys, request: Request, caller: Caller, then: str) -> Response:
-    answer = RedirectResponse(login_target(then), 303)
-    begin_session(answer, keys, request, caller)
+    """A page that hands the key of the session to the storage of the browser, which no other port of this host reads, and goes on."""
+    new = begin_session(keys, request, caller)
+    language, words = _words(request.headers.get("accept-language", ""))
+    content = _template("welcome.html").render(t=words, language=language, key=new.key, next=login_target(then))
+    answer = HTMLResponse(content, headers={"content-security-policy": _WELCOME_POLICY})
+    set_cookie(answer, keys, new.session_id)
     return answer
 
 
@@ -125,7 +140,7 @@ def _client(request: Request) -> str:
 def _page(request: Request, then: str, status: int = 200, error: str = "", wait: int = 0) -> Response:
     language, words = _words(request.headers.get("accept-language", ""))
     theme = request.cookies.get("untildone_theme", "auto")
-    content = _template().render(
+    content = _template("login.html").render(
         t=words,
         language=language,
         theme=theme if theme in ("light", "dark") else "auto",
@@ -138,12 +153,12 @@ def _page(request: Request, then: str, status: int = 200, error: str = "", wait:
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     loader = FileSystemLoader(_FOLDER)
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("login.html")
+    return environment.get_template(name)
 
 
 def _words(accepted: str) -> tuple[str, dict[str, str]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from untildone.core import moves
 from untildone.core.answers import amounts
@@ -29,17 +32,19 @@ from untildone.faces.api.models import (
     NewLoop,
     Now,
     OutcomeWord,
+    Preview,
     Resumption,
     StatusWord,
 )
 from untildone.faces.api.problems import creates, may_answer
 from untildone.faces.api.typed import LoopState
-from untildone.operations import control, look
+from untildone.operations import control, look, output
 from untildone.operations.driving.service import END_WITHIN
 from untildone.operations.showing.listing import LoopFilter, Sort, TablePages
 
 MOST_ON_A_PAGE = 200
 MOST_VALUES = 50
+LONGEST_PREVIEW = 4000
 router = APIRouter(prefix="/api/v1/loops", tags=["loops"])
 
 
@@ -59,6 +64,16 @@ _TAGGED: dict[int | str, dict[str, Any]] = {
 IfMatch = Annotated[
     str | None, Header(max_length=200, description="An `ETag`: the loop is changed only if it is still in that state")
 ]
+
+
+def _written_out(value: Any) -> Any:
+    """The value, if it begins with a date: pydantic would also take a number of seconds."""
+    if isinstance(value, str) and not re.match(r"\d{4}-\d\d-\d\d", value):
+        raise PydanticCustomError("datetime_parsing", "")
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_written_out)]
 Several = Annotated[list[Annotated[str, Field(max_length=4096)]] | None, Query(max_length=MOST_VALUES)]
 
 
@@ -74,8 +89,8 @@ def list_loops(
     needs: Annotated[
         list[NeedWord] | None, Query(max_length=MOST_VALUES, description="`any`: whatever a person is needed for")
     ] = None,
-    since: Annotated[AwareDatetime | None, Query(description="Only loops that changed then or later")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Only loops that were created before")] = None,
+    since: Annotated[Time | None, Query(description="Only loops that changed then or later")] = None,
+    until: Annotated[Time | None, Query(description="Only loops that were created before")] = None,
     sort: Annotated[Sort, Query(description="With a minus sign: largest or latest first")] = Sort.NEWEST,
     limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE)] = 50,
     cursor: Annotated[
@@ -112,6 +127,7 @@ def show_loop(loop_id: LoopId, service: Serving, response: Response) -> dict[str
         "driven": store.is_driven(loop_id),
         "queued": service.fleet.is_queued(loop_id),
         "problem": service.fleet.problems.get(loop_id, ""),
+        "session_command": shlex.join(output.session_command(loop) or ()),
         "line": line(service, loop),
     }
 
@@ -144,10 +160,11 @@ def delete_loop(
     """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
     store = service.store_of(loop_id)
     loop = store.load(loop_id)
-    _entry(loop, if_match)
+    known = _entry(loop, if_match)
     if force and not loop.status.ended:
-        control.stop(store, loop_id, Urgency.NOW)
-    service.delete(loop_id, within=END_WITHIN if force else 1.0)
+        control.stop(store, loop_id, Urgency.NOW, known=known)
+        known = None
+    service.delete(loop_id, END_WITHIN if force else 1.0, known)
     return Response(status_code=204)
 
 
@@ -165,8 +182,10 @@ def pause_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> Lo
 
 @router.post("/{loop_id}/resume", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
 def resume_loop(loop_id: LoopId, service: Serving, how: Resumption | None = None) -> LoopLine:
-    """Resume a loop on this server. A loop that another process drives stays there."""
-    return line(service, service.resume(loop_id, skip_wait=how is not None and how.now))
+    """Resume a loop on this server. A loop that another process drives stays there. One whose budget is used up needs more with it."""
+    how = how or Resumption.model_validate({})
+    changes = budget_changes(how.budget) if how.budget else ()
+    return line(service, service.resume(loop_id, *changes, skip_wait=how.now))
 
 
 @router.post("/{loop_id}/stop", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
@@ -180,6 +199,17 @@ def say(loop_id: LoopId, message: Message, service: Serving) -> Heard:
     """Send a message, which becomes part of the next prompt. `[r+5]` at the very start adds rounds; a loop without rounds goes on."""
     heard = service.say(loop_id, message.text)
     return Heard(notices=list(heard.notices), goes_on=heard.goes_on, loop=line(service, heard.loop))
+
+
+@router.get("/{loop_id}/messages/preview", response_model=Preview, responses=may_answer(404, 422, 503))
+def preview_message(
+    loop_id: LoopId,
+    service: Serving,
+    text: Annotated[str, Query(max_length=LONGEST_PREVIEW, description="The beginning of the message")],
+) -> Preview:
+    """What the round controls at the start of a message would do. Nothing is sent."""
+    loop = service.store_of(loop_id).load(loop_id)
+    return Preview(notices=list(control.preview(loop, text)))
 
 
 @router.post("/{loop_id}/approve", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))

@@ -21,18 +21,22 @@ _SOMETHING = r"^[^\x00]*[^\x00\s][^\x00]*$"
 _AMOUNT = r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$"
 LOOP_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 NUMBER = r"^[0-9]{1,15}$"
-OUTPUT = r"^[0-9]{1,7}(-(instructor|supervisor))?$"
+OUTPUT = r"^[0-9]{1,7}(-(instructor|supervisor|author))?$"
+OUTPUT_NAME = r"^[0-9]{4,7}(-(instructor|supervisor|author))?$"
 MOMENT = r"^[0-9]{1,12}(\.[0-9]{1,6})?$"
 CURSOR = r"^[A-Za-z0-9_-]+$"
+AGE = r"^[0-9]{1,6} ?[hdw]$"
 FORMS = {
     _SOMETHING: "is empty, or has a NUL character",
     _AMOUNT: 'is not an amount, such as 10, "+5", "=10" or "none"',
+    OUTPUT_NAME: "is not the `output` of a turn, such as 0003 or 0003-supervisor",
     TASK_ID: "is not an id of a task: letters, digits, `.`, `_` and `-`, at most 100",
     LOOP_ID: "is not an id of a loop, or a name: letters, digits, `_` and `-`, at most 100",
     NUMBER: "is not the number of an entry",
     OUTPUT: "is not the name of an output, such as 3 or 0003-supervisor",
     MOMENT: "is not the `id` of a message of this stream",
     CURSOR: "is not a cursor",
+    AGE: "is not an age: hours, days or weeks, such as 12h, 30d, 4w",
 }
 """What is said about a text that does not have the form."""
 
@@ -219,6 +223,7 @@ class LoopLine(BaseModel):
     mode: str
     agent: str
     workspace: str = Field(description="The served folder that it belongs to")
+    parent: str | None = Field(description="The loop whose agent started it; null: a person did")
     host: str = Field(description="What drives it, or did last: terminal, server, hook, cluster; empty: nothing yet")
     machine: str = Field(description="The machine whose runner holds the lease; empty: none")
     branch: str | None = Field(description="The git branch that the work is on; null: that of the workspace")
@@ -252,12 +257,6 @@ class Now(Body):
     now: Flag = Field(default=False, description="End the running iteration at once, instead of after it")
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"now": True}]})
-
-
-class Resumption(Body):
-    """The body of resume."""
-
-    now: Flag = Field(default=False, description="Do not wait for a usage limit or a retry")
 
 
 Round = Annotated[int, Field(strict=True, le=1_000_000)]
@@ -337,13 +336,18 @@ class BrokenBy(BaseModel):
 class Cleaning(Body):
     """The body of clean."""
 
-    older_than: str = Field(max_length=20, description="How long ago they ended: 12h, 30d, 4w")
+    older_than: str = Field(pattern=AGE, description="How long ago they ended: 12h, 30d, 4w")
+    workspace: str | None = Field(None, max_length=4096, description="One of the served folders; all, if not set")
+    dry_run: Flag = Field(default=False, description="Only name them")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"older_than": "30d", "dry_run": True}]})
 
 
 class Deleted(BaseModel):
-    """The loops that clean deleted."""
+    """The loops that clean found and deleted."""
 
-    deleted: list[str]
+    found: list[str] = Field(description="The loops that ended so long ago")
+    deleted: list[str] = Field(description="Those that are deleted now: none, if it was a dry run")
     problems: dict[str, str] = Field(description="Why a loop could not be deleted, by its id")
 
 
@@ -371,6 +375,12 @@ class Heard(BaseModel):
     notices: list[str] = Field(description="Sentences about round controls in the text")
     goes_on: bool = Field(description="The loop was out of rounds and goes on now")
     loop: LoopLine
+
+
+class Preview(BaseModel):
+    """What a message would do."""
+
+    notices: list[str] = Field(description="Sentences about round controls in the text")
 
 
 class Replied(BaseModel):
@@ -401,6 +411,17 @@ class LoopChange(Body):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"title": "Fix the tests", "budget": {"iterations": 20}}]}
     )
+
+
+class Resumption(Body):
+    """The body of resume."""
+
+    now: Flag = Field(default=False, description="Do not wait for a usage limit or a retry")
+    budget: BudgetChange | None = Field(
+        None, description="Changes of its budget, before it goes on; a loop whose budget is used up needs one"
+    )
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"budget": {"iterations": "+5"}}]})
 
 
 class Retrial(Body):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,6 +11,7 @@ from starlette.responses import Response
 
 from untildone.core.errors import (
     AgentMissing,
+    BudgetUsedUp,
     FromInside,
     LoopBusy,
     LoopChanged,
@@ -27,12 +27,12 @@ from untildone.faces.api.event_streams import TooManyStreams
 from untildone.faces.api.field_errors import field_errors
 from untildone.faces.api.problem_form import MEDIA_TYPE, Code, code_of, problem
 
-_log = logging.getLogger(__name__)
 _CODES: tuple[tuple[type[UntilDoneError], Code], ...] = (
     (LoopNotFound, Code.LOOP_NOT_FOUND),
     (LoopChanged, Code.PRECONDITION_FAILED),
     (FromInside, Code.FROM_INSIDE),
     (ReplyRefused, Code.REPLY_REFUSED),
+    (BudgetUsedUp, Code.BUDGET_USED_UP),
     (WrongMove, Code.WRONG_STATE),
     (LoopBusy, Code.LOOP_BUSY),
     (NotOurs, Code.NOT_OURS),
@@ -96,10 +96,9 @@ def explain_errors(app: FastAPI) -> None:
         return problem(code_of(error.status_code), f"{error.detail}.", headers=error.headers)
 
     @app.exception_handler(Exception)
-    async def defect(request: Request, error: Exception) -> Response:
-        _log.error("%s %s failed", request.method, ascii(request.url.path)[1:-1][:300], exc_info=error)
+    async def defect(request: Request, _error: Exception) -> Response:
         detail = "This is a defect of untildone, not of your request."
-        return problem(Code.DEFECT, detail, "the server's log says more")
+        return problem(Code.DEFECT, detail, f"the server's log says more about {request.state.defect}")
 
 
 def _unfit(error: RequestValidationError, *, of_settings: bool) -> Response:

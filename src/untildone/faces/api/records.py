@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
@@ -23,6 +24,7 @@ from untildone.faces.api.models import NUMBER, OUTPUT
 from untildone.faces.api.problems import beside_text, may_answer
 from untildone.faces.api.typed import Receipt
 from untildone.operations import look
+from untildone.operations.showing import branches
 
 HEARTBEAT = 15
 SLOW_READER = 20.0
@@ -152,6 +154,26 @@ def read_diff(
     except UsageError as problem:
         raise HTTPException(404, problem.sentence.rstrip(".")) from None
     return PlainTextResponse(diff.encode("utf-8", "replace")[:MOST_DIFF])
+
+
+class BranchLine(BaseModel):
+    """The branch of a loop that works in a worktree of its own, beside the branch that is checked out in the folder."""
+
+    name: str | None = Field(description="null: the loop works in the folder itself, or on a cluster")
+    base: str = Field(description="The branch of the folder; empty: none is checked out")
+    ahead: int = Field(description="How many commits only the branch has")
+    behind: int = Field(description="How many commits only the base has")
+    merge: str = Field(description="The command that takes over the work; empty: there is nothing to take over")
+
+
+@router.get("/branch", response_model=BranchLine, responses=may_answer(404, 422, 503))
+def read_branch(loop_id: LoopId, service: Serving) -> BranchLine:
+    """The branch that the work is on, and how far it is ahead and behind. What git says is kept for five seconds."""
+    store = service.store_of(loop_id)
+    found = branches.branch(store, store.load(loop_id))
+    if found is None:
+        return BranchLine(name=None, base="", ahead=0, behind=0, merge="")
+    return BranchLine(**to_json(found), merge=branches.merge_of(store, found))
 
 
 @router.get("/receipt", response_model=Receipt, response_model_exclude_unset=True, responses=may_answer(404, 422, 503))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Depends, Header, HTTPException, Request
 
 from untildone.core.errors import ReplyRefused
 from untildone.faces.api.common import LoopId, Serving, WithKeys
@@ -23,6 +23,8 @@ def _check_token(
     caller: Caller | None = request.state.caller
     if caller is not None and not caller.session and caller.may(Scope.CONTROL):
         return
+    if not authorization.strip():
+        raise HTTPException(401, "The reply token is missing", {"WWW-Authenticate": "Bearer"})
     kind, _, given = authorization.partition(" ")
     try:
         replying.check(given.strip() if kind.lower() == "bearer" else "", loop_id)

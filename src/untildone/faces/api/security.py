@@ -12,6 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
@@ -30,7 +31,10 @@ from untildone.operations.inside import HINT
 Address = tuple[str, int]
 LARGEST_BODY = 1_000_000
 BODY_WITHIN = 20.0
+TAKEN_IN_WITHIN = 2.0
 LONGEST_TARGET = 2000
+KEY_HEADER = "X-Untildone-Key"
+"""Proves that a request comes from the browser that logged in: other ports of the host are sent the cookie, and never this."""
 HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -46,6 +50,8 @@ FOR_DATA = {"cache-control": "no-store"}
 """More headers for responses other than the files of the dashboard, which do not change."""
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Seconds: the upper bounds of the histogram of latencies."""
+ALLOWED_EVERY = 2.0
+"""Seconds after which an open stream asks again whether its caller may read it."""
 METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 """Those that are counted apart. A client can invent others."""
 _log = logging.getLogger("untildone.requests")
@@ -109,19 +115,23 @@ class SecurityMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
-        checked = self._checked(scope, _headers(scope))
+        headers = _headers(scope)
+        checked = self._checked(scope, headers)
         refusal = checked if isinstance(checked, Refusal) else await self._from_inside(scope)
         if scope["type"] == "websocket" and refusal is not None:
             return await send({"type": "websocket.close", "code": 1008, "reason": refusal.error})
         answer = _Answer(scope, send, self._stats)
         if refusal is not None:
+            await _take_in(receive, headers)
             return await answer.refuse(refusal)
         caller = checked if isinstance(checked, Caller) else None
         scope["state"] = {**scope.get("state", {}), "caller": caller}
         with asking.on_behalf_of(caller.name if caller else "", prompt=not rights.is_stream(scope["path"])):
             if scope["type"] == "websocket":
                 return await self._app(scope, receive, send)
-            return await self._app(scope, _Body(receive).receive, answer.send)
+            if caller is None or not rights.is_stream(scope["path"]):
+                return await self._app(scope, _Body(receive).receive, answer.send)
+            return await _WhileAllowed(receive, lambda: self._keys.is_valid(caller)).run(self._app, scope, answer.send)
 
     def _checked(self, scope: Scope, headers: dict[str, str]) -> Refusal | Caller | None:
         """The caller of the request, None if anybody may send it, or why it is refused."""
@@ -166,6 +176,9 @@ class SecurityMiddleware:
             return Refusal(
                 Code.CROSS_SITE, "A browser's session may change things from this server's own pages only.", hint
             )
+        if caller.session and not rights.needs_no_key(method, scope["path"]) and not self._opens(headers, caller):
+            error = f"The session may only read: the request has not its key ('{KEY_HEADER}')."
+            return Refusal(Code.SESSION_KEY, error, "log in again")
         needed = rights.needed(method, scope["path"])
         if not caller.may(needed):
             error = (
@@ -173,6 +186,10 @@ class SecurityMiddleware:
             )
             return Refusal(Code.FORBIDDEN, error, "ask for a token with that scope: `untildone token add`")
         return None
+
+    def _opens(self, headers: dict[str, str], caller: Caller) -> bool:
+        session = self._keys.of_session(caller.session)
+        return session is not None and session.opens_with(headers.get(KEY_HEADER.lower(), ""))
 
     async def _from_inside(self, scope: Scope) -> Refusal | None:
         """The refusal of a request that changes something and comes from a process of a loop that is served here. Reading is allowed."""
@@ -273,6 +290,43 @@ class _Body:
         return message
 
 
+async def _take_in(receive: Receive, headers: dict[str, str]) -> None:
+    """Take in a small body before a refusal closes the connection: else the client is cut off while it sends, and reads no answer."""
+    length = headers.get("content-length", "")
+    if not length.isdigit() or len(length) > 5 or "expect" in headers:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(TAKEN_IN_WITHIN):
+            while (await receive()).get("more_body"):
+                pass
+
+
+class _WhileAllowed:
+    """A stream, which ends soon after its caller has logged out or lost the token."""
+
+    def __init__(self, receive: Receive, is_allowed: Callable[[], bool]) -> None:
+        self._receive = _Body(receive).receive
+        self._is_allowed = is_allowed
+        self._is_over = False
+
+    async def run(self, app: ASGIApp, scope: Scope, send: Send) -> None:
+        await app(scope, self._next, send)
+        if self._is_over:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _next(self) -> Message:
+        """What the client sends; or, for the stream, that the client is gone."""
+        coming = asyncio.ensure_future(self._receive())
+        try:
+            while not (await asyncio.wait({coming}, timeout=ALLOWED_EVERY))[0]:
+                if not await asyncio.to_thread(self._is_allowed):
+                    self._is_over = True
+                    return {"type": "http.disconnect"}
+            return coming.result()
+        finally:
+            coming.cancel()
+
+
 class _Answer:
     """The response: adds the headers of every response, and logs the request without its query."""
 
@@ -297,7 +351,7 @@ class _Answer:
 
     def _added(self, present: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         path = self._scope["path"]
-        is_data = path.startswith(("/api/", "/reply/", "/login"))
+        is_data = path.startswith(("/api/", "/reply/", "/login")) or path == rights.MCP
         names = {name.lower() for name, _ in present}
         headers = {**HEADERS, **(FOR_DATA if is_data else {})}
         return [(name.encode(), value.encode()) for name, value in headers.items() if name.encode() not in names]

@@ -80,7 +80,8 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         address = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0][4]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # With the protocol named, asyncio sends small parts of an answer at once. Else each waits for the client's delayed acknowledgement.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(1024)
@@ -145,6 +146,8 @@ def log_to_standard_error(level: int) -> None:
     root.setLevel(level)
     for noisy in ("uvicorn", "uvicorn.error", "asyncio", "sse_starlette"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # It warns about what clients send, and quotes it.
+    logging.getLogger("mcp").setLevel(logging.ERROR)
 
 
 def _allow_many_files() -> None:

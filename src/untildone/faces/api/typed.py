@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from untildone.core.events import KINDS
 from untildone.core.loop import Loop
-from untildone.core.model import Measured, Outcome, RoomKind, Spend, Status
+from untildone.core.model import AcceptanceTests, Measured, Outcome, RoomKind, Spend, Status
 from untildone.core.protection.sandbox import Containment, HostAsked
 from untildone.core.receipts.receipt import FileChange
 from untildone.core.values.codec import TIMES, timestamp
@@ -78,6 +78,9 @@ class LoopState(create_model("LoopState", **_CHECKPOINT)):  # type: ignore[misc]
     driven: bool = Field(description="Whether a runner drives it now")
     queued: bool = Field(description="Whether it waits for a free slot of this server")
     problem: str = Field(description="Why it cannot be driven; empty: it can")
+    session_command: str = Field(
+        description="The command that opens the worker's last session for a person; empty: there is none"
+    )
     line: LoopLine = Field(description="The same loop as the list has it: what it needs, does and waits for")
 
 
@@ -134,6 +137,7 @@ class Receipt(BaseModel):
     files_changed: list[model_of(FileChange)] | None = Field(description="null: not known")  # type: ignore[valid-type]
     gates: list[ReceiptGate]
     baseline: list[model_of(Measured)] = Field(default_factory=list, description="What each check said before any work")  # type: ignore[valid-type]
+    acceptance: model_of(AcceptanceTests) | None = Field(None, description="Tests of another author, by name")  # type: ignore[valid-type]
     sandbox: list[model_of(Containment)] = Field(default_factory=list, description="What held while agents ran")  # type: ignore[valid-type]
     hosts: list[model_of(HostAsked)] = Field(default_factory=list, description="The hosts that agents asked for")  # type: ignore[valid-type]
     approved: list[str] = Field(default_factory=list, description="Changes of judge files that a person accepted")

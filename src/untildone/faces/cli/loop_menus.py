@@ -93,11 +93,17 @@ def drive_on(drives: Driver, store: Store, loop: Loop, *, patience: float = 0.0)
     return exit_code
 
 
+def asks_at_limit(drives: Driver, loop: Loop) -> bool:
+    """Whether a person at this terminal is asked for more when the budget of the loop is used up."""
+    mode = output.mode(loop.settings.mode)
+    return drives.has_person and bool(mode.choices_at_limit or (loop.settings.interactive and mode.stays_open))
+
+
 def _wants_more(store: Store, loop: Loop) -> bool:
     choices = output.mode(loop.settings.mode).choices_at_limit
     if not choices or loop.status is not Status.PAUSED:
         return False
-    used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
+    used_up = [gauge for gauge in budgets.gauges(loop.own_budget, loop.spend) if gauge.used_up]
     if not used_up:
         return False
     title = f"{' and '.join(gauge.limit.row.title for gauge in used_up)} limit reached"

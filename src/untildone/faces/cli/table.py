@@ -41,6 +41,8 @@ COMMANDS = {
     "tasks": Place("tasks:command", "The subtasks of a loop: list, add, change, order, delete."),
     "approve": Place("approve:command", "Accept changes of tests or programs that a gate refused."),
     "group": Place("group:command", "What all loops of a group may use together."),
+    "tree": Place("tree:command", "A loop and the loops that its agent started."),
+    "child": Place("child:command", "For an agent inside a loop: loops of its own."),
     "wait": Place("wait:command", "Wait until a loop rests, and exit as it did."),
     "verify": Place("verify:command", "Run the gates of an ended loop again, and compare."),
     "diff": Place("diff:command", "What a loop changed in its workspace."),

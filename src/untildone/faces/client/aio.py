@@ -18,6 +18,8 @@ from untildone.faces.client.answers import loop_id
 from untildone.faces.client.values import Filters, LoopLine
 from untildone.operations.control import Heard
 from untildone.operations.showing import timeline
+from untildone.operations.showing.branches import Branch
+from untildone.operations.showing.money import Money
 from untildone.operations.showing.timeline import Round
 from untildone.operations.verifying import Verification
 from untildone.settings.declared import Chosen
@@ -25,7 +27,7 @@ from untildone.settings.declared import Chosen
 LoopName = Loop | LoopLine | str
 """A loop, as a value or by its whole id."""
 OnEvent = Callable[[Entry], object]
-RoleName = Literal["worker", "instructor", "supervisor"]
+RoleName = Literal["worker", "instructor", "supervisor", "author"]
 RoomName = Literal["sealed", "restored", "plain"]
 CHECKS_WITHIN = 3600.0
 """Seconds for verbs that run the checks of a loop."""
@@ -33,6 +35,15 @@ ON_A_PAGE = 200
 PART = 1_000_000
 LOOK_EVERY = 0.2
 _RESTS = (Status.PAUSED, Status.COMPLETED, Status.FAILED)
+
+
+Amounts = Mapping[str, float | str]
+"""Limits by name: `{"iterations": "+5", "cost": 10}`."""
+
+
+def _given(**fields: object) -> dict[str, object]:
+    """The fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 class AsyncClient:
@@ -92,9 +103,11 @@ class AsyncClient:
         """Pause a loop after its round, or now."""
         return await self._control(loop, "pause", now=now)
 
-    async def resume(self, loop: LoopName, *, skip_wait: bool = False) -> Loop:
-        """Resume a loop on the server. `skip_wait`: do not wait for a usage limit or a retry."""
-        return await self._control(loop, "resume", now=skip_wait)
+    async def resume(self, loop: LoopName, *, skip_wait: bool = False, budget: Amounts | None = None) -> Loop:
+        """Resume a loop on the server. `skip_wait`: do not wait for a usage limit or a retry.
+
+        A loop whose budget is used up needs more with it: `budget={"iterations": "+5"}`."""
+        return await self._control(loop, "resume", now=skip_wait, **_given(budget=budget))
 
     async def stop(self, loop: LoopName, *, now: bool = False) -> Loop:
         """End a loop for good, after its round or now."""
@@ -109,13 +122,15 @@ class AsyncClient:
         """Change limits, such as `iterations` or `cost`: "+5" is more, 5 is in all, "none" no limit."""
         return await self._control(loop, "budget", **limits)
 
-    async def retry(self, loop: LoopName, *, from_round: int | None = None) -> Loop:
-        """Go on with a loop that failed or was stopped; with `from_round`, as it was before that round."""
-        return await self._control(loop, "retry", **({} if from_round is None else {"from_round": from_round}))
+    async def retry(self, loop: LoopName, *, from_round: int | None = None, budget: Amounts | None = None) -> Loop:
+        """Go on with a loop that failed or was stopped; with `from_round`, as it was before that round (1: from its start).
 
-    async def rewind(self, loop: LoopName, to: int) -> Loop:
-        """Take a loop back to where it was after a round (0: its start). It rests there; `resume` goes on."""
-        return await self._control(loop, "rewind", to=to)
+        `budget`: changes of its limits, such as `{"iterations": "+5"}`."""
+        return await self._control(loop, "retry", **_given(from_round=from_round, budget=budget))
+
+    async def rewind(self, loop: LoopName, to: int | None = None, *, undo: bool = False) -> Loop:
+        """Take a loop back to where it was after round `to` (0: its start); or `undo` the last rewind. It rests there; `resume` goes on."""
+        return await self._control(loop, "rewind", undo=undo, **_given(to=to))
 
     async def duplicate(self, loop: LoopName, *, task: str = "", **chosen: Unpack[Chosen]) -> Loop:
         """Create a loop with the task and settings of another one, without starting it. `chosen` are the settings that differ."""
@@ -134,9 +149,12 @@ class AsyncClient:
         """Check the receipt of an ended loop, run its checks again on the server, and compare. Takes as long as they do."""
         return answers.verified(await self._checks(loop, "verify", {} if room is None else {"room": room}))
 
-    async def bisect(self, loop: LoopName, *checks: str) -> int:
-        """The number of the round that broke the checks of a loop, or other ones. UsageError if none did."""
-        return answers.broke(await self._checks(loop, "bisect", {"checks": list(checks)} if checks else {}))
+    async def bisect(self, loop: LoopName, *checks: str, good: int | None = None, bad: int | None = None) -> int:
+        """The number of the round that broke the checks of a loop, or other ones. UsageError if none did.
+
+        `good` and `bad`: rounds after which they hold and fail; the start and the last one, if not given."""
+        body = _given(checks=list(checks) or None, good=good, bad=bad)
+        return answers.broke(await self._checks(loop, "bisect", body))
 
     async def _checks(self, loop: LoopName, verb: str, body: Mapping[str, Any]) -> answers.Answer:
         return await self._transport.post(f"/loops/{loop_id(loop)}/{verb}", body, within=CHECKS_WITHIN)
@@ -145,9 +163,10 @@ class AsyncClient:
         """Delete the journal, output and receipt of an ended loop. Its changes in the workspace stay."""
         await self._transport.delete(f"/loops/{loop_id(loop)}")
 
-    async def clean(self, older_than: str) -> tuple[str, ...]:
-        """Delete the loops of the server that ended longer ago than an age such as `30d`; return their ids."""
-        return answers.deleted(await self._transport.post("/clean", {"older_than": older_than}))
+    async def clean(self, older_than: str, *, dry_run: bool = False, workspace: str | None = None) -> tuple[str, ...]:
+        """Delete the loops of the server that ended longer ago than an age such as `30d`; return their ids. `dry_run`: only name them."""
+        body = _given(older_than=older_than, workspace=workspace, dry_run=dry_run or None)
+        return answers.cleaned(await self._transport.post("/clean", body), dry_run=dry_run)
 
     async def show(self, loop: LoopName) -> Loop:
         """The loop as it is now."""
@@ -222,7 +241,7 @@ class AsyncClient:
         return timeline.extended(timeline.Timeline(), tuple(entries)).rounds
 
     async def output(self, loop: LoopName, number: int | None = None, *, role: RoleName = "worker") -> str:
-        """What the agent printed in a round, or in the last one. `role`: `worker`, `supervisor` or `instructor`."""
+        """What the agent printed in a round, or in the last one. `role`: `worker`, `supervisor`, `instructor` or `author`."""
         chosen = number if number is not None else (await self.show(loop)).spend.iterations
         parts: list[bytes] = []
         while True:
@@ -235,6 +254,16 @@ class AsyncClient:
     async def tasks(self, loop: LoopName) -> tuple[Subtask, ...]:
         """The subtasks of a loop, in their order, for the modes that have them."""
         return (await self.show(loop)).tasks
+
+    async def branch(self, loop: LoopName) -> Branch | None:
+        """The branch that a loop in a worktree works on, with how far it is ahead and behind; None: it works in the folder itself."""
+        return answers.branch(await self._transport.get(f"/loops/{loop_id(loop)}/branch"))
+
+    async def spend(self, *, offset: int = 0) -> Money:
+        """What the loops of the server have spent: today, in the last seven days, by agent and by workspace.
+
+        `offset`: minutes by which your days begin before those of UTC."""
+        return answers.spend(await self._transport.get("/spend", {"offset": offset}))
 
     async def diff(self, loop: LoopName) -> str:
         """The diff of the loop in its workspace."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from untildone.core.errors import (
     AgentMissing,
+    BudgetUsedUp,
     FromInside,
     LoopBusy,
     LoopNotFound,
@@ -28,6 +29,8 @@ from untildone.core.model import GateResult
 from untildone.core.values.codec import CodecError, epoch, from_json
 from untildone.faces.client.values import LoopLine
 from untildone.operations import look
+from untildone.operations.showing.branches import Branch
+from untildone.operations.showing.money import Money
 from untildone.operations.verifying import Verification
 
 PROBLEM = "application/problem+json"
@@ -40,6 +43,7 @@ _KINDS: Mapping[str, type[UntilDoneError]] = {
     "from-inside": FromInside,
     "reply-refused": ReplyRefused,
     "wrong-state": WrongMove,
+    "budget-used-up": BudgetUsedUp,
     "loop-busy": LoopBusy,
     "not-ours": NotOurs,
     "agent-missing": AgentMissing,
@@ -209,12 +213,29 @@ def broke(answer: Answer) -> int:
     return number
 
 
-def deleted(answer: Answer) -> tuple[str, ...]:
-    """The ids of the loops that were deleted."""
+def cleaned(answer: Answer, *, dry_run: bool) -> tuple[str, ...]:
+    """The ids of the loops that were deleted, or would be."""
     try:
-        return from_json(tuple[str, ...], answer.fields()["deleted"])
+        return from_json(tuple[str, ...], answer.fields()["found" if dry_run else "deleted"])
     except (KeyError, CodecError) as problem:
         raise answer.nonsense(f"the deleted loops cannot be read, {problem}") from None
+
+
+def branch(answer: Answer) -> Branch | None:
+    """The branch of a loop; None: it works in the folder itself."""
+    fields = answer.fields()
+    try:
+        return None if fields["name"] is None else from_json(Branch, fields)
+    except (KeyError, CodecError) as problem:
+        raise answer.nonsense(f"the branch cannot be read, {problem}") from None
+
+
+def spend(answer: Answer) -> Money:
+    """What the loops of the server have spent."""
+    try:
+        return from_json(Money, answer.fields())
+    except CodecError as problem:
+        raise answer.nonsense(f"what was spent cannot be read, {problem}") from None
 
 
 def entry(server: str, data: str, of_loop: str) -> Entry:

@@ -1,4 +1,4 @@
-"""The tools: each is one function of `import untildone`, for the loops of one folder.
+"""The tools: each is one operation on loops.
 
 A client may be an agent. So `start` can add checks to those of the project and cannot leave any out, and it takes no setting that
 makes the judgement weaker or the box wider. Inside a loop, the operations refuse every tool that steers.
@@ -9,23 +9,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
-from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from pydantic import Field
 
-import untildone
-from untildone import settings
-from untildone.core.loop import output_name
-from untildone.core.model import Role
+from untildone.core.answers import amounts
+from untildone.core.errors import UntilDoneError
+from untildone.core.loop import Loop, output_name
+from untildone.core.model import Role, Urgency
 from untildone.faces.mcp import answers
 from untildone.faces.mcp.answers import Checked, LoopAnswer, Started
-from untildone.operations import look, stores
-from untildone.operations.creating.creation import Created, create
+from untildone.faces.mcp.loops import Loops
+from untildone.operations import control, look, verifying
+from untildone.operations.stores import Store
+from untildone.operations.verifying import Verification
 from untildone.settings import names
 
 LONGEST_WAIT = 600.0
+LOOK_EVERY = 0.2
+MOST_WAITS = 100
+"""How many calls of `wait` a server holds at the same time; a further one answers at once."""
 LONGEST_TEXT = 200_000
 """Characters of a diff, or bytes of output, that are returned."""
 LONGEST_OUTPUT = 2_000
@@ -34,28 +38,36 @@ NEWEST = 50
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Guard = Callable[[str], None]
+"""Is called with the name of a tool before it runs. An UntilDoneError refuses it."""
 LoopName = Annotated[str, Field(description="The id of a loop, a part of it that no other has, or `last`")]
 Amount = Annotated[str, Field(description='"5" sets the limit, "+5" raises it, "none" removes it')]
 
 
-def with_sentences(tool: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """The tool, with errors as the sentences that the command line prints."""
+def allow(_tool: str) -> None:
+    """The guard that refuses nothing."""
+
+
+def with_sentences(tool: Callable[P, Awaitable[R]], guard: Guard = allow) -> Callable[P, Awaitable[R]]:
+    """The tool behind a guard, with errors as the sentences that the command line prints."""
 
     @wraps(tool)
     async def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            guard(tool.__name__)
             return await tool(*args, **kwargs)
-        except untildone.UntilDoneError as error:
+        except UntilDoneError as error:
             raise ToolError(f"{error.sentence} hint: {error.hint}" if error.hint else error.sentence) from None
 
     return call
 
 
 class Tools:
-    """The tools for the loops of a folder."""
+    """The tools for some loops."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, loops: Loops) -> None:
+        self._loops = loops
+        self._waits = 0
 
     async def start(
         self,
@@ -72,6 +84,9 @@ class Tools:
         minutes: Annotated[float | None, Field(gt=0, description="At most so many minutes of work")] = None,
         cost: Annotated[float | None, Field(gt=0, description="At most so many dollars")] = None,
         worktree: Annotated[bool, Field(description="True: work in a new git worktree, not in the folder")] = False,
+        folder: Annotated[
+            str | None, Field(description="The project, if a server has several; unset: the first of them")
+        ] = None,
     ) -> Started:
         """Hand a job over: start a loop that keeps an agent at work until the checks pass. Returns at once; the loop goes on by itself."""
         for name in (agent, mode):
@@ -80,26 +95,18 @@ class Tools:
         limits = {"max_iterations": rounds, "max_minutes": minutes, "max_cost": cost}
         chosen = {"agent": agent, "mode": mode, "worktree": worktree or None, **limits}
         given = {name: value for name, value in chosen.items() if value is not None}
-        created = await asyncio.to_thread(self._create, task, given, checks)
-        loop = await untildone.start(created.loop, folder=self._folder)
-        return Started(**answers.of(loop).model_dump(), notices=list(created.notices))
-
-    def _create(self, task: str, given: dict[str, Any], checks: Sequence[str]) -> Created:
-        own = settings.load(self._folder, {}).checks
-        added = [check for check in checks if check not in own]
-        chosen = settings.load(self._folder, {**given, "checks": [*own, *added]} if added else given)
-        return create(stores.open_store(self._folder, create=True), task, chosen, self._folder)
+        created = await asyncio.to_thread(self._loops.start, task, given, checks, folder)
+        return Started(**answers.of(created.loop).model_dump(), notices=list(created.notices))
 
     async def list_loops(
         self, newest: Annotated[int, Field(ge=1, le=1000, description="At most so many")] = NEWEST
     ) -> list[LoopAnswer]:
-        """The loops of this folder, newest first."""
-        loops = await untildone.list(folder=self._folder)
-        return [answers.of(loop) for loop in loops[::-1][:newest]]
+        """The loops that are kept, newest first."""
+        return [answers.of(loop) for loop in await asyncio.to_thread(self._loops.newest, newest)]
 
     async def show(self, loop: LoopName) -> LoopAnswer:
         """Where a loop stands."""
-        return answers.of(await untildone.show(loop, folder=self._folder))
+        return answers.of(await self._with(loop, _loaded))
 
     async def wait(
         self,
@@ -107,11 +114,17 @@ class Tools:
         seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT, description="At most so long")] = 45.0,
     ) -> LoopAnswer:
         """Wait until a loop rests (paused, completed or failed), or until the time is over: call it again then."""
-        try:
-            async with asyncio.timeout(seconds):
-                return answers.of(await untildone.wait(loop, folder=self._folder))
-        except TimeoutError:
-            return await self.show(loop)
+        store, loop_id = await asyncio.to_thread(self._loops.find, loop)
+        if self._waits < MOST_WAITS:
+            self._waits += 1
+            try:
+                async with asyncio.timeout(seconds):
+                    await _rest(store, loop_id)
+            except TimeoutError:
+                pass  # the answer says where the loop stands
+            finally:
+                self._waits -= 1
+        return answers.of(await asyncio.to_thread(store.load, loop_id))
 
     async def say(
         self,
@@ -121,7 +134,7 @@ class Tools:
         """Send a message to a loop: it becomes part of the next prompt. It answers a loop that is blocked, which then goes on."""
         if not text.strip():
             raise ToolError('There is no message. hint: say something, such as "mind the tests"')
-        return answers.of((await untildone.say(loop, text, folder=self._folder)).loop)
+        return answers.of((await asyncio.to_thread(self._loops.say, loop, text)).loop)
 
     async def budget(
         self,
@@ -132,33 +145,35 @@ class Tools:
         tokens: Amount | None = None,
     ) -> LoopAnswer:
         """Change the limits of a loop, while it runs or rests."""
-        amounts = {"iterations": rounds, "minutes": minutes, "cost": cost, "tokens": tokens}
-        given = {name: amount for name, amount in amounts.items() if amount is not None}
+        limits = {"iterations": rounds, "minutes": minutes, "cost": cost, "tokens": tokens}
+        given = {name: amount for name, amount in limits.items() if amount is not None}
         if not given:
             raise ToolError('No limit was given. hint: name one, such as rounds="+5"')
-        return answers.of(await untildone.budget(loop, folder=self._folder, **given))
+        changes = [amounts.change(limit, amount) for limit, amount in given.items()]
+        return answers.of(await self._with(loop, lambda store, loop_id: control.budget(store, loop_id, *changes)))
 
     async def verify(self, loop: LoopName) -> list[Checked]:
         """Check the receipt of an ended loop and run its checks again, now."""
-        found = await untildone.verify(loop, folder=self._folder)
+        found = await self._with(loop, lambda store, loop_id: verifying.verify(store, loop_id, self._loops.environment))
         return [_checked(each) for each in found]
 
     async def diff(self, loop: LoopName) -> str:
         """What a loop changed, as a patch."""
-        patch = await untildone.diff(loop, folder=self._folder)
+        patch = await self._with(loop, look.diff)
         return patch if len(patch) <= LONGEST_TEXT else f"{patch[:LONGEST_TEXT]}\n[{len(patch):,} characters in all]"
 
     async def approve(
         self, loop: LoopName, paths: Annotated[list[str], Field(description="The refused files, one by one")]
     ) -> LoopAnswer:
         """Accept changes of tests, settings of runners or programs that a gate refused. Ask your person before."""
-        return answers.of(await untildone.approve(loop, *paths, folder=self._folder))
+        return answers.of(await self._with(loop, lambda store, loop_id: control.approve(store, loop_id, *paths)))
 
     async def stop(
         self, loop: LoopName, now: Annotated[bool, Field(description="True: end its round as well")] = False
     ) -> LoopAnswer:
         """End a loop, after its round or now."""
-        return answers.of(await untildone.stop(loop, now=now, folder=self._folder))
+        urgency = Urgency.NOW if now else Urgency.AFTER_ITERATION
+        return answers.of(await self._with(loop, lambda store, loop_id: control.stop(store, loop_id, urgency)))
 
     async def receipt(self, loop_id: str) -> str:
         """The signed receipt of an ended loop."""
@@ -175,25 +190,38 @@ class Tools:
         return text
 
     def _output(self, loop_id: str, iteration: int) -> str | None:
-        store = stores.open_store(self._folder)
-        printed = store.spool(store.find(loop_id), output_name(Role.WORKER, iteration))
+        store, found = self._loops.find(loop_id)
+        printed = store.spool(found, output_name(Role.WORKER, iteration))
         size = printed.size()
         start = max(0, (size or 0) - LONGEST_TEXT)
         return None if size is None else printed.read(start, LONGEST_TEXT).decode(errors="replace")
 
     def _receipt(self, loop_id: str) -> str | None:
-        store = stores.open_store(self._folder)
-        return look.receipt(store, store.find(loop_id))
+        return look.receipt(*self._loops.find(loop_id))
+
+    async def _with(self, name: str, work: Callable[[Store, str], R]) -> R:
+        """The result of `work` on the loop of that name."""
+        return await asyncio.to_thread(lambda: work(*self._loops.find(name)))
+
+
+def _loaded(store: Store, loop_id: str) -> Loop:
+    return store.load(loop_id)
+
+
+async def _rest(store: Store, loop_id: str) -> None:
+    """Wait until the loop rests."""
+    while not await asyncio.to_thread(lambda: look.rests(store, store.load(loop_id))):  # noqa: ASYNC110, other processes write it
+        await asyncio.sleep(LOOK_EVERY)
 
 
 async def _read(read: Callable[..., str | None], *which: object) -> str | None:
     try:
         return await asyncio.to_thread(read, *which)
-    except untildone.UntilDoneError as error:
+    except UntilDoneError as error:
         raise ResourceNotFoundError(error.sentence) from None
 
 
-def _checked(verification: untildone.Verification) -> Checked:
+def _checked(verification: Verification) -> Checked:
     now = verification.now
     return Checked(
         gate=now.gate,

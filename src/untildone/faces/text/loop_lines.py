@@ -11,13 +11,17 @@ from untildone.core import budget as budgets
 from untildone.core import limits
 from untildone.core.answers import rounds
 from untildone.core.events import (
+    AcceptanceRan,
     AnswerRead,
     BaselineRan,
     BudgetChanged,
     BudgetWarned,
     ChangesApproved,
+    ChildReserved,
+    ChildSpent,
     Entry,
     Escalated,
+    FailuresExplained,
     GatesRan,
     GateStarted,
     HookTriggered,
@@ -40,6 +44,7 @@ from untildone.core.events import (
     SessionOpened,
     SessionRead,
     SettingsChanged,
+    StartKept,
     StartRequested,
     StateRepaired,
     StopRequested,
@@ -55,7 +60,17 @@ from untildone.core.events import (
 from untildone.core.kinds import Interruption, Source
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
-from untildone.core.model import FailureKind, GateResult, Outcome, Role, Subtask, SubtaskChange, SubtaskStatus, Urgency
+from untildone.core.model import (
+    BeforeWork,
+    FailureKind,
+    GateResult,
+    Outcome,
+    Role,
+    Subtask,
+    SubtaskChange,
+    SubtaskStatus,
+    Urgency,
+)
 from untildone.core.plugins.agent_io import (
     AgentEvent,
     Notice,
@@ -130,6 +145,20 @@ def of_agent(event: AgentEvent) -> Line | None:
 def of_gate_start(command: str) -> Line:
     """A gate that starts to run."""
     return Line(f"gate: {one_line(command)} …", Kind.QUIET)
+
+
+TRIALS_SHOWN = 10
+"""Of many trials, so many are shown as lines."""
+
+
+def is_shown_trial(number: int, total: int) -> bool:
+    """Whether a trial is shown where each takes a line: every one of few, every tenth part of many."""
+    return total <= TRIALS_SHOWN or number * TRIALS_SHOWN // total != (number - 1) * TRIALS_SHOWN // total
+
+
+def of_trial(proof: str, number: int, total: int, about: str) -> Line:
+    """A trial of a proof that starts to run."""
+    return Line(f"  {proof.replace('_', ' ')} {number} of {total}: {one_line(about)}", Kind.QUIET)
 
 
 def of_gate(result: GateResult) -> tuple[Line, ...]:
@@ -251,11 +280,14 @@ def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
 
 
 def _warnings(
-    event: StateRepaired | SettingsChanged | SandboxSeen | BaselineRan | Escalated | HostsAsked | MachineLacked,
+    event: StateRepaired | SettingsChanged | SandboxSeen | Escalated | HostsAsked | MachineLacked | StartKept,
 ) -> Iterator[Line]:
     match event:
         case MachineLacked(machine=machine, program=program):
             yield Line(f"{machine} does not have '{one_line(program)}': another machine is asked", Kind.WARNING)
+        case StartKept(problem=problem):
+            if problem:
+                yield Line(f"warning: {one_line(problem)}", Kind.WARNING)
         case StateRepaired(detail=detail):
             yield Line(f"repaired: {one_line(detail)}", Kind.WARNING)
         case SettingsChanged(paths=paths):
@@ -264,11 +296,28 @@ def _warnings(
             yield Line(held.sentence, Kind.WARNING if held.reason else Kind.QUIET)
         case Escalated(profile=profile, model=model):
             yield Line(f"no progress: {profile}{f' with {model}' if model else ''} takes over", Kind.WARNING)
+        case HostsAsked(hosts=hosts):
+            yield from (Line(one_line(each.sentence), Kind.WARNING) for each in hosts if not each.allowed)
+
+
+WANTS_TO_STOP = "the agent of the session wants to stop"
+
+
+def _beside(event: BaselineRan | FailuresExplained | AcceptanceRan | ChildReserved | ChildSpent) -> Iterator[Line]:
+    match event:
         case BaselineRan(results=results):
             for each in results:
                 yield Line(one_line(each.sentence), Kind.QUIET if each.reason and each.has_run else Kind.WARNING)
-        case HostsAsked(hosts=hosts):
-            yield from (Line(one_line(each.sentence), Kind.WARNING) for each in hosts if not each.allowed)
+        case FailuresExplained(ignored=ignored):
+            said = "may fail at the end" if ignored else "is what this loop is for: all tests must pass at the end"
+            yield Line(f"what fails before any work {said}", Kind.QUIET)
+        case AcceptanceRan(results=tried):
+            for one in tried:
+                yield Line(one_line(one.sentence), Kind.QUIET if one.said is BeforeWork.FAILS else Kind.WARNING)
+        case ChildReserved(child=child):
+            yield Line(f"the agent starts loop {child.loop_id}", Kind.QUIET)
+        case ChildSpent(child_id=loop_id, ended=ended):
+            yield Line(f"loop {loop_id} {'has ended' if ended else 'rests'}", Kind.QUIET)
 
 
 def settings_changed(paths: Sequence[str]) -> str:
@@ -280,6 +329,7 @@ def _side_event(
     event: StateRepaired
     | SettingsChanged
     | MachineLacked
+    | StartKept
     | RunnerLeased
     | SubtasksChanged
     | ChangesApproved
@@ -291,11 +341,15 @@ def _side_event(
     | SupervisorSeen
     | SandboxSeen
     | BaselineRan
+    | FailuresExplained
+    | AcceptanceRan
     | Escalated
     | HostsAsked
     | HookTriggered
     | SessionRead
-    | PromptReinjected,
+    | PromptReinjected
+    | ChildReserved
+    | ChildSpent,
     *,
     live: bool,
 ) -> tuple[Line, ...]:
@@ -304,12 +358,14 @@ def _side_event(
             StateRepaired()
             | SettingsChanged()
             | SandboxSeen()
-            | BaselineRan()
             | Escalated()
             | HostsAsked()
             | MachineLacked()
+            | StartKept()
         ):
             return tuple(_warnings(event))
+        case BaselineRan() | FailuresExplained() | AcceptanceRan() | ChildReserved() | ChildSpent():
+            return tuple(_beside(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
         case SubtasksChanged(changes=changes):
@@ -318,10 +374,9 @@ def _side_event(
             return (Line(f"approved by a person: {one_line(', '.join(paths))}"),)
         case LoopRenamed(title=title):
             return (Line(f"title: {one_line(title)}"),)
-        case LiveStateSeen():
-            return (Line("the live state file was edited", Kind.QUIET),)
-        case HookTriggered():
-            return (Line("the agent of the session wants to stop", Kind.QUIET),)
+        case LiveStateSeen() | HookTriggered():
+            is_stop = isinstance(event, HookTriggered)
+            return (Line(WANTS_TO_STOP if is_stop else "the live state file was edited", Kind.QUIET),)
         case SessionRead(asked=asked):
             return (Line(f"asked in the session so far: {one_line(' · '.join(asked))}", Kind.QUIET),)
         case SessionDistrusted(reason=reason):
@@ -405,7 +460,7 @@ def _ended(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: 
                 *_noted(event),
             )
         case TurnEnded():
-            return (Line(_summary(event), Kind.QUIET), *_denials(event), *_noted(event))
+            return (Line(_summary(event), Kind.QUIET), *_denials(event), *_noted(event), *_written(event))
         case TurnInterrupted(reason=reason):
             return (Line(f"{_turn(event)} was interrupted: {WHY_INTERRUPTED[reason]}", Kind.WARNING),)
         case TurnRetried(not_before=not_before, fresh_session=fresh):
@@ -428,6 +483,16 @@ WHY_INTERRUPTED = {
 
 def _turn(event: TurnEnded | TurnInterrupted | TurnRetried) -> str:
     return f"Round {event.iteration}" if event.role is Role.WORKER else f"The {event.role.value}"
+
+
+def _written(event: TurnEnded) -> tuple[Line, ...]:
+    """The acceptance tests that the author wrote."""
+    if event.tests is None:
+        return ()
+    return (
+        Line(one_line(event.tests.sentence)),
+        *(Line(f"  ! {one_line(note)}", Kind.WARNING) for note in event.tests.notes),
+    )
 
 
 def _noted(event: TurnEnded) -> tuple[Line, ...]:

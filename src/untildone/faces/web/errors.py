@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,7 +13,6 @@ from starlette.exceptions import HTTPException
 from untildone.core.errors import LoopNotFound, StoreError, UntilDoneError, UsageError
 from untildone.faces.web.site import Site, texts_of
 
-_log = logging.getLogger(__name__)
 Handler = Callable[[Request, Any], Awaitable[Response] | Response]
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (LoopNotFound, 404),
@@ -55,14 +53,14 @@ def _wants_page(request: Request) -> bool:
 
 def _page(site: Site, request: Request, problem: Exception) -> Response:
     t, status = texts_of(request), _status(problem)
-    if status == 500:
-        _log.error("%s %s failed", request.method, request.url.path, exc_info=problem)
     if isinstance(problem, UntilDoneError):
         title, hint = t.sentence(problem.sentence), t.sentence(problem.hint)
     else:
         title = t(_TITLES[status]) if status in _TITLES else t("This cannot be shown (status {status}).", status=status)
-        hint = t("The server's log says more.") if status == 500 else ""
-    return site.page(request, "error.html", status=status, title=title, hint=hint)
+        hint = t("The server's log says more about {id}.", id=request.state.defect) if status == 500 else ""
+    # The number of loops that need a person may be what cannot be read.
+    more = {"needs": lambda: 0} if status >= 500 else {}
+    return site.page(request, "error.html", status=status, title=title, hint=hint, **more)
 
 
 def _status(problem: Exception) -> int:

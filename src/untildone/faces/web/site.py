@@ -18,6 +18,7 @@ from untildone.core.values.codec import timestamp
 from untildone.faces.text import loop_lines
 from untildone.faces.web import assets
 from untildone.faces.web.shown import FILTERS
+from untildone.faces.web.translations.problems import CODES, key_of
 from untildone.faces.web.translations.texts import Language, Texts, texts_for
 from untildone.operations.driving.service import Service
 from untildone.operations.showing.following import LoopViews
@@ -88,9 +89,9 @@ class Site:
             theme=chosen if chosen in THEMES else "auto",
             navigation=NAVIGATION,
             here=request.url.path,
-            needs=self.inboxes.needs,
+            problems={} if t.language is Language.ENGLISH else {code: t(key_of(code)) for code in CODES},
             rendered_at=timestamp(time.time() - SEEN_WITHIN),
-            **values,
+            **{"needs": self.inboxes.needs, **values},
         )
 
     @cached_property

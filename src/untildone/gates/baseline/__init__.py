@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from untildone.core.actions import GateStep
+from untildone.core.actions import AwaitPerson, GateStep
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, LoopSettings, Measured
 from untildone.core.plugins.gate import CommandRan, Finding, PlainGate, RunnerReport
@@ -11,6 +11,9 @@ from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import why_red
 from untildone.gates.check.failing import can_name
+
+FIX, IGNORE = "fix", "ignore"
+"""What a person may say of tests that fail before any work."""
 
 
 class Baseline(PlainGate):
@@ -59,6 +62,20 @@ def _measured(settings: LoopSettings, command: str, ran: CommandRan) -> Measured
         passed=report.passed,
         failing=report.failing if report.names_all and can_name(command) else (),
         ignored=bool(settings.options.get(proving.IGNORE_FAILING)),
+    )
+
+
+def question(loop: Loop) -> AwaitPerson | None:
+    """The question what the failures before any work are; None: there are none with a name, or they are ignored already."""
+    failing = tuple(dict.fromkeys(name for each in loop.baseline for name in each.failing))
+    if not failing or loop.settings.options.get(proving.IGNORE_FAILING):
+        return None
+    number = f"{len(failing)} tests fail" if len(failing) > 1 else "1 test fails"
+    return AwaitPerson(
+        f"{number} before any work\n"
+        f"{FIX}: that is what this loop is for; all tests must pass at the end\n"
+        f"{IGNORE}: that was there before, and may fail at the end",
+        (FIX, IGNORE),
     )
 
 

@@ -28,6 +28,8 @@ class Check(PlainGate):
         shown = _shown(finding, timeout)
         failing = () if verdict.reason else ignored.ignored(raw, before)
         new = ignored.why_new(shown, before) if verdict.reason else ""
+        recorded = shown.report.recorded if verdict.reason and shown.report else ()
+        new = new or (f"its JUnit report names {names(recorded)}" if recorded else "")
         said = (f"Failed before this loop too, and ignored: {names(failing)}.",) if failing else ()
         return GateResult(
             gate=self.name,

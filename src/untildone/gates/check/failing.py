@@ -21,10 +21,23 @@ _LINES = (
     ("node", r" *(?P<kind>)✖ (?P<name>.+) \([\d.]+ms\)(?: # .*)?$"),
     ("node", r" *(?P<kind>)not ok \d+ - (?P<name>(?:(?! # ).)+)$"),
     ("tap", r" *(?P<kind>)not ok \d+ - (?P<name>(?:(?! # ).)+)$"),
+    ("go", r'\{.*(?P<kind>)"Action":"fail","Package":"(?P<name>[^"]+","Test":"[^"/]+)"'),
+    ("jest", r"  (?P<kind>)● (?P<name>(?!Console$|Test suite failed to run$).+)$"),
+    ("vitest", r" *(?P<kind>)FAIL +(?P<name>\S+(?: \|[^|]+\|)? > .+)$"),
+    ("nextest", r" *(?P<kind>)(?:FAIL|TIMEOUT|SIG[A-Z]+) \[[ >]*[\d.]+s\](?: \( *\d+/\d+\))? (?P<name>\S+ \S+)$"),
+    ("rspec", r"(?P<kind>)rspec (?P<name>'?\./\S+ # .+)$"),
+    ("phpunit", r"(?P<kind>)\d+\) (?P<name>[\w\\]+::\w+(?: with data set .+)?)$"),
+    (
+        "maven",
+        r"\[ERROR\] +(?P<kind>)(?P<name>[\w.$]+(?:\([^)]*\))?(?:\[\d+\])?) +(?:-- )?Time elapsed: [\d.]+ s +<<< (?:FAILURE|ERROR)!",
+    ),
 )
 _PATTERNS = tuple((runner, re.compile(text)) for runner, text in _LINES)
-_MAY_NAME = re.compile(r" *(?:FAILED |ERROR[ :]|FAIL: |--- FAIL|test .*FAILED|✖|not ok|!!!)")
-_STOPPED = re.compile(r"!{3,} .*\bstopping after\b")
+_MAY_NAME = re.compile(
+    r" *(?:FAILED |ERROR[ :]|FAIL[: ]|--- FAIL|test .*FAILED|✖|not ok|!!!|\{|●|TIMEOUT |SIG[A-Z]+ |rspec |\d+\) |\[ERROR\])"
+)
+# A run that ended early, or test files that could not be loaded: nobody knows of the tests that did not run.
+_STOPPED = re.compile(r"!{3,} .*\bstopping after\b|  ● Test suite failed to run$| *FAIL +\S+ \[ \S+ \]$")
 RUNNERS = frozenset(runner for runner, _ in _LINES)
 """The runners, as `patterns` names them, that name what failed."""
 
@@ -44,8 +57,9 @@ class Names:
         for runner, pattern in _PATTERNS:
             if sign := pattern.match(plain):
                 names = self._found.setdefault(runner, set())
+                name = sign["name"].replace('","Test":"', ".")
                 if len(names) < MOST:
-                    names.add(f"{sign['name']} ({sign['kind'].lower()})" if sign["kind"] == "ERROR" else sign["name"])
+                    names.add(f"{name} ({sign['kind'].lower()})" if sign["kind"] == "ERROR" else name)
 
     def of(self, runners: tuple[str, ...]) -> tuple[str, ...]:
         """The tests that these runners name, in order; none if a runner stopped at a failure: nobody knows of the rest."""
@@ -62,13 +76,19 @@ def can_name(command: str) -> bool:
     run, last = naming.runs[0], commands[-1]
     alone = all(each.operator in (";", "&&") and each.ended_by in (";", "&&") and not each.to_file for each in commands)
     is_last = runner_of(unwrapped(last.words)) is not None
-    runs_all = not any(_STOPS.fullmatch(word) for word in last.words) and _GOES_ON.get(run.name, "") in (
-        "",
-        *last.words,
+    goes_on = _GOES_ON.get(run.name, ())
+    runs_all = not any(_STOPS.fullmatch(word) for word in last.words) and (
+        not goes_on or bool({*goes_on} & {*last.words})
     )
     return bool(run.runners & RUNNERS) and run.certain and not run.repeats_failed and alone and is_last and runs_all
 
 
 # Options with which a runner stops at the first failure, and runners that do so without an option.
-_STOPS = re.compile(r"-[a-z]*[xf]|--exitfirst|--maxfail.*|--failfast|-failfast|--fail-fast")
-_GOES_ON = {"cargo test": "--no-fail-fast"}
+_STOPS = re.compile(
+    r"-[a-z]*[xf]|--exitfirst|--maxfail.*|--failfast|-failfast|--fail-fast.*|-b|--bail.*|--stop-on-.*|--max-fail.*"
+)
+_GOES_ON = {
+    "cargo test": ("--no-fail-fast",),
+    "cargo nextest": ("--no-fail-fast",),
+    "maven": ("-fae", "--fail-at-end", "-fn", "--fail-never"),
+}

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from untildone.core.judging.trees import Write
 from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
+from untildone.core.values.value import replace
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
+from untildone.gates.mutants import tools
 from untildone.gates.mutants.python import Damage, Mutant, harmless, mutants
 
 MOST = 60
@@ -32,6 +34,7 @@ class Mutants(ProofGate):
         changed = [path for path in work.changed if path not in work.judges and path in work.after.files]
         sources = [path for path in changed if path.endswith(".py")]
         others = sorted({path.rpartition(".")[2] for path in changed if path.endswith(_OTHER_LANGUAGES)})
+        by_tools = tools.trials(work, changed)
         left_out = (f"No mutants of {', '.join(others)} files.",) if others else ()
         work.before.fetch(sources)
         work.after.fetch(sources)
@@ -42,9 +45,17 @@ class Mutants(ProofGate):
         trials = [_trial(each, command, work) for each in made[:MOST] for command in work.commands]
         same = {path: text.encode() for path, both in texts.items() if (text := harmless(*both))}
         first = [Trial(command, Base.CLAIMED, written(same), HARMLESS) for command in work.commands] if made else []
-        return Planned((*first, *trials), (*left_out, *more))
+        return Planned((*first, *trials, *by_tools), (*left_out, *more), at_once=True)
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
+        by_tools = [tools.tally(each) for each in finding.runs if each.trial.about[:1] in _TOOLS]
+        own = tuple(each for each in finding.runs if each.trial.about[:1] not in _TOOLS)
+        if not by_tools:
+            return self._own_verdict(finding, timeout)
+        rest = replace(finding, runs=own, planned=finding.planned - len(by_tools))
+        return tools.joined(self._own_verdict(rest, timeout) if rest.planned else None, by_tools)
+
+    def _own_verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
         runs: dict[str, list[TrialRan]] = {}
         touchy = {each.trial.command for each in finding.runs if _is_harmless(each) and why_red(each.ran, timeout)}
         for each in finding.runs:
@@ -91,23 +102,8 @@ def _are_untested(runs: Mapping[str, list[TrialRan]], alive: frozenset[str]) -> 
     )
 
 
-_OTHER_LANGUAGES = (
-    ".js",
-    ".ts",
-    ".jsx",
-    ".tsx",
-    ".mjs",
-    ".go",
-    ".rs",
-    ".java",
-    ".rb",
-    ".php",
-    ".c",
-    ".cc",
-    ".cpp",
-    ".kt",
-    ".cs",
-)
+_OTHER_LANGUAGES = (".go", ".java", ".rb", ".php", ".c", ".cc", ".cpp", ".kt", ".cs")
+_TOOLS = ((tools.STRYKER,), (tools.CARGO,))
 
 
 def _trial(mutant: Mutant, command: str, work: Work) -> Trial:

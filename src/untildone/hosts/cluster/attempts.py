@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
 from untildone.core.actions import Rest
-from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, Superseded, UsageError
+from untildone.core.errors import GroupFull, LoopBusy, LoopNotFound, StoreError, Superseded, UsageError
 from untildone.core.events import Rested
 from untildone.core.kinds import Host
 from untildone.core.model import Outcome, Status, Urgency
@@ -45,7 +45,7 @@ class Attempt:
         """How the attempt ended, for the log."""
         self.group_is_full = False
         self._store = store
-        self._site = Published(folder, token)
+        self._site = Published(folder, token, _key_name(store))
         self._around = replace(around, host=Host.CLUSTER, token=token, site=self._site)
         self._engine = Engine(store, self._around, longest_wait=LONG_WAIT)
 
@@ -122,3 +122,11 @@ class Attempt:
                 stepper.write(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
             self._around.teller.take_up(self._store.name, stepper.loop, partial(journal_of, self._store, self.loop_id))
         self.left_as = f"paused: {problem.sentence}"
+
+
+def _key_name(store: Store) -> str:
+    """The name of the key in the state folder of this machine: a new state folder has kept nothing. Empty: there is no usable key."""
+    with suppress(StoreError):
+        store.seals.prepare()
+    seal = store.seals.of_receipts
+    return "" if seal is None else seal.name

@@ -61,6 +61,11 @@ class Mirror:
                 ownership.fetch(str(self.path), self.remote, *specs)
             return not self._missing(missing)
 
+    def has(self, commit: str) -> bool:
+        """Whether the mirror contains a commit."""
+        with self._changing:
+            return not self._missing({commit: ""})
+
     def _missing(self, commits: Mapping[str, str]) -> Mapping[str, str]:
         unknown = [commit for commit in commits if commit not in self._known]
         if unknown:

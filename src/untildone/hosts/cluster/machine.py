@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from untildone.core.errors import LoopNotFound, StoreError, UntilDoneError
 from untildone.core.kinds import Host
 from untildone.core.model import Urgency
+from untildone.engine.verdicts import loop_rooms
 from untildone.hosts.cluster import client as clients
 from untildone.hosts.cluster.connecting import check_namespace, connect
 from untildone.hosts.cluster.options import Options
 from untildone.store import Store
+from untildone.workspace.shadow import Shadow, tidying
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -170,12 +172,20 @@ async def _tidy(means: Means) -> None:
 def _remove_ended(store: Store, folder: Path) -> None:
     for place in folder.glob("loop-*"):
         with suppress(UntilDoneError):
-            if _has_ended(store, place.name):
+            if _is_over(store, place):
                 shutil.rmtree(place, ignore_errors=True)
 
 
-def _has_ended(store: Store, loop_id: str) -> bool:
+def _is_over(store: Store, place: Path) -> bool:
+    """Whether a loop has ended or was deleted. What was kept of its start for rooms shrinks then, or goes."""
+    shadow = Shadow(str(place), loop_id=place.name)
     try:
-        return store.load(loop_id).status.ended
+        loop = store.load(place.name)
     except LoopNotFound:
+        loop_rooms.forget(place.name, str(place))
+        tidying.loop_deleted(shadow)
         return True
+    if loop.status.ended:
+        loop_rooms.shrink(loop, str(place))
+        tidying.loop_ended(shadow)
+    return loop.status.ended

@@ -102,10 +102,13 @@ def push(repository: str, remote: str, moves: Sequence[Move]) -> None:
     git(repository, "push", "--quiet", "--no-verify", "--atomic", *leases, remote, *specs, remote=True)
 
 
-def new_mark(repository: str, address: Address, token: str, published: str) -> str:
-    """Write a commit that names the owner of the loop. It has no content and no parent, so the remote keeps only the last one."""
+def new_mark(repository: str, address: Address, token: str, published: str, start: str | None) -> str:
+    """Write a commit that names the owner of the loop. It has no content, and its only parent is the commit that the loop started from: the
+    remote keeps that one, even if an agent gives the branch another history, and no earlier mark."""
     message = _MARK.format(loop_id=address.loop_id, token=token, published=published)
-    return line_of(git(repository, "commit-tree", empty_tree(published), env=_IDENTITY, stdin=message.encode()))
+    parent = ("-p", start) if start else ()
+    words = ("commit-tree", *parent, empty_tree(published))
+    return line_of(git(repository, *words, env=_IDENTITY, stdin=message.encode()))
 
 
 def token_of(repository: str, mark: str) -> str:

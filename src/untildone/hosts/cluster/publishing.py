@@ -11,17 +11,21 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from untildone.core.errors import Superseded, UsageError
 from untildone.core.loop import Loop
 from untildone.core.protection.secrets import Redactor
-from untildone.hosts.cluster import ownership
+from untildone.hosts.cluster import ownership, starts
 from untildone.hosts.cluster.clones import HEAD, Mirror, mirror_of
 from untildone.hosts.cluster.ownership import Address, Move
 from untildone.system import disk
 from untildone.workspace import commits, leaks
 from untildone.workspace.git import GitFailed, git, root_of
 from untildone.workspace.git_links import refuse_outward
+
+if TYPE_CHECKING:
+    from untildone.engine.stepper import Stepper
 
 LEASE_ATTEMPTS = 20
 """How often moving the mark is tried again after another runner came first."""
@@ -51,13 +55,17 @@ def address_of(loop: Loop) -> Address:
 class Published:
     """The site of one attempt, which owns the loop's branch from `enter` on until another attempt enters."""
 
-    def __init__(self, folder: Path, token: str) -> None:
+    def __init__(self, folder: Path, token: str, key: str = "") -> None:
+        """`key` is the name of the key in the state folder of this machine."""
         self.folder = folder
         self._token = token
+        self._key = key
         self._address = Address("", "", "")
         self._mark: str | None = None
         self._commit = ""
         """The commit of the branch on the remote, or the one that the branch starts from."""
+        self._start: str | None = None
+        """The commit that the loop started from, if the mirror has it. The mark keeps it on the remote."""
         self._has_branch = False
         self._keeps_out = False
         """Whether an earlier runner without a mark may still try to publish."""
@@ -67,19 +75,40 @@ class Published:
         mirror = mirror_of(self.folder, self._address.remote)
         mirror.ensure()
         self._tried(lambda: self._take(mirror, loop), TAKE_WITHIN, lambda: False)
-        place = self.folder / "work" / loop.loop_id
+        place = self._place
         try:
-            self._check_out(place, mirror)
+            self._check_out(place, mirror, self._commit)
         except (GitFailed, OSError):
             # A crash may have left a broken clone: create it again.
             shutil.rmtree(place, ignore_errors=True)
             mirror.discard_template()
             mirror.fetch({self._commit: self._base_ref}, again=True)
-            self._check_out(place, mirror)
+            self._check_out(place, mirror, self._commit)
         return str(place)
 
-    def _check_out(self, place: Path, mirror: Mirror) -> None:
-        """Set the files of the clone to the last published commit. Ignored files stay."""
+    def keep_start(self, stepper: Stepper) -> None:
+        starts.keep(stepper, self, self._key)
+
+    @property
+    def is_at_start(self) -> bool:
+        return self._start == self._commit
+
+    def show_start(self) -> bool:
+        if self._start is None:
+            return False
+        shutil.rmtree(self._place, ignore_errors=True)
+        self._check_out(self._place, mirror_of(self.folder, self._address.remote), self._start)
+        return True
+
+    def show_work(self) -> None:
+        self._check_out(self._place, mirror_of(self.folder, self._address.remote), self._commit)
+
+    @property
+    def _place(self) -> Path:
+        return self.folder / "work" / self._address.loop_id
+
+    def _check_out(self, place: Path, mirror: Mirror, commit: str) -> None:
+        """Set the files of the clone to a commit. Ignored files stay."""
         is_new = not (place / ".git").is_dir()
         if is_new:
             mirror.clone(place)
@@ -87,7 +116,7 @@ class Published:
         self._take_back_settings(place)
         for name in _LEFTOVERS:
             _remove(place / ".git" / name)
-        git(str(place), "checkout", "--quiet", "--force", "-B", self._address.branch, self._commit)
+        git(str(place), "checkout", "--quiet", "--force", "-B", self._address.branch, commit)
         if not is_new:
             git(str(place), "clean", "--quiet", "-ffd")
 
@@ -135,9 +164,14 @@ class Published:
             if not mirror.fetch(needed):
                 continue
             self._check_newest(repository, refs.mark)
+            start = loop.start.head or self._commit
+            self._start = start if mirror.has(start) else None
+            if self._start and not self._has_branch:
+                # Nothing was published: the default branch may have moved since the loop started.
+                self._commit = self._start
             if refs.mark is None and not self._keeps_out and address.remote in _writable:
                 return
-            mark = ownership.new_mark(repository, address, self._token, self._commit)
+            mark = ownership.new_mark(repository, address, self._token, self._commit, self._start)
             try:
                 ownership.push(repository, address.remote, [Move(address.mark_ref, refs.mark, mark)])
             except GitFailed as refusal:
@@ -193,7 +227,7 @@ class Published:
             raise UsageError(f"The branch that {place} is on has no commit.", "resume starts from the published work")
         if commit != self._commit:
             self._refuse_secrets(place, commit, known)
-            mark = ownership.new_mark(place, self._address, self._token, commit)
+            mark = ownership.new_mark(place, self._address, self._token, commit, self._start)
             self._tried(lambda: self._move(place, commit, mark), within, wants_out)
         return kept.all_in
 

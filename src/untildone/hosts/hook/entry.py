@@ -95,9 +95,29 @@ def _reply(event: HookEvent, deadline: float, run_folder: str) -> Reply:
 
 def _is_driven() -> bool:
     """Whether a runner started the agent, whatever its environment says: then it has no person, and this is not their session."""
+    _load_pathlib()
     from untildone.system import inside
 
     return bool(inside.of_runner())
+
+
+def _load_pathlib() -> None:
+    """Load `pathlib` without `urllib.parse`, which takes a tenth of a whole stop and serves one function that the hook does not call."""
+    if "urllib.parse" in sys.modules:
+        return
+    stand_in = type(sys)("urllib.parse")
+    stand_in.quote_from_bytes = _quoted_address  # type: ignore[attr-defined]
+    sys.modules["urllib.parse"] = stand_in
+    try:
+        import pathlib  # noqa: F401
+    finally:
+        del sys.modules["urllib.parse"]
+
+
+def _quoted_address(path: bytes) -> str:
+    from urllib.parse import quote_from_bytes
+
+    return quote_from_bytes(path)
 
 
 def _on_prompt(event: HookEvent, deadline: float, run_folder: str) -> Reply:

@@ -29,7 +29,7 @@ class Ralph(PlainMode):
         return "\n\n".join(part for part in (failed, did_not_count, _assignment(loop), where) if part)
 
     def read(self, loop: Loop, role: Role, answer: Answer) -> AnswerRead:
-        return AnswerRead(claimed=_claims(loop, answer.text))
+        return AnswerRead(claimed=answer.claims or _claims(loop, answer.text))
 
 
 def _prompt(loop: Loop) -> str:

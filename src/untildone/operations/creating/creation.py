@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from untildone.core.errors import UsageError
 from untildone.core.events import LoopCreated, StartRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Budget, LoopSettings, Role, RoomKind, TestsRule
+from untildone.core.model import Budget, LoopSettings, Role, TestsRule
 from untildone.core.receipts import proving
 from untildone.core.values.value import dataclass, replace
 from untildone.engine import archiving
@@ -28,6 +28,7 @@ from untildone.store import Store, layout
 from untildone.system import disk
 from untildone.system.box import sandbox
 from untildone.system.box.sandbox import Box
+from untildone.workspace.git import never
 from untildone.workspace.worktrees import create_worktree, fill_submodules
 
 TITLE_LENGTH = 100
@@ -41,12 +42,6 @@ class Created:
     notices: tuple[str, ...]
     """Sentences for the person: about the round controls at the start of the task, about how checks are judged, and about files that
     do not count as they are."""
-
-
-CHECKED_ONLY = (
-    "Checks run in place on the machines of the cluster, with the tests as the agent leaves them: "
-    "`verified` says no more than `checked`."
-)
 
 
 def create(
@@ -90,17 +85,48 @@ def create(
     judged += () if in_cluster else _missing_programs(kept, environment)
     empty: tuple[str, ...] = ()
     if kept.worktree:
-        box = _box(kept, environment, os.path.join(loop_id, "worktree"))
-        place = create_worktree(str(folder), loop_id, _worktrees(folder) / loop_id, box)
-        empty = fill_submodules(str(folder), place, box)
+        place, empty = _worktree(kept, folder, folder, loop_id, environment)
         kept = replace(kept, workspace=place)
-    title = title or _shortened(" ".join(opening.rest.split()))
+    title = title or title_of(opening.rest)
     event = LoopCreated(loop_id, title, opening.rest, kept, replace(budget, iterations=opening.remaining))
     first = (StartRequested(host),) if starts else ()
-    loop = store.create(event, *first)
+    loop = _created_in_cluster(store, event, *first) if in_cluster else store.create(event, *first)
     if starts and in_cluster:
         poke(store, loop, environment)
     return Created(loop, (*opening.notices, *judged, *empty, *trust.notices(folder, environment)))
+
+
+def title_of(task: str) -> str:
+    """The title of a loop that was given none: the beginning of its task."""
+    return _shortened(" ".join(task.split()))
+
+
+def worktree_for(
+    kept: LoopSettings,
+    folder: Path,
+    home: Path,
+    loop_id: str,
+    environment: Mapping[str, str],
+    wants_out: Callable[[], bool] = never,
+) -> str:
+    """A new worktree of the repository at `folder`, from its last commit, with the files of the loops in `home`.
+
+    UsageError once `wants_out` returns True: filters of the repository may be slow."""
+    return _worktree(kept, folder, home, loop_id, environment, wants_out)[0]
+
+
+def _worktree(
+    kept: LoopSettings,
+    folder: Path,
+    home: Path,
+    loop_id: str,
+    environment: Mapping[str, str],
+    wants_out: Callable[[], bool] = never,
+) -> tuple[str, tuple[str, ...]]:
+    """The folder to work in, and sentences about submodules that are empty there."""
+    box = _box(kept, environment, os.path.join(loop_id, "worktree"))
+    place = create_worktree(str(folder), loop_id, _worktrees(home) / loop_id, box, wants_out)
+    return place, fill_submodules(str(folder), place, box, wants_out)
 
 
 def _box(kept: LoopSettings, environment: Mapping[str, str], name: str) -> Box | None:
@@ -145,16 +171,37 @@ def _missing_programs(kept: LoopSettings, environment: Mapping[str, str]) -> tup
 
 
 def _how_judged_in_cluster(kept: LoopSettings) -> tuple[str, ...]:
-    """What holds for the checks of a loop that goes from machine to machine. UsageError if the person wants a room."""
-    if kept.room not in (None, RoomKind.PLAIN):
-        raise UsageError(f"A cluster has no {kept.room} rooms: its checks run in place.", "leave out --room")
-    return (CHECKED_ONLY,) if kept.checks else ()
+    """What holds for the checks of a loop that goes from machine to machine."""
+    if not kept.checks:
+        return ()
+    where = "the best room that each machine has" if kept.room is None else f"a {kept.room} room"
+    return (f"Checks run in {where}, on the machine that has the loop then.",)
+
+
+def _created_in_cluster(store: Store, event: LoopCreated, *first: StartRequested) -> Loop:
+    """Create a loop. Its held-out tests are in the store before it starts: the folder is on this machine only."""
+    folder = event.settings.options.get(proving.HELD_OUT)
+    if not folder:
+        return store.create(event, *first)
+    from untildone.engine.verdicts import proving as proofs
+
+    packed = proofs.packed(str(folder))
+    loop = store.create(event)
+    store.carry(loop.loop_id, proofs.HELD_OUT, packed)
+    if first:
+        store.open(loop.loop_id).append(*first)
+    return store.load(loop.loop_id)
 
 
 def start_over(store: Store, loop: Loop) -> Loop:
     """A new loop with the task, settings and budget of another one."""
+    from untildone.engine.verdicts.proving import HELD_OUT
+
     event = LoopCreated(new_id(time.time()), loop.title, loop.description, loop.settings, loop.budget)
-    return store.create(event)
+    made = store.create(event)
+    if carried := store.carried(loop.loop_id, HELD_OUT):
+        store.carry(made.loop_id, HELD_OUT, carried)
+    return made
 
 
 def new_id(now: float) -> str:
@@ -176,15 +223,9 @@ def _for_cluster(kept: LoopSettings, chosen: Settings, store: Store) -> LoopSett
 
     if store.root is not None:
         raise UsageError("A cluster keeps its loops in Postgres.", "name the database with --store")
-    if kept.worktree or kept.interactive:
-        what = "--worktree" if kept.worktree else "--interactive"
+    if kept.worktree or kept.interactive or kept.children:
+        what = "--worktree" if kept.worktree else "--interactive" if kept.interactive else "--children"
         raise UsageError(f"{what} makes no sense in a cluster.", "leave it out")
-    if wanted := proving.chosen(kept):
-        raise UsageError(f"A cluster has no rooms for the proof `{wanted[0]}`.", "leave out --prove and its parts")
-    if kept.options.get(proving.IGNORE_FAILING):
-        raise UsageError(
-            "A cluster has no room in which checks run before the first round.", "leave out --ignore-failing"
-        )
     remote = ownership.checked_remote(chosen.remote or reading.remote_of(kept.workspace))
     return replace(kept, remote=remote, branch=chosen.branch and ownership.checked_branch(chosen.branch))
 

@@ -77,6 +77,7 @@ def values(loop: Loop, usual: Settings) -> dict[str, Any]:
         **_worker(kept.worker, usual),
         "instructor": kept.instructor and kept.instructor.profile,
         "supervisor": kept.supervisor and kept.supervisor.profile,
+        "acceptance": kept.acceptance and kept.acceptance.profile,
         "fallback_agent": kept.fallback and kept.fallback.profile,
     }
     made = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from untildone.core.errors import UsageError
-from untildone.core.model import LoopSettings
+from untildone.core.model import AgentChoice, LoopSettings
 from untildone.core.protection.secrets import Redactor
 from untildone.settings import Settings
 from untildone.store import places
@@ -55,11 +55,15 @@ def refuse_in_commands(kept: LoopSettings, known: Redactor) -> None:
             )
 
 
+def _agents(kept: LoopSettings) -> tuple[AgentChoice | None, ...]:
+    return (kept.worker, kept.instructor, kept.supervisor, kept.acceptance, kept.fallback, *kept.escalate)
+
+
 def _commands(kept: LoopSettings) -> Iterator[tuple[str, str]]:
     for check in kept.checks:
         yield "check", check
     for argument in kept.gates.values():
         yield "argument of a gate", argument
-    for agent in filter(None, (kept.worker, kept.instructor, kept.supervisor, kept.fallback, *kept.escalate)):
+    for agent in filter(None, _agents(kept)):
         for words in (agent.command or "", *agent.args):
             yield "command of an agent", words

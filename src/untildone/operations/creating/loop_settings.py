@@ -43,6 +43,7 @@ def loop_settings(
         "workspace": folder,
         "instructor": _other(chosen, chosen.instructor, environment, checked=here),
         "supervisor": _other(chosen, chosen.supervisor, environment, checked=here),
+        "acceptance": _other(chosen, chosen.acceptance, environment, checked=here),
         "fallback": _other(chosen, chosen.fallback_agent, environment, checked=here),
         "escalate": tuple(_taking_over(chosen, worker, environment, checked=here)),
         "review": reviewed,
@@ -60,8 +61,9 @@ def loop_settings(
         chosen_for_loop
     )  # a gate that cannot be loaded is an error now, not when the agent claims to be done
     _check_ratchet(chosen_for_loop, in_cluster=not here)
+    _check_native_goal(chosen_for_loop, mode)
     known_secrets.refuse_in_commands(chosen_for_loop, known_secrets.redactor(environment, chosen))
-    return proofs.checked(chosen_for_loop)
+    return proofs.checked(chosen_for_loop, in_session=here and Role.WORKER in elsewhere, in_cluster=not here)
 
 
 def _check_ratchet(kept: LoopSettings, *, in_cluster: bool) -> None:
@@ -71,6 +73,21 @@ def _check_ratchet(kept: LoopSettings, *, in_cluster: bool) -> None:
         raise UsageError("--ratchet needs checks: it undoes rounds that break them.", "name some with --check")
     if in_cluster:
         raise UsageError("--ratchet makes no sense in a cluster, where snapshots stay on one machine.", "leave it out")
+
+
+def _check_native_goal(kept: LoopSettings, mode: Mode) -> None:
+    if not kept.native_goal:
+        return
+    if not mode.claims_by_promise:
+        raise UsageError(
+            f"--native-goal makes no sense in the mode {mode.name}.", "use a mode whose agent claims by a promise"
+        )
+    for choice in (kept.worker, kept.fallback, *kept.escalate):
+        if choice is not None and not agents.of(choice).capabilities.native_goal:
+            able = ", ".join(name for name in agents.own_names() if agents.find(name).capabilities.native_goal)
+            raise UsageError(
+                f"{choice.profile} has no goal loop of its own for --native-goal.", f"choose one of: {able}"
+            )
 
 
 def _signing_key(chosen: Settings, folder: str, *, here: bool) -> str | None:
@@ -137,10 +154,11 @@ def _choice(chosen: Settings, name: str, environment: Mapping[str, str], *, own:
     """The agent behind a name. Model, arguments and command of the settings are the worker's."""
     profile = settings.profile(chosen, name)
     permissions = profile.permissions if "permissions" in profile.explicit else None
-    agent = agents.find(profile.agent)
+    agent = agents.find_with(profile.agent, profile.program or "")
     choice = AgentChoice(
         profile=name,
         agent=profile.agent,
+        program=profile.program or "",
         model=_value(chosen, "model", profile.model) if own else profile.model,
         args=(*profile.args, *(chosen.args if own else ())),
         command=_value(chosen, "command", profile.command) if own else profile.command,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 
 from untildone.core.errors import UsageError
+from untildone.core.judging.keeping_back import share_of
 from untildone.core.model import LoopSettings, RoomKind
 from untildone.core.receipts import proving
 from untildone.core.values.value import replace
 from untildone.gates.check.failing import can_name
 
 
-def checked(settings: LoopSettings) -> LoopSettings:
-    """The settings, with the held-out tests as they are now. UsageError if a proof is not possible."""
+def checked(settings: LoopSettings, *, in_session: bool = False, in_cluster: bool = False) -> LoopSettings:
+    """The settings, with the held-out tests as they are now. UsageError if a proof is not possible.
+
+    `in_session`: the worker is an agent that a person started, in no box of ours."""
     with_checks = replace(settings, checks=settings.checks or ("true",))
     proofs, ignores = proving.chosen(with_checks), bool(settings.options.get(proving.IGNORE_FAILING))
     wanted = (*proofs, *((proving.IGNORE_FAILING,) if ignores else ()))
@@ -29,15 +32,50 @@ def checked(settings: LoopSettings) -> LoopSettings:
         )
     if settings.room is RoomKind.PLAIN:
         raise UsageError(f"{flag} needs a room of its own for its runs.", "leave out --room plain")
+    if in_cluster and proving.ACCEPTANCE in wanted:
+        raise UsageError("The tests of --acceptance are kept on one machine, and a cluster has more.", "leave it out")
     if proving.HELD_OUT not in wanted:
         return settings
+    if (in_session or in_cluster) and _is_share(settings):
+        where = "in a cluster" if in_cluster else "from an agent in your own session"
+        raise UsageError(
+            f"A share of the tests cannot be kept back {where}.",
+            "use `untildone run` on this machine, or name a folder of other tests with --held-out",
+        )
+    if settings.children and _is_share(settings):
+        raise UsageError(
+            "A share of the tests cannot be kept back from an agent that starts loops: each of them would choose its own.",
+            "leave out --children, or name a folder of other tests with --held-out",
+        )
     return replace(settings, options={**settings.options, **_held_out(settings)})
 
 
+def _is_share(settings: LoopSettings) -> bool:
+    """Whether a share of the project's own tests is kept back. UsageError if that is not possible here."""
+    from untildone.engine import boxes
+
+    value = settings.options[proving.HELD_OUT]
+    try:
+        if share_of(value) is None:
+            return False
+    except ValueError as problem:
+        raise UsageError(f"--held-out {value}: {problem}.", "as in --held-out 20%") from problem
+    held = boxes.containment(settings)
+    if not held.boxed or settings.room is RoomKind.RESTORED:
+        why = "a room of its own" if held.boxed else "a sandbox"
+        raise UsageError(
+            f"--held-out {value} needs {why}, in which the agent does not find the tests that are kept back.",
+            "leave out --room restored" if held.boxed else "install bubblewrap, or name a folder of other tests",
+        )
+    return True
+
+
 def _held_out(settings: LoopSettings) -> dict[str, str]:
-    """The folder of the held-out tests and the hash of its files."""
+    """The folder of the held-out tests and the hash of its files; or the share of the project's tests that is kept back."""
     from untildone.engine.verdicts import proving as trials
 
+    if _is_share(settings):
+        return {}
     folder = os.path.realpath(os.path.expanduser(str(settings.options[proving.HELD_OUT])))
     if not os.path.isdir(folder):
         raise UsageError(f"The folder of held-out tests {folder} does not exist.", "name one outside of the workspace")

@@ -77,8 +77,9 @@ def machine(chosen: Settings, chosen_options: Options, environment: Mapping[str,
 
 
 def _work_folder(chosen_options: Options, environment: Mapping[str, str]) -> Path:
-    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(chosen_options.work_dir) if chosen_options.work_dir else Path(state) / "untildone" / "worker"
+    """Not in the state folder, which agents and rooms do not see: git reads the objects of a clone from the mirror beside it."""
+    data = environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(chosen_options.work_dir) if chosen_options.work_dir else Path(data) / "untildone" / "worker"
 
 
 def _means(chosen: Settings, chosen_options: Options, folder: Path, environment: Mapping[str, str]) -> Means:

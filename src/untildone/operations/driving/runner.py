@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from untildone.core.kinds import Host
 from untildone.core.notices import NoticeKind
@@ -11,6 +12,7 @@ from untildone.engine import turns
 from untildone.engine.engine import Engine
 from untildone.engine.notices.notify import NotifySettings, check_packages
 from untildone.engine.notices.telling import Telling
+from untildone.engine.process_hands import ProcessHands
 from untildone.engine.surroundings import Surroundings
 from untildone.engine.usage_limits import SharedLimits, default_folder
 from untildone.operations.creating import known_secrets
@@ -46,7 +48,17 @@ def surroundings(
         adoption=Adoption() if drives_one else None,
         prices=PUBLISHED.changed(chosen.prices),
         teller=Telling(notifications(chosen), environment, redactor),
+        children=_children,
     )
+
+
+def _children(engine: Engine, hands: ProcessHands) -> AbstractContextManager[None]:
+    """What lets an agent start loops; most loops have none."""
+    if not hands.loop.settings.children and not hands.loop.children:
+        return nullcontext()
+    from untildone.operations.driving import children
+
+    return children.serving(engine, hands)
 
 
 def notifications(chosen: Settings) -> NotifySettings:

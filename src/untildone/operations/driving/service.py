@@ -26,6 +26,7 @@ from untildone.operations.driving import cluster, readiness, runner
 from untildone.operations.history import retrying
 from untildone.operations.loop_table import LoopTable
 from untildone.store import Store
+from untildone.store.names import resolve_id
 from untildone.system import state_folder
 from untildone.system.guard import Guard
 
@@ -135,18 +136,32 @@ class Service:
         """The store that has the loop. LoopNotFound if none has it."""
         return self.table.find(loop_id)[1]
 
+    def find(self, name: str) -> tuple[Store, str]:
+        """The store and the id of a loop by its id, a part of it that no other has, or `last`. LoopNotFound if none fits."""
+        ids = tuple(sorted(row.loop_id for row in self.table.rows()))
+        loop_id = resolve_id(name, ids, "in the folders of this server", self._is_ours)
+        return self.store_of(loop_id), loop_id
+
+    def _is_ours(self, loop_id: str) -> bool:
+        return self.store_of(loop_id).is_ours(loop_id)
+
     def around_client(self, client: tuple[str, int], server: tuple[str, int]) -> str:
         """The served loop inside which the client of a connection runs; empty: none, or that is not known."""
         return inside.around_client(self.stores.values(), client, server)
 
     def create(self, task: str, overrides: Mapping[str, Any], workspace: str | None, title: str = "") -> Loop:
         """Create a loop. `overrides` are settings for this loop, which win over the settings files."""
+        return self.create_with_notices(task, overrides, workspace, title).loop
+
+    def create_with_notices(
+        self, task: str, overrides: Mapping[str, Any], workspace: str | None, title: str = ""
+    ) -> creation.Created:
+        """Create a loop; return it with sentences about how it will be judged."""
         folder, store = self.workspace(workspace)
         chosen = settings.load(folder, overrides, self.environment)
-        made = creation.create(
+        return creation.create(
             store, task, chosen, folder, self.environment, tidies=False, host=self.creates_for, title=title
         )
-        return made.loop
 
     def start(self, loop_id: str) -> Loop:
         """Start a loop and queue it for a slot."""
@@ -154,11 +169,11 @@ class Service:
         self.fleet.want(loop_id)
         return loop
 
-    def resume(self, loop_id: str, *, skip_wait: bool) -> Loop:
+    def resume(self, loop_id: str, *changes: BudgetChanged, skip_wait: bool) -> Loop:
         """Resume a loop and queue it for a slot. A loop that another process drives stays there."""
         store = self.store_of(loop_id)
         host = Host.NONE if store.is_driven(loop_id) else self.host
-        loop = control.resume(store, loop_id, skip_wait=skip_wait, host=host)
+        loop = control.resume(store, loop_id, *changes, skip_wait=skip_wait, host=host)
         self.fleet.want(loop_id)
         return loop
 
@@ -185,11 +200,11 @@ class Service:
             self.fleet.want(loop_id)
         return heard
 
-    def delete(self, loop_id: str, within: float = END_WITHIN) -> None:
-        """Delete a loop. If it is ending, its runner gets `within` seconds for that."""
+    def delete(self, loop_id: str, within: float = END_WITHIN, known: int | None = None) -> None:
+        """Delete a loop. If it is ending, its runner gets `within` seconds for that. LoopChanged if `known` is not its last entry."""
         store = self.store_of(loop_id)
         look.await_release(store, loop_id, within)
-        control.delete(store, loop_id)
+        control.delete(store, loop_id, known)
 
     def _surroundings(self, workspace: Path, store: Store) -> Surroundings:
         """What runners of a workspace share, by the settings as they are now: they may have changed since the last loop."""

@@ -29,13 +29,14 @@ def retry(
     loop_id: str,
     *changes: BudgetChanged,
     from_round: int | None = None,
+    asks_person: bool = False,
     host: Host = Host.TERMINAL,
     environment: Mapping[str, str] = os.environ,
 ) -> Loop:
     """Let a loop that failed, was stopped or was given up go on from where it was; with `from_round`, from before that round.
 
-    `changes` of its budget take effect before anybody drives it. A paused loop is resumed, a running one goes on as it is. `host` is
-    the kind of host that will drive it.
+    `changes` of its budget take effect before anybody drives it. A paused loop is resumed, and `asks_person` means what it means there;
+    a running one goes on as it is. `host` is the kind of host that will drive it.
     """
     loop = _checked(store, loop_id, Control.RETRY)
     if from_round is not None:
@@ -46,11 +47,11 @@ def retry(
         loop = _reopen(store, loop_id, RetryRequested(_host_after(loop, host)), *changes)
         _poke(store, loop, environment)
         return loop
-    if changes:
-        loop = control.budget(store, loop_id, *changes)
     if loop.status is Status.RUNNING:
-        return loop
-    return control.resume(store, loop_id, skip_wait=True, host=host, environment=environment)
+        return control.budget(store, loop_id, *changes) if changes else loop
+    return control.resume(
+        store, loop_id, *changes, skip_wait=True, asks_person=asks_person, host=host, environment=environment
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ def rewind(
     loop = _checked(store, loop_id, Control.REWIND)
     with leased(store, loop_id, Host.NONE, reopens=loop.status.ended) as stepper:
         moves.check(stepper.loop, Control.REWIND)
+        if then is not None:
+            moves.check_rounds(control.with_budget(stepper.loop, *changes))
         place = _place(store, stepper.loop, to)
         kept = _take_back(
             store, stepper, Rewound(to, place.position, account=rewinding.account(stepper.loop, to, place))

@@ -126,6 +126,9 @@ class LoopTable:
         with self._rows_lock:
             self._reported.clear()
         signatures = store.signatures()
+        if signatures is self._signatures.get(workspace):
+            self._looked_at[workspace] = began
+            return signatures
         statuses = list(store.survey(self._changed(workspace, signatures)))
         with self._rows_lock:
             for each in statuses:

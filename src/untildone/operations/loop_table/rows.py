@@ -42,6 +42,8 @@ class Row:
     """The git branch that the work is on; empty: the branch of the workspace."""
     doing: Doing | None = None
     """What the loop does now; None: it is not running."""
+    parent: str = ""
+    """The loop whose agent started this one; empty: a person did."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
 
@@ -63,6 +65,7 @@ def row_of(loop: Loop, workspace: str) -> Row:
         spend=loop.spend,
         gate_seconds=loop.gate_seconds,
         budget=loop.budget,
+        parent=loop.parent.loop_id if loop.parent else "",
         created_at=loop.created_at,
         updated_at=loop.updated_at,
         seq=loop.seq,

@@ -10,7 +10,7 @@ from untildone.core.loop import Loop
 from untildone.operations.stores import Store
 from untildone.workspace.branches import Branch, branch_of
 
-__all__ = ["Branch", "branch", "merge_command"]
+__all__ = ["Branch", "branch", "merge_command", "merge_of"]
 
 FRESH_FOR = 5.0
 """Seconds for which an answer of git is believed."""
@@ -21,6 +21,11 @@ def branch(store: Store, loop: Loop) -> Branch | None:
     if not loop.settings.worktree or loop.settings.remote is not None:
         return None
     return _cached(str(store.home), loop.settings.workspace, loop.seq, int(time.monotonic() / FRESH_FOR))
+
+
+def merge_of(store: Store, of: Branch) -> str:
+    """The command that takes over the work; empty if the branch has nothing that the base lacks."""
+    return merge_command(str(store.home), of) if of.ahead else ""
 
 
 def merge_command(folder: str, of: Branch) -> str:

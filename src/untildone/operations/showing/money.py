@@ -7,19 +7,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from untildone.core.apply import apply
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.loop import Loop
 from untildone.core.model import Spend
+from untildone.operations import look
 from untildone.operations.driving.service import Service
-from untildone.operations.loop_table import Row
+from untildone.operations.loop_table import Row, row_of
 from untildone.operations.stores import Store
 
 DAYS = 7
 DAY = 86_400
 MOST_KNOWN = 5_000
+LARGEST_OFFSET = 14 * 60
+"""Minutes: no time zone is further from UTC."""
 NOTHING = Spend()
 
 Paid = tuple[float, Spend]
@@ -78,6 +82,12 @@ class Purse:
                 self._known.clear()
             self._known[key] = _read(self._service.stores[row.workspace], row)
         return self._known[key]
+
+
+def of_store(store: Store, offset: int = 0) -> Money:
+    """What the loops of one store have spent in the last days."""
+    rows = [row_of(loop, str(store.home)) for loop in look.load_all(store)]
+    return added_up(rows, partial(_read, store), time.time(), offset)
 
 
 def _read(store: Store, row: Row) -> tuple[Paid, ...]:

@@ -35,6 +35,8 @@ from untildone.store.seals import Seals
 from untildone.system import disk, runners
 
 KEPT_CHECKPOINTS = 10
+CARRIED = "carried"
+"""The folder, in the names of documents, of what is carried to machines."""
 _BATCH = 500
 _CREATE = """
     WITH made AS (
@@ -57,6 +59,9 @@ _LOAD = """
     WHERE loop_id = ANY(%s) ORDER BY loop_id
 """
 # The status column is out of date if an older version of untildone wrote last. Such loops, and those without status, are read.
+_DELETE = """
+    DELETE FROM untildone.loops WHERE loop_id = %s AND (%s::bigint IS NULL OR last_seq = %s) RETURNING number
+"""
 _RUNNING = """
     SELECT loop_id, told_seq = last_seq AND status IS NOT NULL FROM untildone.loops
     WHERE NOT archived AND (told_seq <> last_seq OR status IS NULL OR (status = %s AND host = %s)) ORDER BY loop_id
@@ -322,6 +327,12 @@ class PostgresStore:
     def put_document(self, loop_id: str, name: str, text: str) -> None:
         documents.put(self.database, loop_id, name, self.redactor.text(text))
 
+    def carry(self, loop_id: str, name: str, text: str) -> None:
+        documents.put(self.database, loop_id, f"{CARRIED}/{name}", text)
+
+    def carried(self, loop_id: str, name: str) -> str | None:
+        return documents.read(self.database, loop_id, f"{CARRIED}/{name}")
+
     def _show(self, loop_id: str, name: str) -> None:
         """Write a document to a file for the agents of this machine."""
         text = documents.read(self.database, loop_id, name)
@@ -358,11 +369,14 @@ class PostgresStore:
         documents.archive(self.database, loop_id, {name: self.redactor.text(text) for name, text in texts.items()})
         shutil.rmtree(self.progress(loop_id), ignore_errors=True)
 
-    def delete(self, loop_id: str) -> None:
-        self.database.rows("DELETE FROM untildone.loops WHERE loop_id = %s", (checked_id(loop_id),))
+    def delete(self, loop_id: str, after: int | None = None) -> bool:
+        wanted = (checked_id(loop_id), after, after)
+        if not self.database.rows(_DELETE, wanted) and after is not None:
+            return False
         self._listening.forget(loop_id)
         self._signatures.pop(loop_id, None)
         self.on_change(loop_id, None)
+        return True
 
     def group(self, name: str) -> Group:
         return next(iter(groups.read(self.database, name)), Group(name))

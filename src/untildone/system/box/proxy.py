@@ -39,16 +39,17 @@ class _Log:
     counts: dict[tuple[bool, str], list[int]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, host: str, sent: int = 0, received: int = 0, *, allowed: bool) -> None:
+    def add(self, host: str, connections: int, sent: int = 0, received: int = 0, *, allowed: bool) -> None:
         with self.lock:
             known = (allowed, host) in self.counts or len(self.counts) < MOST_HOSTS
             counts = self.counts.setdefault((allowed, host if known else OTHERS), [0, 0, 0])
-            for place, count in enumerate((1, sent, received)):
+            for place, count in enumerate((connections, sent, received)):
                 counts[place] += count
 
     def asked(self) -> tuple[HostAsked, ...]:
         with self.lock:
-            return together(HostAsked(host, allowed, *counts) for (allowed, host), counts in self.counts.items())
+            counted, self.counts = self.counts, {}
+        return together(HostAsked(host, allowed, *counts) for (allowed, host), counts in counted.items())
 
 
 class Proxy:
@@ -64,6 +65,8 @@ class Proxy:
         self._port = next(port for port in range(PORT, PORT + len(taken) + 1) if port not in taken)
         self._lock = threading.Lock()
         self._connections: dict[Connection, threading.Thread] = {}
+        self._counted: dict[Connection, tuple[int, int]] = {}
+        """What open connections had sent and received when they were counted last."""
         self._control, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # Shells, which start boxes, use the numbers below ten themselves.
         self._inner = socket.socket(fileno=fcntl.fcntl(inner, fcntl.F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR))
@@ -117,8 +120,20 @@ class Proxy:
         return launcher(str(self.descriptor), *ports)
 
     def asked(self) -> tuple[HostAsked, ...]:
-        """What programs have asked for: refused hosts first."""
+        """What programs have asked for since the last call: refused hosts first. A connection is counted once, its bytes as they flow."""
+        with self._lock:
+            for connection in self._connections:
+                self._count(connection)
         return self._log.asked()
+
+    def _count(self, connection: Connection) -> None:
+        """Note what has flowed since the connection was counted last. Call it with the lock."""
+        before = self._counted.get(connection)
+        sent, received = connection.sent, connection.received
+        if connection.host and before != (sent, received):
+            new = (sent, received) if before is None else (sent - before[0], received - before[1])
+            self._counted[connection] = (sent, received)
+            self._log.add(connection.host, 1 if before is None else 0, *new, allowed=True)
 
     def _accept_all(self) -> None:
         listeners = self._received()
@@ -159,14 +174,14 @@ class Proxy:
         try:
             connection.serve() if target is None else connection.forward(*target)
         except Refused as refusal:
-            self._log.add(refusal.host, allowed=False)
+            self._log.add(refusal.host, 1, allowed=False)
         except (OSError, ValueError):
             # The client, the host or the name service failed. The client has been told.
             pass
         finally:
-            if connection.host:
-                self._log.add(connection.host, connection.sent, connection.received, allowed=True)
             with self._lock:
+                self._count(connection)
+                self._counted.pop(connection, None)
                 self._connections.pop(connection)
 
 

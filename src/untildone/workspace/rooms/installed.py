@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from untildone.system import disk
 from untildone.workspace.rooms.caches import is_below
 from untildone.workspace.rooms.stamps import Listing
 
@@ -78,7 +79,7 @@ class Distribution:
     def text(self, file: str) -> str:
         """A file of its metadata; empty if it cannot be read."""
         try:
-            with open(os.path.join(self.folder, self.info, file), "rb") as opened:
+            with disk.open_promptly(os.path.join(self.folder, self.info, file)) as opened:
                 return opened.read(MOST_BYTES).decode(errors="replace")
         except OSError:
             return ""
@@ -195,7 +196,7 @@ class Explanation:
     def _leads_into_workspace(self, path: str) -> bool:
         """Whether a `.pth` file only names folders of the workspace: a line that begins with `import` would be run."""
         try:
-            with open(os.path.join(self.folder, path), "rb") as file:
+            with disk.open_promptly(os.path.join(self.folder, path)) as file:
                 lines = file.read(MOST_BYTES).decode().splitlines()
         except (OSError, ValueError):
             return False
@@ -207,7 +208,7 @@ class Explanation:
 def _record_hash(path: str) -> str:
     """The hash of a file as a `RECORD` writes it."""
     try:
-        with open(path, "rb") as file:
+        with disk.open_promptly(path) as file:
             digest = hashlib.file_digest(file, "sha256").digest()
     except OSError:
         return ""

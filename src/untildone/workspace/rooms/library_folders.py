@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from untildone.system import disk
 from untildone.workspace.rooms.caches import home_of, is_below
 
 BELOW_PREFIX = (
@@ -214,8 +215,9 @@ class _Base:
 def _base_of(prefix: str) -> _Base | None:
     """The base of a virtual environment; None: the prefix is none."""
     try:
-        with open(os.path.join(prefix, "pyvenv.cfg"), encoding="utf-8", errors="replace") as file:
-            settings = dict(re.findall(r"^\s*([\w-]+)\s*=\s*(.*?)\s*$", file.read(SMALL), re.MULTILINE))
+        with disk.open_promptly(os.path.join(prefix, "pyvenv.cfg")) as file:
+            text = file.read(SMALL).decode("utf-8", "replace")
+        settings = dict(re.findall(r"^\s*([\w-]+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
     except OSError:
         return None
     has_sites = settings.get("include-system-site-packages", "").lower() == "true"
@@ -251,8 +253,8 @@ def _words(path: str) -> tuple[str, ...]:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(SMALL)
+        with disk.open_promptly(path) as file:
+            return file.read(SMALL).decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -290,7 +292,7 @@ def _interpreter(path: str) -> str:
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > SMALL:
             return ""
-        with open(path, "rb") as file:
+        with disk.open_promptly(path) as file:
             first = file.readline(500)
     except OSError:
         return ""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from untildone.system import disk
 from untildone.workspace.rooms.installed import Declared, Explained
 from untildone.workspace.rooms.stamps import Listing
 
@@ -52,7 +53,7 @@ class Explanation:
 
     def _needs(self, name: str) -> Iterator[str]:
         try:
-            with open(os.path.join(self.folder, name, "package.json"), "rb") as file:
+            with disk.open_promptly(os.path.join(self.folder, name, "package.json")) as file:
                 document = json.loads(file.read(MOST_BYTES))
             for section in _NEEDS:
                 yield from map(str, document.get(section, {}))

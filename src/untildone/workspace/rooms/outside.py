@@ -27,6 +27,7 @@ ABOVE = (
     ".envrc", "mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", "bunfig.toml", "deno.json", "__init__.py",
 )  # fmt: skip
 """Names, as patterns, that tools look for in the folder of a project and in every folder above it."""
+_CARGO_SETTINGS = ("config", "config.toml")
 _ABOVE = re.compile("|".join(map(translate, ABOVE)))
 IN_HOME = (
     ".npmrc", ".yarnrc", ".yarnrc.yml", ".noderc", ".cargo/config", ".cargo/config.toml", ".config/go/env", ".gradle/init.gradle",
@@ -80,7 +81,10 @@ def _above(root: str) -> Iterator[str]:
         except OSError:
             names = []
         for name in names:
-            if _ABOVE.fullmatch(name):
+            if name == ".cargo":
+                # In the home folder it holds caches and locks as well, which change with every build.
+                yield from (os.path.join(folder, name, each) for each in _CARGO_SETTINGS)
+            elif _ABOVE.fullmatch(name):
                 yield os.path.join(folder, name)
         if folder == os.path.dirname(folder):
             return
@@ -91,4 +95,4 @@ def _in_home(environment: Mapping[str, str]) -> Iterator[str]:
     home = environment.get("HOME") or os.path.expanduser("~")
     yield from (os.path.join(home, name) for name in IN_HOME)
     if cargo := environment.get("CARGO_HOME"):
-        yield from (os.path.join(cargo, name) for name in ("config", "config.toml"))
+        yield from (os.path.join(cargo, name) for name in _CARGO_SETTINGS)

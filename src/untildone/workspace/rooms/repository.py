@@ -13,6 +13,7 @@ import shutil
 import stat
 from pathlib import Path
 
+from untildone.system import disk
 from untildone.workspace.git import GitFailed, git, git_folders
 
 OBJECTS = "kept-objects"
@@ -23,6 +24,8 @@ _SAMPLE = ".sample"
 _MOST = 8 << 20
 """Bytes. A bigger file of settings is not the person's."""
 _REPLACED = "refs/replace/"
+MOST_REFS = 64 << 20
+"""Bytes of the packed references that a room gets."""
 _ELSEWHERE = re.compile(rb"^\s*(bare|worktree)\s*=", re.MULTILINE | re.IGNORECASE)
 _rewritten: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
 """The stamps of indexes and of the copies that this process made of them. A copy of another process may be an agent's."""
@@ -109,7 +112,7 @@ def _copy_refs(common: Path, target: Path) -> None:
             _copy(common, target, f"refs/{entry.name}")
     packed = common / "packed-refs"
     if packed.is_file():
-        lines = packed.read_bytes().splitlines(keepends=True)
+        lines = disk.read_promptly(packed, MOST_REFS).splitlines(keepends=True)
         (target / "packed-refs").write_bytes(b"".join(line for line in lines if _REPLACED.encode() not in line))
 
 

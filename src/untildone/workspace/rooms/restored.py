@@ -75,6 +75,10 @@ class Restorer:
         done = f"A check was cut off; {len(changes)} of the agent's files were put back."
         return (done, *([f"Files that were there instead are in {aside}."] if aside else []))
 
+    def discard(self) -> None:
+        """Forget what a process left under way."""
+        self._note.unlink(missing_ok=True)
+
     def _write_note(self, claimed: str, judged: str, attributes: dict[str, Attributes]) -> None:
         fields = {path: (each.mode, each.modified) for path, each in attributes.items()}
         content = json.dumps(

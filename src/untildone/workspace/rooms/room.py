@@ -69,6 +69,15 @@ class Site:
     network: Network = Network.NONE
     environment: Mapping[str, str] = field(default_factory=dict)
     """Names the home folder, and folders of tools in it."""
+    shows_repository: bool = True
+    """Whether commands find the person's repository, as it was when the loop began."""
+    lane: int = 0
+    """The number of the room among those that are open at once. Each has a folder of its own for what commands write."""
+
+    @property
+    def own(self) -> Path:
+        """The folder for what belongs to one open room."""
+        return self.folder / f"lane-{self.lane}" if self.lane else self.folder
 
     @property
     def copies(self) -> Path:
@@ -93,7 +102,7 @@ class Site:
     @property
     def layers(self) -> Path:
         """Where the writes of commands to packages and caches go."""
-        return self.folder / "layers"
+        return self.own / "layers"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -59,15 +60,18 @@ class Rooms:
         hidden: tuple[str, ...] = (),
         network: Network = Network.NONE,
         watches_libraries: bool = True,
+        shows_repository: bool = True,
     ) -> None:
         """`root` is the folder whose files are in the trees; `hidden` are files and folders of untildone beside its state folder.
-        `watches_libraries`: whether commands may load libraries."""
+        `watches_libraries`: whether commands may load libraries; `shows_repository`: whether they find the person's repository."""
         state = Path(os.path.realpath(state_folder.folder(environment)))
         folder = state / "rooms" / loop_id
         real_workspace, real_root = os.path.realpath(workspace), os.path.realpath(root)
         self.trees = trees
         self._watches_libraries = watches_libraries
-        self.site = Site(folder, real_root, real_workspace, (str(state), *hidden), network, environment)
+        self.site = Site(
+            folder, real_root, real_workspace, (str(state), *hidden), network, environment, shows_repository
+        )
 
     def begin(self, start_tree: str) -> str:
         """Write down what lies beside the tree, before the first turn. Returns a hash of it, for `claim`."""
@@ -97,7 +101,7 @@ class Rooms:
             self.recover()
             with shared.held(self.site) as folder:
                 judged = Claim(self.trees, self.site, claim, folder)
-                with judged.searching() if self._watches_libraries else nullcontext():
+                with judged.searching() if self._watches_libraries else nullcontext(), judged.lanes():
                     yield judged
         finally:
             os.close(lock)
@@ -105,6 +109,10 @@ class Rooms:
     def recover(self) -> tuple[str, ...]:
         """Put back the agent's files if a process ended while a restored room was open. Returns sentences about what was done."""
         return Restorer(self.trees, self.site).recover()
+
+    def discard_restoring(self) -> None:
+        """Forget a restored room that a process left open: the files of the workspace have been put back from elsewhere."""
+        Restorer(self.trees, self.site).discard()
 
     def shrink(self) -> None:
         """Remove what rooms left, and keep what was written down at the start: `verify` judges with it again."""
@@ -142,8 +150,10 @@ class Claimed:
 class Claim:
     """Makes the rooms in which the trees of one claim are judged."""
 
-    def __init__(self, trees: Trees, site: Site, claimed: Claimed, folder: Path) -> None:
-        """`folder` is where the copy of the workspace is."""
+    def __init__(
+        self, trees: Trees, site: Site, claimed: Claimed, folder: Path, surroundings: Surroundings | None = None
+    ) -> None:
+        """`folder` is where the copy of the workspace is; `surroundings` are known if another lane has compared them."""
         self._trees = trees
         self._site = site
         self._copy = copy.Copy(trees, folder)
@@ -151,7 +161,36 @@ class Claim:
         """Whether no room of the claim was made before."""
         self._claimed = claimed
         self._search: Search | None = None
-        self._surroundings: Surroundings | None = None
+        self._surroundings = surroundings
+        self._lanes: dict[int, Claim] = {}
+        self._making = threading.Lock()
+
+    def lane(self, number: int) -> Claim:
+        """Makes rooms that can be open while those of other lanes are. Lane 0 is the claim itself. Only sealed rooms have lanes."""
+        if not number:
+            return self
+        with self._making:
+            if number not in self._lanes:
+                self._compared(can_hide=sandbox.has_layers(str(self._site.folder)))
+                site = replace(self._site, lane=number)
+                site.own.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._lanes[number] = Claim(self._trees, site, self._claimed, site.own, self._surroundings)
+            return self._lanes[number]
+
+    @contextmanager
+    def lanes(self) -> Iterator[None]:
+        """Remove at the end what the other lanes have left."""
+        try:
+            yield
+        finally:
+            for each in self._lanes.values():
+                each.clear()
+
+    def clear(self) -> None:
+        """Remove everything that rooms of this lane have left."""
+        sealed.remove_layers(self._site)
+        with suppress(OSError):
+            copy.remove(self._site.own)
 
     @contextmanager
     def searching(self) -> Iterator[None]:
@@ -191,7 +230,8 @@ class Claim:
         site, start = self._site, self._start
         sealed.refuse_places(site, environment)
         maker = sealed.Maker(site, start, environment)
-        surroundings = self._compared(can_hide=maker.has_layers)
+        with self._making:
+            surroundings = self._compared(can_hide=maker.has_layers)
         files, copied = self._trees.files(tree), self._copy
         # The second room of a claim shows the agent's own tests, which could as well pass without being run. So what code of the agent
         # may have done to outputs in the first one gives it nothing; another claim begins without them.

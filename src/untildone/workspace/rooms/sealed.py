@@ -117,6 +117,7 @@ class Maker:
             *self._repository(files),
             *(mount for shown in surroundings.shown for mount in self._packages(files, shown)),
             *(mount for hidden in surroundings.hidden for mount in self._libraries(hidden)),
+            *self._hidden_inside(files, surroundings),
         )
         box = Box(self._site.workspace, _topmost(mounts), self._site.network)
         return box, {**self._environment, **self._variables}
@@ -186,6 +187,14 @@ class Maker:
         paths = {os.path.realpath(path) for path in (*self._site.hidden, str(self._site.folder), *above)}
         return [path for path in sorted(paths) if not any(path != other and is_below(path, other) for other in paths)]
 
+    def _hidden_inside(self, files: Path, surroundings: Surroundings) -> Iterator[Mount]:
+        """What must not be seen of the workspace itself, where the room shows it."""
+        for path in self._site.hidden:
+            name = os.path.relpath(path, self._site.root)
+            shown = os.path.lexists(files / name) or any(is_below(name, each.path) for each in surroundings.shown)
+            if is_below(path, self._site.root) and shown:
+                yield Mount(Access.HIDDEN, path)
+
     def _sockets(self, shown: list[str]) -> Iterator[str]:
         """Sockets of programs outside, through which a command could reach them. Most lie in folders that the room does not show.
 
@@ -193,7 +202,9 @@ class Maker:
         yield from common_mounts.sockets((*PRIVATE, RUNTIME, self._site.root), shown)
 
     def _repository(self, files: Path) -> Iterator[Mount]:
-        own = self._site.folder / "git"
+        if not self._site.shows_repository:
+            return
+        own = self._site.own / "git"
         objects = repository.make(self._site.root, self._site.settings, own)
         if objects is None:
             return
@@ -267,7 +278,7 @@ def empty_temporary(site: Site) -> None:
 
 
 def _own(site: Site, path: str) -> Path:
-    return site.folder / f"own{path.replace('/', '-')}"
+    return site.own / f"own{path.replace('/', '-')}"
 
 
 def _topmost(mounts: Collection[Mount]) -> tuple[Mount, ...]:

@@ -119,8 +119,9 @@ def _hooks(folder: str) -> list[str]:
 
 def _digest(path: str) -> str:
     """A digest of a file's content and mode. Empty: there is no file."""
+    folder, name = os.path.split(path)
     try:
-        content = read(os.fsencode(path), os.lstat(path)).content
+        content = read(os.fsencode(os.path.join(os.path.realpath(folder), name)), os.lstat(path)).content
         return sha256(f"{content.mode} ".encode() + content.data).hexdigest()[:32]
     except (FileNotFoundError, NotADirectoryError):
         return ""

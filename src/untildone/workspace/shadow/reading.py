@@ -35,7 +35,7 @@ class Read:
 
 
 def read(path: bytes, status: os.stat_result) -> Read:
-    """The content of a file or link. Raises OSError if it cannot be read, TooBig, or Special."""
+    """The content of a file or link. Raises OSError if it cannot be read, TooBig, or Special, also if a link is on the way to it."""
     if stat.S_ISLNK(status.st_mode):
         at = time_ns()
         return Read(Content(LINK, os.readlink(path)), stamp_of(status), _sure(stamp_of(status), at))
@@ -53,7 +53,7 @@ def _read_regular(path: bytes) -> tuple[Stamp, bytes, Stamp]:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
         before = os.fstat(descriptor)
-        if not stat.S_ISREG(before.st_mode):
+        if not stat.S_ISREG(before.st_mode) or not _is_there(descriptor, path):
             raise Special(path)
         if before.st_size >= BIG_FILE:
             raise TooBig(path)
@@ -61,6 +61,15 @@ def _read_regular(path: bytes) -> tuple[Stamp, bytes, Stamp]:
         while parts[-1] and sum(map(len, parts)) < before.st_size:
             parts.append(file.read(before.st_size) or b"")
         return stamp_of(before), b"".join(parts), stamp_of(os.fstat(descriptor))
+
+
+def _is_there(descriptor: int, path: bytes) -> bool:
+    """Whether an open file is the one of its path, or was. A program of the agent may put a link in the place of a folder on the way to it
+    just before it is opened: then it is another file, perhaps one that is hidden from the agent."""
+    try:
+        return os.readlink(b"/proc/self/fd/%d" % descriptor) in (path, path + b" (deleted)")
+    except OSError:
+        return True
 
 
 def _sure(stamp: Stamp, taken_at: int) -> bool:

@@ -103,6 +103,12 @@ class Shadow(Trees):
         """What was kept when the loop's first snapshot was taken; None before it."""
         return self._start or (start.load(self._own / "start.json") if self._named else None)
 
+    def forget_start(self) -> None:
+        """Forget what was kept when the loop's first snapshot was taken: the next `take` is a start. Snapshots stay."""
+        for name in ("start.json", "ignored.json", "last.json"):
+            (self._own / name).unlink(missing_ok=True)
+        self._start = self._last = None
+
     def rules_digest(self) -> str:
         """A hash of what was kept at the start of the loop: which files count, and which ignored ones there were."""
         contents = (self._own / name for name in ("start.json", "ignored.json"))

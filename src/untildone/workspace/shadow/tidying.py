@@ -76,7 +76,11 @@ def _forget(folder: Path, loop_ids: tuple[str, ...]) -> None:
         return
     # The tree that it names may go: the next snapshot reads all files again.
     (folder / "cache.json").unlink(missing_ok=True)
-    refs = (f"refs/{kind}/{loop_id}" for loop_id in loop_ids for kind in ("loops", "made", "bases", "starts"))
+    refs = (
+        f"refs/{kind}/{loop_id}"
+        for loop_id in loop_ids
+        for kind in ("loops", "made", "bases", "starts", "acceptance", "stripped")
+    )
     Repository(folder / "repository", str(folder)).forget(*refs)
 
 

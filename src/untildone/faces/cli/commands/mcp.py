@@ -37,11 +37,18 @@ def command(context: click.Context, folder: str) -> int:
 @command.command()
 @agent
 @for_project
+@click.option(
+    "--url", default="", metavar="URL", help="Of `untildone serve`, with /mcp; without it, the agent starts a server."
+)
 @parameters.folder
-def install(agent: str, for_project: bool, folder: str) -> int:
-    """Add untildone to the MCP servers of an agent. Everything else in its settings stays as it is."""
+def install(agent: str, for_project: bool, url: str, folder: str) -> int:
+    """Add untildone to the MCP servers of an agent. Everything else in its settings stays as it is.
+
+    With --url, the agent sends the token in its variable UNTILDONE_TOKEN; the token is not written to the file.
+    """
     place = parameters.existing_folder(folder)
-    streams.talk().prose(mcp_servers.install(agent, place, parameters.environment(), for_project=for_project))
+    told = mcp_servers.install(agent, place, parameters.environment(), for_project=for_project, url=url)
+    streams.talk().prose(told)
     return 0
 
 

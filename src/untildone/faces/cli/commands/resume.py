@@ -60,13 +60,15 @@ def command(
         return 0
     before = store.load(loop_id)
     moves.check(presence.without_closed_session(store, before), Control.RESUME)
+    changes = () if rounds is None else budget_changes(before, rounds)
     if before.host is Host.CLUSTER:
-        _request(store, before, rounds, skip_wait=skip_wait)
+        _request(store, before, *changes, skip_wait=skip_wait)
         return in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
     chosen = settings.load(store.home, {}, parameters.environment())
     with driver(store, chosen, Show(as_json=as_json and not detach, plain=plain)) as drives:
         drives.watch(loop_id, from_start=False)
-        resumed = _request(store, before, rounds, skip_wait=skip_wait)
+        asks = not detach and loop_menus.asks_at_limit(drives, before)
+        resumed = _request(store, before, *changes, skip_wait=skip_wait, asks_person=asks)
         patience = STILL_THERE_AFTER if before.status is Status.RUNNING else LEAVING_WITHIN
         try:
             if detach:
@@ -84,10 +86,15 @@ def _unfinished(store: Store, *, asking: bool) -> str | None:
     return loops[0].loop_id if loops else store.find("last")
 
 
-def _request(store: Store, before: Loop, rounds: Change | None, *, skip_wait: bool) -> Loop:
-    if rounds is not None:
-        control.budget(store, before.loop_id, *budget_changes(before, rounds))
-    return control.resume(store, before.loop_id, skip_wait=skip_wait, environment=parameters.environment())
+def _request(store: Store, before: Loop, *changes: BudgetChanged, skip_wait: bool, asks_person: bool = False) -> Loop:
+    return control.resume(
+        store,
+        before.loop_id,
+        *changes,
+        skip_wait=skip_wait,
+        asks_person=asks_person,
+        environment=parameters.environment(),
+    )
 
 
 def budget_changes(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from untildone import settings
@@ -58,10 +60,12 @@ def command(
     changes = () if rounds is None else resume.budget_changes(before, rounds)
     first = 1 if from_start else from_round
     chosen = settings.load(store.home, {}, parameters.environment())
-    retried = retrying.retry(store, loop_id, *changes, from_round=first, environment=parameters.environment())
-    if retried.host is Host.CLUSTER:
+    request = partial(retrying.retry, store, loop_id, *changes, from_round=first, environment=parameters.environment())
+    if before.host is Host.CLUSTER:
+        request()
         return resume.in_cluster(store, before, Show(as_json=as_json, plain=plain), detach=detach)
     with driver(store, chosen, show) as drives:
+        retried = request(asks_person=not detach and loop_menus.asks_at_limit(drives, before))
         drives.watch(loop_id, from_start=False)
         try:
             if detach:

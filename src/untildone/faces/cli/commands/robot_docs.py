@@ -14,7 +14,8 @@ untildone keeps a coding agent at work on a task in the background until its che
 ## When to hand a job over
 - It takes longer than you want to wait, or many rounds of trying, and a command can tell whether it is done.
 - Do not hand over a question, a job without a check, or a part of a file that you edit yourself meanwhile.
-- Inside a loop you cannot: every command that steers loops is refused there. Do the job, or say what you need.
+- Inside a loop you cannot: every command that steers loops is refused there. Do the job, or say what you need. Only if your prompt
+  says that you may start loops of your own: `untildone child --help`.
 
 ## How
 Start it. The task must be complete: the agent of the loop knows nothing else.

@@ -135,11 +135,15 @@ def _check_reach(host: str, *, allow_remote: bool) -> None:
 
 
 def _app(service: Service, keys: Keys, names: Sequence[str], *, remote: bool, dashboard: bool) -> FastAPI:
-    from untildone.faces.api.app import LOOPBACK_NAMES, create_app, greet
+    from untildone.faces.api.app import LOOPBACK_NAMES, create_app, greet, refuse_mcp
 
     app = create_app(service, keys, (*LOOPBACK_NAMES, *names), remote=remote)
     if not (dashboard and _mount_dashboard(app, service)):
         greet(app)
+    if importlib.util.find_spec("mcp") is None:
+        refuse_mcp(app)
+    else:
+        importlib.import_module("untildone.faces.mcp.served").mount(app, service)
     return app
 
 

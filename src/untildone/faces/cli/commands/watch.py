@@ -9,63 +9,38 @@ import click
 
 from untildone.core.apply import apply
 from untildone.core.events import Entry, GatesRan, GateStarted, LimitReached, TurnRetried, TurnStarted
-from untildone.core.loop import Loop, output_name
+from untildone.core.loop import Loop
 from untildone.core.model import Status
-from untildone.core.plugins.agent_io import Reader
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.driver import Show, view_of
 from untildone.faces.cli.views import loop_end
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text import loop_lines
-from untildone.operations.output import reader
-from untildone.operations.stores import Records, Spool, Store
+from untildone.operations.showing.running_output import RunningOutput
+from untildone.operations.stores import Records, Store
 
 LOOK_EVERY, LOOK_AT_OUTPUT_EVERY = 0.05, 0.1
-AT_ONCE = 1 << 20
 
 
 class AgentOutput:
-    """Follows the output of the agent in the running turn."""
+    """Shows the output of the agent in the running turn. Looks for it now and then only, if there was none at the last look."""
 
     def __init__(self, store: Records, loop_id: str) -> None:
-        self._store = store
-        self._loop_id = loop_id
-        self._name = ""
-        self._reader: Reader | None = None
-        self._spool: Spool | None = None
-        self._read = 0
+        self._output = RunningOutput(store, loop_id)
+        self.turn = self._output.turn
         self._next_look = 0.0
-        self._rest = b""
-
-    def turn(self, event: TurnStarted, loop: Loop) -> None:
-        """Switch to the output of a new turn."""
-        choice = loop.settings.agent_for(event.role)
-        name = output_name(event.role, event.iteration)
-        self._reader = reader(choice)
-        if name != self._name:
-            self._name, self._read, self._rest = name, 0, b""
-            self._spool = self._store.spool(self._loop_id, name)
 
     def show(self, view: PlainView, loop: Loop) -> bool:
         """Show new output. Returns whether there was some."""
-        content = self._fresh()
-        *lines, self._rest = (self._rest + content).split(b"\n")
-        for line in lines:
-            for event in self._reader.feed(line) if self._reader else ():
-                view.agent(event, loop)
-        return bool(content)
+        events = self._output.fresh() if time.monotonic() >= self._next_look else None
+        self._next_look = time.monotonic() + LOOK_AT_OUTPUT_EVERY if events is None else 0.0
+        for event in events or ():
+            view.agent(event, loop)
+        return events is not None
 
     def look_now(self) -> None:
         """Read output at the next call of `show`, so that it is shown before a new journal entry."""
         self._next_look = 0.0
-
-    def _fresh(self) -> bytes:
-        if self._spool is None or time.monotonic() < self._next_look:
-            return b""
-        content = self._spool.read(self._read, AT_ONCE)
-        self._read += len(content)
-        self._next_look = 0.0 if content else time.monotonic() + LOOK_AT_OUTPUT_EVERY
-        return content
 
 
 class Watch:

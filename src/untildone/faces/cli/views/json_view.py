@@ -52,5 +52,8 @@ class JsonView:
     def gate(self, command: str, result: GateResult | None) -> None:
         self._view.gate(command, result)
 
+    def trying(self, proof: str, number: int, total: int, about: str) -> None:
+        self._view.trying(proof, number, total, about)
+
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         self._view.waiting(until, reason, loop)

@@ -80,6 +80,8 @@ class LiveView(PlainView):
         self._loop: Loop | None = None
         self._now: deque[AgentEvent] = deque(maxlen=RECENT)
         self._gates: dict[str, GateResult | None] = {}
+        self._trial: tuple[str, int, int, str] | None = None
+        """The proof that runs now, the number of its last trial, how many there are, and what it is about."""
         self._waiting: Waiting | None = None
         self._spinner = Spinner("dots")
         self._live = self._new_live()
@@ -175,8 +177,12 @@ class LiveView(PlainView):
 
     def gate(self, command: str, result: GateResult | None) -> None:
         self._gates[command] = result
+        self._trial = None
         if result is not None:
             super().gate(command, result)
+
+    def trying(self, proof: str, number: int, total: int, about: str) -> None:
+        self._trial = (proof, number, total, about)
 
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         self._waiting = Waiting(until, reason, loop.seq)
@@ -193,6 +199,7 @@ class LiveView(PlainView):
             *_subtasks(loop),
             *self._doing(loop),
             *self._gate_rows(loop),
+            *self._trial_rows(),
             *self._bars(loop),
         ]
         return Group(*rows[:room])
@@ -230,6 +237,16 @@ class LiveView(PlainView):
 
     def _gate_rows(self, loop: Loop) -> list[RenderableType]:
         return [_one_row(_gate(command, self._gates, loop)) for command in loop.settings.checks]
+
+    def _trial_rows(self) -> list[RenderableType]:
+        """The progress of the proof that runs now."""
+        if self._trial is None:
+            return []
+        proof, number, total, about = self._trial
+        table = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=total, completed=number, width=max(6, min(BAR_WIDTH, self._console.width - 36)))
+        table.add_row(Text(proof.replace("_", " "), style="dim"), bar, Text(f"{number} of {total}", style="dim"))
+        return [table, _one_row(Text(f"  {one_line(about)}", style="dim"))]
 
     def _bars(self, loop: Loop) -> list[RenderableType]:
         table = Table.grid(padding=(0, 1))

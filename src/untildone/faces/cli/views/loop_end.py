@@ -170,7 +170,7 @@ def _check_for(loop: Loop) -> str:
 
 
 def _more_budget(loop: Loop, name: str) -> str:
-    gauge = budgets.used_up(loop.budget, loop.spend, before_worker_turn=True)
+    gauge = budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=True)
     if gauge is None or gauge.limit is Limit.ITERATIONS:
         return f"`untildone resume {name} -r +5` goes on with five more rounds"
     row = gauge.limit.row

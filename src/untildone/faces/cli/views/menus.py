@@ -64,7 +64,7 @@ def facts_at_limit(loop: Loop) -> tuple[str, ...]:
     """The lines about a loop that has reached a limit."""
     done = [task.text for task in loop.tasks if task.status is SubtaskStatus.COMPLETED]
     left = [task.text for task in loop.tasks if task.status is not SubtaskStatus.COMPLETED]
-    used_up = [gauge for gauge in budgets.gauges(loop.budget, loop.spend) if gauge.used_up]
+    used_up = [gauge for gauge in budgets.gauges(loop.own_budget, loop.spend) if gauge.used_up]
     return (
         f"Round: {summaries.rounds(loop)}",
         *(f"Used up: {gauge.sentence()}" for gauge in used_up if gauge.limit is not Limit.ITERATIONS),

@@ -63,6 +63,7 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
     for gauge in budgets.gauges(loop.budget, loop.spend):
         yield "budget", gauge.sentence()
     yield "spend", ", ".join(_spend(loop.spend))
+    yield from _family(loop)
     for profile, limit in loop.limits.items():
         if limit.until > now:
             yield "waiting", f"limit of {profile} until {loop_lines.clock(limit.until, now)}: {one_line(limit.message)}"
@@ -83,6 +84,18 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
         yield "store", store.name
     if (folder := store.progress(loop.loop_id)).is_dir():
         yield "files", str(folder)
+
+
+def _family(loop: Loop) -> Iterator[tuple[str, str]]:
+    """The loop above, and those below with their shares."""
+    if loop.parent:
+        yield "parent", loop.parent.loop_id
+    for child in loop.children:
+        rounds = "" if child.share.iterations is None else f" of its {child.share.iterations}"
+        state = "has ended" if child.ended else "has not ended"
+        yield "child", f"{child.loop_id} {state}, {child.spend.iterations}{rounds} rounds used"
+    if loop.children:
+        yield "spend in all", ", ".join(_spend(loop.total_spend))
 
 
 def _mode(loop: Loop) -> Iterator[tuple[str, str]]:
@@ -106,6 +119,8 @@ def _judging(loop: Loop) -> Iterator[tuple[str, str]]:
         yield "check", one_line(check)
     if proved := proof.sentence(loop):
         yield "proof", f"{proof.level(loop).value}: {proved}"
+    if loop.acceptance:
+        yield "acceptance", one_line(loop.acceptance.sentence.removeprefix("acceptance "))
     for path in loop.approved:
         yield "approved", one_line(path)
     for each in loop.refused:

@@ -150,6 +150,10 @@ class PlainView:
         for line in (loop_lines.of_gate_start(command),) if result is None else loop_lines.of_gate(result):
             self.line(line)
 
+    def trying(self, proof: str, number: int, total: int, about: str) -> None:
+        if loop_lines.is_shown_trial(number, total):
+            self.line(loop_lines.of_trial(proof, number, total, about))
+
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         self.line(loop_lines.of_waiting(until, reason, time.time()))
 

@@ -63,6 +63,7 @@ def fields(loop: Loop, *, driven: bool) -> dict[str, Any]:
         "created_at": timestamp(loop.created_at),
         "updated_at": timestamp(loop.updated_at),
         "title": loop.title,
+        "parent": loop.parent.loop_id if loop.parent else None,
         "not_ours": loop.not_ours,
     }
 

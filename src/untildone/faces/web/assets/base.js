@@ -7,15 +7,24 @@ const LONG = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle:
 const DATE = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
 const CLOCK = new Intl.DateTimeFormat(language, { timeStyle: "short" });
 
+/** @type {Record<string, string>} By code; empty in English. */
+const PROBLEMS = JSON.parse(words.problems || "{}");
+
+/** Why the API refuses, in the language of the page, with its English words behind. @param {string | undefined} code @param {string} english */
+function translated(code, english) {
+  const title = PROBLEMS[code || ""];
+  return title ? `${title}（${english}）` : english;
+}
+
 /** An error of the API, with what its answer says. */
 export class Problem extends Error {
   /** @param {number} status @param {{detail?: string, hint?: string, code?: string, errors?: {field: string, message: string}[]}} told */
   constructor(status, told) {
-    super(told.detail || `${status}`);
+    super(translated(told.code, told.detail || `${status}`));
     this.status = status;
     this.hint = told.hint || "";
     this.code = told.code || "";
-    this.errors = told.errors || [];
+    this.errors = (told.errors || []).map(({ field, message }) => ({ field, message: translated(told.code, message) }));
   }
 }
 
@@ -29,17 +38,33 @@ export async function call(method, path, body, headers = {}) {
   try {
     answer = await fetch(path, {
       method,
-      headers: { accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      headers: { accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...keyed(method), ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
     throw new Problem(0, { detail: words.unreachable });
   }
-  if (answer.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  if (answer.status === 401) logIn();
   const isJson = (answer.headers.get("content-type") || "").includes("json");
   const content = answer.status === 204 || !isJson ? null : await answer.json();
+  if (content?.code === "session-key") await fetch("/api/v1/sessions/current", { method: "DELETE" }).then(logIn);
   if (!answer.ok) throw new Problem(answer.status, content || {});
   return content;
+}
+
+/** Go to the login page, and from there back to this page. */
+function logIn() {
+  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+}
+
+/** The key of the session, which the login put into the storage of this origin. @param {string} method @returns {Record<string, string>} */
+function keyed(method) {
+  try {
+    const key = localStorage.getItem("untildone:key");
+    return key && method !== "GET" ? { "x-untildone-key": key } : {};
+  } catch {
+    return {}; // no storage in this browser
+  }
 }
 
 /** Show a short message. Errors stay until they are closed. @param {string} text @param {"" | "bad"} [kind] */
@@ -51,7 +76,7 @@ export function toast(text, kind = "") {
   const close = document.createElement("button");
   close.type = "button";
   close.textContent = "×";
-  close.setAttribute("aria-label", "×");
+  close.setAttribute("aria-label", words.close || "×");
   close.addEventListener("click", () => shown.remove());
   shown.append(message, close);
   document.getElementById("toasts")?.append(shown);
@@ -183,10 +208,13 @@ export function replaceFragment(element, html) {
   element.dispatchEvent(new CustomEvent("untildone:replaced", { bubbles: true }));
 }
 
+/** Whether what this page shows is being deleted: then there is nothing more to fetch. */
+let isGoing = false;
+
 /** Fetch the HTML of a fragment and show it. @param {Element} element @param {string} [path] */
 export async function refresh(element, path) {
   const from = path || element.getAttribute("data-fragment");
-  if (!from) return;
+  if (!from || isGoing) return;
   const answer = await fetch(from, { headers: { accept: "text/html" } });
   if (answer.ok) replaceFragment(element, await answer.text());
 }
@@ -229,6 +257,7 @@ function age(at) {
 
 /**
  * Do what a button says: `data-act="POST /api/v1/…"`, with `data-body` (JSON), `data-confirm` (a question first),
+ * in a dialog with `data-match`: only if the loop is still in that state,
  * `data-done` (a message) and `data-then`: where to go, with {name} from the answer.
  * @param {HTMLElement} button
  */
@@ -238,11 +267,15 @@ export async function act(button) {
   if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
   button.setAttribute("aria-busy", "true");
   try {
-    const answer = await call(method, path, button.dataset.body === undefined ? undefined : JSON.parse(button.dataset.body));
+    const match = button.closest("dialog")?.dataset.match;
+    const body = button.dataset.body === undefined ? undefined : JSON.parse(button.dataset.body);
+    isGoing = method === "DELETE" && button.dataset.then !== undefined;
+    const answer = await call(method, path, body, match ? { "if-match": match } : {});
     if (button.dataset.done) toast(button.dataset.done);
     if (button.dataset.then) location.assign(button.dataset.then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(answer?.[name] ?? "")));
-    button.dispatchEvent(new CustomEvent("untildone:done", { bubbles: true, detail: answer }));
+    button.dispatchEvent(new CustomEvent("untildone:done", { bubbles: true, detail: { name: button.dataset.name, answer } }));
   } catch (error) {
+    isGoing = false;
     complain(error);
   } finally {
     button.removeAttribute("aria-busy");

@@ -3,12 +3,14 @@
  * Live pages: one stream of all loops for all tabs of the browser. One tab holds a lock and reads the stream; it tells the others
  * on a channel. Where locks are missing (plain HTTP beyond loopback), each visible tab reads its own stream.
  * Every change arrives as the event `untildone:loop` on the document, whose detail is the line of the loop as the API hands it out.
- * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has).
+ * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has). A tab in the background waits
+ * until it is seen, but for elements with `data-in-background`: the number in its title.
  */
 import { call, refresh } from "./base.js";
 
 const STREAM = "/api/v1/events";
 const AT_MOST_EVERY = 1000;
+const IN_BACKGROUND_EVERY = 5000;
 const channel = new BroadcastChannel("untildone");
 /** @type {Map<Element, number>} */
 const lastShown = new Map();
@@ -20,7 +22,9 @@ function changed(line) {
   document.dispatchEvent(new CustomEvent("untildone:loop", { detail: line }));
   for (const fragment of document.querySelectorAll("[data-fragment]")) {
     const loop = fragment.getAttribute("data-loop");
-    if (!loop || !line || loop === line.loop_id) want(fragment);
+    // Of a loop that was deleted, there is nothing more to fetch, also not what is due already.
+    if (loop && line && loop === line.loop_id && !("status" in line)) fragment.removeAttribute("data-fragment");
+    else if (!loop || !line || loop === line.loop_id) want(fragment);
   }
 }
 
@@ -28,13 +32,15 @@ function changed(line) {
 function want(fragment) {
   if (due.has(fragment)) return;
   due.add(fragment);
-  const wait = Math.max(0, (lastShown.get(fragment) || 0) + AT_MOST_EVERY - Date.now());
+  const every = document.visibilityState === "visible" ? AT_MOST_EVERY : IN_BACKGROUND_EVERY;
+  const wait = Math.max(0, (lastShown.get(fragment) || 0) + every - Date.now());
   setTimeout(() => show(fragment), wait);
 }
 
 /** @param {Element} fragment */
 async function show(fragment) {
-  if (document.visibilityState !== "visible" || !fragment.isConnected) return;
+  const isWanted = document.visibilityState === "visible" || fragment.hasAttribute("data-in-background");
+  if (!isWanted || !fragment.isConnected) return;
   due.delete(fragment);
   lastShown.set(fragment, Date.now());
   try {

@@ -1,8 +1,7 @@
 // @ts-check
-/** The page of one loop: acts of several calls, dialogs, the message box, parts that are fetched when opened, budget and tasks. */
-import { call, complain, confirmed, freshen, refresh, replaceFragment, toast } from "./base.js";
-
-const DRAFT = "untildone-draft-";
+/** The page of one loop: dialogs, the message box, parts that are fetched when opened, budget and tasks. */
+import { call, complain, freshen, refresh, replaceFragment } from "./base.js";
+import { dropDraft } from "./drafts.js";
 
 /** The element with a selector around a target of an event. @param {EventTarget | null} target @param {string} selector */
 function around(target, selector) {
@@ -13,26 +12,6 @@ function around(target, selector) {
 /** Fetch all fragments of the page anew, after an act. */
 function refreshAll() {
   for (const each of document.querySelectorAll("[data-fragment]")) refresh(each).catch(() => {});
-}
-
-/** Do the calls of a button, one after the other. @param {HTMLElement} button */
-async function doCalls(button) {
-  if (button.dataset.name === "rename") return showRename();
-  if (button.getAttribute("aria-busy") === "true") return;
-  if (button.dataset.question && !(await confirmed(button.dataset.question))) return;
-  button.setAttribute("aria-busy", "true");
-  try {
-    let answer = null;
-    for (const [method, path, body] of JSON.parse(button.dataset.calls || "[]")) answer = await call(method, path, body === null ? undefined : body);
-    if (button.dataset.done) toast(button.dataset.done);
-    if (button.dataset.then) location.assign(button.dataset.then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(answer?.[name] ?? "")));
-    showResult(button.dataset.name || "", answer);
-    if (!button.dataset.then) refreshAll();
-  } catch (error) {
-    complain(error);
-  } finally {
-    button.removeAttribute("aria-busy");
-  }
 }
 
 /** What verify and bisect answer is shown below the buttons. @param {string} name @param {any} answer */
@@ -104,8 +83,7 @@ async function send(form, how) {
   try {
     const heard = await call("POST", `${path}/messages`, { text: words });
     let status = heard.loop.status;
-    field.value = "";
-    forget(field);
+    dropDraft(field.dataset.draft || "");
     if (how === "go-on" && status === "paused" && !heard.goes_on) status = (await call("POST", `${path}/resume`)).status;
     const said = heard.notices.length ? heard.notices : [status === "running" ? form.dataset.sent : form.dataset.sentRest];
     if (effect) effect.replaceChildren(...said.map(notice));
@@ -145,27 +123,6 @@ function preview(field) {
   }, 200);
 }
 
-/** Keep what is typed in the browser. @param {HTMLInputElement | HTMLTextAreaElement} field */
-function keep(field) {
-  const key = DRAFT + field.dataset.draft;
-  if (field.value) localStorage.setItem(key, field.value);
-  else localStorage.removeItem(key);
-}
-
-/** @param {HTMLInputElement | HTMLTextAreaElement} field */
-function forget(field) {
-  localStorage.removeItem(DRAFT + field.dataset.draft);
-}
-
-function restoreDrafts() {
-  for (const each of document.querySelectorAll("[data-draft]")) {
-    const field = /** @type {HTMLTextAreaElement} */ (each);
-    const kept = localStorage.getItem(DRAFT + field.dataset.draft);
-    if (kept && !field.value) field.value = kept;
-    if (kept && field instanceof HTMLTextAreaElement) preview(field);
-  }
-}
-
 /** Save the limits that were changed; an error is shown at its field. @param {HTMLFormElement} form */
 async function saveBudget(form) {
   /** @type {Record<string, string>} */
@@ -203,10 +160,7 @@ async function saveTask(form, method, path) {
   if (!field.value.trim()) return;
   try {
     await call(method, path, { text: field.value.trim() });
-    if (method === "POST") {
-      field.value = "";
-      forget(field);
-    }
+    if (method === "POST") dropDraft(field.dataset.draft || "");
     const menu = form.closest("details");
     if (menu) menu.open = false;
     refreshAll();
@@ -215,14 +169,49 @@ async function saveTask(form, method, path) {
   }
 }
 
+/** Move a task to where it is dragged; *Move up* in its menu does it without a pointer. @param {HTMLElement} grip */
+function drag(grip) {
+  const task = /** @type {HTMLElement} */ (grip.closest(".task"));
+  const list = /** @type {HTMLElement} */ (task.parentElement);
+  const from = [...list.children].indexOf(task);
+  const done = new AbortController();
+  task.classList.add("dragged");
+  /** @param {PointerEvent} event */
+  const move = (event) => {
+    const over = around(document.elementFromPoint(event.clientX, event.clientY), ".task");
+    if (!over || over === task || over.parentElement !== list) return;
+    const { top, height } = over.getBoundingClientRect();
+    if (event.clientY < top + height / 2) over.before(task);
+    else over.after(task);
+  };
+  const drop = async () => {
+    done.abort();
+    task.classList.remove("dragged");
+    const position = [...list.children].indexOf(task);
+    if (position !== from) await call("PATCH", grip.dataset.grip || "", { position }).catch(complain);
+    refreshAll();
+  };
+  document.addEventListener("pointermove", move, { signal: done.signal });
+  for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, drop, { signal: done.signal });
+}
+
+document.addEventListener("pointerdown", (event) => {
+  const grip = around(event.target, "[data-grip]");
+  if (!grip || event.button !== 0) return;
+  event.preventDefault();
+  drag(grip);
+});
 document.addEventListener("click", (event) => {
   const close = around(event.target, "[data-close]");
   if (close) close.closest("dialog")?.close();
   const opener = around(event.target, "[data-dialog]");
   const dialog = opener && document.getElementById(opener.dataset.dialog || "");
-  if (dialog instanceof HTMLDialogElement) dialog.showModal();
-  const button = around(event.target, "[data-calls]");
-  if (button) doCalls(button);
+  if (dialog instanceof HTMLDialogElement) {
+    // What is asked here is about the loop as the person sees it now: another person may take it up meanwhile.
+    dialog.dataset.match = document.querySelector("[data-tag]")?.getAttribute("data-tag") || "";
+    dialog.showModal();
+  }
+  if (around(event.target, "[data-name=rename]")) showRename();
   const cancel = around(event.target, "button[value=cancel]");
   const form = cancel?.closest("form.rename");
   if (form instanceof HTMLFormElement) {
@@ -231,7 +220,7 @@ document.addEventListener("click", (event) => {
     if (title) title.hidden = false;
   }
   for (const menu of document.querySelectorAll("details.menu[open]"))
-    if (!menu.contains(/** @type {Node} */ (event.target)) || around(event.target, "[data-calls], [data-dialog], [data-act]")) /** @type {HTMLDetailsElement} */ (menu).open = false;
+    if (!menu.contains(/** @type {Node} */ (event.target)) || around(event.target, "[data-act], [data-dialog], [data-name]")) /** @type {HTMLDetailsElement} */ (menu).open = false;
 });
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -250,8 +239,6 @@ document.addEventListener("submit", (event) => {
 });
 document.addEventListener("input", (event) => {
   const field = event.target;
-  if (!(field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement)) return;
-  if (field.dataset.draft) keep(field);
   if (field instanceof HTMLTextAreaElement && field.form?.dataset.preview) preview(field);
 });
 document.addEventListener("keydown", (event) => {
@@ -263,6 +250,15 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("toggle", (event) => event.target instanceof Element && event.target.matches("[data-lazy]") && load(event.target), true);
 document.addEventListener("untildone:replaced", () => document.querySelectorAll("details[data-lazy][open]").forEach(load));
-document.addEventListener("untildone:done", (event) => event.target instanceof HTMLElement && !event.target.dataset.then && refreshAll());
+document.addEventListener("untildone:done", (event) => {
+  if (!(event.target instanceof HTMLElement) || event.target.dataset.then) return;
+  const { name = "", answer } = /** @type {CustomEvent} */ (event).detail;
+  showResult(name, answer);
+  refreshAll();
+});
 document.querySelectorAll("details[data-lazy][open]").forEach(load);
-restoreDrafts();
+const message = document.querySelector("form[data-preview] textarea");
+if (message instanceof HTMLTextAreaElement) {
+  message.addEventListener("draft", () => preview(message));
+  preview(message);
+}

@@ -4,6 +4,7 @@ import { freshen } from "./base.js";
 
 const NEAR = 120;
 const MOST_EARLIER = 30;
+const TIME = new Intl.DateTimeFormat(document.documentElement.lang, { timeStyle: "medium" });
 /** @type {WeakSet<Element>} */
 const followed = new WeakSet();
 
@@ -26,7 +27,7 @@ function nodesOf(html) {
   return /** @type {HTMLElement[]} */ ([...new DOMParser().parseFromString(html, "text/html").body.children]);
 }
 
-/** Add fresh blocks. The last block may have grown: it is replaced, and stays open if it was. @param {HTMLElement} box @param {HTMLElement[]} fresh */
+/** Add fresh blocks, with the time at which they came. The last block may have grown: it is replaced, and stays open if it was. @param {HTMLElement} box @param {HTMLElement[]} fresh */
 function append(box, fresh) {
   const { log, toEnd } = parts(box);
   if (!log || !fresh.length) return;
@@ -35,9 +36,11 @@ function append(box, fresh) {
   for (const old of /** @type {HTMLElement[]} */ ([...log.children])) {
     if (Number(old.dataset.at) < first) continue;
     const next = fresh.find((each) => each.dataset.at === old.dataset.at);
+    if (next) next.dataset.came = old.dataset.came || "";
     if (old instanceof HTMLDetailsElement && next instanceof HTMLDetailsElement) next.open = old.open;
     old.remove();
   }
+  for (const each of fresh) each.dataset.came ??= TIME.format(new Date());
   log.append(...fresh);
   freshen(log);
   if (wasAtEnd) log.scrollTop = log.scrollHeight;

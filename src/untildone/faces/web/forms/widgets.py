@@ -13,7 +13,7 @@ from untildone.settings import HIDDEN
 TYPED = (Kind.WORDS, Kind.WHOLE, Kind.NUMBER, Kind.SECRET)
 """Fields that are empty where nothing is set, with the value in effect as placeholder."""
 
-AGENTS = ("agent", "instructor", "supervisor", "fallback_agent")
+AGENTS = ("agent", "instructor", "supervisor", "acceptance", "fallback_agent")
 """The settings that name an agent."""
 NOT_INSTALLED = "not installed"
 

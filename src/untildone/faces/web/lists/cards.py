@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -10,12 +9,13 @@ from pathlib import PurePath
 from markupsafe import Markup
 
 from untildone.core import budget as budgets
-from untildone.core.attention import Act, Need, NeedKind
+from untildone.core.attention import NeedKind
 from untildone.core.budget import Gauge
 from untildone.core.doing import Doing, DoingKind
 from untildone.core.kinds import Host
 from untildone.core.limits import Limit, duration
 from untildone.core.model import Status
+from untildone.faces.web.buttons import Button, post, resume, solving, start
 from untildone.faces.web.chips import Chip, status_chip
 from untildone.faces.web.render.bidi import marked
 from untildone.faces.web.shown import money
@@ -44,24 +44,6 @@ DOING = {
     DoingKind.RETRIES: "Tries again: {what}",
     DoingKind.STARTS: "Begins its next step",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Button:
-    """An act: a call of the API (`act`, with `body`), a link (`href`), or, without either, the box for an answer."""
-
-    label: str
-    act: str = ""
-    body: str = ""
-    href: str = ""
-    done: str = ""
-    confirm: str = ""
-    key: str = ""
-    icon: str = ""
-
-    @property
-    def is_answer(self) -> bool:
-        return not self.act and not self.href
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +86,8 @@ class Card:
     insertions: int = 0
     deletions: int = 0
     branch: str = ""
+    proof: str = ""
+    """The proof level; empty: the loop is not verified."""
     settled: bool = True
     """Whether everything is known about a loop that has ended."""
 
@@ -126,7 +110,11 @@ class Cards:
             return self.listed(row, None)
         word, colour = NEED_CHIPS[need.kind]
         return self._card(
-            row, Chip(self._t(word), colour), need.text, until=need.until, buttons=(act_of(self._t, row.loop_id, need),)
+            row,
+            Chip(self._t(word), colour),
+            need.text,
+            until=need.until,
+            buttons=(solving(self._t, row.loop_id, need),),
         )
 
     def working(self, at_work: AtWork) -> Card:
@@ -164,7 +152,7 @@ class Cards:
                 row, self._chip(row, waiting), text, since=since, until=until, buttons=self._controls(row, waiting)
             )
         text = row.need.text if row.need is not None else row.problem or row.not_ours or row.reason
-        buttons = (act_of(self._t, row.loop_id, row.need),) if row.need is not None else self._controls(row, None)
+        buttons = (solving(self._t, row.loop_id, row.need),) if row.need is not None else self._controls(row, None)
         return self._card(row, self._chip(row, None), text, buttons=buttons)
 
     def _card(self, row: Row, chip: Chip, text: str = "", **facts: object) -> Card:
@@ -181,6 +169,7 @@ class Cards:
             duration(row.spend.seconds) if row.spend.seconds else "",
             row.updated_at,
             branch=row.branch,
+            proof=row.proof.value,
             **facts,  # type: ignore[arg-type]
         )
 
@@ -197,60 +186,23 @@ class Cards:
 
     def _controls(self, row: Row, waiting: Waiting | None) -> tuple[Button, ...]:
         """What the keys p, r and s do to a loop."""
-        t, path = self._t, f"POST /api/v1/loops/{row.loop_id}"
-        pause = Button(t("Pause"), f"{path}/pause", done=t("It pauses after this round."), key="p", icon="pause")
-        go_on = Button(t("Resume"), f"{path}/resume", done=t("It goes on."), key="r", icon="play")
-        start = Button(t("Start"), f"{path}/start", done=t("It starts."), key="r", icon="play")
+        t, loop_id = self._t, row.loop_id
+        pause = post(loop_id, "pause", t("Pause"), done=t("It pauses after this round."), key="p", icon="pause")
         question = t("Stop this loop for good? A pause keeps it ready to go on.")
-        stop = Button(t("Stop"), f"{path}/stop", confirm=question, key="s", icon="stop")
+        stop = post(loop_id, "stop", t("Stop"), confirm=question, key="s", icon="stop")
         match row.status:
             case _ if row.not_ours:
                 return ()
             case Status.RUNNING if waiting is not None and waiting.kind is Waits.NOBODY:
-                return go_on, stop
+                return resume(t, loop_id), stop
             case Status.RUNNING:
                 return pause, stop
             case Status.CREATED:
-                return start, stop
+                return start(t, loop_id), stop
             case Status.PAUSED:
-                return go_on, stop
+                return resume(t, loop_id), stop
             case _:
                 return ()
-
-
-def act_of(t: Texts, loop_id: str, need: Need) -> Button:
-    """The one act that gives a loop what it needs."""
-    path = f"POST /api/v1/loops/{loop_id}"
-    goes_on = t("It goes on.")
-    match need.act:
-        case Act.ANSWER:
-            return Button(t("Answer and go on"), done=goes_on, key="r")
-        case Act.EXTEND:
-            more = f"+{need.amount:g}" if need.amount < 1e6 else f"+{need.amount:.0f}"
-            body = json.dumps({"budget": {(need.limit or Limit.ITERATIONS).value: more}})
-            return Button(_extension(t, need), f"{path}/retry", body, done=goes_on, key="r", icon="play")
-        case Act.RETRY:
-            label = t("Log in, then retry") if need.kind is NeedKind.LOGIN else t("Retry")
-            return Button(label, f"{path}/retry", done=goes_on, key="r", icon="play")
-        case Act.ADD_CHECK:
-            return Button(t("Add a check"), href=f"/new?from={loop_id}", key="r", icon="add")
-        case Act.RESUME_NOW:
-            body = json.dumps({"now": True})
-            return Button(t("Resume now"), f"{path}/resume", body, done=goes_on, key="r", icon="play")
-        case Act.RESUME:
-            return Button(t("Resume"), f"{path}/resume", done=goes_on, key="r", icon="play")
-
-
-def _extension(t: Texts, need: Need) -> str:
-    match need.limit:
-        case Limit.MINUTES:
-            return t("+{n} minutes and go on", n=f"{need.amount:g}")
-        case Limit.COST:
-            return t("+${n} and go on", n=f"{need.amount:g}")
-        case Limit.TOKENS:
-            return t("+{n} tokens and go on", n=f"{need.amount:,.0f}")
-        case _:
-            return t("+{n} rounds and go on", n=f"{need.amount:g}")
 
 
 def rounds_of(t: Texts, row: Row) -> str:

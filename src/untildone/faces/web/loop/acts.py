@@ -1,137 +1,104 @@
-"""What a person can do with a loop in its present state, as buttons. Every button is calls of the documented API."""
+"""What a person can do with a loop in its present state, as buttons of its page."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from untildone.core.attention import Act, Need
+from untildone.core import budget as budgets
+from untildone.core import moves
+from untildone.core.attention import Act, Need, extension
 from untildone.core.loop import Loop
 from untildone.core.model import Status
+from untildone.faces.web.buttons import Button, post, resume, retry, solving, start
 from untildone.faces.web.translations.texts import Texts
 from untildone.operations.showing.values import LoopView
-
-Call = tuple[str, str, dict[str, Any] | None]
-"""Method, path and body of a call of the API."""
-
-
-@dataclass(frozen=True, slots=True)
-class Button:
-    """A button. `look`: `primary`, `danger` or nothing."""
-
-    name: str
-    label: str
-    calls: tuple[Call, ...] = ()
-    look: str = ""
-    icon: str = ""
-    key: str = ""
-    confirm: str = ""
-    """A question that is asked first."""
-    done: str = ""
-    """What is said afterwards."""
-    then: str = ""
-    """Where to go afterwards; {name} is taken from the answer."""
-    dialog: str = ""
-    """The id of a dialog that it opens instead."""
-    href: str = ""
-    """Where it leads, if it is a link."""
-
-    @property
-    def calls_json(self) -> str:
-        return json.dumps(self.calls)
-
-
-def address(loop_id: str, route: str = "") -> str:
-    """The address of a loop, or of a route of it, in the API."""
-    return f"/api/v1/loops/{loop_id}{'/' if route else ''}{route}"
 
 
 def buttons(t: Texts, view: LoopView, need: Need | None) -> tuple[Button, ...]:
     """The acts in the head of the page, the most likely one first."""
-    return tuple(_Buttons(t, view.loop, need).by_status())
+    return tuple(_by_status(t, view.loop, need))
 
 
 def more_buttons(t: Texts, view: LoopView) -> tuple[Button, ...]:
     """The acts that are seldom wanted."""
-    return tuple(_Buttons(t, view.loop, None).more(view))
+    return tuple(_more(t, view))
 
 
-class _Buttons:
-    """Makes the buttons of one loop."""
+def _more(t: Texts, view: LoopView) -> Iterator[Button]:
+    loop, loop_id = view.loop, view.loop.loop_id
+    yield Button("rename", t("Rename"))
+    yield Button("duplicate", t("Duplicate with changes"), href=f"/new?from={loop_id}")
+    yield post(loop_id, "copy", t("Duplicate"), {}, route="duplicate", then="/loops/{loop_id}")
+    yield Button("compare", t("Compare with another loop"), href=f"/compare?a={loop_id}")
+    rests = loop.status not in (Status.CREATED, Status.RUNNING) and loop.settings.remote is None
+    if rests and view.timeline.is_taken_back:
+        yield post(loop_id, "undo-rewind", t("Undo the taking back"), {"undo": True}, route="rewind")
+    if rests and loop.settings.checks and len(view.timeline.rounds) > 1:
+        yield post(loop_id, "bisect", t("Which round broke the checks?"))
+    yield Button("delete", t("Delete"), look="danger", dialog="delete-dialog")
 
-    def __init__(self, t: Texts, loop: Loop, need: Need | None) -> None:
-        self._t, self._loop, self._need = t, loop, need
 
-    def by_status(self) -> Iterator[Button]:
-        match self._loop.status:
-            case Status.CREATED:
-                yield self._post("start", self._t("Start"), look="primary", icon="play", key="r")
-            case Status.RUNNING:
-                yield from self._running()
-            case Status.PAUSED:
-                yield from self._paused()
-            case Status.FAILED:
-                yield self._post("retry", self._t("Retry"), look="primary", icon="play", key="r")
-                again = self._t("Take everything back and begin again")
-                ask = self._t(
-                    "The workspace becomes as it was before the first round. What is there now is kept in a snapshot."
-                )
-                yield self._post("begin-again", again, {"from_round": 1}, route="retry", confirm=ask)
-            case Status.COMPLETED:
-                yield from self._completed()
+def _by_status(t: Texts, loop: Loop, need: Need | None) -> Iterator[Button]:
+    match loop.status:
+        case Status.CREATED:
+            yield start(t, loop.loop_id)
+        case Status.RUNNING:
+            yield from _running(t, loop, need)
+        case Status.PAUSED:
+            yield _go_on(t, loop, need)
+            yield _stop(t)
+        case Status.FAILED:
+            yield retry(t, loop.loop_id)
+            yield _begin_again(t, loop)
+        case Status.COMPLETED:
+            if need is not None and need.act is Act.ADD_CHECK:
+                yield solving(t, loop.loop_id, need)
+            if any(result.command for result in loop.gates):
+                yield post(loop.loop_id, "verify", t("Run the checks again"), icon="good")
 
-    def more(self, view: LoopView) -> Iterator[Button]:
-        t, loop_id = self._t, self._loop.loop_id
-        yield Button("rename", t("Rename"))
-        yield Button("duplicate", t("Duplicate with changes"), href=f"/new?from={loop_id}")
-        yield self._post("copy", t("Duplicate"), {}, route="duplicate", then="/loops/{loop_id}")
-        yield Button("compare", t("Compare with another loop"), href=f"/compare?a={loop_id}")
-        rests = self._loop.status not in (Status.CREATED, Status.RUNNING) and self._loop.settings.remote is None
-        if rests and view.timeline.is_taken_back:
-            yield self._post("undo-rewind", t("Undo the taking back"), {"undo": True}, route="rewind")
-        if rests and self._loop.settings.checks and len(view.timeline.rounds) > 1:
-            yield self._post("bisect", t("Which round broke the checks?"))
-        yield Button("delete", t("Delete"), (), "danger", dialog="delete-dialog")
 
-    def _running(self) -> Iterator[Button]:
-        t = self._t
-        if self._need is not None and self._need.act is Act.RESUME_NOW:
-            yield self._post("resume-now", t("Resume now"), {"now": True}, route="resume", look="primary", icon="play")
-        if self._loop.stop is None:
-            yield self._post("pause", t("Pause after this round"), icon="pause", key="p")
-            yield self._post("pause-now", t("Pause now"), {"now": True}, route="pause", icon="pause", key="P")
-        yield self._stop()
+def _go_on(t: Texts, loop: Loop, need: Need | None) -> Button:
+    gauge = moves.used_up(loop)
+    if gauge is not None:
+        return solving(t, loop.loop_id, extension(gauge))
+    answers = need is not None and need.act is Act.ANSWER
+    return resume(t, loop.loop_id) if need is None or answers else solving(t, loop.loop_id, need)
 
-    def _paused(self) -> Iterator[Button]:
-        need, t = self._need, self._t
-        if need is not None and need.act is Act.EXTEND and need.limit is not None:
-            amount = f"{need.amount:g}"
-            calls: tuple[Call, ...] = (
-                ("POST", address(self._loop.loop_id, "budget"), {need.limit.value: f"+{amount}"}),
-                ("POST", address(self._loop.loop_id, "resume"), None),
-            )
-            label = t("+{n} {unit} and go on", n=amount, unit=t(need.limit.row.unit))
-            yield Button("extend", label, calls, "primary", "play", "r")
-        else:
-            yield self._post("resume", t("Resume"), look="primary", icon="play", key="r")
-        yield self._stop()
 
-    def _completed(self) -> Iterator[Button]:
-        t = self._t
-        if self._need is not None and self._need.act is Act.ADD_CHECK:
-            yield Button(
-                "add-check", t("Run again with a check"), (), "primary", href=f"/new?from={self._loop.loop_id}"
-            )
-        if any(result.command for result in self._loop.gates):
-            yield self._post("verify", t("Run the checks again"), icon="good")
+def _running(t: Texts, loop: Loop, need: Need | None) -> Iterator[Button]:
+    if need is not None and need.act is Act.RESUME_NOW:
+        yield solving(t, loop.loop_id, need)
+    if loop.stop is None:
+        yield post(loop.loop_id, "pause", t("Pause after this round"), icon="pause", key="p")
+        yield post(loop.loop_id, "pause-now", t("Pause now"), {"now": True}, route="pause", icon="pause", key="P")
+    yield _stop(t)
 
-    def _stop(self) -> Button:
-        return Button("stop", self._t("Stop…"), (), "danger", "stop", "s", dialog="stop-dialog")
 
-    def _post(
-        self, name: str, label: str, body: dict[str, Any] | None = None, *, route: str = "", **more: str
-    ) -> Button:
-        calls = (("POST", address(self._loop.loop_id, route or name), body),)
-        return Button(name, label, calls, **more)
+def _begin_again(t: Texts, loop: Loop) -> Button:
+    label = t("Take everything back and begin again")
+    ask = t("The workspace becomes as it was before the first round. What is there now is kept in a snapshot.")
+    return _from_round(t, loop, 1, "begin-again", label, ask)
+
+
+def again_from(t: Texts, loop: Loop, number: int) -> Button:
+    """The button that takes a round and all later ones back, and goes on from there."""
+    ask = t(
+        "Files, state and sessions become as they were before round {n}, and it goes on. A snapshot keeps what is there now.",
+        n=number,
+    )
+    return _from_round(t, loop, number, "again-from", t("Begin this round again"), ask)
+
+
+def _from_round(t: Texts, loop: Loop, number: int, name: str, label: str, ask: str) -> Button:
+    """Rounds that were used stay used: a loop without any gets as many as are taken back."""
+    body: dict[str, Any] = {"from_round": number}
+    if budgets.rounds_left(loop.own_budget, loop.spend) == 0:
+        more = max(1, loop.spend.iterations - number + 1)
+        ask += " " + t("More rounds that it gets: {n}.", n=more)
+        body |= {"budget": {"iterations": f"+{more}"}}
+    return post(loop.loop_id, name, label, body, route="retry", confirm=ask, done=t("It goes on."))
+
+
+def _stop(t: Texts) -> Button:
+    return Button("stop", t("Stop…"), look="danger", icon="stop", key="s", dialog="stop-dialog")

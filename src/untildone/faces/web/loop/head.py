@@ -13,8 +13,9 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Outcome, Status
 from untildone.core.receipts import proof
 from untildone.core.values.sentence import Sentence
+from untildone.faces.web.buttons import Button
 from untildone.faces.web.chips import COLOURS, Chip, status_chip
-from untildone.faces.web.loop.acts import Button, buttons, more_buttons
+from untildone.faces.web.loop.acts import buttons, more_buttons
 from untildone.faces.web.shown import money
 from untildone.faces.web.translations.texts import Texts
 from untildone.operations.showing.branches import Branch
@@ -119,8 +120,8 @@ def _gauge(t: Texts, each: budgets.Gauge, warn_from: int | None) -> Gauge:
         text = t("{used} of {allowed}", used=used, allowed=allowed)
     else:
         text = t("{used} of {allowed} {unit}", used=used, allowed=allowed, unit=t(row.unit))
-    step = row.hint or ("5" if each.limit is Limit.ITERATIONS else f"{each.allowed:g}")
-    return Gauge(each.limit, text, round(each.share * 100), colour, f"+{step}", f"+{amount(each.limit, float(step))}")
+    step = row.hint or "+5"
+    return Gauge(each.limit, text, round(each.share * 100), colour, step, f"+{amount(each.limit, float(step))}")
 
 
 def _rounds(t: Texts, loop: Loop) -> str:

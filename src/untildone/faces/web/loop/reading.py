@@ -34,7 +34,7 @@ class LoopReader:
         """The head of the page."""
         store = self.site.service.store_of(view.loop.loop_id)
         branch = branches.branch(store, view.loop)
-        merge = branches.merge_command(str(store.home), branch) if branch else ""
+        merge = branches.merge_of(store, branch) if branch else ""
         return head(t, view, self._printed_at(view), branch, merge)
 
     def _printed_at(self, view: LoopView) -> float | None:

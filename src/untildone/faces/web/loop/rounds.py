@@ -9,6 +9,8 @@ from untildone.core.kinds import Interruption
 from untildone.core.limits import Limit, duration
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Outcome, Role, Status
+from untildone.faces.web.buttons import Button
+from untildone.faces.web.loop.acts import again_from
 from untildone.faces.web.loop.head import amount, gate_name, gate_verdict
 from untildone.faces.web.shown import money
 from untildone.faces.web.translations.texts import Texts
@@ -59,6 +61,8 @@ class RoundItem:
     moments: tuple[MomentItem, ...]
     """Those during the round."""
     may_rewind: bool
+    again: Button | None
+    """Takes the round and all later ones back, and goes on; None: it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ def _item(t: Texts, view: LoopView, each: Round, *, opened: bool) -> RoundItem:
         sections(t, view, each),
         tuple(_moments(t, tuple(each_moment for each_moment in each.moments if not _is_after(each, each_moment)))),
         _may_rewind(view.loop, each),
+        again_from(t, view.loop, each.number) if _may_begin_again(view.loop, each) else None,
     )
 
 
@@ -213,6 +218,10 @@ def _colour(each: Round) -> str:
 def _may_rewind(loop: Loop, each: Round) -> bool:
     rests = loop.status not in (Status.CREATED, Status.RUNNING) and loop.settings.remote is None
     return rests and bool(each.after) and not each.trouble
+
+
+def _may_begin_again(loop: Loop, each: Round) -> bool:
+    return loop.status in (Status.PAUSED, Status.FAILED) and loop.settings.remote is None and bool(each.before)
 
 
 def _is_after(each: Round, moment: Moment) -> bool:

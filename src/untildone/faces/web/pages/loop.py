@@ -15,8 +15,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from untildone.core import budget as budgets
-from untildone.core.answers import rounds as round_controls
 from untildone.core.errors import UntilDoneError
 from untildone.core.limits import Limit, duration
 from untildone.core.model import Status, SubtaskStatus
@@ -29,6 +27,7 @@ from untildone.faces.web.render.plots import Bar
 from untildone.faces.web.shown import money
 from untildone.faces.web.site import HEADERS, Site, texts_of
 from untildone.faces.web.translations.texts import Texts
+from untildone.operations import control
 from untildone.operations.showing.output_window import Window
 from untildone.operations.showing.timeline import Round
 from untildone.operations.showing.values import LoopView
@@ -37,7 +36,7 @@ HOLD = 20.0
 """Seconds that a request for fresh output waits for some."""
 LOOK_EVERY = 0.25
 CHUNK = 1 << 20
-_NAME = re.compile(r"[0-9]{4,7}(?:-(?:supervisor|instructor))?")
+_NAME = re.compile(r"[0-9]{4,7}(?:-(?:supervisor|instructor|author))?")
 _PARTS = ("asked", "did", "changed", "checked")
 PREVIEW = 400
 """Characters of a message whose round controls are shown before it is sent: they are at its start."""
@@ -133,8 +132,7 @@ class LoopPages:
     def message(self, request: Request, loop_id: str, text: Annotated[str, Query(max_length=4000)] = "") -> Response:
         """What the round controls at the start of a message will do."""
         loop, t = self._site.look(loop_id).loop, texts_of(request)
-        found = round_controls.parse(text[:PREVIEW], budgets.rounds_left(loop.budget, loop.spend))
-        notices = [t.sentence(each) for each in found.notices if text.strip()]
+        notices = [t.sentence(each) for each in control.preview(loop, text[:PREVIEW])]
         return self._site.fragment(request, "loop/message_preview.html", notices=notices)
 
     def part(self, request: Request, loop_id: str, number: int, part: str) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from fastapi import FastAPI, Request
 from markupsafe import Markup
@@ -14,9 +15,7 @@ from untildone.faces.web.render.plots import Bar, bars
 from untildone.faces.web.shown import money
 from untildone.faces.web.site import Site, texts_of
 from untildone.faces.web.translations.texts import Texts
-from untildone.operations.showing.money import Money, Purse, Spent
-
-LARGEST_OFFSET = 14 * 60
+from untildone.operations.showing.money import LARGEST_OFFSET, Money, Purse, Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +31,9 @@ class MoneyView:
 
 def add(app: FastAPI, site: Site) -> None:
     """Add the page, and its fragment."""
-    purse = Purse(site.service)
 
     def shown(request: Request) -> MoneyView:
-        offset = offset_of(request.query_params.get("offset", ""))
+        offset, purse = offset_of(request.query_params.get("offset", "")), cast(Purse, app.state.purse)
         return view(texts_of(request), purse.look(offset * 60), tuple(site.service.stores), offset)
 
     @app.get("/money", include_in_schema=False)

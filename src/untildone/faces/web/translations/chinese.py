@@ -34,7 +34,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "Change": ("修改", "修改"),
     "Loading…": ("正在加载…", "載入中…"),
     "This is a defect of untildone: {what}": ("这是 untildone 的缺陷：{what}", "這是 untildone 的缺陷：{what}"),
-    "The server's log says more.": ("服务器日志中有详情。", "伺服器日誌中有詳情。"),
+    "The server's log says more about {id}.": ("服务器日志中有 {id} 的详情。", "伺服器日誌中有 {id} 的詳情。"),
     "just now": ("刚刚", "剛剛"),
     "{n} min ago": ("{n} 分钟前", "{n} 分鐘前"),
     "{n} h ago": ("{n} 小时前", "{n} 小時前"),
@@ -191,6 +191,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "{n} failed": ("{n} 次失败", "{n} 次失敗"),
     "worker": ("执行者", "執行者"),
     "instructor": ("指导者", "指導者"),
+    "author": ("测试作者", "測試作者"),
     "supervisor": ("监督者", "監督者"),
     # Gates, spend, changes, log
     "Since {time}, this check runs: {command}": (

@@ -6,8 +6,12 @@ TEXTS: dict[str, tuple[str, str]] = {
     "Rename": ("重命名", "重新命名"),
     "Duplicate with changes": ("修改后复制", "修改後複製"),
     "Compare with another loop": ("与另一个循环比较", "與另一個迴圈比較"),
-    "+{n} {unit} and go on": ("+{n} {unit}并继续", "+{n} {unit}並繼續"),
-    "Run again with a check": ("加上检查再运行", "加上檢查再執行"),
+    "Begin this round again": ("重新开始这一轮", "重新開始這一輪"),
+    "Files, state and sessions become as they were before round {n}, and it goes on. A snapshot keeps what is there now.": (
+        "文件、状态和会话会恢复到第 {n} 轮之前的样子，然后继续。现在的内容保存在快照中。",
+        "檔案、狀態和工作階段會恢復到第 {n} 輪之前的樣子，然後繼續。現在的內容保存在快照中。",
+    ),
+    "More rounds that it gets: {n}.": ("它再获得 {n} 轮。", "它再獲得 {n} 輪。"),
     "The workspace becomes as it was before the first round. What is there now is kept in a snapshot.": (
         "工作区会恢复到第一轮之前的样子。现在的内容保存在快照中。",
         "工作區會恢復到第一輪之前的樣子。現在的內容保存在快照中。",
@@ -80,6 +84,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "at work for": ("已工作", "已工作"),
     "last output": ("最近输出", "最近輸出"),
     "until": ("直到", "直到"),
+    "Nothing is committed on it: the work is in {folder}.": (
+        "该分支上还没有提交：改动在 {folder} 中。",
+        "該分支上還沒有提交：變更在 {folder} 中。",
+    ),
     "{ahead} ahead, {behind} behind {base}": (
         "比 {base} 领先 {ahead}，落后 {behind}",
         "比 {base} 領先 {ahead}，落後 {behind}",
@@ -151,6 +159,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "Message to the agent": ("给智能体的消息", "給代理的訊息"),
     "Send and go on": ("发送并继续", "傳送並繼續"),
     "Text": ("文字", "文字"),
+    "Drag to another place": ("拖动到其他位置", "拖曳到其他位置"),
     "Move up": ("上移", "上移"),
     "Done": ("完成", "完成"),
     "Started": ("已开始", "已開始"),

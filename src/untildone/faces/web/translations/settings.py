@@ -45,6 +45,17 @@ SETTINGS: dict[str, tuple[str, str]] = {
         "用于智能体 `command`：程序及其参数",
         "用於代理 `command`：程式及其參數",
     ),
+    "Native goal": ("原生目标", "原生目標"),
+    "Each round is a run of the agent's own goal loop, whose end is a claim; for agents that have one": (
+        "每一轮都是智能体自身目标循环的一次运行，其结束算作一次完成声明；仅适用于具备该功能的智能体",
+        "每一輪都是代理自身目標循環的一次執行，其結束算作一次完成宣告；僅適用於具備該功能的代理",
+    ),
+    "Program": ("程序", "程式"),
+    "Another program that works like the agent's own: its name on PATH, or its absolute path": (
+        "与该智能体自身程序用法相同的另一个程序：PATH 上的名称，或绝对路径",
+        "與該代理自身程式用法相同的另一個程式：PATH 上的名稱，或絕對路徑",
+    ),
+    "e.g., the name of a fork": ("例如某个分支版本的名称", "例如某個分支版本的名稱"),
     "Model": ("模型", "模型"),
     "Handed to the agent as it is": ("原样交给智能体", "原樣交給代理"),
     "Arguments": ("参数", "參數"),
@@ -113,6 +124,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "Instructor": ("指导者", "指導者"),
     "Another agent for the role of instructor": ("由另一个智能体担任指导者", "由另一個代理擔任指導者"),
     "Supervisor": ("监督者", "監督者"),
+    "Author of acceptance tests": ("验收测试的作者", "驗收測試的作者"),
+    "Another agent, which writes acceptance tests from the task alone before the work": (
+        "另一个智能体，在工作开始之前仅根据任务编写验收测试",
+        "另一個代理，在工作開始之前僅根據任務編寫驗收測試",
+    ),
     "Another agent for the role of supervisor": ("由另一个智能体担任监督者", "由另一個代理擔任監督者"),
     "Fallback": ("后备", "後備"),
     "Carries on while the worker is at its usage limit": (
@@ -159,6 +175,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "Alone on a line, it is the supervisor's agreement": ("独占一行时表示监督者同意", "獨占一行時表示監督者同意"),
     "Interactive": ("交互式", "互動式"),
     "Ask the person between steps": ("在步骤之间询问人", "在步驟之間詢問人"),
+    "Loops of its own": ("自有循环", "自有迴圈"),
+    "Loops that the agent may start, each in a worktree, with a share of the budget": (
+        "代理可以启动的循环数量，每个都在自己的工作树中，并占用一部分预算",
+        "代理可以啟動的迴圈數量，每個都在自己的工作樹中，並占用一部分預算",
+    ),
     "Worktree": ("工作树", "工作樹"),
     "Work in a git worktree of its own": ("在独立的 git 工作树中工作", "在獨立的 git 工作樹中工作"),
     "Commit": ("提交", "提交"),
@@ -291,9 +312,9 @@ SETTINGS: dict[str, tuple[str, str]] = {
         "證明代理新增的測試在沒有其工作時會失敗",
     ),
     "Held-out tests": ("保留的测试", "保留的測試"),
-    "a folder outside of the workspace with tests that the agent never sees, laid over the workspace when it claims to be done": (
-        "工作区之外的文件夹，其中的测试代理从不可见；代理声明完成时覆盖到工作区上运行",
-        "工作區之外的資料夾，其中的測試代理從不可見；代理聲明完成時覆蓋到工作區上執行",
+    "a folder outside of the workspace with tests that the agent never sees, or a share of the project's own such as 20%": (
+        "工作区之外的文件夹，其中的测试智能体从不看到；或项目自身测试的一部分，例如 20%",
+        "工作區之外的資料夾，其中的測試代理從不看到；或專案自身測試的一部分，例如 20%",
     ),
     "Repeat": ("重复", "重複"),
     "how often a check must pass in a row (3 times with --prove)": (

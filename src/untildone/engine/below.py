@@ -1,0 +1,99 @@
+"""The loops below a loop: they rest before it, and what they have used is written in its journal.
+
+`leased` gives every stepper of a loop with children `LoopsBelow`; a runner that drives the children itself has its own.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from untildone.core.errors import LoopNotFound, UntilDoneError
+from untildone.core.events import ChildSpent, PauseRequested, StopRequested
+from untildone.core.kinds import Host
+from untildone.core.loop import Loop
+from untildone.core.model import Outcome, Spend, Status, Urgency
+from untildone.engine.stepper import Stepper, leased
+from untildone.store import Store
+from untildone.system import orphans, running, trust
+
+
+class LoopsBelow:
+    """The children of a loop that is settled by a process which drives none of them."""
+
+    def __init__(self, store: Store, stepper: Stepper) -> None:
+        self._store, self._stepper = store, stepper
+
+    def rest(self, outcome: Outcome) -> None:
+        """Stop the children, or pause them. One that another process drives reports itself what it has used."""
+        for child in self._stepper.loop.children:
+            if not child.ended:
+                tell_to_rest(self._store, child.loop_id, outcome)
+        if reports := news(self._store, self._stepper.loop):
+            self._stepper.write(*reports)
+
+    def go_on(self) -> None:
+        """Leave those that rested as they are: the next runner of the loop takes them up."""
+
+
+def tell_to_rest(store: Store, loop_id: str, outcome: Outcome) -> None:
+    """Have a child stopped or paused at once, as its parent rests with this outcome. Without a runner, it rests on return."""
+    with suppress(UntilDoneError):
+        if _is_told(store, loop_id, outcome) and not store.is_driven(loop_id):
+            settle(store, loop_id)
+
+
+def _is_told(store: Store, loop_id: str, outcome: Outcome) -> bool:
+    """Write the order to the journal of a child. False: it rests already."""
+    journal = store.open(loop_id)
+    try:
+        status = journal.loop.status
+        if status.ended or (status is Status.PAUSED and not outcome.status.ended):
+            return False
+        ends = outcome.status.ended
+        journal.append(StopRequested(Urgency.NOW) if ends else PauseRequested(Urgency.NOW, Outcome.INTERRUPTED))
+        return True
+    finally:
+        journal.close()
+
+
+def settle(store: Store, loop_id: str) -> Loop:
+    """Write what follows from the orders to a loop that no runner has, without asking an agent anything. LoopBusy if one has it."""
+    with leased(store, loop_id, Host.NONE) as stepper:
+        # As every new runner does: the runner before may have died, and its guard as well.
+        orphans.end_all(orphans.mark(loop_id)[0])
+        stepper.settle()
+    trust.end(loop_id)
+    running.forget(loop_id)
+    return stepper.loop
+
+
+def news(store: Store, loop: Loop) -> tuple[ChildSpent, ...]:
+    """What the children of a loop have used, as far as its journal does not say so."""
+    reports = [(child, _report(store, child.loop_id)) for child in loop.children if not child.ended]
+    return tuple(each for child, each in reports if (each.spend, each.ended) != (child.spend, child.ended))
+
+
+def _report(store: Store, loop_id: str) -> ChildSpent:
+    """What a child has used. One that does not exist has used nothing: its parent's runner died before it was created."""
+    try:
+        child = store.load(loop_id)
+    except LoopNotFound:
+        return ChildSpent(loop_id, Spend(), ended=True)
+    return ChildSpent(loop_id, child.total_spend, child.status.ended)
+
+
+def report_up(store: Store, loop: Loop) -> None:
+    """Write what a loop that rests has used in the journal of its parent, if no runner of the parent does that."""
+    if loop.parent is None or loop.status is Status.RUNNING or store.is_driven(loop.parent.loop_id):
+        return
+    with suppress(UntilDoneError):
+        journal = store.open(loop.parent.loop_id)
+        try:
+            known = next((child for child in journal.loop.children if child.loop_id == loop.loop_id), None)
+            if known is None or (known.spend, known.ended) == (loop.total_spend, loop.status.ended):
+                return
+            journal.append(ChildSpent(loop.loop_id, loop.total_spend, loop.status.ended))
+            above = journal.loop
+        finally:
+            journal.close()
+        report_up(store, above)

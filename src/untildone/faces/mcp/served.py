@@ -1,0 +1,105 @@
+"""MCP over HTTP on the port of `untildone serve`, behind its middleware.
+
+Every request is whole in itself: there are no sessions, so that a client which polls a loop does not notice that the server was killed
+and started again. A token of the scope `read` may call the tools that only look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from fastapi import FastAPI
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.routing import Route
+from starlette.types import Receive, Send
+from starlette.types import Scope as Request
+
+from untildone import settings
+from untildone.core.errors import UsageError
+from untildone.core.loop import Loop
+from untildone.faces.mcp.loops import with_checks
+from untildone.faces.mcp.server import server
+from untildone.operations.access.scopes import Caller, Scope
+from untildone.operations.control import Heard
+from untildone.operations.creating.creation import Created
+from untildone.operations.driving.service import Service
+from untildone.operations.stores import Store
+
+PATH = "/mcp"
+_caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
+"""The sender of the request whose tool runs."""
+
+
+def mount(app: FastAPI, service: Service) -> None:
+    """Add the address to the application that has the API, whose middleware authenticates every request."""
+    made = server(ServedLoops(service), _need_control)
+    # The middleware of the server has checked names, origins and sizes.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    made.streamable_http_app(stateless_http=True, json_response=True, transport_security=unchecked)
+    app.router.routes.append(Route(PATH, _Endpoint(made.session_manager.handle_request), methods=["POST"]))
+    before = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def running(host: FastAPI) -> AsyncIterator[Any]:
+        async with before(host) as state, made.session_manager.run():
+            yield state
+
+    app.router.lifespan_context = running
+
+
+class _Endpoint:
+    """An ASGI application that notes the caller for the tools."""
+
+    path = PATH
+    """For the metrics, which read it from the route of a request."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Request, receive: Receive, send: Send) -> None:
+        scope["route"] = self
+        noted = _caller.set(scope["state"]["caller"])
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            _caller.reset(noted)
+
+
+def _need_control(tool: str) -> None:
+    caller = _caller.get()
+    if caller is None or not caller.may(Scope.CONTROL):
+        name = f"The token '{caller.name}'" if caller else "This request"
+        raise UsageError(
+            f"{name} may look only; `{tool}` needs the scope control.", "ask for a token: `untildone token add`"
+        )
+
+
+class ServedLoops:
+    """The loops of the folders of a server, which drives them."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self._service.environment
+
+    def find(self, name: str) -> tuple[Store, str]:
+        return self._service.find(name)
+
+    def newest(self, most: int) -> Sequence[Loop]:
+        rows = sorted(self._service.table.rows(), key=lambda row: row.loop_id, reverse=True)
+        readable = [row for row in rows if row.status is not None][:most]
+        return [self._service.stores[row.workspace].load(row.loop_id) for row in readable]
+
+    def start(self, task: str, given: Mapping[str, Any], checks: Sequence[str], folder: str | None) -> Created:
+        place, _ = self._service.workspace(folder)
+        own = settings.load(place, {}, self.environment).checks
+        created = self._service.create_with_notices(task, with_checks(own, checks, given), folder)
+        return Created(self._service.start(created.loop.loop_id), created.notices)
+
+    def say(self, name: str, text: str) -> Heard:
+        return self._service.say(self.find(name)[1], text)

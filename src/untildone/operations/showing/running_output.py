@@ -1,0 +1,44 @@
+"""What the agent of a running turn prints, as it prints it."""
+
+from __future__ import annotations
+
+from untildone.core.events import TurnStarted
+from untildone.core.loop import Loop, output_name
+from untildone.core.plugins.agent_io import AgentEvent, Reader
+from untildone.operations.output import reader
+from untildone.operations.stores import Records, Spool
+
+AT_ONCE = 1 << 20
+
+
+class RunningOutput:
+    """Follows the output of the running turn of a loop."""
+
+    def __init__(self, store: Records, loop_id: str) -> None:
+        self._store = store
+        self._loop_id = loop_id
+        self._name = ""
+        self._reader: Reader | None = None
+        self._spool: Spool | None = None
+        self._read = 0
+        self._rest = b""
+
+    def turn(self, event: TurnStarted, loop: Loop) -> None:
+        """Switch to the output of a new turn."""
+        name = output_name(event.role, event.iteration)
+        self._reader = reader(loop.settings.agent_for(event.role))
+        if name != self._name:
+            self._name, self._read, self._rest = name, 0, b""
+            self._spool = self._store.spool(self._loop_id, name)
+
+    def skip(self) -> None:
+        """Leave out what was printed so far."""
+        self._read = (self._spool.size() or 0) if self._spool is not None else 0
+
+    def fresh(self) -> tuple[AgentEvent, ...] | None:
+        """What was printed since the last call, at most a megabyte; None: nothing was."""
+        if self._spool is None or not (content := self._spool.read(self._read, AT_ONCE)):
+            return None
+        self._read += len(content)
+        *lines, self._rest = (self._rest + content).split(b"\n")
+        return tuple(event for line in lines for event in (self._reader.feed(line) if self._reader else ()))

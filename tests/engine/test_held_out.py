@@ -1,0 +1,50 @@
+"""Held-out tests that travel to the machines of a cluster: they arrive as they were, or the proof is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from untildone.core.errors import UsageError
+from untildone.core.judging.survey import Rules, survey
+from untildone.core.judging.trees import Tree
+from untildone.core.loop import Loop
+from untildone.core.model import AgentChoice, Budget, LoopSettings
+from untildone.core.receipts.proving import HELD_OUT, HELD_OUT_DIGEST
+from untildone.engine.verdicts import proving
+from untildone.workspace.rooms import RoomRefused
+
+EMPTY = Tree({}, lambda _blobs: {})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "held" / "tests").mkdir(parents=True)
+    (tmp_path / "held" / "tests" / "test_a.py").write_bytes(b"assert 1\n\xff\0")
+    return tmp_path / "held"
+
+
+def arrived(folder: Path, carried: str | None, digest: str = "") -> dict[str, bytes]:
+    """The held-out files on a machine that does not have their folder."""
+    options = {HELD_OUT: "/nowhere", HELD_OUT_DIGEST: digest or proving.digest(str(folder))}
+    chosen = LoopSettings("ralph", AgentChoice("scripted", "scripted"), "", remote="r", options=options)
+    loop = Loop("loop-1", "A job", "A job", chosen, Budget(), 0.0, 0.0)
+    unseen = proving.Unseen({}, {}, lambda: carried)
+    return dict(proving.work_of(loop, EMPTY, EMPTY, survey(EMPTY, EMPTY, Rules(())), unseen).held_out)
+
+
+def test_they_arrive_as_they_were(folder: Path) -> None:
+    assert arrived(folder, proving.packed(str(folder))) == {"tests/test_a.py": b"assert 1\n\xff\0"}
+
+
+@pytest.mark.parametrize("carried", [None, "", "e30=", "not packed", "eJyrrgUAAXUA+Q=="])
+def test_what_is_missing_or_altered_is_refused(folder: Path, carried: str | None) -> None:
+    with pytest.raises(RoomRefused, match="are not those of the loop's start"):
+        arrived(folder, carried)
+
+
+def test_what_is_too_large_is_refused_when_the_loop_is_created(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "MOST_PACKED", 10)
+    with pytest.raises(UsageError, match="too large for a cluster"):
+        proving.packed(str(folder))
