@@ -105,6 +105,7 @@ def test_an_impossible_task_is_blocked_within_two_rounds_in_every_mode(
     until(lambda: (cli.workspace / "heard.txt").exists())
     cli.run("stop", "--now", "last")
     until(lambda: cli.shown()["status"] in ("failed", "completed"))
+    until(lambda: any(cli.workspace.glob(".loop/history/*/receipt.json")))
     (receipt,) = cli.workspace.glob(".loop/history/*/receipt.json")
     assert json.loads(receipt.read_text())["questions"] == [NEEDS]
 

@@ -99,14 +99,17 @@ def test_a_large_folder_is_listed_each_time(place: Path) -> None:
 
 
 def test_a_file_that_a_program_has_in_its_memory_is_seen_when_all_are_read(place: Path) -> None:
-    """Writing to a page that was written before changes no timestamp."""
+    """Writing to a page that was written before changes no timestamp, unless the kernel has stored the page meanwhile: then once more."""
     (place / "a.txt").write_bytes(b"1" * mmap.PAGESIZE)
     with (place / "a.txt").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
-        mapped[0:4] = b"2222"
-        looker = settled(place)
-        before = looker.look()
-        mapped[0:4] = b"3333"
-        if looker.look().tree != before.tree:
+        for attempt in range(20):
+            mapped[0:4] = b"2222"
+            looker = settled(place)
+            before = looker.look()
+            mapped[0:4] = b"%04d" % attempt
+            if looker.look().tree == before.tree:
+                break
+        else:
             pytest.skip("this file system changes the timestamps")
         after = looker.look(before, reading=Reading.ALL)
     assert (after.files, looker.shadow.changed(str(before.tree), str(after.tree))[0].path) == (1, "a.txt")
