@@ -14,6 +14,7 @@ MOST_MODELS = 32
 """Models that are told apart. Tokens of further ones have no price."""
 LONGEST_NAME = 200
 _OTHERS = ""
+NOTHING = TokenCount()
 
 
 class Tally:
@@ -54,19 +55,21 @@ class Tally:
     def take(self, name: str, model: str, told: TokenCount) -> bool:
         """Take what was reported of a message. True: its tokens have grown."""
         name = name[:LONGEST_NAME]
-        known_model, known = self._messages.pop(name, (_OTHERS, TokenCount()))
+        if name in self._messages and told in (NOTHING, self._messages[name][1]):
+            return False
+        known_model, known = self._messages.pop(name, (_OTHERS, NOTHING))
         model, count = known_model or self._told_apart(model), known.or_more(told)
         if len(self._messages) >= MOST_MESSAGES:
             del self._messages[next(iter(self._messages))]
         self._messages[name] = (model, count)
-        self._totals[known_model] = self._totals.get(known_model, TokenCount()).minus(known)
-        self._totals[model] = self._totals.get(model, TokenCount()).plus(count)
+        self._totals[known_model] = self._totals.get(known_model, NOTHING).minus(known)
+        self._totals[model] = self._totals.get(model, NOTHING).plus(count)
         return count != known
 
     def add(self, model: str, count: TokenCount) -> None:
         """Take a message that is reported once."""
         model = self._told_apart(model)
-        self._totals[model] = self._totals.get(model, TokenCount()).plus(count)
+        self._totals[model] = self._totals.get(model, NOTHING).plus(count)
 
     def _told_apart(self, model: str) -> str:
         """The model, unless there are too many: an agent may make names up. One with a price of its own is always told apart."""

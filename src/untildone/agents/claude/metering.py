@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone.agents._lines import Object, object_field, text_field, tokens_field
-from untildone.agents._tally import Tally
+from untildone.agents._tally import NOTHING, Tally
 from untildone.core.prices import Prices, TokenCount
 
 _FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -40,4 +40,4 @@ class Metering(Tally):
 
 
 def _count(usage: Object) -> TokenCount:
-    return TokenCount(*(tokens_field(usage, each) or 0 for each in _FIELDS))
+    return TokenCount(*(tokens_field(usage, each) or 0 for each in _FIELDS)) if usage else NOTHING
