@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,32 @@ def test_what_one_check_writes_is_not_there_for_the_next(project: CommandLine) -
     chosen = (*agent(project, ("calc.py", sneaks)), "--check", PYTEST, "--check", "make lint", "-r", "1", "--json")
     ended = project.run("run", "Make it right", *chosen, patience=PATIENCE)
     assert ended.records[-1]["outcome"] == "budget", ended.output
+
+
+@pytest.fixture
+def tool() -> Iterator[Path]:
+    """A program of the person that is not on PATH, in a folder that sealed rooms do not show by themselves."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        program = Path(folder, "bin", "looks-right")
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\ngrep -q 'a + b' calc.py\n")
+        program.chmod(0o755)
+        yield program
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_check_finds_a_program_that_it_names_by_its_path(project: CommandLine, tool: Path, room: str) -> None:
+    chosen = (*agent(project, ("calc.py", RIGHT)), "--check", f"env A=1 {tool}", "--room", room, "-r", "1", "--json")
+    ended = project.run("run", "Make it right", *chosen, patience=PATIENCE)
+    assert ended.records[-1]["outcome"] == "verified", ended.output
+
+
+def test_a_program_that_a_check_names_by_its_path_may_not_change(project: CommandLine, tool: Path) -> None:
+    project.environment["UNTILDONE_SANDBOX"] = "off"  # in a box the agent cannot write there
+    cheats = agent(project, (str(tool), "#!/bin/sh\nexit 0\n"))
+    ended = project.run("run", "Make it right", *cheats, "--check", str(tool), "-r", "1", "--json", patience=PATIENCE)
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    assert str(tool) in str(gate(ended)["reason"])
 
 
 def test_tests_that_the_code_under_test_skips_are_no_proof(project: CommandLine) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.support.boxes import boxes
 from tests.support.rooms import Premises, distribution, said
 
-from untildone.core.judging.commands import loads_libraries
+from untildone.core.judging.commands import loads_libraries, programs_by_path
 from untildone.core.model import RoomKind
 from untildone.workspace.rooms import RoomRefused
 from untildone.workspace.rooms.library_folders import Growth, libraries
@@ -206,6 +206,21 @@ def test_commands_that_load_no_library(command: str) -> None:
 )
 def test_commands_that_may_load_libraries(command: str) -> None:
     assert loads_libraries(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("pytest -q", ()),
+        ("./check.sh /etc/passwd", ()),
+        ("/opt/tools/bin/check src", ("/opt/tools/bin/check",)),
+        ("cd a && '/opt/my tools/bin/check' | tail -3", ("/opt/my tools/bin/check",)),
+        ("A=1 timeout 9 ~/venv/bin/python -m pytest", ("~/venv/bin/python",)),
+        ("sh -c '/opt/a && /opt/b'; /opt/a", ("/opt/a", "/opt/b")),
+    ],
+)
+def test_programs_that_a_command_names_by_their_path(command: str, named: tuple[str, ...]) -> None:
+    assert programs_by_path(command) == named
 
 
 def test_programs_to_which_links_on_path_lead_are_listed(premises: Premises, tmp_path: Path) -> None:

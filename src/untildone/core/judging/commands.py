@@ -79,6 +79,12 @@ def _captured(line: str, folder: str) -> list[Run]:
     return [replace(run, decides=False) for run in runs_of(line, folder)]
 
 
+def programs_by_path(command: str) -> tuple[str, ...]:
+    """The programs that a command names by an absolute path, or by one in the home folder (`~/…`), as they are written."""
+    named = (word for run in runs_of(command) for word in (*run.before, run.words[0]))
+    return tuple(dict.fromkeys(word for word in named if word.startswith(("/", "~/"))))
+
+
 _LOAD_NOTHING = words(
     "true false test [ : echo printf cat grep egrep fgrep ls sleep exit head tail wc cmp diff sort mkdir touch rm cp mv kill pwd date "
     "sed awk tr cut uniq tee stat basename dirname expr seq chmod ln find set export umask wait read shift return"

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from untildone.core.judging.commands import programs_by_path
 from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
 from untildone.system.box import common_mounts, sandbox
@@ -316,13 +317,23 @@ class _Maker:
             yield from [path] if os.path.isabs(path) else []
 
     def _programs(self) -> Iterator[str]:
-        """Folders on PATH, toolchains that variables name, the agent's program, and the interpreter and package of untildone."""
+        """Folders on PATH, toolchains that variables name, programs that checks name by their path, the agent's program, and the
+        interpreter and package of untildone."""
+        yield from self._programs_of_checks()
         for name in ("PATH", *home.TOOLCHAINS_NAMED_BY):
             yield from (part for part in self.environment.get(name, "").split(os.pathsep) if os.path.isabs(part))
         program = shutil.which(self.plan.words[0], path=self.environment.get("PATH")) if self.plan.words else None
         for file in filter(None, (program, sys.executable)):
             yield from (os.path.dirname(file), os.path.dirname(os.path.realpath(file)))
         yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
+
+    def _programs_of_checks(self) -> Iterator[str]:
+        """Folders of programs that checks name by their path. An agent finds toolchains only: a script beside tests that it should not
+        read is a program too."""
+        named = (path for command in self.plan.settings.checks for path in programs_by_path(command))
+        for folder in (os.path.dirname(os.path.expanduser(path)) for path in named):
+            if not self.plan.words or os.path.basename(folder) in BIN_NAMES:
+                yield folder
 
     def _package(self, path: str) -> str:
         """What belongs to a folder of programs: the folder above `bin`, unless that contains much else."""

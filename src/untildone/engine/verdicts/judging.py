@@ -223,7 +223,7 @@ class Judge:
         if kind is RoomKind.PLAIN:
             return ()
         found = programs.differences(
-            self._base.environment,
+            loop_rooms.with_named_programs(self._base.environment, loop, self._place),
             self._place,
             loop_rooms.programs_file(loop_rooms.kept_as(loop, self._place)),
             loop.start_programs,
@@ -235,7 +235,7 @@ class Judge:
             )
         if found.replaced:
             raise RoomRefused(
-                f"Programs on PATH are not those that were there when the loop began: {named(found.replaced)}.",
+                f"Programs are not those that were there when the loop began: {named(found.replaced)}.",
                 f"accept them with `untildone approve {loop.loop_id} {shlex.join(found.replaced[:5])}`",
                 found.replaced,
             )

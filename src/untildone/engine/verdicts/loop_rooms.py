@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import WorkspaceSeen
-from untildone.core.judging.commands import loads_libraries
+from untildone.core.judging.commands import loads_libraries, programs_by_path
 from untildone.core.judging.keeping_back import share_of
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind
@@ -20,6 +21,7 @@ from untildone.system.box.sandbox import Network
 from untildone.workspace import programs
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import RoomRefused, Rooms
+from untildone.workspace.rooms.caches import is_below
 from untildone.workspace.shadow import NoSnapshot, Shadow
 
 
@@ -36,6 +38,7 @@ def rooms_of(loop: Loop, shadow: Shadow, place: str, hidden: tuple[str, ...]) ->
         kept_as(loop, place),
         place,
         root,
+        environment=with_named_programs(os.environ, loop, place),
         hidden=hidden,
         network=network,
         watches_libraries=watches,
@@ -64,7 +67,17 @@ def kept(loop: Loop, workspace: Workspace, tree: str) -> tuple[str, str]:
     if settings.room is RoomKind.PLAIN or not (settings.checks or settings.gates):
         return "", ""
     beside = rooms_of(loop, workspace.shadow, workspace.path, ()).begin(tree)
-    return beside, programs.record(os.environ, workspace.path, programs_file(kept_as(loop, workspace.path)))
+    environment = with_named_programs(os.environ, loop, workspace.path)
+    return beside, programs.record(environment, workspace.path, programs_file(kept_as(loop, workspace.path)))
+
+
+def with_named_programs(environment: Mapping[str, str], loop: Loop, place: str) -> Mapping[str, str]:
+    """The environment with a PATH that also has the folders of programs which checks name by their path: they judge as those on PATH
+    do. Programs in the workspace are not meant: they belong to the tree."""
+    named = (os.path.expanduser(path) for command in loop.settings.checks for path in programs_by_path(command))
+    folders = dict.fromkeys(os.path.dirname(path) for path in named if os.access(path, os.X_OK))
+    outside = [folder for folder in folders if not is_below(os.path.realpath(folder), os.path.realpath(place))]
+    return {**environment, "PATH": os.pathsep.join((environment.get("PATH", os.defpath), *outside))}
 
 
 def recover(loop: Loop, workspace: Workspace) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ class Maker:
             if is_below(self._site.root, folder):
                 first = os.path.join(folder, os.path.relpath(self._site.root, folder).split(os.sep)[0])
                 yield from [Mount(Access.READ, first)] if first != self._site.root else []
-        values = (self._environment.get(name, "") for name in NEEDED_BY)
+        values = (*(self._environment.get(name, "") for name in NEEDED_BY), self._site.environment.get("PATH", ""))
         parts = {os.path.realpath(part) for value in values for part in value.split(os.pathsep) if os.path.isabs(part)}
         for path in sorted(parts):
             above = next((folder for folder in (*PRIVATE, RUNTIME) if path != folder and is_below(path, folder)), None)

@@ -44,8 +44,10 @@ def command(folder: str | None, plain: bool) -> int:
         exit_code = drives.drive(loop)
     talk.line("")
     kept = store.progress(loop.loop_id)
-    talk.line(f"The receipt ({kept / 'receipt.json'}):")
-    talk.line((kept / "report.md").read_text())
+    # A loop that rests has no receipt yet.
+    if (kept / "report.md").exists():
+        talk.line(f"The receipt ({kept / 'receipt.json'}):")
+        talk.line((kept / "report.md").read_text())
     talk.line(look.diff(store, loop.loop_id, colour=talk.is_terminal and "NO_COLOR" not in os.environ))
     talk.line(f"hint: cd {project} && untildone list --all && untildone verify last && untildone log last")
     return exit_code
