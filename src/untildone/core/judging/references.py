@@ -30,6 +30,8 @@ _QUOTED_INCLUDE = re.compile(
 _GO_IMPORT = re.compile(r'"([\w./-]+/[\w./-]+)"')
 _CMAKE_INCLUDE = re.compile(r"(?i)\binclude\s*\(\s*\"?([^)\"\s]+)")
 _LITERAL = re.compile(r"""(['"`])([\w@%+,./ -]{2,200})\1""")
+_FOLDER = re.compile(r"""['"`](?:\./)?([\w@-][\w@.-]*(?:/[\w@-][\w@.-]*)*)/?(?:['"`]|/[{*$%])""")
+"""A literal that names a folder, or begins with its name."""
 _ROOTS = ("", "src", "lib", "tests", "test")
 
 
@@ -43,7 +45,15 @@ def imports(path: str, text: str, tree: Tree) -> frozenset[str]:
 def data(path: str, text: str, tree: Tree) -> frozenset[str]:
     """The files of the tree that are no code and that string literals of a file name."""
     names = {literal.strip() for _, literal in _LITERAL.findall(text)}
-    return frozenset(found for name in names for found in _data_files(name, path, tree))
+    found = {found for name in names for found in _data_files(name, path, tree)}
+    folders = {folder for name in _FOLDER.findall(text) if (folder := resolved(name, "")) in tree.folders}
+    return frozenset(found | {file for folder in folders for file in _data_folder(folder or "", tree)})
+
+
+def _data_folder(folder: str, tree: Tree) -> frozenset[str]:
+    """The files of a folder that holds nothing but data."""
+    files = frozenset(file for file in tree.files if file.startswith(f"{folder}/"))
+    return frozenset() if any(map(is_code, files)) else files
 
 
 def modules(text: str) -> frozenset[str]:
@@ -81,7 +91,7 @@ def _python(path: str, text: str, tree: Tree) -> Iterator[str]:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    folders = (*_ROOTS, parent(path), *ancestors(path))
+    folders = (*_ROOTS, parent(path), *ancestors(path), *tree.python_roots)
     for node in nodes:
         if isinstance(node, ast.Import):
             for name in node.names:
@@ -108,6 +118,10 @@ def _javascript(path: str, text: str, tree: Tree) -> Iterator[str]:
     for name in _JS_IMPORT.findall(text):
         if name.startswith("."):
             yield from _with_ends(resolved(name, parent(path)), tree)
+    for name, folder in tree.packages.items():
+        for rest in re.findall(rf"""['"`]{re.escape(name)}(/[^'"`\n]*)?['"`]""", text):
+            yield from _with_ends(f"{folder}{rest}", tree)
+            yield from () if rest else _with_ends(f"{folder}/src", tree)
 
 
 def _with_ends(base: str | None, tree: Tree) -> Iterator[str]:
@@ -213,8 +227,11 @@ class Importers:
 
     def naming(self, path: str) -> tuple[str, ...]:
         """The files that name it in a string, or mention its name at all if they are no code of the same kind."""
-        name = path.rpartition("/")[2]
-        return tuple(file for file, text in self._read().items() if name in text and path in self._named(file, text))
+        names = (path.rpartition("/")[2], *(f"{folder.rpartition('/')[2]}" for folder in ancestors(path)))
+        texts = self._read().items()
+        return tuple(
+            file for file, text in texts if any(map(text.__contains__, names)) and path in self._named(file, text)
+        )
 
     def _imported(self, file: str, text: str) -> frozenset[str]:
         if file not in self._imports:

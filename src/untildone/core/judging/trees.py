@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from untildone.core.values.hints import Protocol
@@ -37,6 +38,8 @@ class Tree:
         self._read = read
         self._known: dict[str, bytes | None] = {}
         self._folders: frozenset[str] | None = None
+        self._packages: dict[str, str] | None = None
+        self._roots: tuple[str, ...] | None = None
 
     def fetch(self, paths: Iterable[str]) -> None:
         """Read several files at once, because reading one by one may cost a process each. What cannot be read is left out."""
@@ -84,6 +87,32 @@ class Tree:
         if self._folders is None:
             self._folders = frozenset(folder for path in self.files for folder in ancestors(path))
         return self._folders
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """The folders of JavaScript packages of the tree, by the names under which other packages import them."""
+        if self._packages is None:
+            manifests = [path for path in self.files if path.endswith("/package.json") and "node_modules/" not in path]
+            self.fetch(manifests)
+            named = ((_NAME.search(self.text(path)), parent(path)) for path in manifests)
+            self._packages = {found[1]: folder for found, folder in named if found}
+        return self._packages
+
+    @property
+    def python_roots(self) -> tuple[str, ...]:
+        """The folders of Python projects below the root, and their `src`, from which an installation of them imports."""
+        if self._roots is None:
+            names = ("/pyproject.toml", "/setup.py", "/setup.cfg")
+            projects = sorted(
+                {parent(path) for path in self.files if path.endswith(names) and "site-packages" not in path}
+            )
+            self._roots = tuple(
+                each for folder in projects for each in (folder, f"{folder}/src") if each in self.folders
+            )
+        return self._roots
+
+
+_NAME = re.compile(r'"name"\s*:\s*"([^"\n]+)"')
 
 
 def _bounded(content: bytes | None) -> bytes | None:
