@@ -84,6 +84,10 @@ class Comparison:
             self._notes.append(f"{path} was there when the loop began, and is gone.")
             return None
         link = os.readlink(full) if os.path.islink(full) else ""
+        if link != watched.link and path not in self._approved:
+            raise RoomRefused(
+                f"{path} leads to another folder than when the loop began.", "put it back, or approve it", [path]
+            )
         now = beside.listing(full)
         if link == watched.link and (not watched.digest or (now.whole and now.digest() == watched.digest)):
             return self._shown(path, link, now)
@@ -115,7 +119,8 @@ class Comparison:
             why = "no dependency file explains that" if asked else "no dependency file was"
             raise RoomRefused(
                 f"{path} was changed since the loop began, and {why}: {_named(path, rest)}.",
-                "install the packages again as they were, change the dependency files too, or approve it",
+                "install the packages again as they were, change the dependency files too, or approve it; another version of a test tool "
+                "must be approved",
                 [_joined(path, each) for each in rest],
             )
         reason = f"so does {named(asked)}" if asked else "a person approved that, or an installation explains it"
@@ -133,7 +138,12 @@ class Comparison:
         if holds_python(path) or os.path.exists(os.path.join(full, "pyvenv.cfg")):
             declared = replace(asks, is_new_folder=not then.files)
             python = installed.Explanation(full, then, now, declared, self._start.root, is_environment=True)
-            explained = python.explain(differing).paths
+            found = python.explain(differing)
+            explained = found.paths
+            if found.plugins and then.files:
+                self._notes.append(
+                    f"{path} has plugins of pytest that were not there when the loop began: {named(found.plugins)}."
+                )
         elif os.path.basename(path) == "node_modules":
             explained = modules.Explanation(full, then, now, asks).explain(differing).paths
         else:
