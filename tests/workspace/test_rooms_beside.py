@@ -210,12 +210,12 @@ class TestPackages:
         with pytest.raises(RoomRefused, match=r"\.venv leads to another folder"):
             premises.says("true")
 
-    def test_new_plugins_of_pytest_are_told(self, premises: Premises) -> None:
+    def test_new_plugins_of_pytest_are_in_the_tampering_report(self, premises: Premises) -> None:
         entry = "[pytest11]\nquiet = quiet\n"
         files = {"quiet.py": "1\n", "quiet-1.dist-info/entry_points.txt": entry}
         premises.write({**distribution("quiet", "1", files, SITE), "requirements.txt": "tool==1\nquiet\n"})
-        with premises.room() as room:
-            assert ".venv has plugins of pytest that were not there when the loop began: quiet 1." in room.notes
+        assert premises.says(f"cat {SITE}/quiet.py") == "1"
+        assert premises.signs == (".venv has plugins of pytest that were not there when the loop began: quiet 1.",)
 
     def test_packages_that_are_new_are_shown_and_told(self, premises: Premises) -> None:
         premises.write({"part/package.json": '{"dependencies": {"a": "1"}}', "part/node_modules/a/index.js": "1\n"})

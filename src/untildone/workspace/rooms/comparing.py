@@ -45,6 +45,8 @@ class Surroundings:
     hidden: tuple[Hidden, ...] = ()
     """What of the libraries outside of the workspace it does not show."""
     notes: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    """Sentences for the tampering report."""
 
 
 class Comparison:
@@ -61,6 +63,7 @@ class Comparison:
         self._approved = approved
         self._can_hide = can_hide
         self._notes: list[str] = []
+        self._signs: list[str] = []
 
     def surroundings(self, found: Iterable[str], libraries: Compared = NO_LIBRARIES) -> Surroundings:
         """What a room shows. `found` are folders of packages that are there now. Raises RoomRefused."""
@@ -68,7 +71,7 @@ class Comparison:
         new = [self._new(path) for path in sorted(found) if path not in self._start.watched]
         outputs = [self._output(path, digest) for path, digest in self._start.outputs.items()]
         together = tuple(filter(None, (*shown, *new, *outputs)))
-        return Surroundings(together, libraries.hidden, (*self._notes, *libraries.notes))
+        return Surroundings(together, libraries.hidden, (*self._notes, *libraries.notes), tuple(self._signs))
 
     def _output(self, path: str, digest: str) -> Shown | None:
         """The copy of outputs from the start, unless somebody changed it."""
@@ -141,7 +144,7 @@ class Comparison:
             found = python.explain(differing)
             explained = found.paths
             if found.plugins and then.files:
-                self._notes.append(
+                self._signs.append(
                     f"{path} has plugins of pytest that were not there when the loop began: {named(found.plugins)}."
                 )
         elif os.path.basename(path) == "node_modules":
