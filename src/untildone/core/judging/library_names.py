@@ -12,8 +12,8 @@ from untildone.core.values.value import dataclass
 _HEADERS = (
     "assert.h",
     "cassert",
-    "{stdlib,stdio,string,stdbool,stdint,setjmp,signal,math,limits,errno}.h",
-    "c{stdlib,stdio,string,math}",
+    "{stdlib,stdio,string,setjmp}.h",
+    "c{stdlib,stdio,string}",
 )
 _LIBRARIES = {
     "the compiler would read it instead of a header of a test library": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from untildone.core.judging.globs import words
 from untildone.core.judging.trees import Tree, ancestors, parent, resolved
@@ -19,6 +19,7 @@ _JS = (".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts", ".cts", ".json")
 _JS_IMPORT = re.compile(
     r"""(?:\bfrom|\bimport|\brequire|\bimportActual|\bmock|\bextends['"]?\s*:|\bloader)\s*\(?\s*['"`]([.#][^'"`\n]*)['"`]"""
 )
+_JS_PACKAGE = re.compile(r"""(?:\bfrom|\bimport|\brequire)\s*\(?\s*['"`]([@\w][^'"`\n:]*)['"`]""")
 _RUBY_IMPORT = re.compile(r"""\b(?:require_relative|require|load)\s*\(?\s*['"]([^'"\n]+)['"]""")
 _SOURCED = re.compile(r"""(?:^|[;&|]|\bthen|\bdo)\s*(?:\.|source)\s+(.+)""", re.MULTILINE)
 _RUST_PATH = re.compile(
@@ -50,10 +51,10 @@ def data(path: str, text: str, tree: Tree) -> frozenset[str]:
     return frozenset(found | {file for folder in folders for file in _data_folder(folder or "", tree)})
 
 
-def _data_folder(folder: str, tree: Tree) -> frozenset[str]:
+def _data_folder(folder: str, tree: Tree) -> Sequence[str]:
     """The files of a folder that holds nothing but data."""
-    files = frozenset(file for file in tree.files if file.startswith(f"{folder}/"))
-    return frozenset() if any(map(is_code, files)) else files
+    files = tree.below(folder)
+    return () if any(map(is_code, files)) else files
 
 
 def modules(text: str) -> frozenset[str]:
@@ -118,9 +119,12 @@ def _javascript(path: str, text: str, tree: Tree) -> Iterator[str]:
     for name in _JS_IMPORT.findall(text):
         if name.startswith("."):
             yield from _with_ends(resolved(name, parent(path)), tree)
-    for name, folder in tree.packages.items():
-        for rest in re.findall(rf"""['"`]{re.escape(name)}(/[^'"`\n]*)?['"`]""", text):
-            yield from _with_ends(f"{folder}{rest}", tree)
+    for name in _JS_PACKAGE.findall(text) if tree.packages else ():
+        parts = name.split("/")
+        depth = 2 if name.startswith("@") else 1
+        folder, rest = tree.packages.get("/".join(parts[:depth])), "/".join(parts[depth:])
+        if folder is not None:
+            yield from _with_ends(f"{folder}/{rest}" if rest else folder, tree)
             yield from () if rest else _with_ends(f"{folder}/src", tree)
 
 
@@ -227,7 +231,8 @@ class Importers:
 
     def naming(self, path: str) -> tuple[str, ...]:
         """The files that name it in a string, or mention its name at all if they are no code of the same kind."""
-        names = (path.rpartition("/")[2], *(f"{folder.rpartition('/')[2]}" for folder in ancestors(path)))
+        folders = [folder for folder in ancestors(path) if _data_folder(folder, self._tree)]
+        names = (path.rpartition("/")[2], *(folder.rpartition("/")[2] for folder in folders))
         texts = self._read().items()
         return tuple(
             file for file, text in texts if any(map(text.__contains__, names)) and path in self._named(file, text)

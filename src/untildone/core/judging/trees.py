@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from untildone.core.values.hints import Protocol
 from untildone.core.values.value import dataclass
@@ -12,6 +12,10 @@ PROGRAM, LINK = "100755", "120000"
 REPOSITORY = "160000"
 READABLE = 1_000_000
 """A file of more bytes than this is compared as a whole and never parsed."""
+
+
+MOST_PROJECTS = 50
+"""Python projects of one repository from which modules are looked for."""
 
 
 class File(Protocol):
@@ -40,6 +44,7 @@ class Tree:
         self._folders: frozenset[str] | None = None
         self._packages: dict[str, str] | None = None
         self._roots: tuple[str, ...] | None = None
+        self._below: dict[str, list[str]] | None = None
 
     def fetch(self, paths: Iterable[str]) -> None:
         """Read several files at once, because reading one by one may cost a process each. What cannot be read is left out."""
@@ -88,6 +93,15 @@ class Tree:
             self._folders = frozenset(folder for path in self.files for folder in ancestors(path))
         return self._folders
 
+    def below(self, folder: str) -> Sequence[str]:
+        """The files in a folder and in the folders in it."""
+        if self._below is None:
+            self._below = {}
+            for path in self.files:
+                for each in ancestors(path):
+                    self._below.setdefault(each, []).append(path)
+        return self._below.get(folder, ())
+
     @property
     def packages(self) -> dict[str, str]:
         """The folders of JavaScript packages of the tree, by the names under which other packages import them."""
@@ -107,7 +121,10 @@ class Tree:
                 {parent(path) for path in self.files if path.endswith(names) and "site-packages" not in path}
             )
             self._roots = tuple(
-                each for folder in projects for each in (folder, f"{folder}/src") if each in self.folders
+                each
+                for folder in projects[:MOST_PROJECTS]
+                for each in (folder, f"{folder}/src")
+                if each in self.folders
             )
         return self._roots
 
