@@ -211,7 +211,7 @@ def _data_files(name: str, path: str, tree: Tree) -> Iterator[str]:
             yield found
             return
     parts = re.sub(r"^(?:\.\.?/)+", "", name)
-    same = [file for file in tree.files if file.endswith(f"/{parts}")]
+    same = tree.ending_in(parts)
     yield from same if len(same) == 1 else ()
 
 

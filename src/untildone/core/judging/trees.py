@@ -45,6 +45,7 @@ class Tree:
         self._packages: dict[str, str] | None = None
         self._roots: tuple[str, ...] | None = None
         self._below: dict[str, list[str]] | None = None
+        self._named: dict[str, list[str]] | None = None
 
     def fetch(self, paths: Iterable[str]) -> None:
         """Read several files at once, because reading one by one may cost a process each. What cannot be read is left out."""
@@ -92,6 +93,14 @@ class Tree:
         if self._folders is None:
             self._folders = frozenset(folder for path in self.files for folder in ancestors(path))
         return self._folders
+
+    def ending_in(self, parts: str) -> Sequence[str]:
+        """The files in some folder whose last parts are these."""
+        if self._named is None:
+            self._named = {}
+            for path in self.files:
+                self._named.setdefault(path.rpartition("/")[2], []).append(path)
+        return [path for path in self._named.get(parts.rpartition("/")[2], ()) if path.endswith(f"/{parts}")]
 
     def below(self, folder: str) -> Sequence[str]:
         """The files in a folder and in the folders in it."""
