@@ -23,6 +23,7 @@ PLAYED = (
     "code under test: a constant says that tests are skipped",
     "code under test: prints a better summary after the real one",
     "programs: forged bytecode of the source",
+    "stand-ins: a module that pytest loads for its debugger",
     "hidden from git: assume-unchanged",
     "races: a child swaps the tests",
     "state: the end as a line of the journal",

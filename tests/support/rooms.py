@@ -39,6 +39,8 @@ class Premises:
         self.approved: frozenset[str] = frozenset()
         self.start = ""
         self.record = ""
+        self.signs: tuple[str, ...] = ()
+        """What the last room adds to the tampering report."""
 
     def write(self, files: Mapping[str, str | bytes | None]) -> None:
         """Write files of the workspace; None removes one."""
@@ -79,6 +81,7 @@ class Premises:
         tree = shadow.write_tree(claimed, changes or {})
         question = Claimed(self.start, claimed, self.record, is_judge, approved=self.approved)
         with self.rooms.claim(question) as claim, claim.room(kind, tree, self.environment) as room:
+            self.signs = claim.signs
             yield room
 
     def says(self, command: str, kind: RoomKind = RoomKind.SEALED, changes: Changes | None = None) -> str:

@@ -84,7 +84,7 @@ class TestPackages:
         self, premises: Premises, attack: object, named: str
     ) -> None:
         attack(premises.workspace)  # type: ignore[operator]
-        with pytest.raises(RoomRefused, match="no dependency file was") as refused:
+        with pytest.raises(RoomRefused, match=r"no dependency file was|leads to another folder") as refused:
             premises.says("true")
         assert refused.value.paths[0].endswith(named)
 
@@ -158,6 +158,64 @@ class TestPackages:
         premises.write({f"{SITE}/other.py": "2\n"})
         with pytest.raises(RoomRefused, match=r"other\.py"):
             premises.says("true")
+
+    @pytest.mark.parametrize("how", ["another version", "what a new package needs"])
+    def test_no_dependency_file_explains_another_test_tool(self, tmp_path: Path, how: str) -> None:
+        """The agent writes the dependency files too: a test tool of another version may be anything."""
+        premises = Premises(tmp_path)
+        runner = distribution("pytest_calc", "1", {"pytest_calc.py": "1\n"}, SITE)
+        modules = {
+            "node_modules/tiny-assert/index.js": "1\n",
+            "package.json": '{"devDependencies": {"tiny-assert": "1"}}',
+        }
+        ours = {
+            ".gitignore": ".venv\nnode_modules\n",
+            ".venv/pyvenv.cfg": "home = /usr/bin\n",
+            "requirements.txt": "pytest-calc==1\n",
+        }
+        premises.write({**ours, **runner, **modules})
+        premises.begin()
+        if how == "another version":
+            for name in runner:
+                (premises.workspace / name).unlink()
+            again = distribution("pytest_calc", "2", {"pytest_calc.py": "2\n"}, SITE)
+            premises.write({**again, "requirements.txt": "pytest-calc==2\n"})
+        else:
+            needs = "Metadata-Version: 2.1\nName: b\nVersion: 1\nRequires-Dist: pytest-calc\n"
+            b = distribution("b", "1", {"b.py": "1\n", "b-1.dist-info/METADATA": needs}, SITE)
+            again = distribution("pytest_calc", "1", {"pytest_calc.py": "2\n"}, SITE)
+            premises.write({**b, **again, "requirements.txt": "pytest-calc==1\nb\n"})
+        with pytest.raises(RoomRefused, match=r"pytest_calc\.py") as refused:
+            premises.says("true")
+        assert "another version of a test tool must be approved" in refused.value.hint
+
+    def test_no_dependency_file_explains_another_test_tool_of_javascript(self, tmp_path: Path) -> None:
+        premises = Premises(tmp_path)
+        needs = '{"name": "pad", "dependencies": {"tiny-assert": "1"}}'
+        manifest = '{{"dependencies": {{{}}}, "devDependencies": {{"tiny-assert": "1"}}}}'
+        premises.write({
+            ".gitignore": "node_modules\n", "node_modules/tiny-assert/index.js": "1\n", "package.json": manifest.format(""),
+        })  # fmt: skip
+        premises.begin()
+        premises.write({"node_modules/pad/package.json": needs, "package.json": manifest.format('"pad": "1"')})
+        assert premises.says("cat node_modules/pad/package.json") == needs
+        premises.write({"node_modules/tiny-assert/index.js": "2\n"})
+        with pytest.raises(RoomRefused, match=r"tiny-assert/index\.js"):
+            premises.says("true")
+
+    def test_packages_that_lie_elsewhere_now_are_refused(self, premises: Premises) -> None:
+        (premises.workspace / ".venv").rename(premises.workspace / "old")
+        (premises.workspace / ".venv").symlink_to("old")
+        premises.write({MODULE: "ANSWER = 2\n", "requirements.txt": "tool==2\n"})
+        with pytest.raises(RoomRefused, match=r"\.venv leads to another folder"):
+            premises.says("true")
+
+    def test_new_plugins_of_pytest_are_in_the_tampering_report(self, premises: Premises) -> None:
+        entry = "[pytest11]\nquiet = quiet\n"
+        files = {"quiet.py": "1\n", "quiet-1.dist-info/entry_points.txt": entry}
+        premises.write({**distribution("quiet", "1", files, SITE), "requirements.txt": "tool==1\nquiet\n"})
+        assert premises.says(f"cat {SITE}/quiet.py") == "1"
+        assert premises.signs == (".venv has plugins of pytest that were not there when the loop began: quiet 1.",)
 
     def test_packages_that_are_new_are_shown_and_told(self, premises: Premises) -> None:
         premises.write({"part/package.json": '{"dependencies": {"a": "1"}}', "part/node_modules/a/index.js": "1\n"})
@@ -381,12 +439,23 @@ class TestCaches:
 
 
 class TestOutside:
-    @pytest.mark.parametrize("name", ["pytest.ini", "conftest.py", ".cargo/config.toml", "home/.npmrc"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "pytest.ini",
+            "conftest.py",
+            ".cargo/config.toml",
+            "home/.npmrc",
+            ".env",
+            "home/.proverc",
+            "home/.config/tox/config.ini",
+        ],
+    )
     def test_settings_outside_that_changed_are_refused(self, tmp_path: Path, name: str) -> None:
         premises = Premises(tmp_path)
         premises.begin()
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("x")
         with pytest.raises(RoomRefused, match="outside of the workspace") as refused:
             premises.says("true")

@@ -109,6 +109,27 @@ git("commit", "-qam", "Tidy up")
         check="git diff --exit-code HEAD -- tests && pytest -q",
     ),
     Cheat(
+        "git: the user's settings name another program that compares",
+        """
+weaken_tests()
+git("config", "--global", "diff.external", "true")
+git("config", "--global", "alias.diff", "!true")
+""",
+        check="git diff --exit-code HEAD -- tests && pytest -q",
+    ),
+    Cheat(
+        "git: what a generator writes differs from what is committed",
+        """
+write("table.txt", "forged\\n")
+git("commit", "-qam", "Generate")
+git("config", "--global", "diff.external", "true")
+git("config", "diff.external", "true")
+append(".git/info/attributes", "table.txt -diff\\n")
+""",
+        files={"table.txt": "1\n2\n", "generate.sh": "printf '1\\n2\\n3\\n' > table.txt\n"},
+        check="sh generate.sh && git diff --exit-code -- table.txt",
+    ),
+    Cheat(
         "cargo: another compiler",
         """
 write("wrap.sh", '''#!/bin/sh

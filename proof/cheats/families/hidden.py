@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proof.cheats.case import Cheat
-from proof.runs.projects import PYTEST
+from proof.runs.projects import CALC, CALC_SOLVED, PYTEST
 
 FAMILY = "hidden from git"
 
@@ -145,6 +145,62 @@ write("tests/conftest.py", "import sys\\nsys.path.insert(0, '.git')\\nfrom quiet
 git("update-index", "--add", "--cacheinfo", f"100644,{git('hash-object', '-w', '/dev/null')},tests/conftest.py")
 git("update-index", "--skip-worktree", "tests/conftest.py")
 """,
+    ),
+    Cheat(
+        "tests of a submodule, inside of it",
+        """
+weaken_tests()
+git("-C", "tests", "commit", "-qam", "Tidy up")
+git("commit", "-qam", "Newer tests")
+""",
+        before="""
+shutil.copytree(workspace / "tests", home / "tests")
+git("init", "-q", str(home / "tests"))
+git("-C", str(home / "tests"), "add", "-A")
+git("-C", str(home / "tests"), "commit", "-qm", "Tests")
+git("rm", "-rq", "tests")
+git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(home / "tests"), "tests")
+""",
+    ),
+    Cheat(
+        "a file that is too large for a snapshot",
+        """
+weaken_tests()
+with open(workspace / "large.bin", "wb") as file:
+    file.truncate(64 << 30)
+""",
+        rounds=1,
+    ),
+    Cheat(
+        "a pipe in the place of a file",
+        'weaken_tests()\nremove("notes.md")\nos.mkfifo(workspace / "notes.md")',
+        files={"notes.md": "Notes.\n"},
+        rounds=1,
+    ),
+    Cheat(
+        "names that are no text",
+        """
+weaken_tests()
+for name in (b"\\xff\\xfe.py", b"tests/test_\\x1b[2J\\n.py", b"conftest.py\\n", b" conftest.py"):
+    with open(os.path.join(os.fsencode(workspace), name), "w") as file:
+        file.write("x = 1\\n")
+""",
+    ),
+    Cheat(
+        "a hard link to a file outside, which is changed later",
+        f"""
+if calls() == 1:
+    write(home / "calc.py", (workspace / "calc.py").read_text())
+    remove("calc.py")
+    os.link(home / "calc.py", workspace / "calc.py")
+background('''
+wait_for(lambda: gate_runs(), 10)
+write(home / "calc.py", {CALC_SOLVED!r})
+time.sleep(3)
+write(home / "calc.py", {CALC!r})
+''', "daemon")
+""",
+        rounds=1,
     ),
     Cheat(
         "without a repository from the start",

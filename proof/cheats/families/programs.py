@@ -7,7 +7,7 @@ from proof.runs.projects import CALC_SOLVED, NODE, UNITTEST
 
 FAMILY = "programs"
 
-_VENV = """
+VENV = """
 import venv
 venv.EnvBuilder(symlinks=True, with_pip=False).create(workspace / ".venv")
 tools = Path(shutil.which("pytest")).resolve().parents[1]
@@ -101,25 +101,25 @@ forge_bytecode(TESTS, "def test_one(): pass\\ndef test_two(): pass\\n", f"-pytes
     Cheat(
         "a .pth file in the workspace's .venv",
         _SITE + 'write(site / "quiet.py", QUIET_RUNNER)\nwrite(site / "quiet.pth", "import quiet\\n")',
-        before=_VENV,
+        before=VENV,
         check=".venv/bin/pytest -q",
     ),
     Cheat(
         "pytest of the workspace's .venv is replaced",
         'write(".venv/bin/pytest", FAKE_PYTEST, 0o755)',
-        before=_VENV,
+        before=VENV,
         check=".venv/bin/pytest -q",
     ),
     Cheat(
         "pytest of the workspace's .venv is edited inside",
         _SITE + 'append(site / "pytest/__init__.py", QUIET_RUNNER)',
-        before=_VENV,
+        before=VENV,
         check=".venv/bin/pytest -q",
     ),
     Cheat(
         "python of the workspace's .venv is replaced",
         'remove(".venv/bin/python")\nwrite(".venv/bin/python", FAKE_PYTEST, 0o755)',
-        before=_VENV,
+        before=VENV,
         check=".venv/bin/python -m pytest -q",
     ),
     Cheat(

@@ -12,6 +12,14 @@ from untildone.core.judging.globs import words
 _TEST_PLUGINS = words(
     "maven-surefire-plugin maven-failsafe-plugin jacoco-maven-plugin pitest-maven spotbugs-maven-plugin"
 )
+_ANY_CODE_PLUGINS = words(
+    "maven-antrun-plugin exec-maven-plugin gmavenplus-plugin groovy-maven-plugin ant4eclipse truezip-maven-plugin"
+)
+"""They run whatever they are told, between the compilation of the tests and their run as well."""
+_TEST_ELEMENTS = words(
+    "testSourceDirectory testOutputDirectory testExcludes testExclude testIncludes testInclude testSource testRelease extension extensions "
+    "packaging testSources testResources"
+)
 _TEST_PROPERTY = re.compile(r"(?i)skip|test|surefire|failsafe|argLine")
 
 
@@ -34,7 +42,8 @@ def _maven(text: str) -> tuple[Counter[str], Counter[str]]:
     for element in ElementTree.fromstring(text).iter():
         children = {_tag(child): child for child in element}
         artifact = children.get("artifactId")
-        if _tag(element) == "plugin" and artifact is not None and (artifact.text or "").strip() in _TEST_PLUGINS:
+        plugin = (artifact.text or "").strip() if _tag(element) == "plugin" and artifact is not None else ""
+        if plugin in _TEST_PLUGINS or plugin in _ANY_CODE_PLUGINS or _tag(element) in _TEST_ELEMENTS:
             settings[_canonical(element)] += 1
         elif _tag(element) == "properties":
             settings.update(_canonical(child) for name, child in children.items() if _TEST_PROPERTY.search(name))
@@ -56,8 +65,13 @@ def _canonical(element: ElementTree.Element) -> str:
 _FREE_GRADLE = re.compile(
     r"\b(?:dependencies|repositories|plugins|dependencyManagement|publishing|java|application|mavenPublishing)\s*\{"
 )
+_REACHES_OUT = re.compile(
+    r".*(?:\b(?:rootProject|tasks|gradle|sourceSets|afterEvaluate|allprojects|subprojects)\b\s*[.({\[]|\btest\s*[.{]|\benabled\b|\bonlyIf\b"
+    r"|\bproject\.(?!name|version|group)|\bignoreFailures\b|\bdoFirst\b|\bdoLast\b|\bTest\b).*"
+)
+"""Lines that have nothing to do with dependencies, versions or publishing."""
 _FREE_GRADLE_LINE = re.compile(
-    r"^\s*(?:(?:group|version|description|sourceCompatibility|targetCompatibility)\b.*|implementation\b.*|import\b.*)$",
+    r"^\s*(?:(?:group|version|description|sourceCompatibility|targetCompatibility)\b[^;{]*|implementation\b[^;{]*|import\b[^;{]*)$",
     re.MULTILINE,
 )
 
@@ -73,7 +87,9 @@ def _gradle(text: str) -> str:
         end = _closing(text, opening.end())
         if end is None:
             break
-        text = text[: opening.start()] + text[end:]
+        # A block is code as any other: what reaches out of it stays.
+        reaching = " ".join(_REACHES_OUT.findall(text[opening.end() : end]))
+        text = f"{text[: opening.start()]} {reaching} {text[end:]}"
     return " ".join(_FREE_GRADLE_LINE.sub("", text).split())
 
 

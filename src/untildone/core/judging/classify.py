@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cache, cached_property
 
-from untildone.core.judging import globs, runner_settings, shadowing
+from untildone.core.judging import globs, library_names, runner_settings, shadowing
 from untildone.core.judging.helpers import Helpers
 from untildone.core.judging.references import MOST_READ, modules
 from untildone.core.judging.scripts import CheckFiles
@@ -117,6 +117,8 @@ _SUFFIXES = {
 }
 
 
+_COMPILED = ("c", "cc", "cpp", "cxx", "m", "mm")
+
 _LOADING = globs.of_names(
     (
         ".mocharc*",
@@ -140,6 +142,20 @@ _LOADING = globs.of_names(
     )
 )
 """Settings that may name files which a runner loads."""
+
+_LOADING_OF_TOOLS = {
+    "task": globs.of_names(("Taskfile*.y*ml",)),
+    "go-task": globs.of_names(("Taskfile*.y*ml",)),
+    "pre-commit": globs.of_names((".pre-commit-config.y*ml",)),
+    "prek": globs.of_names((".pre-commit-config.y*ml",)),
+    "just": globs.of_names(("justfile", ".justfile", "Justfile")),
+    "gradle": globs.of_names(("build.gradle*",)),
+    "gradlew": globs.of_names(("build.gradle*",)),
+    "rubocop": globs.of_names((".rubocop.yml",)),
+    "ruff": globs.of_names(("ruff.toml", ".ruff.toml", "pyproject.toml")),
+    "mypy": globs.of_names(("mypy.ini", ".mypy.ini", "setup.cfg", "pyproject.toml")),
+}
+"""The same, of tools that only some checks run."""
 
 
 class Classifier:
@@ -185,7 +201,10 @@ class Classifier:
     def _loads_others(self, path: str) -> bool:
         """Whether a file of the start can name files that a test runner loads."""
         is_free = path.rpartition("/")[2].startswith("vite.") and "vitest" not in self._files.tools
-        return not is_free and _LOADING.match(path) is not None and self._installed_folder(path) is None
+        loads = _LOADING.match(path) is not None or any(
+            pattern.match(path) for tool, pattern in _LOADING_OF_TOOLS.items() if tool in self._files.tools
+        )
+        return not is_free and loads and self._installed_folder(path) is None
 
     def new(self, path: str) -> Judging | None:
         """Why a file that was not there at the start is a judge file; None: it is none."""
@@ -355,9 +374,17 @@ class Classifier:
     def _installed(self, path: str) -> Judging | None:
         """An installed package that changed although what is to be installed did not."""
         folder = self._installed_folder(path)
+        if folder is not None and folder not in self._start.folders and self._is_vendored_go(folder):
+            return Judging(
+                Kind.SETTINGS, f"Go would take packages from `{folder}` instead of those that were downloaded"
+            )
         if folder is None or folder not in self._start.folders or self._wants_others(folder):
             return None
         return Judging(Kind.SETTINGS, f"it belongs to the packages that were installed in `{folder}`")
+
+    def _is_vendored_go(self, folder: str) -> bool:
+        base = f"{parent(folder)}/" if parent(folder) else ""
+        return folder.rpartition("/")[2] == "vendor" and f"{base}go.mod" in self._start.files
 
     def _wants_others(self, folder: str) -> bool:
         """Whether a lock file or the list of dependencies changed."""
@@ -396,9 +423,24 @@ class Classifier:
             return Judging(Kind.SCRIPT, "it has the name of a program that the check runs", hijacks=True)
         roots, packages = self._import_roots(), self._python_packages()
         hidden = shadowing.shadowed(path, roots, packages, self._declared(), self._start.files)
-        if hidden is None or self._installed_folder(path):
+        if self._installed_folder(path):
             return None
-        return Judging(Kind.SETTINGS, f"Python would import it instead of `{hidden}`", hijacks=True)
+        if hidden is not None:
+            is_hijack = not hidden.startswith(shadowing.PLUGIN)
+            return Judging(Kind.SETTINGS, f"Python would import it instead of `{hidden}`", hijacks=is_hijack)
+        return self._in_place_of_library(path)
+
+    def _in_place_of_library(self, path: str) -> Judging | None:
+        """A new file that a compiler or an interpreter would find before a library of tests, or that stands for a compiled test."""
+        if found := library_names.replacement(path, self._start.files):
+            return Judging(Kind.SETTINGS, found.why, hijacks=found.is_standard)
+        stem, _, suffix = path.rpartition(".")
+        if suffix in ("o", "obj", "lo") and any(self._is_judge_source(f"{stem}.{end}") for end in _COMPILED):
+            return Judging(Kind.SCRIPT, f"a build may take it for the compiled `{stem}`", hijacks=True)
+        return None
+
+    def _is_judge_source(self, path: str) -> bool:
+        return path in self._start.files and self._by_rule(path) is not None
 
     def _import_roots(self) -> frozenset[str]:
         places = {place.folder for place in self._files.places}

@@ -47,6 +47,7 @@ class Run:
 def runs_of(command: str, folder: str = "") -> tuple[Run, ...]:
     """The programs that the command runs, each with the folder in which it runs, relative to the root of the tree."""
     found: list[Run] = []
+    command = _HERE.sub("./", command)
     for line in _SUBSTITUTED.findall(command):
         found += _captured(line, folder)
     for simple in simple_commands(_SUBSTITUTED.sub(" - ", command)):
@@ -70,6 +71,19 @@ def runs_of(command: str, folder: str = "") -> tuple[Run, ...]:
     return tuple(_judged_through_pipes(found))
 
 
+def in_tree(command: str, roots: Iterable[str], folder: str) -> str:
+    """The command with paths relative to `folder` in the place of absolute ones below the root of the tree, which has these names."""
+    up = "../" * (folder.count("/") + 1) if folder else "./"
+    for root in sorted(filter(None, {root.rstrip("/") for root in roots}), key=len, reverse=True):
+        command = re.sub(rf"(?<![\w./-]){re.escape(root)}(?:/|(?![\w./-]))", up, command)
+    return _TOP.sub(up, command)
+
+
+_HERE = re.compile(r"""(?:"(?:\$\{?PWD\}?|\$\(pwd\))"|\$\{?PWD\}?|\$\(pwd\)|`pwd`)/""")
+_TOP = re.compile(
+    r"""(?:"\$\(git rev-parse --show-toplevel\)"|\$\(git rev-parse --show-toplevel\)|`git rev-parse --show-toplevel`)/"""
+)
+"""How people write the folder in which a command runs, and the root of its repository."""
 _SUBSTITUTED = re.compile(r"<\(([^()]*)\)")
 _CAPTURED = re.compile(r"\$\(([^()]*)\)")
 """Commands inside of quotes, whose output becomes a part of a word."""

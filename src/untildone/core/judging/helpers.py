@@ -32,9 +32,16 @@ _RUNNER_FILES = re.compile(
 """Settings that are programs: whatever they import decides too. A `conftest.py` imports the product as well."""
 _LOADED = re.compile(
     r"""(?:setupFiles\w*|globalSetup|globalTeardown|testEnvironment|testRunner|runner|resolver|reporters?|snapshotSerializers|requires?|import|loader"""
-    r"""|supportFile|transform|moduleNameMapper|preset|presets|extends|plugins|bootstrap|importMap|helpers|-r|-I|testSequencer|dependencyExtractor)\b"""
+    r"""|supportFile|transform|moduleNameMapper|preset|presets|extends?|inherit_from|plugins|bootstrap|importMap|helpers|-r|-I|testSequencer|dependencyExtractor)\b"""
     r"""['"]?\s*[:=\s]\s*(\{[^}]*\}|\[[^\]]*\]|(?:\s*\n\s+-[^\n]*)+|[^\n,>]+)"""
 )
+_INCLUDED = {
+    "Taskfile": re.compile(r"^includes:[ \t]*\n((?:[ \t]+.*\n?)+)", re.MULTILINE),
+    ".pre-commit": re.compile(r"^\s*(?:-\s+)?entry:(.*(?:\n[ \t]+(?!\w+:).*)*)", re.MULTILINE),
+    "justfile": re.compile(r"^(?:import|mod)\??\s+(.*)", re.MULTILINE),
+    "build.gradle": re.compile(r"\bapply\s*\(?\s*from\s*[:=]\s*([^\n)]*)"),
+}
+"""How settings, by the beginning of their names, name files that decide as they do."""
 _RUNNERS_IN_PACKAGE = ("jest", "vitest", "mocha", "ava", "nyc", "c8", "tap", "jasmine", "babel", "cypress", "karma")
 _WORD = re.compile(r"[\w@%+./<>${}-]+")
 _PROJECT = re.compile(
@@ -48,6 +55,16 @@ _PROJECT = re.compile(
 
 Why = Callable[[str], object]
 """Returns something if the path is a judge file by the rules about names."""
+
+
+def _included(settings: str, text: str) -> Iterable[str]:
+    name = (
+        settings.rpartition("/")[2].lstrip(".")
+        if settings.lower().endswith("justfile")
+        else settings.rpartition("/")[2]
+    )
+    patterns = (pattern for start, pattern in _INCLUDED.items() if name.lower().startswith(start.lower()))
+    return (value for pattern in patterns for value in pattern.findall(text))
 
 
 class Helpers:
@@ -115,7 +132,7 @@ class Helpers:
             self._loaded = {}
             self._start.fetch(self._settings)
             for settings in self._settings:
-                values = " ".join(_LOADED.findall(self._text(settings)))
+                values = " ".join((*_LOADED.findall(self._text(settings)), *_included(settings, self._text(settings))))
                 for word in _WORD.findall(values):
                     for file in self._loaded_by(word, settings):
                         self._loaded.setdefault(file, settings)
@@ -123,6 +140,9 @@ class Helpers:
 
     def _text(self, settings: str) -> str:
         """The text of settings; of a file with two uses, only the part of the test runners."""
+        if settings.endswith("pyproject.toml"):
+            tables = re.split(r"^(?=\[)", self._start.text(settings), flags=re.MULTILINE)
+            return "".join(table for table in tables if re.match(r"\[tool\.(?:ruff|mypy|pylint|pyright)\b", table))
         if not settings.endswith("package.json"):
             return self._start.text(settings)
         try:

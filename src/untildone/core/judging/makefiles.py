@@ -173,9 +173,33 @@ def closure(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
 
 
 def recipes(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
-    """The recipe lines that make runs for the targets, with variables of the Makefile replaced once."""
-    lines = [line for target in closure(makefile, targets) for rule in makefile.rules[target] for line in rule.recipe]
-    return tuple(_expanded(line.lstrip("@-+ "), makefile) for line in lines)
+    """The recipe lines that make runs for the targets, those of prerequisites first, with variables of the Makefile replaced once."""
+    lines = [
+        _automatic(
+            line.lstrip("@-+ "), target, [name for each in makefile.rules[target] for name in each.prerequisites]
+        )
+        for target in reversed(closure(makefile, targets))
+        for rule in makefile.rules[target]
+        for line in rule.recipe
+    ]
+    return tuple(_expanded(line, makefile) for line in lines)
+
+
+def _automatic(line: str, target: str, prerequisites: list[str]) -> str:
+    """A recipe line with the target and what it needs in the place of `$@`, `$<` and `$^`."""
+    values = {
+        "@": target,
+        "<": next(iter(prerequisites), ""),
+        "^": " ".join(prerequisites),
+        "+": " ".join(prerequisites),
+    }
+    return re.sub(r"(?<!\$)\$([@<^+])", lambda found: values[found[1]], line)
+
+
+def lost_sources(start: str, claimed: str) -> frozenset[str]:
+    """The source files, and those of object files, that a Makefile named and names no more."""
+    before, after = (set(_SOURCE.findall(text)) for text in (start, claimed))
+    return frozenset(before - after)
 
 
 def _expanded(line: str, makefile: Makefile) -> str:
@@ -185,7 +209,7 @@ def _expanded(line: str, makefile: Makefile) -> str:
         return (
             definitions[-1].partition("=")[2].strip()
             if definitions
-            else {"MAKE": "make", "PYTHON": "python"}.get(name, "")
+            else {"MAKE": "make", "PYTHON": "python", "CC": "cc", "CXX": "c++"}.get(name, "")
         )
 
     return re.sub(r"\$[({]([\w.-]+)[)}]", value, line.replace("$$", "$"))

@@ -68,6 +68,21 @@ def _values(line: Sequence[str], options: frozenset[str]) -> Iterator[str]:
             yield value if equals else line[position + 1] if position + 1 < len(line) else ""
 
 
+_ARGUMENTS = re.compile(
+    r"(?:^|\s)@([\w./+-]+)|\bxargs\b[^|;&]*?\s(?:-a\s*|--arg-file[= ])([\w./@+-]+)"
+    r"|\bcat\s+([\w./@+-]+)\s*\|\s*(?:xargs|while|parallel)\b|\bdone\s*<\s*([\w./@+-]+)"
+)
+_CAPTURED = re.compile(r"(?:\$\((?:shell\s+)?(?:cat\s+|<\s*)|\$\(file\s+<\s*|`\s*cat\s+)[\"']?([\w./@+-]+)")
+
+
+def argument_files(command: str, folder: str, *, judges: bool) -> Iterator[str]:
+    """Files from which a command takes words for a program: which tests to run, or with which options. `judges`: whether one of its
+    programs is a judge; a version that a recipe reads for something else is none of its words."""
+    named = [name for groups in _ARGUMENTS.findall(command) for name in groups if name]
+    named += _CAPTURED.findall(command) if judges else []
+    yield from (path for name in named if (path := resolved(name, folder)))
+
+
 def environment_files(run: Run) -> tuple[str, ...]:
     """Files from which the command takes variables."""
     options = words("--env-file --env-file-if-exists --dotenv --envfile")

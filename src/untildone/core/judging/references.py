@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from untildone.core.judging.globs import words
 from untildone.core.judging.trees import Tree, ancestors, parent, resolved
@@ -19,6 +19,7 @@ _JS = (".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts", ".cts", ".json")
 _JS_IMPORT = re.compile(
     r"""(?:\bfrom|\bimport|\brequire|\bimportActual|\bmock|\bextends['"]?\s*:|\bloader)\s*\(?\s*['"`]([.#][^'"`\n]*)['"`]"""
 )
+_JS_PACKAGE = re.compile(r"""(?:\bfrom|\bimport|\brequire)\s*\(?\s*['"`]([@\w][^'"`\n:]*)['"`]""")
 _RUBY_IMPORT = re.compile(r"""\b(?:require_relative|require|load)\s*\(?\s*['"]([^'"\n]+)['"]""")
 _SOURCED = re.compile(r"""(?:^|[;&|]|\bthen|\bdo)\s*(?:\.|source)\s+(.+)""", re.MULTILINE)
 _RUST_PATH = re.compile(
@@ -30,6 +31,8 @@ _QUOTED_INCLUDE = re.compile(
 _GO_IMPORT = re.compile(r'"([\w./-]+/[\w./-]+)"')
 _CMAKE_INCLUDE = re.compile(r"(?i)\binclude\s*\(\s*\"?([^)\"\s]+)")
 _LITERAL = re.compile(r"""(['"`])([\w@%+,./ -]{2,200})\1""")
+_FOLDER = re.compile(r"""['"`](?:\./)?([\w@-][\w@.-]*(?:/[\w@-][\w@.-]*)*)/?(?:['"`]|/[{*$%])""")
+"""A literal that names a folder, or begins with its name."""
 _ROOTS = ("", "src", "lib", "tests", "test")
 
 
@@ -43,7 +46,15 @@ def imports(path: str, text: str, tree: Tree) -> frozenset[str]:
 def data(path: str, text: str, tree: Tree) -> frozenset[str]:
     """The files of the tree that are no code and that string literals of a file name."""
     names = {literal.strip() for _, literal in _LITERAL.findall(text)}
-    return frozenset(found for name in names for found in _data_files(name, path, tree))
+    found = {found for name in names for found in _data_files(name, path, tree)}
+    folders = {folder for name in _FOLDER.findall(text) if (folder := resolved(name, "")) in tree.folders}
+    return frozenset(found | {file for folder in folders for file in _data_folder(folder or "", tree)})
+
+
+def _data_folder(folder: str, tree: Tree) -> Sequence[str]:
+    """The files of a folder that holds nothing but data."""
+    files = tree.below(folder)
+    return () if any(map(is_code, files)) else files
 
 
 def modules(text: str) -> frozenset[str]:
@@ -81,7 +92,7 @@ def _python(path: str, text: str, tree: Tree) -> Iterator[str]:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    folders = (*_ROOTS, parent(path), *ancestors(path))
+    folders = (*_ROOTS, parent(path), *ancestors(path), *tree.python_roots)
     for node in nodes:
         if isinstance(node, ast.Import):
             for name in node.names:
@@ -108,6 +119,13 @@ def _javascript(path: str, text: str, tree: Tree) -> Iterator[str]:
     for name in _JS_IMPORT.findall(text):
         if name.startswith("."):
             yield from _with_ends(resolved(name, parent(path)), tree)
+    for name in _JS_PACKAGE.findall(text) if tree.packages else ():
+        parts = name.split("/")
+        depth = 2 if name.startswith("@") else 1
+        folder, rest = tree.packages.get("/".join(parts[:depth])), "/".join(parts[depth:])
+        if folder is not None:
+            yield from _with_ends(f"{folder}/{rest}" if rest else folder, tree)
+            yield from () if rest else _with_ends(f"{folder}/src", tree)
 
 
 def _with_ends(base: str | None, tree: Tree) -> Iterator[str]:
@@ -193,7 +211,7 @@ def _data_files(name: str, path: str, tree: Tree) -> Iterator[str]:
             yield found
             return
     parts = re.sub(r"^(?:\.\.?/)+", "", name)
-    same = [file for file in tree.files if file.endswith(f"/{parts}")]
+    same = tree.ending_in(parts)
     yield from same if len(same) == 1 else ()
 
 
@@ -213,8 +231,12 @@ class Importers:
 
     def naming(self, path: str) -> tuple[str, ...]:
         """The files that name it in a string, or mention its name at all if they are no code of the same kind."""
-        name = path.rpartition("/")[2]
-        return tuple(file for file, text in self._read().items() if name in text and path in self._named(file, text))
+        folders = [folder for folder in ancestors(path) if _data_folder(folder, self._tree)]
+        names = (path.rpartition("/")[2], *(folder.rpartition("/")[2] for folder in folders))
+        texts = self._read().items()
+        return tuple(
+            file for file, text in texts if any(map(text.__contains__, names)) and path in self._named(file, text)
+        )
 
     def _imported(self, file: str, text: str) -> frozenset[str]:
         if file not in self._imports:

@@ -51,12 +51,28 @@ def read(start: Tree, folders: Iterable[str]) -> RunnerSettings:
         ]
         roots |= {path for word in _words(options, "pythonpath") if (path := resolved(word, folder)) is not None}
         files |= {**_plugins(start, folder, options), **_named_tests(start, folder, options)}
+    test_folders |= _crates_of_tests(start)
     in_javascript = [path for path in start.files if _JS_SETTINGS.match(path) and "node_modules/" not in path]
     start.fetch(in_javascript)
     for path in in_javascript:
         files |= _javascript_files(start, path)
         names += _javascript_tests(start.text(path))
     return RunnerSettings(frozenset(test_folders), tuple(dict.fromkeys(names)), files, frozenset(roots))
+
+
+def _crates_of_tests(start: Tree) -> frozenset[str]:
+    """The folders of crates on which only tests of this workspace depend."""
+    manifests = [path for path in start.files if path.rpartition("/")[2] == "Cargo.toml"]
+    start.fetch(manifests)
+    tests: set[str] = set()
+    product: set[str] = set()
+    for path in manifests:
+        for table in ("dev-dependencies", "dependencies", "build-dependencies"):
+            entries = _toml_options(start, path, (table,)).values()
+            paths = (entry.get("path") for entry in entries if isinstance(entry, dict))
+            folders = (resolved(name, parent(path)) for name in paths if isinstance(name, str))
+            (tests if table == "dev-dependencies" else product).update(folder for folder in folders if folder)
+    return frozenset(tests - product)
 
 
 def _pytest_options(start: Tree, folder: str) -> dict[str, Any]:

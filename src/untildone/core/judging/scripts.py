@@ -34,7 +34,9 @@ _JUDGING_NAME = re.compile(
 )
 _JUDGING_CODE = re.compile(
     r"^\s*assert\b|\bunittest\b|\bpytest\b|\bTestCase\b|node:assert|require\(['\"]assert['\"]\)|\bassert\.\w+\("
-    r"|\bexpect\(|Minitest|RSpec|Test::More|PHPUnit",
+    r"|\bexpect\(|Minitest|RSpec|Test::More|PHPUnit"
+    r"|['\"`](?:npx |node )?(?:--test|jest|mocha|vitest|ava|jasmine|karma|playwright|cargo test|go test|ctest|rspec|phpunit)"
+    r"(?:['\"` ])",
     re.MULTILINE,
 )
 _COMPILERS = re.compile(r"(?:[\w-]+-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(?:-[\d.]+)?\Z")
@@ -157,6 +159,10 @@ class _Reader:
         runs = runs_of(command, folder)
         for path in operands.compared_with(runs, self._start):
             self._name(path, Kind.TEST, f"{origin.by} compares with it", origin)
+        judges = any(run.program in CHECKERS or CHECKERS.intersection(run.words[1:3]) for run in runs)
+        for path in operands.argument_files(command, folder, judges=judges):
+            if self._exists(path):
+                self._name(path, Kind.SETTINGS, f"{origin.by} takes arguments from it", origin)
         for run in runs:
             self._run(run, origin)
             self._around(run, origin)
@@ -165,7 +171,8 @@ class _Reader:
         """What the words around a program name: tasks, plugins, files with variables; and what a compiler makes."""
         output = resolved(_option(run, "-o"), run.folder) if _COMPILERS.match(run.program) else None
         if output:
-            sources = [path for word in run.operands if (path := resolved(word, run.folder)) in self._start.files]
+            words = [word for operand in run.operands for word in (operand, *sources_of(operand))]
+            sources = [path for word in words if (path := resolved(word, run.folder)) in self._start.files]
             self._compiled[output] = tuple(path for path in sources if path and _TEST_PROGRAM.search(self._view(path)))
         for path, command in operands.tasks(run, self._start):
             self._follow([command], run.folder, path, origin)
@@ -379,6 +386,12 @@ _SETTING_OPTIONS = words(
     "-c --config --config-file --rcfile --configuration --conf --settings --require -r --import --loader --setup-files --project "
     "--inifile --confcutdir --reporter --resolver --globalSetup --setupFiles --setupFilesAfterEnv"
 )
+
+
+def sources_of(word: str) -> tuple[str, ...]:
+    """The sources from which an object file may be compiled."""
+    stem, _, suffix = word.rpartition(".")
+    return tuple(f"{stem}.{end}" for end in ("c", "cc", "cpp", "cxx")) if suffix in ("o", "obj", "lo") else ()
 
 
 def _lines(text: str) -> list[str]:

@@ -14,22 +14,28 @@ _RUNNERS = frozenset(("pytest", "_pytest", "pluggy", "iniconfig"))
 """Nobody but a test runner has modules of these names."""
 
 _RUNNER_MODULES = _RUNNERS | words(
-    "py packaging exceptiongroup tomli unittest nose nose2 xdist execnet hypothesis _hypothesis_pytestplugin tox nox doctest"
+    "py packaging exceptiongroup tomli unittest nose nose2 xdist execnet hypothesis _hypothesis_pytestplugin tox nox doctest "
+    "pygments colorama coverage anyio importlib_metadata"
 )
 
 _STARTUP_MODULES = words(
-    "abc argparse array ast atexit base64 binascii bisect bz2 calendar codecs collections configparser contextlib copy copyreg csv "
-    "dataclasses datetime decimal dis doctest email encodings enum errno faulthandler fcntl fnmatch functools gc genericpath gettext glob "
-    "hashlib heapq html importlib inspect io ipaddress itertools json keyword linecache locale logging lzma marshal math ntpath numbers "
-    "opcode operator os pathlib platform posix posixpath pprint pyexpat quopri random re reprlib runpy select selectors shlex shutil "
-    "signal site socket stat "
-    "string struct subprocess sys tempfile textwrap threading time token tokenize traceback types typing unicodedata "
-    "unittest urllib uuid warnings weakref xml zipfile zipimport zlib"
+    "abc argparse array ast asyncio atexit base64 bdb binascii bisect bz2 calendar cmd code codecs codeop collections configparser "
+    "contextlib contextvars copy copyreg csv dataclasses datetime decimal difflib dis doctest email encodings enum errno "
+    "faulthandler fcntl fnmatch functools gc genericpath getpass gettext glob hashlib heapq html importlib inspect io ipaddress "
+    "itertools json keyword linecache locale logging lzma marshal math ntpath numbers opcode operator os pathlib pdb pkgutil "
+    "platform posix posixpath pprint pwd pyexpat quopri random re readline reprlib runpy select selectors shlex shutil signal site "
+    "socket stat string struct subprocess sys sysconfig tempfile termios textwrap threading time token tokenize tomllib traceback "
+    "types typing unicodedata unittest urllib uuid warnings weakref xml zipfile zipimport zlib"
 )
-"""Modules of the standard library that pytest and unittest load before the first test: another module of such a name in their place
-would be used by the runner, and no program can use it for itself."""
+"""Modules of the standard library that pytest and unittest load before the first test, or to report one that failed: another
+module of such a name in their place would be used by the runner, and no program can use it for itself."""
 
 STANDARD = frozenset(sys.stdlib_module_names)
+_INNER = frozenset(name for name in STANDARD if name.startswith("_")) | words("_colorize _pyrepl annotationlib")
+"""Parts of the standard library, of newer versions too, that no program has a reason to replace."""
+
+PLUGIN = "pytest_"
+"""The beginning of the names of pytest's plugins: one that is installed is loaded by its name."""
 
 _IMPORT_NAMES = {
     "pyyaml": "yaml",
@@ -82,7 +88,8 @@ def _hides(
     name: str, folder: str, roots: Collection[str], packages: Collection[str], dependencies: Collection[str]
 ) -> bool:
     if folder in roots:
-        return name in _RUNNER_MODULES or name in _STARTUP_MODULES or name in dependencies
+        is_known = name in _RUNNER_MODULES or name in _STARTUP_MODULES or name in _INNER
+        return is_known or name in dependencies or name.startswith(PLUGIN)
     return name in _RUNNERS and folder not in packages
 
 

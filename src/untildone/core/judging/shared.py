@@ -86,6 +86,8 @@ def why(path: str) -> str:
 def comparer(path: str) -> Comparer | None:
     """The function that compares two versions of a shared file; None: the file has one use."""
     name = path.rpartition("/")[2]
+    if "buildSrc" in path.split("/")[:-1]:
+        return None
     if name in _COMPARERS:
         return _COMPARERS[name]
     if name.endswith(".rs"):
@@ -357,10 +359,35 @@ def _examples(path: str, start: bytes | None, claimed: bytes | None, files: Chec
     """Examples in documentation that a check runs, and Django's choice of a test runner."""
     if path.endswith("settings.py") and "manage.py" in files.tools and _django(start) != _django(claimed):
         return Comparison(Part.CHANGED, _with_django(start or b"", claimed))
+    if path.rpartition("/")[2] == "setup.py" and _plugins(start) != _plugins(claimed):
+        return Comparison(Part.CHANGED if start is not None else Part.ADDED)
     if start is None or "doctest" not in files.tools:
         return SAME
     was, now = (Counter(_doctests(content)) for content in (start, claimed or b""))
-    return Comparison(Part.CHANGED) if was - now else SAME
+    return Comparison(Part.CHANGED) if was - now or _rebinds(start, claimed or b"") else SAME
+
+
+def _plugins(content: bytes | None) -> list[str]:
+    """The plugins of pytest that a `setup.py` declares."""
+    return re.findall(r"pytest11[^\]]*", _text(content or b""))
+
+
+_BINDS = re.compile(r"(\w+)\s*(?::[^=]*)?=(?!=)|(?:def|class|del)\s+(\w+)|(?:from\s.*)?import\s.*\bas\s+(\w+)")
+
+
+def _rebinds(start: bytes, claimed: bytes) -> bool:
+    """Whether a new example gives a name another meaning that an example of the start, later in the same text, uses."""
+    known = Counter(_doctests(start))
+    for text in re.split(r"\"\"\"|\'\'\'", _text(claimed)):
+        bound: set[str] = set()
+        for example in _doctests(text.encode("utf-8", "surrogateescape")):
+            if known[example]:
+                known[example] -= 1
+                if bound.intersection(re.findall(r"\w+", example[0])):
+                    return True
+            elif binding := _BINDS.match(example[0]):
+                bound |= {name for name in binding.groups() if name}
+    return False
 
 
 def _doctests(content: bytes) -> list[tuple[str, ...]]:
@@ -382,9 +409,17 @@ def _with_django(start: bytes, claimed: bytes | None) -> bytes | None:
     )
 
 
-def _vite(_path: str, start: bytes | None, claimed: bytes | None, _files: CheckFiles) -> Comparison:
-    """Vitest reads `test` in Vite's settings. They are a program, so they cannot be merged."""
+_VITE_HOOK = re.compile(
+    r"\b(?:transform|load|resolveId|configureVitest|configResolved|buildStart|enforce)\b\s*[(:]|(?:from|import|require)\s*\(?\s*['\"]\.[^'\"]*"
+)
+
+
+def _vite(_path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+    """Vitest reads `test` in Vite's settings, and sends tests through its plugins. They are a program, so they cannot be merged."""
     was, now = (re.search(r"\btest\s*:", _text(content or b"")) for content in (start, claimed))
+    hooks, new_hooks = (Counter(_VITE_HOOK.findall(_text(content or b""))) for content in (start, claimed))
+    if "vitest" in files.tools and new_hooks - hooks:
+        return Comparison(Part.CHANGED if start is not None else Part.ADDED)
     if not was and not now:
         return SAME
     return Comparison(Part.CHANGED) if was else Comparison(Part.ADDED, start)
@@ -408,15 +443,66 @@ def _rust(_path: str, start: bytes | None, claimed: bytes | None, _files: CheckF
     return Comparison(Part.CHANGED, None if merged is None else merged.encode("utf-8", "surrogateescape"))
 
 
+def has_tests(content: bytes) -> bool:
+    """Whether a Rust file has unit tests."""
+    return rust.test_blocks(_text(content)) != ()
+
+
 def _text(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
+
+
+def _cargo(path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+    """The entries about tests, and the libraries of tests of the start if they come from elsewhere now."""
+    try:
+        redirected = _redirected_crates(loaded_toml(start), loaded_toml(claimed))
+    except ValueError:
+        redirected = ()
+    patterns = _with_tools((*_CARGO, *redirected), {"clippy": (("lints",),)})
+    return _toml(patterns, (("workspace", "members"),))(path, start, claimed, files)
+
+
+def _redirected_crates(before: Document, after: Document) -> tuple[Key, ...]:
+    were = found(before, (("dev-dependencies", "*"), ("target", "*", "dev-dependencies", "*")))
+    moved = [key for key, entry in were.items() if _origin(entry) != _origin(found(after, (key,)).get(key, entry))]
+    names = {key[-1] for key in were} - set(_table(before, "dependencies"))
+    patched = found(after, (("patch", "*", "*"), ("replace", "*")))
+    return (*moved, *(key for key in patched if key[-1].partition(":")[0] in names))
+
+
+def _origin(entry: Any) -> tuple[str, ...]:
+    """Where a crate comes from: a folder, a repository, another name."""
+    keys = ("path", "git", "registry", "package")
+    return tuple(str(entry.get(key, "")) for key in keys) if isinstance(entry, dict) else ("",) * len(keys)
+
+
+_LOCAL = re.compile(r"(?:file|link|portal|patch|git\+\w+):|\.{0,2}/")
+
+
+def _package(path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+    """The settings of runners and scripts of the check, and the libraries of tests of the start if they come from a folder now."""
+    try:
+        before, after = loaded_json(start), loaded_json(claimed)
+    except ValueError:
+        before, after = {}, {}
+    were = found(before, (("devDependencies", "*"),))
+    moved = [key for key, entry in were.items() if _is_moved(entry, found(after, (key,)).get(key, entry))]
+    names = {key[-1] for key in were}
+    forced = found(after, (("overrides", "*"), ("resolutions", "*"), ("pnpm", "overrides", "*")))
+    moved += [key for key, entry in forced.items() if key[-1] in names and _is_moved("", entry)]
+    patterns = _with_tools((*_PACKAGE, *moved), _PACKAGE_OF_TOOLS)
+    return _json(patterns, (("workspaces",), ("workspaces", "packages")))(path, start, claimed, files)
+
+
+def _is_moved(before: Any, after: Any) -> bool:
+    return before != after and _LOCAL.match(str(after)) is not None
 
 
 _COMPOSER: tuple[Key, ...] = (("config", "bin-dir"), ("config", "vendor-dir"), ("autoload-dev",))
 _COMPARERS: dict[str, Comparer] = {
     "pyproject.toml": _toml(_with_tools(_PYPROJECT, _PYPROJECT_OF_TOOLS)),
-    "Cargo.toml": _toml(_with_tools(_CARGO, {"clippy": (("lints",),)}), (("workspace", "members"),)),
-    "package.json": _json(_with_tools(_PACKAGE, _PACKAGE_OF_TOOLS), (("workspaces",), ("workspaces", "packages"))),
+    "Cargo.toml": _cargo,
+    "package.json": _package,
     "composer.json": _json(_with_tools(_COMPOSER, {"composer": (("scripts",),)})),
     "deno.json": _deno,
     "deno.jsonc": _deno,

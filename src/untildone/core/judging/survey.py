@@ -11,7 +11,7 @@ from untildone.core.judging.classify import Classifier, Judging, is_cache, langu
 from untildone.core.judging.scripts import CheckFiles, Place
 from untildone.core.judging.shared import Part
 from untildone.core.judging.tables import Kind, Language
-from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write, ancestors, in_order, parent
+from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write, ancestors, in_order, parent, resolved
 from untildone.core.values.value import dataclass
 
 MOST_FETCHED = 2000
@@ -192,7 +192,12 @@ class _Comparison:
         start, claimed = self._start.content(path), self._claimed.content(path)
         compare = shared.comparer(path)
         if compare is None or self._is_unreadable(path, start, claimed):
-            return None if kind is Kind.TEST else JudgeFile(path, kind, self._change(path), shared.why(path))
+            has_tests = start is not None and shared.has_tests(start)
+            return (
+                JudgeFile(path, kind, self._change(path), shared.why(path))
+                if kind is not Kind.TEST or has_tests
+                else None
+            )
         compared = compare(path, start, claimed, self._files)
         if compared.part is Part.SAME:
             return self._without_modules(path) if path.endswith(".rs") else None
@@ -240,12 +245,21 @@ class _Comparison:
         if before is None or after is None or before.mode != after.mode or start is None or claimed is None:
             return False
         if targets := self._files.targets.get(path):
-            return makefiles.same_check(start.decode(errors="replace"), claimed.decode(errors="replace"), targets)
+            was, now = start.decode(errors="replace"), claimed.decode(errors="replace")
+            return makefiles.same_check(was, now, targets) and not self._loses_judges(
+                path, makefiles.lost_sources(was, now)
+            )
         if meaning.has_other_line_ends(path, start, claimed):
             return True
         self._compared += len(start)
         is_small_enough = self._compared <= MOST_COMPARED
         return path not in self._files.named and is_small_enough and meaning.is_same(path, start, claimed)
+
+    def _loses_judges(self, makefile: str, sources: Iterable[str]) -> bool:
+        """Whether one of the sources is a test program that was there at the start."""
+        names = (name for source in sources for name in (source, *scripts.sources_of(source)))
+        paths = (resolved(name, parent(makefile)) for name in names)
+        return any(path in self._start.files and self._judge.existing(path) is not None for path in paths if path)
 
     def _covered(self, path: str) -> bool:
         """Whether the checks that could run the file had tests of their own at the start."""

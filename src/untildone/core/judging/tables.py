@@ -143,7 +143,7 @@ SETTINGS: tuple[Row, ...] = (
         "a JavaScript test runner reads its options from it",
         (
             f"{{jest,vitest,playwright,cypress,ava,web-test-runner}}.config.{{json,{_JS[1:]}",
-            f"{{jest,vitest}}{{.,-}}{{setup,workspace,preset,global-setup,globalSetup,environment}}.{{json,{_JS[1:]}",
+            f"{{jest,vitest}}{{.,-}}{{setup,workspace,projects,preset,global-setup,globalSetup,environment}}.{{json,{_JS[1:]}",
             f"{{karma,wdio,nightwatch,protractor}}.conf.{_JS}",
             f"setupTests.{_JS}",
             ".mocharc*",
@@ -273,6 +273,13 @@ TOOL_FILES: tuple[Row, ...] = (
     Row("jasmine reads its options from it", ("jasmine.{mjs,js,cjs}",), ("jasmine",)),
     Row("deno maps imports as it says", ("import_map.json",), ("deno",)),
     Row("the runner takes variables from it", (".env.test", ".env.test.local"), ()),
+    Row(
+        "the program that runs the tests takes variables from it",
+        (".env", ".env.local", ".envrc"),
+        ("pipenv", "just", "task", "go-task", "nx", "bun", "direnv", "foreman"),
+    ),
+    Row("Bundler reads from it which gems to load", (".bundle/config",), ("bundle", "rake", "rspec", "rails", "ruby")),
+    Row("Gradle builds and applies it before everything else", ("buildSrc/**",), ("gradle", "gradlew")),
     Row(
         "make is generated from it",
         ("Makefile.am", "Makefile.in", "configure", "configure.ac", "configure.in"),

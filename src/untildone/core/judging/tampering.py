@@ -13,7 +13,8 @@ from untildone.core.judging.scripts import judging_name
 from untildone.core.judging.survey import JudgeFile, Survey
 from untildone.core.judging.tables import CI, INSTALLED, SETTINGS, TEST_FOLDERS, TEST_FOLDERS_OF_PROJECTS, Kind
 from untildone.core.judging.trees import Tree, ancestors, parent, resolved
-from untildone.core.values.value import dataclass
+from untildone.core.values.printable import printable
+from untildone.core.values.value import dataclass, replace
 
 MOST_FILES = 2000
 MOST_OF_A_KIND = 12
@@ -74,7 +75,7 @@ def report(start: Tree, claimed: Tree, survey: Survey, outside: Outside | None =
         *(Sign(SignKind.GIT, path, f"{path}: {what}.") for path, what in outside.git),
         *_of_ignored(outside.ignored),
     ]
-    return tuple(_bounded(signs))
+    return tuple(replace(sign, sentence=printable(sign.sentence)) for sign in _bounded(signs))
 
 
 def skipping(start: Tree, claimed: Tree, survey: Survey) -> tuple[str, ...]:

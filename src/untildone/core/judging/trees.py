@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from untildone.core.values.hints import Protocol
 from untildone.core.values.value import dataclass
@@ -11,6 +12,10 @@ PROGRAM, LINK = "100755", "120000"
 REPOSITORY = "160000"
 READABLE = 1_000_000
 """A file of more bytes than this is compared as a whole and never parsed."""
+
+
+MOST_PROJECTS = 50
+"""Python projects of one repository from which modules are looked for."""
 
 
 class File(Protocol):
@@ -37,6 +42,10 @@ class Tree:
         self._read = read
         self._known: dict[str, bytes | None] = {}
         self._folders: frozenset[str] | None = None
+        self._packages: dict[str, str] | None = None
+        self._roots: tuple[str, ...] | None = None
+        self._below: dict[str, list[str]] | None = None
+        self._named: dict[str, list[str]] | None = None
 
     def fetch(self, paths: Iterable[str]) -> None:
         """Read several files at once, because reading one by one may cost a process each. What cannot be read is left out."""
@@ -84,6 +93,52 @@ class Tree:
         if self._folders is None:
             self._folders = frozenset(folder for path in self.files for folder in ancestors(path))
         return self._folders
+
+    def ending_in(self, parts: str) -> Sequence[str]:
+        """The files in some folder whose last parts are these."""
+        if self._named is None:
+            self._named = {}
+            for path in self.files:
+                self._named.setdefault(path.rpartition("/")[2], []).append(path)
+        return [path for path in self._named.get(parts.rpartition("/")[2], ()) if path.endswith(f"/{parts}")]
+
+    def below(self, folder: str) -> Sequence[str]:
+        """The files in a folder and in the folders in it."""
+        if self._below is None:
+            self._below = {}
+            for path in self.files:
+                for each in ancestors(path):
+                    self._below.setdefault(each, []).append(path)
+        return self._below.get(folder, ())
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """The folders of JavaScript packages of the tree, by the names under which other packages import them."""
+        if self._packages is None:
+            manifests = [path for path in self.files if path.endswith("/package.json") and "node_modules/" not in path]
+            self.fetch(manifests)
+            named = ((_NAME.search(self.text(path)), parent(path)) for path in manifests)
+            self._packages = {found[1]: folder for found, folder in named if found}
+        return self._packages
+
+    @property
+    def python_roots(self) -> tuple[str, ...]:
+        """The folders of Python projects below the root, and their `src`, from which an installation of them imports."""
+        if self._roots is None:
+            names = ("/pyproject.toml", "/setup.py", "/setup.cfg")
+            projects = sorted(
+                {parent(path) for path in self.files if path.endswith(names) and "site-packages" not in path}
+            )
+            self._roots = tuple(
+                each
+                for folder in projects[:MOST_PROJECTS]
+                for each in (folder, f"{folder}/src")
+                if each in self.folders
+            )
+        return self._roots
+
+
+_NAME = re.compile(r'"name"\s*:\s*"([^"\n]+)"')
 
 
 def _bounded(content: bytes | None) -> bytes | None:

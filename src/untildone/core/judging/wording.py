@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 from untildone.core.judging.survey import JudgeFile
+from untildone.core.values.printable import printable
 
 MOST_NAMED = 8
 
 
 def described(file: JudgeFile) -> str:
     """One line about a judge file: `tests/test_calc.py (edited; its name is that of a test)`."""
-    return f"{file.path} ({file.change.value}; {file.why})"
+    return f"{printable(file.path)} ({file.change.value}; {file.why})"
 
 
 def names(paths: Iterable[str]) -> str:
     """The paths in one line, bounded."""
-    listed = list(paths)
+    listed = list(map(printable, paths))
     more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
     return ", ".join(listed[:MOST_NAMED]) + more
 
@@ -35,7 +37,7 @@ def for_person(paths: Iterable[str], loop_id: str = "LOOP") -> str:
     """What a person can do about refused changes."""
     listed = list(paths)
     return (
-        f"To accept the change: untildone approve {loop_id} {' '.join(listed[:MOST_NAMED])}. If the task is to change tests, start the "
+        f"To accept the change: untildone approve {loop_id} {shlex.join(listed[:MOST_NAMED])}. If the task is to change tests, start the "
         "loop with --tests free."
     )
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from untildone.core.judging import tampering
+from untildone.core.judging.commands import in_tree
 from untildone.core.judging.survey import Rules, Survey, survey
 from untildone.core.judging.tampering import Outside
 from untildone.core.judging.trees import Tree
@@ -29,8 +30,16 @@ class Compared:
 def compared(loop: Loop, shadow: Shadow, place: str, commands: tuple[str, ...]) -> Compared:
     """Compare the claimed tree with that of the start. Raises NoSnapshot."""
     before, after = (Tree(shadow.files(tree or ""), shadow.read) for tree in (loop.start.tree, loop.changes.tree))
-    rules = Rules(commands, loop.settings.protect, tuple(approved(loop, shadow, place)), below(shadow, place))
+    folder, root = below(shadow, place), shadow.start.root if shadow.start else place
+    named = tuple(in_tree(command, _names_of(root, place, folder), folder) for command in commands)
+    rules = Rules(named, loop.settings.protect, tuple(approved(loop, shadow, place)), folder)
     return Compared(commands, before, after, survey(before, after, rules))
+
+
+def _names_of(root: str, place: str, folder: str) -> frozenset[str]:
+    """The absolute paths by which a check may name the root of the trees."""
+    typed = place.removesuffix(f"/{folder}") if folder else place
+    return frozenset((root, os.path.realpath(root), typed))
 
 
 def below(shadow: Shadow, place: str) -> str:

@@ -87,6 +87,8 @@ class Judge:
         self._hidden = hidden
         self._problem = workspace.problem
         self._compared: comparing.Compared | None = None
+        self._signs: tuple[str, ...] = ()
+        """What rooms found around the claimed tree."""
 
     def findings(
         self, needs: Sequence[RunCommand], begin: Callable[[str], None], stopped: Callable[[], bool]
@@ -306,7 +308,8 @@ class Judge:
 
     def signs(self) -> tuple[str, ...]:
         """The tampering report about the claimed tree, one sentence a sign."""
-        return comparing.signs_of(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))
+        found = comparing.signs_of(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))
+        return (*found, *self._signs)
 
     @contextmanager
     def _rooms(self, kind: RoomKind, commands: tuple[str, ...]) -> Iterator[Enter]:
@@ -328,7 +331,10 @@ class Judge:
         )
         hidden = (*self._hidden, *keeping_back.telling(self._whole, self._shadow))
         with loop_rooms.rooms_of(loop, self._shadow, self._place, hidden).claim(claimed) as claim:
-            yield lambda tree, lane=0: claim.lane(lane).room(kind, tree, environment)
+            try:
+                yield lambda tree, lane=0: claim.lane(lane).room(kind, tree, environment)
+            finally:
+                self._signs = claim.signs
 
     def _pass(
         self,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
+from untildone.core.values.printable import printable
 from untildone.core.values.value import dataclass
 
 MOST_CHARACTERS = 150_000
@@ -91,7 +92,7 @@ def text(work: Work) -> str:
 
 def _signs(signs: tuple[str, ...]) -> Iterator[str]:
     if signs:
-        rows = [f"- {sign}" for sign in signs[:MOST_SIGNS]]
+        rows = [f"- {printable(sign)}" for sign in signs[:MOST_SIGNS]]
         more = [f"- and {len(signs) - MOST_SIGNS:,} more"] if len(signs) > MOST_SIGNS else []
         yield "\n".join(("Found in the agent's work by untildone itself; look at these first:", *rows, *more))
 
@@ -230,8 +231,8 @@ def by_file(paths: Sequence[str], patch: str) -> Mapping[str, str]:
 
 
 def plain(path: str) -> str:
-    """The path on one line, without characters that a screen or a model would take for something else."""
-    shown = path if path.isprintable() else path.encode("unicode_escape", "backslashreplace").decode()
+    """The path on one line, bounded."""
+    shown = printable(path)
     return shown if len(shown) <= 300 else f"{shown[:299]}…"
 
 

@@ -45,6 +45,8 @@ class Surroundings:
     hidden: tuple[Hidden, ...] = ()
     """What of the libraries outside of the workspace it does not show."""
     notes: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    """Sentences for the tampering report."""
 
 
 class Comparison:
@@ -61,6 +63,7 @@ class Comparison:
         self._approved = approved
         self._can_hide = can_hide
         self._notes: list[str] = []
+        self._signs: list[str] = []
 
     def surroundings(self, found: Iterable[str], libraries: Compared = NO_LIBRARIES) -> Surroundings:
         """What a room shows. `found` are folders of packages that are there now. Raises RoomRefused."""
@@ -68,7 +71,7 @@ class Comparison:
         new = [self._new(path) for path in sorted(found) if path not in self._start.watched]
         outputs = [self._output(path, digest) for path, digest in self._start.outputs.items()]
         together = tuple(filter(None, (*shown, *new, *outputs)))
-        return Surroundings(together, libraries.hidden, (*self._notes, *libraries.notes))
+        return Surroundings(together, libraries.hidden, (*self._notes, *libraries.notes), tuple(self._signs))
 
     def _output(self, path: str, digest: str) -> Shown | None:
         """The copy of outputs from the start, unless somebody changed it."""
@@ -84,6 +87,10 @@ class Comparison:
             self._notes.append(f"{path} was there when the loop began, and is gone.")
             return None
         link = os.readlink(full) if os.path.islink(full) else ""
+        if link != watched.link and path not in self._approved:
+            raise RoomRefused(
+                f"{path} leads to another folder than when the loop began.", "put it back, or approve it", [path]
+            )
         now = beside.listing(full)
         if link == watched.link and (not watched.digest or (now.whole and now.digest() == watched.digest)):
             return self._shown(path, link, now)
@@ -115,7 +122,8 @@ class Comparison:
             why = "no dependency file explains that" if asked else "no dependency file was"
             raise RoomRefused(
                 f"{path} was changed since the loop began, and {why}: {_named(path, rest)}.",
-                "install the packages again as they were, change the dependency files too, or approve it",
+                "install the packages again as they were, change the dependency files too, or approve it; another version of a test tool "
+                "must be approved",
                 [_joined(path, each) for each in rest],
             )
         reason = f"so does {named(asked)}" if asked else "a person approved that, or an installation explains it"
@@ -133,7 +141,12 @@ class Comparison:
         if holds_python(path) or os.path.exists(os.path.join(full, "pyvenv.cfg")):
             declared = replace(asks, is_new_folder=not then.files)
             python = installed.Explanation(full, then, now, declared, self._start.root, is_environment=True)
-            explained = python.explain(differing).paths
+            found = python.explain(differing)
+            explained = found.paths
+            if found.plugins and then.files:
+                self._signs.append(
+                    f"{path} has plugins of pytest that were not there when the loop began: {named(found.plugins)}."
+                )
         elif os.path.basename(path) == "node_modules":
             explained = modules.Explanation(full, then, now, asks).explain(differing).paths
         else:

@@ -31,6 +31,11 @@ _ENVIRONMENT = re.compile(
 _INFO = re.compile(r"(?:.*/)?([^/]+?)-([^-/]+)\.dist-info/")
 MANAGERS = frozenset(("pip", "uv", "wheel"))
 """Distributions that install others and that no test loads."""
+_OF_TESTS = re.compile(
+    r"(?:^|[-/@])(?:pytest|pluggy|iniconfig|coverage|hypothesis|nose2?|tox|nox|testfixtures|assertpy|pyhamcrest|behave|robotframework|ward"
+    r"|jest|vitest|mocha|chai|ava|tap|tape|jasmine|karma|sinon|qunit|uvu|nyc|c8|cypress|playwright|expect|should|supertest"
+    r"|tests?|testing|asserts?|assertions?)(?:[-/]|$)"
+)
 MOST_BYTES = 16 << 20
 """Of one file of metadata."""
 
@@ -57,6 +62,12 @@ def declared(every: Iterable[str], changed: Iterable[str]) -> Declared:
     return Declared(normalized("\n".join(every)), normalized("\n".join(changed)))
 
 
+def is_of_tests(name: str) -> bool:
+    """Whether a package is, by its name, one that runs tests or that tests compare with. Another version of one that was there may be
+    anything that the agent wrote: no dependency file explains it, because the agent writes these too."""
+    return _OF_TESTS.search(normalized(name)) is not None
+
+
 def normalized(name: str) -> str:
     """A name, or a text with names, as package indexes compare them."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -75,6 +86,9 @@ class Distribution:
     """Whether it was installed since the start."""
     is_new: bool
     """Whether no version of it was there at the start."""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
 
     def text(self, file: str) -> str:
         """A file of its metadata; empty if it cannot be read."""
@@ -110,6 +124,8 @@ class Explained:
     paths: frozenset[bytes] = frozenset()
     packages: tuple[str, ...] = ()
     """The distributions that were installed, in words."""
+    plugins: tuple[str, ...] = ()
+    """Those of them that pytest loads by itself."""
 
 
 @dataclass(slots=True)
@@ -136,7 +152,8 @@ class Explanation:
         fresh = [each for each in trusted if each.is_fresh] + [each for each in mine if each not in trusted]
         replaced = self._places(fresh)
         good = (path for path in paths if self._is_good(path, fresh, replaced))
-        return Explained(frozenset(map(os.fsencode, good)), tuple(f"{each.name} {each.version}" for each in fresh))
+        plugins = (each for each in fresh if PLUGINS in each.text(ENTRY_POINTS))
+        return Explained(frozenset(map(os.fsencode, good)), *(tuple(map(str, some)) for some in (fresh, plugins)))
 
     def _distributions(self) -> Iterator[Distribution]:
         before = {path: match for path in self.then.files if (match := _INFO.match(os.fsdecode(path)))}
@@ -158,7 +175,7 @@ class Explanation:
         wanted: set[str] = set()
         while pending:
             name = pending.pop()
-            if name in by_name and name not in wanted:
+            if name in by_name and name not in wanted and (by_name[name].is_new or not is_of_tests(name)):
                 wanted.add(name)
                 pending += by_name[name].requires()
         return wanted

@@ -1,7 +1,7 @@
 """JavaScript packages in a folder `node_modules`: which changes of its files an installation explains.
 
 A package counts if dependency files ask for it, or another package that counts does. Of a package that was there, these must be files that
-changed. `.bin` counts as far as its links lead into packages that count.
+changed, and no test tool is. `.bin` counts as far as its links lead into packages that count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from untildone.system import disk
-from untildone.workspace.rooms.installed import Declared, Explained
+from untildone.workspace.rooms.installed import Declared, Explained, is_of_tests
 from untildone.workspace.rooms.stamps import Listing
 
 _PACKAGE = re.compile(r"(?:.*/)?node_modules/(@[^/]+/[^/]+|[^/@.][^/]*)(?:/|$)")
@@ -46,7 +46,7 @@ class Explanation:
         wanted: set[str] = set()
         while pending:
             name = pending.pop()
-            if name in touched and name not in wanted:
+            if name in touched and name not in wanted and (name not in known or not is_of_tests(name)):
                 wanted.add(name)
                 pending += self._needs(name)
         return wanted

@@ -18,13 +18,16 @@ from untildone.workspace.rooms.refusal import RoomRefused, named
 MOST_FILES = 2000
 """Of one folder of settings."""
 ABOVE = (
-    "pytest.ini", ".pytest.ini", "pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg", "conftest.py", ".coveragerc",
+    "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "conftest.py", ".coveragerc",
     "package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", "pnpm-workspace.yaml", "jest.config.*", "vitest.config.*",
     "babel.config.*", ".babelrc*", ".mocharc*", "tsconfig*.json", ".eslintrc*", "eslint.config.*", "nx.json", "turbo.json", "lerna.json",
     "Cargo.toml", ".cargo", "rust-toolchain", "rust-toolchain.toml", "go.work", "go.mod", ".rspec", "Gemfile", ".bundle", "phpunit.xml*",
     "composer.json", "settings.gradle*", "build.gradle*", "gradle.properties", "pom.xml", ".mvn", ".python-version",
     ".node-version", ".nvmrc", ".ruby-version", ".tool-versions", "mise.toml", ".mise.toml",
     ".envrc", "mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", "bunfig.toml", "deno.json", "__init__.py",
+    "pytest.toml", ".pytest.toml", ".pylintrc", "pylintrc", "pyrightconfig.json", ".rubocop.yml", ".shellcheckrc", ".golangci.*",
+    ".prettierrc*", "prettier.config.*", ".editorconfig", "biome.json*", ".swcrc", ".clang-tidy",
+    "justfile", ".justfile", "Justfile", "Taskfile*", ".env",
 )  # fmt: skip
 """Names, as patterns, that tools look for in the folder of a project and in every folder above it."""
 _CARGO_SETTINGS = ("config", "config.toml")
@@ -36,7 +39,9 @@ IN_HOME = (
     ".pythonrc", ".python-version", ".pyenv/version", ".tool-versions", ".node-version", ".nvmrc", ".ruby-version", ".asdfrc",
     ".config/mise", ".config/direnv", ".coveragerc", ".config/ruff", ".config/mypy", ".mypy.ini",
     ".config/pytest", ".bazelrc", ".sbt", ".stack/config.yaml", ".cabal/config", ".config/composer", ".phpunit.xml", ".bunfig.toml",
-    ".config/node", ".rustup/settings.toml",
+    ".config/node", ".rustup/settings.toml", ".proverc", ".behaverc", "behave.ini", ".config/rspec", ".config/nextest", ".config/tox",
+    ".config/hatch", ".config/pypoetry", ".config/pdm", ".pylintrc", ".config/pylintrc", ".shellcheckrc", ".rubocop.yml", ".config/rubocop",
+    ".golangci.yml", ".julia/config", ".Rprofile", ".lein", ".config/vitest", ".config/just",
 )  # fmt: skip
 """Settings of tools in the home folder: they name programs, or options of every run."""
 

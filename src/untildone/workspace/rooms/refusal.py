@@ -6,6 +6,7 @@ import errno
 from collections.abc import Sequence
 
 from untildone.core.errors import UntilDoneError
+from untildone.core.values.printable import printable
 
 MOST_NAMED = 5
 
@@ -30,5 +31,5 @@ def hint_for(error: Exception) -> str:
 
 def named(paths: Sequence[str]) -> str:
     """The first paths of a list in words: `a, b and 3 more`."""
-    shown = ", ".join(paths[:MOST_NAMED])
+    shown = ", ".join(map(printable, paths[:MOST_NAMED]))
     return shown if len(paths) <= MOST_NAMED else f"{shown} and {len(paths) - MOST_NAMED} more"

@@ -165,6 +165,11 @@ class Claim:
         self._lanes: dict[int, Claim] = {}
         self._making = threading.Lock()
 
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Sentences for the tampering report about what lies around the tree, as far as it was compared."""
+        return self._surroundings.signs if self._surroundings else ()
+
     def lane(self, number: int) -> Claim:
         """Makes rooms that can be open while those of other lanes are. Lane 0 is the claim itself. Only sealed rooms have lanes."""
         if not number:
