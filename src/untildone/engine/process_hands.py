@@ -332,7 +332,7 @@ class ProcessHands:
         """Run the gates on a workspace that nobody changes meanwhile. One that changed is judged again."""
         self.standby.end()
         if not action.weighs and self._lacks_trial():
-            return Next.GO_ON
+            return self._instead_of(action) or Next.GO_ON
         self.stepper.write()
         leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if self.stepper.note_edit():
