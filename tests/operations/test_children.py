@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from untildone.core.actions import AwaitPerson
 from untildone.core.children import Child, Parent
 from untildone.core.events import (
     ChildReserved,
@@ -19,11 +21,12 @@ from untildone.core.events import (
     TurnStarted,
 )
 from untildone.core.kinds import Interruption
+from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, Role, SessionUse, Status
 from untildone.core.protection.sandbox import Sandbox
 from untildone.core.protection.secrets import Redactor
 from untildone.engine.engine import Engine
-from untildone.engine.surroundings import Surroundings
+from untildone.engine.surroundings import Person, Surroundings
 from untildone.engine.usage_limits import SharedLimits
 from untildone.operations.driving import children
 from untildone.store import layout
@@ -59,10 +62,10 @@ def create(store: FileStore, workspace: Path, loop_id: str, *events: Event, abov
         journal.append(*events)
 
 
-def drive(store: FileStore, folder: Path) -> None:
+def drive(store: FileStore, folder: Path, person: Person | None = None) -> None:
     limits = SharedLimits(folder / "limits")
     around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor(()), Guard(), limits, children=children.serving)
-    Engine(store, around).drive("loop-a")
+    Engine(store, around, person=person).drive("loop-a")
 
 
 def test_a_child_that_was_interrupted_in_its_last_round_does_not_keep_its_parent_from_going_on(
@@ -84,3 +87,32 @@ def test_a_child_that_cannot_be_read_does_not_keep_its_parent_from_going_on(stor
             file.write_bytes(b"\0")
     drive(store, tmp_path)
     assert store.load("loop-a").outcome is Outcome.CLAIMED
+
+
+class Leaves:
+    """A person who leaves the terminal. A child uses a round meanwhile, in another process."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store, self.asked = store, 0
+
+    def ask(self, _question: AwaitPerson, _loop: Loop, _moved_on: Callable[[], bool]) -> str | None:
+        self.asked += 1
+        if self.asked == 1:
+            with closing(self._store.open("loop-b")) as journal:
+                journal.append(TurnStarted(Role.WORKER, 1, 1, "worker", SessionUse.NEW, "Go on."))
+        return None
+
+    def tell(self, notice: str) -> None:
+        return
+
+
+def test_a_person_who_leaves_is_not_asked_again_because_a_child_comes_to_rest_first(
+    store: FileStore, tmp_path: Path
+) -> None:
+    create(store, tmp_path / "workspace", "loop-b", Rested(Outcome.PAUSED), above="loop-a")
+    person = Leaves(store)
+    with closing(store.open("loop-a")) as journal:
+        journal.append(TurnInterrupted(Role.WORKER, 1, Interruption.PERSON))
+    drive(store, tmp_path, person)
+    assert (person.asked, store.load("loop-a").status) == (1, Status.PAUSED)
+    assert store.load("loop-a").total_spend.iterations == 1

@@ -472,7 +472,7 @@ class ProcessHands:
             self.stepper.write(Rested(Outcome.PAUSED, CHANGED_SINCE))
         else:
             # A control that another process has just written takes precedence.
-            self.stepper.write_if_current(Rested(question.leave, question.reason))
+            self.stepper.rest_if_current(Rested(question.leave, question.reason))
 
 
 def _unjudged(action: RunGates) -> tuple[GateResult, ...]:
