@@ -246,7 +246,7 @@ class Hosted:
             raise UsageError("The task is empty.", "say what is to be done")
         if len(task) > LONGEST_TASK or shares.asks_for_rounds(task):
             raise UsageError("The task is too long, or begins with round controls.", "give `rounds` instead")
-        wanted = Budget(*(given.get(name) for name in ("rounds", "minutes", "cost", "tokens")))
+        wanted = Budget(**{limit.row.field: given.get(name) for limit, name in shares.ASKED_AS.items()})
         _check_numbers(wanted)
         with self._starting:
             return self._begin(task, checks, wanted, int(given.get("children") or 0))
