@@ -56,13 +56,13 @@ def test_without_a_wish_a_child_gets_half_of_what_is_left() -> None:
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        (Budget(iterations=9), "Only 8 rounds are left"),
+        (Budget(iterations=9), "Too little is left for another loop: 8 rounds"),
         (Budget(iterations=0), "is no amount"),
         (Budget(iterations=-5), "is no amount"),
         (Budget(iterations=10**400), "is no amount"),
         (Budget(cost_usd=float("nan")), "is no amount"),
         (Budget(cost_usd=float("inf")), "is no amount"),
-        (Budget(cost_usd=2.1), "are left"),
+        (Budget(cost_usd=2.1), "Too little is left"),
     ],
 )
 def test_more_than_is_left_is_refused(wanted: Budget, sentence: str) -> None:

@@ -124,7 +124,7 @@ def _part(limit: Limit, allowed: float | None, wanted: float | None, spend: Spen
     chosen = wanted if wanted is not None else max(1.0, left // 2) if row.whole else left / 2
     if chosen > left or chosen <= 0:
         raise UsageError(
-            f"Only {row.show(left)} are left for another loop, and {row.show(chosen)} were asked for.",
+            f"Too little is left for another loop: {row.show(left)}. It would get {row.show(chosen)}.",
             "ask for less, or stop a loop that is not needed",
         )
     return int(chosen) if row.whole else chosen

@@ -140,8 +140,9 @@ class ProcessHands:
             # Something killed it: with its launcher gone, the agent itself may still be at work.
             leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if asked:
-            told = tuple(each.sentence for each in self.loop.hosts_refused)
-            self.refused[Role.WORKER] = (*self.refused.get(Role.WORKER, ()), *told)
+            # The entry takes the place of those that the agent has not been told of.
+            earlier = tuple(each.sentence for each in self.loop.hosts_refused)
+            self.refused[Role.WORKER] = (*self.refused.get(Role.WORKER, ()), *earlier)
             self.stepper.write(HostsAsked(Role.WORKER, warm.iteration, asked), sync=False)
 
     def must_stop(self) -> bool:
