@@ -171,7 +171,7 @@ class Stepper:
         """`enter` returns the folder to work in; `on_entry` is called for every new entry; `limits` are the shared usage limits;
         `orders` are controls that could not be written to the journal; `inherits` returns what else a loop starts from."""
         self.journal = journal
-        self.mode = modes.find(journal.loop.settings.mode)
+        self.mode = modes.of(journal.loop.settings.mode)
         self._records = records
         self._enter = enter
         self._clock = clock

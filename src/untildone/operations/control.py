@@ -307,20 +307,17 @@ def _check(
 
 
 def leader_of(loop: Loop) -> Role:
-    """The role that the mode of a loop asks first. The worker, if the mode is of a plugin that is not installed."""
+    """The role that the mode of a loop asks first."""
     from untildone import modes
 
-    try:
-        return modes.find(loop.settings.mode).leader
-    except UsageError:
-        return Role.WORKER
+    return modes.of(loop.settings.mode).leader
 
 
 def _is_edited(store: Store, loop: Loop) -> bool:
     """Whether a person has edited the live state file of a loop at rest: the next runner reads it, and it may raise a limit."""
     from untildone import modes
 
-    has_file = modes.find(loop.settings.mode).live_state(loop) is not None
+    has_file = modes.of(loop.settings.mode).live_state(loop) is not None
     return has_file and store.live_file(loop.loop_id, loop.settings.workspace).edited() is not None
 
 
