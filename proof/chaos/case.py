@@ -21,6 +21,7 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.events import RunnerLeased
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
+from untildone.operations.control import leader_of
 from untildone.store import layout
 from untildone.system import orphans
 
@@ -304,7 +305,7 @@ class Case:
             if loop.status.ended:
                 return False
             if not self.is_driven and not self._runners:
-                is_out = loop.outcome is Outcome.BUDGET or moves.used_up(loop) is not None
+                is_out = loop.outcome is Outcome.BUDGET or moves.used_up(loop, leader_of(loop)) is not None
                 self.resume(*(("-r", "+2") if is_out else ()))
         return True
 

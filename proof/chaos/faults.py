@@ -19,6 +19,7 @@ from proof.chaos.controls import Control
 from untildone.core import moves
 from untildone.core.errors import UntilDoneError
 from untildone.core.model import Outcome
+from untildone.operations.control import leader_of
 
 GUARDED = 15.0
 """Seconds that a guard may take on a busy machine to end the agents of a dead runner. It usually takes hundredths of a second."""
@@ -274,7 +275,7 @@ def pause_and_wait(case: Case, draw: float) -> bool:
 def _resume_after_pause(case: Case) -> None:
     """Resume the loop: it must call an agent, come to rest, or wait for a limit or retry. One without rounds gets some."""
     before, loop = len(case.calls()), case.load()
-    is_out = loop is not None and moves.used_up(loop) is not None
+    is_out = loop is not None and moves.used_up(loop, leader_of(loop)) is not None
     case.resume("--now", *(("-r", "+2") if is_out else ()))
     deadline = time.monotonic() + OBEYED
     while not (continues := len(case.calls()) > before or _rests_or_waits(case)) and time.monotonic() < deadline:

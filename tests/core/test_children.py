@@ -56,13 +56,13 @@ def test_without_a_wish_a_child_gets_half_of_what_is_left() -> None:
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        (Budget(iterations=9), "Only 8 rounds are left"),
+        (Budget(iterations=9), "Too little is left for another loop: 8 rounds"),
         (Budget(iterations=0), "is no amount"),
         (Budget(iterations=-5), "is no amount"),
         (Budget(iterations=10**400), "is no amount"),
         (Budget(cost_usd=float("nan")), "is no amount"),
         (Budget(cost_usd=float("inf")), "is no amount"),
-        (Budget(cost_usd=2.1), "are left"),
+        (Budget(cost_usd=2.1), "Too little is left"),
     ],
 )
 def test_more_than_is_left_is_refused(wanted: Budget, sentence: str) -> None:
@@ -153,3 +153,10 @@ def test_over_any_order_of_starts_reports_and_crashes_no_more_is_used_than_was_a
     for name, amount in used.items():
         loop = played(*(ChildSpent(name, Spend(iterations=amount), ended=True),) * 2, loop=loop)
     assert loop.total_spend.iterations == loop.spend.iterations + sum(used.values())
+
+
+def test_every_amount_that_a_child_used_counts_for_its_parent() -> None:
+    """Also an amount of a limit that is added later."""
+    one = Spend(*(1 for _ in Spend.__match_args__))
+    used = children.total(one, (Child("loop-b", Budget(), spend=one), Child("loop-c", Budget(), spend=one)))
+    assert used == Spend(*(3 for _ in Spend.__match_args__))

@@ -262,7 +262,7 @@ class LoopMachine(RuleBasedStateMachine):
 
 TestLoopMachine = pytest.mark.timeout(400)(LoopMachine.TestCase)
 TestLoopMachine.settings = settings(
-    max_examples=100,
+    max_examples=100 if settings().derandomize else 40,  # CI tries the same ones each time, other runs others
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -8,7 +8,7 @@ from untildone.core import moves
 from untildone.core.apply import TAKEN_BACK
 from untildone.core.errors import BudgetUsedUp, WrongMove
 from untildone.core.loop import Loop, PauseOrder, Retry
-from untildone.core.model import AgentChoice, Budget, Failure, FailureKind, Outcome, Role, Spend, Status, Urgency
+from untildone.core.model import Budget, Failure, FailureKind, Outcome, Role, Spend, Status, Urgency
 from untildone.core.moves import Control
 from untildone.core.values.value import replace
 from untildone.testing.driver import looping
@@ -88,7 +88,6 @@ def test_a_loop_that_failed_by_itself_cannot_be_stopped() -> None:
 
 
 TRIES_AGAIN = Retry(Role.WORKER, 3, 1, 0.0, Failure(FailureKind.OVERLOADED, "too busy"))
-LED = AgentChoice("architect", "claude")
 
 
 def without_rounds(**changes: object) -> Loop:
@@ -109,22 +108,31 @@ def without_rounds(**changes: object) -> Loop:
 )
 def test_a_loop_that_would_rest_again_at_once_is_not_resumed(changes: dict[str, object], hint: str) -> None:
     with pytest.raises(BudgetUsedUp, match="loop-1 cannot go on") as refused:
-        moves.check_budget(without_rounds(**changes))
+        moves.check_budget(without_rounds(**changes), Role.WORKER)
     assert hint in refused.value.hint
     assert refused.value.exit_code == Outcome.BUDGET.exit_code
 
 
 @pytest.mark.parametrize(
-    "loop",
+    ("loop", "leader"),
     [
-        without_rounds(budget=Budget(4)),
-        without_rounds(budget=Budget()),
-        without_rounds(claimed=True),
-        without_rounds(retry=TRIES_AGAIN),
-        without_rounds(outcome=Outcome.STALLED),
-        without_rounds(settings=replace(without_rounds().settings, instructor=LED), inbox=("is it done?",)),
+        (without_rounds(budget=Budget(4)), Role.WORKER),
+        (without_rounds(budget=Budget()), Role.WORKER),
+        (without_rounds(claimed=True), Role.WORKER),
+        (without_rounds(retry=TRIES_AGAIN), Role.WORKER),
+        (without_rounds(outcome=Outcome.STALLED), Role.WORKER),
+        (without_rounds(inbox=("is it done?",)), Role.INSTRUCTOR),
+        (without_rounds(outcome=Outcome.PAUSED), Role.INSTRUCTOR),
     ],
-    ids=["more rounds", "no limit", "gates need none", "the same round", "other rest", "the instructor needs none"],
+    ids=[
+        "more rounds",
+        "no limit",
+        "gates need none",
+        "the same round",
+        "other rest",
+        "the instructor is told something",
+        "the instructor reads the last answer",
+    ],
 )
-def test_a_loop_that_can_do_something_is_resumed(loop: Loop) -> None:
-    moves.check_budget(loop)
+def test_a_loop_that_can_do_something_is_resumed(loop: Loop, leader: Role) -> None:
+    moves.check_budget(loop, leader)

@@ -214,3 +214,4 @@ def test_another_model_and_then_another_agent_take_over(cli: CommandLine) -> Non
     starts = [record["profile"] for record in ended.records if record["event"] == "iteration_start"]
     assert starts == ["scripted", "scripted", "other"], ended.errors
     assert "no progress: scripted with strong takes over" in ended.errors
+    assert cli.run("log", "--output", "3").output == "other\n"

@@ -109,3 +109,16 @@ def test_a_child_that_ends_after_its_parent_reports_what_it_used_all_the_way_up(
     assert all(loop.status.ended for loop in loops)
     assert [loop.total_spend.iterations for loop in loops] == [4, 3, 2]
     assert all(child.ended for loop in loops for child in loop.children)
+
+
+def test_what_a_deleted_child_used_still_counts(tmp_path: Path) -> None:
+    store = family(tmp_path)
+    below.settle(store, "loop-c")
+    order(store, PauseRequested(Urgency.NOW, Outcome.PAUSED))
+    settled(store, 100)
+    assert store.load("loop-a").total_spend.iterations == 3
+    store.delete("loop-b")
+    order(store, StopRequested(Urgency.NOW))
+    settled(store, 100)
+    loop = store.load("loop-a")
+    assert (loop.total_spend.iterations, loop.own_budget.iterations) == (3, 7)

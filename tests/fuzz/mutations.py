@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,8 @@ from untildone.core.errors import UntilDoneError
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
-ORDINARY = 100
-"""How many examples an ordinary run tries of a cheap property."""
+ELSEWHERE = 30
+"""How many examples of a cheap property a run tries that is neither CI nor `make fuzz`: others each time."""
 NASTY_TEXTS = ("", "\x00", "\ud800", "\ufeff", "\u2028", "é😀", "<!--", "```", "\r\n", "x" * 3000)
 NASTY_NUMBERS = (0, -1, 2**31, 2**63, 10**400, -(10**30), 0.1, 1e308, float("inf"), float("-inf"), float("nan"))
 
@@ -37,8 +38,10 @@ sound_json = st.recursive(
 
 
 def tried(share: float = 1.0) -> settings:
-    """How often a property is tried: a costly one takes a share of what the profile says."""
-    return settings(max_examples=max(5, int(settings().max_examples * share)))
+    """How often a property is tried: as often as CI or `make fuzz` want, elsewhere less; a costly one a share of that."""
+    profile = settings()
+    most = profile.max_examples if profile.derandomize or "FUZZ_EXAMPLES" in os.environ else ELSEWHERE
+    return settings(max_examples=max(5, int(most * share)))
 
 
 def check_sentence(told: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,3 +168,22 @@ def test_the_journal_names_who_kept_it(tmp_path: Path, store: FileStore, remote:
     with on("one", store, tmp_path) as (stepper, _):
         leases = [entry.event for entry in store.open(LOOP).entries() if isinstance(entry.event, RunnerLeased)]
         assert stepper.loop.start_kept_by == f"{leases[0].machine} one-key"
+
+
+class FullDisk(Published):
+    """A machine on whose disk no clone can be made."""
+
+    def show_start(self) -> bool:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path, store: FileStore, remote: Path) -> None:
+    created(store, remote)
+    with on("one", store, tmp_path) as (stepper, site):
+        works(stepper, site, "a.txt")
+    site = FullDisk(tmp_path / "two", next(TOKENS), "two-key")
+    with (
+        leased(store, LOOP, Host.CLUSTER, enter=site.enter) as stepper,
+        pytest.raises(UsageError, match=r"cannot be checked out: .*No space left"),
+    ):
+        stepper.take_up(site.keep_start)

@@ -135,7 +135,7 @@ class Cluster:
         password = self.folder / "password"
         password.write_text(PASSWORD)
         password.chmod(0o644)
-        self._run("initdb", "-D", str(self._data), "-U", _OWNER, "--pwfile", str(password))
+        self._run("initdb", "--no-sync", "-D", str(self._data), "-U", _OWNER, "--pwfile", str(password))
 
     def _run(self, program: str, *arguments: str) -> None:
         options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]

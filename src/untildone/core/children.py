@@ -25,6 +25,8 @@ MOST_DEPTH = 4
 """A loop that a person starts has depth 0; one of this depth starts none."""
 COUNTED = tuple(limit for limit in Limit if limit.row.used is not None)
 """The limits of which a child gets a share: those of the whole loop."""
+ASKED_AS = {limit: limit.row.change_flags[-1].removeprefix("--") for limit in COUNTED}
+"""How an agent names each of them when it starts a child: `rounds`, `minutes`, …"""
 NO_CHILDREN = "give it some with --children when you start it"
 
 
@@ -81,15 +83,8 @@ def own_budget(budget: Budget, children: Iterable[Child]) -> Budget:
 
 def total(spend: Spend, children: Iterable[Child]) -> Spend:
     """What a loop and all loops below it have used."""
-    for child in children:
-        more = child.spend
-        spend = Spend(
-            spend.iterations + more.iterations,
-            spend.seconds + more.seconds,
-            spend.cost_usd + more.cost_usd,
-            spend.tokens + more.tokens,
-        )
-    return spend
+    spends = (spend, *(child.spend for child in children))
+    return Spend(*(sum(getattr(each, name) for each in spends) for name in Spend.__match_args__))
 
 
 def may_start(loop: Loop) -> int:
@@ -129,7 +124,7 @@ def _part(limit: Limit, allowed: float | None, wanted: float | None, spend: Spen
     chosen = wanted if wanted is not None else max(1.0, left // 2) if row.whole else left / 2
     if chosen > left or chosen <= 0:
         raise UsageError(
-            f"Only {row.show(left)} are left for another loop, and {row.show(chosen)} were asked for.",
+            f"Too little is left for another loop: {row.show(left)}. It would get {row.show(chosen)}.",
             "ask for less, or stop a loop that is not needed",
         )
     return int(chosen) if row.whole else chosen

@@ -310,6 +310,12 @@ class LoopSettings:
         chosen = others.get(role)
         return chosen or self.worker
 
+    def agent_of(self, role: Role, profile: str) -> AgentChoice:
+        """The agent that took a turn, by the role and the profile in its entry: that of the role, the fallback, or one that took over."""
+        own = self.agent_for(role)
+        others = (own, self.fallback, *self.escalate)
+        return next((each for each in others if each is not None and each.profile == profile), own)
+
 
 @dataclass(frozen=True, slots=True)
 class Subtask:

@@ -75,9 +75,9 @@ def check(loop: Loop, control: Control) -> None:
     raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[control]}.", hint)
 
 
-def check_budget(loop: Loop) -> None:
-    """Raise BudgetUsedUp if a loop that rests would do so again at once, because a limit is used up."""
-    _refuse(loop, used_up(loop))
+def check_budget(loop: Loop, leader: Role) -> None:
+    """Raise BudgetUsedUp if a loop that rests would do so again at once, because a limit is used up. `leader`: see `Mode`."""
+    _refuse(loop, used_up(loop, leader))
 
 
 def check_rounds(loop: Loop) -> None:
@@ -98,16 +98,16 @@ def _refuse(loop: Loop, gauge: budgets.Gauge | None) -> None:
     )
 
 
-def used_up(loop: Loop) -> budgets.Gauge | None:
+def used_up(loop: Loop, leader: Role) -> budgets.Gauge | None:
     """The limit for which a loop that rests would rest again at once; None: it can go on, or needs something else first.
 
-    Gates, questions, another try of a round and the turn of an instructor need no round.
+    Gates, questions, another try of a round and the turn of an instructor need no round. `leader` is the role that the mode asks first.
     """
     has_more_to_do = loop.claimed or loop.blocked or loop.asks_person or loop.live_state is not None
     if loop.not_ours or loop.status is not Status.PAUSED or has_more_to_do or not _rests_for_budget_or_person(loop):
         return None
     tries_again = loop.retry is not None and loop.retry.role is Role.WORKER
-    is_led = loop.settings.instructor is not None and (bool(loop.inbox) or loop.outcome is not Outcome.BUDGET)
+    is_led = leader is not Role.WORKER and (bool(loop.inbox) or loop.outcome is not Outcome.BUDGET)
     return budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=not (tries_again or is_led))
 
 

@@ -36,7 +36,7 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
     signed = json.dumps(attestation.attested(fields, signer), indent=2, ensure_ascii=False)
     store.archive(loop.loop_id, f"{signed}\n", receipt.report(loop, fields, signer.problem))
     changes = replace(loop.changes, tree=None) if files is None else replace(loop.changes, files=len(files))
-    live_state = modes.find(loop.settings.mode).live_state(replace(loop, changes=changes))
+    live_state = modes.of(loop.settings.mode).live_state(replace(loop, changes=changes))
     if live_state is not None:
         keep = partial(store.put_document, loop.loop_id, live_file.KEPT_AS)
         store.live_file(loop.loop_id, place).retire(keep, live_state)

@@ -13,6 +13,7 @@ from untildone.core.actions import AskAgent
 from untildone.core.answers import agreement
 from untildone.core.children import SOCKET
 from untildone.core.errors import UsageError
+from untildone.core.limits import REPORTED
 from untildone.core.loop import Loop
 from untildone.core.model import Role, SessionUse
 from untildone.core.plugins.agent_io import Reader, Request
@@ -199,7 +200,7 @@ class Asking:
             goal=ask.role is Role.WORKER and self.loop.settings.native_goal,
             max_cost_usd=action.max_cost_usd,
             command=action.agent.command,
-            meters=self.loop.budget.cost_usd is not None or self.loop.budget.tokens is not None,
+            meters=any(limit.of(self.loop.budget) is not None for limit in REPORTED),
             prices=self.around.prices,
             folder=place.folder,
             stays=self._may_stay(action),

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from untildone.core.children import Child
 from untildone.core.errors import LoopNotFound, UntilDoneError
 from untildone.core.events import ChildSpent, PauseRequested, StopRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Spend, Status, Urgency
+from untildone.core.model import Outcome, Status, Urgency
 from untildone.engine.stepper import Stepper, leased
 from untildone.store import Store
 from untildone.system import orphans, running, trust
@@ -69,17 +70,20 @@ def settle(store: Store, loop_id: str) -> Loop:
 
 def news(store: Store, loop: Loop) -> tuple[ChildSpent, ...]:
     """What the children of a loop have used, as far as its journal does not say so."""
-    reports = [(child, _report(store, child.loop_id)) for child in loop.children if not child.ended]
-    return tuple(each for child, each in reports if (each.spend, each.ended) != (child.spend, child.ended))
+    reports = [(child, _report(store, child)) for child in loop.children if not child.ended]
+    return tuple(each for child, each in reports if each and (each.spend, each.ended) != (child.spend, child.ended))
 
 
-def _report(store: Store, loop_id: str) -> ChildSpent:
-    """What a child has used. One that does not exist has used nothing: its parent's runner died before it was created."""
+def _report(store: Store, known: Child) -> ChildSpent | None:
+    """What a child has used. One that does not exist has used what its parent knows of: it was deleted, or its parent's runner died
+    before it was created. None: it cannot be read, and keeps its share."""
     try:
-        child = store.load(loop_id)
+        child = store.load(known.loop_id)
     except LoopNotFound:
-        return ChildSpent(loop_id, Spend(), ended=True)
-    return ChildSpent(loop_id, child.total_spend, child.status.ended)
+        return ChildSpent(known.loop_id, known.spend, ended=True)
+    except UntilDoneError:
+        return None
+    return ChildSpent(known.loop_id, child.total_spend, child.status.ended)
 
 
 def report_up(store: Store, loop: Loop) -> None:

@@ -82,7 +82,7 @@ class Engine:
             stepper.take_up(around.site.keep_start)
             hands.note_supervisors()
             with around.children(self, hands):
-                loop = stepper.run(hands)
+                stepper.run(hands)
             loop = stepper.loop
         self.waits_until = hands.waits_until
         return self._after_late_stop(loop) if loop.status is Status.PAUSED else loop

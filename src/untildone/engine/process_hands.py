@@ -140,8 +140,9 @@ class ProcessHands:
             # Something killed it: with its launcher gone, the agent itself may still be at work.
             leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if asked:
-            told = tuple(each.sentence for each in self.loop.hosts_refused)
-            self.refused[Role.WORKER] = (*self.refused.get(Role.WORKER, ()), *told)
+            # The entry takes the place of those that the agent has not been told of.
+            earlier = tuple(each.sentence for each in self.loop.hosts_refused)
+            self.refused[Role.WORKER] = (*self.refused.get(Role.WORKER, ()), *earlier)
             self.stepper.write(HostsAsked(Role.WORKER, warm.iteration, asked), sync=False)
 
     def must_stop(self) -> bool:
@@ -332,7 +333,7 @@ class ProcessHands:
         """Run the gates on a workspace that nobody changes meanwhile. One that changed is judged again."""
         self.standby.end()
         if not action.weighs and self._lacks_trial():
-            return Next.GO_ON
+            return self._instead_of(action) or Next.GO_ON
         self.stepper.write()
         leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if self.stepper.note_edit():
@@ -472,7 +473,7 @@ class ProcessHands:
             self.stepper.write(Rested(Outcome.PAUSED, CHANGED_SINCE))
         else:
             # A control that another process has just written takes precedence.
-            self.stepper.write_if_current(Rested(question.leave, question.reason))
+            self.stepper.rest_if_current(Rested(question.leave, question.reason))
 
 
 def _unjudged(action: RunGates) -> tuple[GateResult, ...]:

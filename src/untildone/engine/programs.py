@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from untildone import agents
+from untildone.core.errors import UsageError
 from untildone.core.model import AgentChoice, Failure, FailureKind
 from untildone.core.plugins.agent import Agent, is_older
 from untildone.core.plugins.agent_io import Request
@@ -35,8 +36,11 @@ def find(program: str, environment: Mapping[str, str]) -> str | None:
 
 
 def version(choice: AgentChoice) -> str:
-    """The version that the agent's program reports; empty if it reports none."""
-    agent = agents.of(choice)
+    """The version that the agent's program reports; empty if it reports none, or if the agent is of a plugin that is not there any more."""
+    try:
+        agent = agents.of(choice)
+    except UsageError:
+        return ""
     return version_of(agent.program) if agent.program and choice.command is None else ""
 
 

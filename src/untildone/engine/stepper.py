@@ -31,6 +31,7 @@ from untildone.core.decide import decide
 from untildone.core.errors import LoopBusy, UntilDoneError
 from untildone.core.events import (
     AnswerRead,
+    ChildSpent,
     Entry,
     Event,
     LimitReached,
@@ -170,7 +171,7 @@ class Stepper:
         """`enter` returns the folder to work in; `on_entry` is called for every new entry; `limits` are the shared usage limits;
         `orders` are controls that could not be written to the journal; `inherits` returns what else a loop starts from."""
         self.journal = journal
-        self.mode = modes.find(journal.loop.settings.mode)
+        self.mode = modes.of(journal.loop.settings.mode)
         self._records = records
         self._enter = enter
         self._clock = clock
@@ -183,6 +184,8 @@ class Stepper:
         """The loops below this one; None: there are none."""
         self._inherits = inherits
         self._decided_at = 0
+        self._last_but_reports = 0
+        """The number of the last entry that is no report of a loop below."""
         self._place = ""
         self._workspace: Workspace | None = None
         self._live: LiveState | None = None
@@ -280,6 +283,14 @@ class Stepper:
         self._show(entries)
         return any(entry.event is events[-1] for entry in entries)
 
+    def rest_if_current(self, rested: Rested) -> bool:
+        """Append a rest that a person chose, as `write_if_current` does. Loops below rest first; what they report does not change it."""
+        if self.is_current:
+            self._lead((rested,))
+            if self._last_but_reports <= self._decided_at:
+                self._decided_at = self.loop.seq
+        return self.write_if_current(rested)
+
     def _lead(self, events: tuple[Event, ...]) -> None:
         """Loops below rest first. So a runner that is killed in between leaves a loop that is not at rest, and the next one goes on."""
         below = self.below
@@ -298,6 +309,8 @@ class Stepper:
 
     def _show(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
+            if not isinstance(entry.event, ChildSpent):
+                self._last_but_reports = entry.seq
             self._on_entry(entry, self.loop)
 
     def _record(self, action: Record) -> None:

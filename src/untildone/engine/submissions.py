@@ -21,6 +21,8 @@ Make = Callable[[Loop], Event]
 @dataclass(slots=True)
 class _Submission:
     make: Make
+    taken: threading.Lock = field(default_factory=threading.Lock)
+    """Taken once: by the thread that writes the event, or by the caller that gives up. The other one comes too late."""
     written: threading.Event = field(default_factory=threading.Event)
     loop: Loop | None = None
     refusal: Exception | None = None
@@ -33,12 +35,13 @@ class Submissions:
         self._waiting: queue.SimpleQueue[_Submission] = queue.SimpleQueue()
 
     def submit(self, make: Make, within: float = WITHIN) -> Loop:
-        """Have an event written; return the loop after it. Raises what `make` raises, or LoopBusy after `within` seconds."""
+        """Have an event written; return the loop after it. Raises what `make` raises, or LoopBusy if the event was not written, and never
+        will be, because nobody began to write it within so many seconds."""
         submission = _Submission(make)
         self._waiting.put(submission)
-        if not submission.written.wait(within):
-            submission.make = _withdrawn
+        if not submission.written.wait(within) and submission.taken.acquire(blocking=False):
             raise LoopBusy("The runner of the loop does not answer.", "try again in a moment")
+        submission.written.wait()
         if submission.refusal is not None:
             raise submission.refusal
         assert submission.loop is not None
@@ -48,14 +51,18 @@ class Submissions:
         """Write what waits. Only the thread that steps the loop calls this."""
         while not self._waiting.empty():
             submission = self._waiting.get()
-            try:
-                stepper.write(submission.make(stepper.loop))
-                submission.loop = stepper.loop
-            except (UntilDoneError, ArithmeticError, TypeError, ValueError) as refusal:
-                # What a request of an agent contains must not end the runner.
-                submission.refusal = refusal
+            if submission.taken.acquire(blocking=False):
+                self._write(submission, stepper)
+
+    def _write(self, submission: _Submission, stepper: Stepper) -> None:
+        try:
+            stepper.write(submission.make(stepper.loop))
+            submission.loop = stepper.loop
+        except (UntilDoneError, ArithmeticError, TypeError, ValueError) as refusal:
+            # What a request of an agent contains must not end the runner.
+            submission.refusal = refusal
+        except BaseException:
+            submission.refusal = LoopBusy("The runner of the loop ends.", "look at the loop")
+            raise
+        finally:
             submission.written.set()
-
-
-def _withdrawn(_loop: Loop) -> Event:
-    raise LoopBusy("The caller has left.", "")

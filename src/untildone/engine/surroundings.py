@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Wait
 from untildone.core.events import Entry
@@ -22,6 +22,10 @@ from untildone.engine.site import LocalSite, Site
 from untildone.engine.usage_limits import SharedLimits
 from untildone.system.adoption import Adoption
 from untildone.system.guard import Guard
+
+if TYPE_CHECKING:
+    from untildone.engine.engine import Engine
+    from untildone.engine.process_hands import ProcessHands
 
 
 class Observer(Protocol):
@@ -119,5 +123,5 @@ class Surroundings:
     """What tokens cost, where an agent reports no dollars."""
     teller: Teller = SilentTeller()
     """Tells people what happens to the loop."""
-    children: Callable[[Any, Any], AbstractContextManager[None]] = lambda _engine, _hands: nullcontext()
-    """Lets the agent of a loop start loops while the loop is driven; gets the `Engine` and its `ProcessHands`."""
+    children: Callable[[Engine, ProcessHands], AbstractContextManager[None]] = lambda _engine, _hands: nullcontext()
+    """Lets the agent of a loop start loops while the loop is driven."""

@@ -25,7 +25,7 @@ from untildone.core.events import (
 )
 from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Status, SubtaskChange, Urgency
+from untildone.core.model import Outcome, Role, Status, SubtaskChange, Urgency
 from untildone.core.moves import Control
 from untildone.core.values.value import dataclass, replace
 from untildone.operations.driving.presence import goes_on_by_itself, without_closed_session
@@ -303,14 +303,21 @@ def _check(
     _check_known(loop, known)
     moves.check(without_closed_session(store, loop), control)
     if control is Control.RESUME and not asks_person and not _is_edited(store, loop):
-        moves.check_budget(with_budget(loop, *events))
+        moves.check_budget(with_budget(loop, *events), leader_of(loop))
+
+
+def leader_of(loop: Loop) -> Role:
+    """The role that the mode of a loop asks first."""
+    from untildone import modes
+
+    return modes.of(loop.settings.mode).leader
 
 
 def _is_edited(store: Store, loop: Loop) -> bool:
     """Whether a person has edited the live state file of a loop at rest: the next runner reads it, and it may raise a limit."""
     from untildone import modes
 
-    has_file = modes.find(loop.settings.mode).live_state(loop) is not None
+    has_file = modes.of(loop.settings.mode).live_state(loop) is not None
     return has_file and store.live_file(loop.loop_id, loop.settings.workspace).edited() is not None
 
 

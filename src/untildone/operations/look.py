@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from untildone.core.errors import UsageError
-from untildone.core.events import Entry
+from untildone.core.events import Entry, TurnStarted
 from untildone.core.loop import Loop
-from untildone.core.model import Status
+from untildone.core.model import Role, Status
 from untildone.operations.driving.presence import goes_on_by_itself
 from untildone.store import Store, checkpoint, lines
 
@@ -55,6 +55,14 @@ def children(store: Store, loop: Loop) -> tuple[Loop, ...]:
     """The loops that the agent of a loop started, as far as they are kept."""
     ids = tuple(child.loop_id for child in loop.children)
     return tuple(each.loop for each in store.survey(ids) if each.loop is not None)
+
+
+def profile_of(store: Store, loop_id: str, role: Role, iteration: int) -> str:
+    """The profile of the agent that took the last turn of a role in a round; empty: there was none."""
+    started = (entry.event for entry in follow(store, loop_id, to_rest=False) if isinstance(entry.event, TurnStarted))
+    return next(
+        (each.profile for each in reversed(tuple(started)) if (each.role, each.iteration) == (role, iteration)), ""
+    )
 
 
 def follow(store: Store, loop_id: str, *, to_rest: bool) -> Iterator[Entry]:

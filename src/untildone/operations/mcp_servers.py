@@ -63,8 +63,8 @@ def install(
     after = _with_entry(listed, before, wanted)
     _remember(listed, before, after)
     config_files.write(listed.file, after)
-    told = f" It sends the token in the variable {TOKEN}, so set that for {agent}." if url else ""
-    return f"untildone is among the MCP servers in {listed.file}.{told}"
+    about_token = f" It sends the token in the variable {TOKEN}, so set that for {agent}." if url else ""
+    return f"untildone is among the MCP servers in {listed.file}.{about_token}"
 
 
 def _remote(listed: Listed, url: str) -> dict[str, Any]:

@@ -23,8 +23,8 @@ def session_command(loop: Loop) -> tuple[str, ...] | None:
 
 
 def mode(name: str) -> Mode:
-    """The mode of that name; UsageError if there is none."""
-    return modes.find(name)
+    """The mode of a loop, by its name: see `modes.of`."""
+    return modes.of(name)
 
 
 def mode_options() -> tuple[tuple[str, Option], ...]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import json
 import os
 import shutil
 import socket
+import stat
 import struct
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -18,6 +22,10 @@ LARGEST = 1_000_000
 READ_WITHIN = 10.0
 MOST_AT_ONCE = 32
 """Connections that are answered at the same time; further ones are closed."""
+PREFIX, NAME = "untildone-loops-", "loops"
+"""Of the folder of a socket, and of the socket in it."""
+NEW_FOR = 60.0
+"""Seconds for which a folder may be one whose socket does not listen yet."""
 _CREDENTIALS = struct.Struct("3i")
 Fields = Mapping[str, Any]
 Answer = Callable[[Fields, int], Fields]
@@ -31,8 +39,10 @@ class RequestSocket:
         self._answer = answer
         self._free = threading.Semaphore(MOST_AT_ONCE)
         # The path of a socket may have some hundred bytes only, and a temporary folder of the person's choice may be deep.
-        self._folder = tempfile.mkdtemp(prefix="untildone-", dir="/tmp" if os.path.isdir("/tmp") else None)
-        self.path = os.path.join(self._folder, "loops")
+        parent = "/tmp" if os.path.isdir("/tmp") else tempfile.gettempdir()
+        remove_dead(parent)
+        self._folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+        self.path = os.path.join(self._folder, NAME)
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listening.bind(self.path)
         self._listening.listen(MOST_AT_ONCE)
@@ -71,6 +81,22 @@ class RequestSocket:
             return
         finally:
             self._free.release()
+
+
+def remove_dead(parent: str, new_for: float = NEW_FOR) -> None:
+    """Remove the folders of sockets whose processes were killed: nothing listens there."""
+    for folder in glob.glob(os.path.join(glob.escape(parent), f"{PREFIX}*")):
+        with suppress(OSError):
+            status = os.lstat(folder)
+            is_old = stat.S_ISDIR(status.st_mode) and time.time() - status.st_mtime > new_for
+            if is_old and status.st_uid == os.getuid() and not _listens(os.path.join(folder, NAME)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(0)
+        return line.connect_ex(path) not in (errno.ECONNREFUSED, errno.ENOENT)
 
 
 def ask(path: str, request: Fields, within: float | None = None) -> Fields:

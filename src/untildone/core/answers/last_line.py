@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from untildone.core.values.value import dataclass
 
@@ -149,11 +150,14 @@ def _first_match(words: re.Pattern[str], readings: Iterator[str]) -> re.Match[st
     return next((match for reading in readings if (match := words.fullmatch(reading))), None)
 
 
+@lru_cache(maxsize=1)
 def _fence_is_open(text: str) -> bool:
-    """Whether the end of the text is inside a fenced code block. A block ends at its own sign, at least as long."""
-    position = 0
-    while opening := re.compile(_FENCE).search(text, position):
-        closings = re.compile(_FENCE_CLOSES).finditer(text, opening.end())
+    """Whether the end of the text is inside a fenced code block. A block ends at its own sign, at least as long.
+
+    The last result is kept, because each rule about the last line asks for it anew."""
+    position, fence, closes = 0, re.compile(_FENCE), re.compile(_FENCE_CLOSES)
+    while opening := fence.search(text, position):
+        closings = closes.finditer(text, opening.end())
         closing = next((each for each in closings if each["sign"].startswith(opening["sign"])), None)
         if closing is None:
             return True

@@ -123,7 +123,7 @@ def _protected(workspace: str, root: str, environment: Mapping[str, str], mode: 
 
 def documents_of(loop: Loop, root: Path | None) -> tuple[str, ...]:
     """The documents of a loop that its agent may read, as the mode says."""
-    names = modes.find(loop.settings.mode).documents
+    names = modes.of(loop.settings.mode).documents
     if root is None or not names:
         return ()
     folder = layout.live(root, loop.loop_id).progress

@@ -117,12 +117,12 @@ class Lanes:
 
     def _watch(self, lanes: list[Future[None]], begin: Begin, stopped: Callable[[], bool]) -> bool:
         """Report progress until all lanes have ended, or one of them failed. True: `stopped` returned True."""
-        told = -1
+        reported = -1
         while True:
             done = len(self._trials) - len(self._left)
-            if done > told:
+            if done > reported:
                 begin(done, len(self._trials), self._trials[max(0, done - 1)].label)
-                told = done
+                reported = done
             ended, going = wait(lanes, LOOK_EVERY, FIRST_EXCEPTION)
             if stopped():
                 return True

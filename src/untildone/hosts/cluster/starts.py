@@ -62,7 +62,7 @@ def _kept(stepper: Stepper, clone: Clone) -> KeptStart:
         if kept.problem:
             stepper.workspace.forget_start()
         clone.show_work()
-    except GitFailed as problem:
+    except (GitFailed, OSError) as problem:
         hint = "look at the disk of this machine, then resume"
         raise UsageError(
             f"The start of loop {stepper.loop.loop_id} cannot be checked out: {problem}.", hint

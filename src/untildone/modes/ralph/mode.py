@@ -45,7 +45,7 @@ def _assignment(loop: Loop) -> str:
 
 
 def _news(loop: Loop) -> tuple[str, str, str]:
-    """What came of the round before: why its promise did not count, which iteration follows, what failed."""
+    """What came of the round before: why its promise did not count, which round follows, what failed."""
     if loop.next_iteration <= 1:
         return "", "", ""
     return _did_not_count(loop), _where_it_stands(loop), gates.failure_report(loop)

@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -189,7 +190,8 @@ def _created_in_cluster(store: Store, event: LoopCreated, *first: StartRequested
     loop = store.create(event)
     store.carry(loop.loop_id, proofs.HELD_OUT, packed)
     if first:
-        store.open(loop.loop_id).append(*first)
+        with closing(store.open(loop.loop_id)) as journal:
+            journal.append(*first)
     return store.load(loop.loop_id)
 
 

@@ -7,6 +7,7 @@ when it ends, they end: always before the parent, so that a killed runner leaves
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -37,11 +38,14 @@ from untildone.system.request_socket import RequestSocket
 
 END_WITHIN = 20.0
 """Seconds that children have to rest when their parent does."""
+OBEY_WITHIN = 5.0
+"""Seconds that they have after their agents were ended."""
 LONGEST_WAIT = 600.0
 LOOK_EVERY, LOOK_OFTEN = 0.2, 0.05
 LONGEST_TASK = 100_000
 LONGEST_DIFF = 200_000
 Fields = Mapping[str, Any]
+_log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -81,15 +85,21 @@ class Hosted:
     def take_up(self) -> None:
         """Settle what a dead runner left: a share without a loop is given back, a loop that ran goes on."""
         for child in self._unfinished():
-            now = _loaded(self._store, child.loop_id)
-            if now is None:
-                self._stepper.write(ChildSpent(child.loop_id, child.spend, ended=True))
-                continue
-            self._report(child, now)
-            if now.status is Status.PAUSED and now.outcome is Outcome.INTERRUPTED:
-                control.resume(self._store, child.loop_id, host=self._around.host)
-            if now.status in (Status.CREATED, Status.RUNNING) or now.outcome is Outcome.INTERRUPTED:
-                self._drive(child.loop_id)
+            # One that cannot be read or may not go on must not keep its parent from going on.
+            with suppress(UntilDoneError):
+                self._take_up(child)
+
+    def _take_up(self, child: Child) -> None:
+        now = _loaded(self._store, child.loop_id)
+        if now is None:
+            self._stepper.write(ChildSpent(child.loop_id, child.spend, ended=True))
+            return
+        self._report(child, now)
+        if now.status is Status.PAUSED and now.outcome is Outcome.INTERRUPTED:
+            # One whose limit is used up goes on too: it comes to rest with that outcome, which says what it needs.
+            control.resume(self._store, child.loop_id, asks_person=True, host=self._around.host)
+        if now.status in (Status.CREATED, Status.RUNNING) or now.outcome is Outcome.INTERRUPTED:
+            self._drive(child.loop_id)
 
     def rest(self, outcome: Outcome) -> None:
         """Stop the children, or pause them, before their parent rests with this outcome; write what they have used."""
@@ -103,6 +113,7 @@ class Hosted:
         """Go on with the children: the parent was about to rest, and a person gave it more to do."""
         if self._leaving:
             self._leaving = False
+            self._given_up.clear()
             self.take_up()
 
     def leave(self) -> None:
@@ -124,15 +135,20 @@ class Hosted:
         self._starting.release()
 
     def _await_rest(self, at_work: Callable[[], set[str]]) -> None:
-        """Wait until no child is at work. After `END_WITHIN` seconds end their agents: the order to rest is in their journals."""
-        deadline = time.monotonic() + END_WITHIN
+        """Wait until no child is at work. After `END_WITHIN` seconds end their agents, so that they obey what is in their journals."""
+        late = self._late(at_work, END_WITHIN)
+        for child_id in late:
+            orphans.end_all(orphans.mark(child_id)[0])
+        self._given_up |= self._late(at_work, OBEY_WITHIN) if late else late
+
+    def _late(self, at_work: Callable[[], set[str]], within: float) -> set[str]:
+        """The children that are at work even after so many seconds."""
+        deadline = time.monotonic() + within
         while (late := at_work() - self._given_up) and time.monotonic() < deadline:
             self._submissions.write(self._stepper)
             time.sleep(LOOK_OFTEN)
         self._submissions.write(self._stepper)
-        for child_id in late:
-            orphans.end_all(orphans.mark(child_id)[0])
-        self._given_up |= late
+        return late
 
     def _at_work_here(self) -> set[str]:
         """The children that this process drives."""
@@ -171,8 +187,12 @@ class Hosted:
 
     def _run(self, engine: Engine, child_id: str) -> None:
         # LoopBusy: a server that has the folder drives it. Other errors are the child's; `show` has its state.
-        with suppress(UntilDoneError):
+        try:
             engine.drive(child_id)
+        except UntilDoneError:
+            pass
+        except Exception:
+            _log.exception("Loop %s cannot be driven", child_id)
         if self._leaving:
             return
         with suppress(UntilDoneError):
@@ -226,7 +246,7 @@ class Hosted:
             raise UsageError("The task is empty.", "say what is to be done")
         if len(task) > LONGEST_TASK or shares.asks_for_rounds(task):
             raise UsageError("The task is too long, or begins with round controls.", "give `rounds` instead")
-        wanted = Budget(*(given.get(name) for name in ("rounds", "minutes", "cost", "tokens")))
+        wanted = Budget(**{limit.row.field: given.get(name) for limit, name in shares.ASKED_AS.items()})
         _check_numbers(wanted)
         with self._starting:
             return self._begin(task, checks, wanted, int(given.get("children") or 0))
@@ -234,6 +254,7 @@ class Hosted:
     def _begin(self, task: str, checks: tuple[str, ...], wanted: Budget, count: int) -> Fields:
         """Reserve the share, create the loop, drive it: in this order."""
         self._check_stays()
+        self._report_ended()
         child_id = creation.new_id(time.time())
         parent = self._submissions.submit(lambda loop: ChildReserved(shares.share(loop, child_id, wanted, count)))
         child = next(each for each in parent.children if each.loop_id == child_id)
@@ -244,6 +265,14 @@ class Hosted:
             raise
         self._drive(child_id)
         return self._shown(child_id)
+
+    def _report_ended(self) -> None:
+        """Report the children that ended in another process: what is left of their shares is free."""
+        here = self._at_work_here()
+        for child in self._unfinished():
+            now = None if child.loop_id in here else _loaded(self._store, child.loop_id)
+            if now is not None and now.status.ended:
+                self._tell(child.loop_id)
 
     def _check_stays(self) -> None:
         if self._leaving:

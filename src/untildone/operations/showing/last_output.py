@@ -42,13 +42,8 @@ class LastOutput:
 
 
 def _choice(loop: Loop) -> AgentChoice:
-    """The agent that prints: the fallback, if that is asked."""
-    if loop.turn is None:
-        return loop.settings.worker
-    fallback = loop.settings.fallback
-    if fallback is not None and loop.turn.profile == fallback.profile:
-        return fallback
-    return loop.agent_for(loop.turn.role)
+    """The agent that prints."""
+    return loop.settings.agent_of(loop.turn.role, loop.turn.profile) if loop.turn else loop.settings.worker
 
 
 def last_line(blocks: tuple[Block, ...]) -> str:

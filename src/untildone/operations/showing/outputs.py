@@ -63,5 +63,4 @@ def agent_of(loop: Loop, timeline: Timeline, name: str) -> AgentChoice:
     worked = timeline.round(int(number)) if number.isdigit() else None
     if role or worked is None:
         return loop.settings.agent_for(Role(role) if role else Role.WORKER)
-    others = (loop.settings.fallback, *loop.settings.escalate)
-    return next((each for each in others if each and each.profile == worked.profile), loop.settings.worker)
+    return loop.settings.agent_of(Role.WORKER, worked.profile)

@@ -26,7 +26,7 @@ class RunningOutput:
     def turn(self, event: TurnStarted, loop: Loop) -> None:
         """Switch to the output of a new turn."""
         name = output_name(event.role, event.iteration)
-        self._reader = reader(loop.settings.agent_for(event.role))
+        self._reader = reader(loop.settings.agent_of(event.role, event.profile))
         if name != self._name:
             self._name, self._read, self._rest = name, 0, b""
             self._spool = self._store.spool(self._loop_id, name)

@@ -58,10 +58,10 @@ _LOAD = """
     FROM untildone.loops LEFT JOIN untildone.checkpoints ON checkpoints.loop = number
     WHERE loop_id = ANY(%s) ORDER BY loop_id
 """
-# The status column is out of date if an older version of untildone wrote last. Such loops, and those without status, are read.
 _DELETE = """
     DELETE FROM untildone.loops WHERE loop_id = %s AND (%s::bigint IS NULL OR last_seq = %s) RETURNING number
 """
+# The status column is out of date if an older version of untildone wrote last. Such loops, and those without status, are read.
 _RUNNING = """
     SELECT loop_id, told_seq = last_seq AND status IS NOT NULL FROM untildone.loops
     WHERE NOT archived AND (told_seq <> last_seq OR status IS NULL OR (status = %s AND host = %s)) ORDER BY loop_id

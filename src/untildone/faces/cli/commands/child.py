@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
+from untildone.core.children import ASKED_AS
 from untildone.faces.cli import parameters, streams
 from untildone.operations import own_loops
 
@@ -22,13 +23,20 @@ def command() -> None:
     """
 
 
+def _share(function: Callable[..., int]) -> Callable[..., int]:
+    """An option for each limit of which a child gets a share."""
+    for limit, name in reversed(ASKED_AS.items()):
+        kind, row = (int if limit.row.whole else float), limit.row
+        function = click.option(f"--{name}", type=kind, metavar=row.metavar, help=f"At most so many {row.unit}.")(
+            function
+        )
+    return function
+
+
 @command.command()
 @click.argument("task")
 @click.option("--check", "checks", metavar="CMD", multiple=True, help="A command that must exit with 0; repeatable.")
-@click.option("--rounds", type=int, metavar="N", help="At most so many rounds.")
-@click.option("--minutes", type=float, metavar="M", help="At most so many minutes of work.")
-@click.option("--cost", type=float, metavar="USD", help="At most so many dollars.")
-@click.option("--tokens", type=int, metavar="N", help="At most so many tokens.")
+@_share
 @click.option("--children", type=int, metavar="N", default=0, help="It may start so many of your loops itself.")
 @parameters.as_json
 def start(task: str, checks: Sequence[str], as_json: bool, **given: float | None) -> int:

@@ -102,7 +102,8 @@ def _show_output(store: Store, loop: Loop, role: Role, iteration: int, *, raw: b
         for line in _lines(printed):
             data.raw(line)
         return 0
-    reads, words = reader(loop.settings.agent_for(role)), _Words(data, loop, role)
+    profile = look.profile_of(store, loop.loop_id, role, iteration)
+    reads, words = reader(loop.settings.agent_of(role, profile)), _Words(data, loop, role)
     for line in _lines(printed):
         for event in reads.feed(line.rstrip(b"\r\n")):
             words.take(event)

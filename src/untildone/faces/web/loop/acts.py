@@ -12,6 +12,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.web.buttons import Button, post, resume, retry, solving, start
 from untildone.faces.web.translations.texts import Texts
+from untildone.operations.control import leader_of
 from untildone.operations.showing.values import LoopView
 
 
@@ -59,7 +60,7 @@ def _by_status(t: Texts, loop: Loop, need: Need | None) -> Iterator[Button]:
 
 
 def _go_on(t: Texts, loop: Loop, need: Need | None) -> Button:
-    gauge = moves.used_up(loop)
+    gauge = moves.used_up(loop, leader_of(loop))
     if gauge is not None:
         return solving(t, loop.loop_id, extension(gauge))
     answers = need is not None and need.act is Act.ANSWER
