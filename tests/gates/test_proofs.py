@@ -416,6 +416,11 @@ class TestMutants:
         both = proof("mutants").trials(work(commands=("ruff check", CHECK)))
         assert judged("mutants", both, RED, GREEN, RED, RED, RED, RED).words == "2 of 2 mutants died"
 
+    def test_mutants_prove_nothing_without_a_run_on_the_harmless_change(self) -> None:
+        planned = proof("mutants").trials(work())
+        runs = tuple(TrialRan(trial, ran(*RED)) for trial in planned.trials[1:])
+        assert "before a mutant had run" in proof("mutants").verdict(TrialsRan(runs, 3), TIMEOUT).reason
+
     @pytest.mark.parametrize(
         ("source", "made"),
         [

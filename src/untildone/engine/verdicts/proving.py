@@ -23,7 +23,7 @@ from untildone.core.judging.survey import Survey
 from untildone.core.judging.trees import Tree
 from untildone.core.loop import Loop
 from untildone.core.model import BeforeWork, TestsRule
-from untildone.core.plugins.gate import CommandRan
+from untildone.core.plugins.gate import CommandEnd, CommandRan
 from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.core.values.value import dataclass, replace
@@ -102,6 +102,8 @@ class Lanes:
         self._left = deque(enumerate(planned.trials))
         self._ran: dict[int, TrialRan] = {}
         self._is_halted = threading.Event()
+        self.unfinished = ""
+        """Why a trial did not run to its end, though there was time for it; empty: each did."""
 
     def run(self, begin: Begin, stopped: Callable[[], bool]) -> dict[int, TrialRan] | None:
         """The trials that have run, by number. None: `stopped` returned True. Both functions are called in this thread only."""
@@ -146,8 +148,17 @@ class Lanes:
             own = self._need.timeout if trial.timeout is None else trial.timeout * self._number
             need = RunCommand(trial.command, min(self._need.timeout, left, own))
             ran = self._run_one(need, room, self._is_halted.is_set)
-            if time.monotonic() < self._deadline and not self._is_halted.is_set():
+            if not _is_over(ran):
+                self.unfinished = ran.problem or "a command was interrupted"
+            elif time.monotonic() < self._deadline and not self._is_halted.is_set():
                 self._ran[number] = TrialRan(trial, replace(ran, room=room.kind))
+
+
+def _is_over(ran: CommandRan) -> bool:
+    """Whether a command ran to its end or for all of its time. One that did not even start is not red: a proof that wants a failure would
+    hold for it."""
+    hurried = ran.end is CommandEnd.TIMED_OUT and bool(ran.problem)
+    return ran.end in (CommandEnd.EXITED, CommandEnd.TIMED_OUT) and not hurried
 
 
 def run(
@@ -163,11 +174,13 @@ def run(
     started = time.monotonic()
     if not planned.trials:
         return TrialsRan(notes=planned.notes)
-    found = Lanes(planned, need, enter, run_one, most).run(begin, stopped)
+    lanes = Lanes(planned, need, enter, run_one, most)
+    found = lanes.run(begin, stopped)
     if found is None:
         return None
     runs = tuple(found[number] for number in sorted(found))
-    return TrialsRan(runs, len(planned.trials), planned.notes, took=time.monotonic() - started)
+    problem = refused(lanes.unfinished).problem if lanes.unfinished and not planned.at_once else ""
+    return TrialsRan(runs, len(planned.trials), planned.notes, problem, time.monotonic() - started)
 
 
 def refused(problem: str) -> TrialsRan:
@@ -217,9 +230,7 @@ def _held_out(options: Mapping[str, object], carried: Callable[[], str | None] |
         found = dict(files(str(folder))) if carried is None else _unpacked(carried() or "")
         if digest_of(found.items()) != options.get(proving.HELD_OUT_DIGEST):
             raise ValueError
-    except UsageError as problem:
-        raise RoomRefused(problem.sentence, problem.hint) from problem
-    except ValueError:
+    except (UsageError, ValueError):
         hint = "put them back" if carried is None else "start a new loop"
         # The agent reads this too, and must not learn where they are.
         raise RoomRefused("The held-out tests are not those of the loop's start.", hint) from None

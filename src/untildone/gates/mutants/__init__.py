@@ -57,9 +57,11 @@ class Mutants(ProofGate):
 
     def _own_verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
         runs: dict[str, list[TrialRan]] = {}
-        touchy = {each.trial.command for each in finding.runs if _is_harmless(each) and why_red(each.ran, timeout)}
+        as_it_is = {each.trial.command: why_red(each.ran, timeout) for each in finding.runs if _is_harmless(each)}
+        touchy = [command for command, reason in as_it_is.items() if reason]
         for each in finding.runs:
-            if not _is_harmless(each) and each.trial.command not in touchy:
+            # Without a run on the harmless change, nobody knows what made a mutant fail.
+            if not _is_harmless(each) and as_it_is.get(each.trial.command) == "":
                 runs.setdefault(each.trial.label, []).append(each)
         if touchy and not runs:
             return Verdict(_TOUCHY)
