@@ -210,7 +210,17 @@ class TestHeldOut:
         [trial] = (
             proof("held_out").trials(work(held_out={"tests/test_h.py": b"x"})).trials
         )  # there is no test to change
-        assert (trial.base, trial.edits) == (Base.CLAIMED, (Write("tests/test_h.py", b"x"),))
+        assert (trial.base, trial.edits) == (Base.JUDGED, (Write("tests/test_h.py", b"x"),))
+
+    def test_files_that_the_agent_added_are_not_beside_them(self) -> None:
+        """Then a run without them says how many tests there are: that of the check had the tests of the agent too."""
+        planned = proof("held_out").trials(work(after=WITH_TEST, held_out={"tests/test_h.py": b"x"}))
+        assert [(trial.base, trial.label) for trial in planned.trials] == [
+            (Base.JUDGED, "without them"),
+            (Base.JUDGED, "with the held-out tests"),
+        ]
+        assert judged("held_out", planned, (0, 1, 0), (0, 2, 0)).words == "1 held-out tests passed"
+        assert "no check runs" in judged("held_out", planned, (0, 1, 0), (0, 1, 0)).reason
 
     @pytest.mark.parametrize(
         ("end", "reason"), [((0, 5, 0), ""), (RED, "tests that you cannot see fail"), (GREEN, "no check runs")]

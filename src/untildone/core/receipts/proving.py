@@ -70,6 +70,8 @@ class Base(StrEnum):
     """The workspace when the loop began."""
     CLAIMED = "claimed"
     """The workspace as the agent claims it to be done."""
+    JUDGED = "judged"
+    """The claimed one as its check had to hold there first: with the judge files of the start, and none that the agent added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,11 @@ class Work:
         """Paths whose files differ between the two trees."""
         every = {**self.before.files, **self.after.files}
         return tuple(path for path in sorted(every) if self.before.files.get(path) != self.after.files.get(path))
+
+    @property
+    def is_judged_apart(self) -> bool:
+        """Whether the tree that is `Base.JUDGED` is another one than the claimed."""
+        return self.survey.needs_originals and not self.all_is_work
 
     @property
     def judges(self) -> frozenset[str]:
