@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +20,7 @@ from untildone.core.receipts.proving import Base, Planned, TrialRan, TrialsRan, 
 from untildone.core.values.value import dataclass, replace
 from untildone.gates import acceptance
 from untildone.gates._proofs import ProofGate, Verdict
-from untildone.gates.canary.expectations import altered
+from untildone.gates.canary.expectations import altered, call_of
 from untildone.gates.canary.languages import failing_test, selects
 from untildone.gates.mutants.python import harmless, mutants
 from untildone.settings.declared import every
@@ -294,6 +295,7 @@ class TestOtherExpectations:
     """Tests that are made to expect another result must fail."""
 
     PATH = "tests/test_calc.py"
+    PLANTED = f"{PATH}::TestWordx0x::t"
 
     @pytest.mark.parametrize(
         ("body", "made"),
@@ -310,9 +312,28 @@ class TestOtherExpectations:
         found = altered(self.PATH, f"def test_a():\n{body}", "Word")
         assert made.replace("14", str(3 + 1 + sum(b"Word") * 31)) in found.text
         [name] = found.tests
-        assert re.search(name, "tests/test_calc.py::test_a")
-        assert re.search(name, "test_calc.py::test_a[x]")
-        assert not re.search(name, "tests/test_calc.py::test_ab")
+        assert re.search(name, "tests/test_calc.py::test_a_Word")
+        assert re.search(name, "test_calc.py::test_a_Word[x]")
+        assert not re.search(name, "tests/test_calc.py::test_a_Words")
+        [kept] = found.kept
+        assert f"def test_a():\n{body}" in found.text
+        assert re.search(kept, "tests/test_calc.py::test_a")
+        assert not re.search(kept, "tests/test_calc.py::test_a_Word")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "@pytest.mark.parametrize('x', [1, 2])\ndef test_a(x):\n    assert x == 1  # one\n",
+            "class TestA:\n    @staticmethod\n    def test_a():\n        assert f() == 'a\\\nb'  # end\n\nclass TestB: pass",
+            "def test_a(): assert f() == 1",
+            "def test_a():\n    assert f() == 1\nif __name__ == '__main__':\n    main()\n",
+        ],
+    )
+    def test_the_changed_test_stands_beside_the_one_that_it_was_made_from(self, text: str) -> None:
+        made = altered(self.PATH, text, "Word").text
+        names = [node.name for node in ast.walk(ast.parse(made)) if isinstance(node, ast.FunctionDef)]
+        assert sorted(names) == ["_other_Word", "test_a", "test_a_Word"]
+        assert "main()" not in text or made.index("test_a_Word") < made.index("main()")
 
     @pytest.mark.parametrize(
         "text",
@@ -335,28 +356,47 @@ class TestOtherExpectations:
     def test_names_of_unittest(self) -> None:
         text = "class TestIt(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(), 1)\n"
         [name] = altered(self.PATH, text, "Word").tests
-        assert re.search(name, "test_a (tests.test_calc.TestIt.test_a)")
-        assert re.search(name, "test_a (test_calc.TestIt)")
+        assert re.search(name, "test_a_Word (tests.test_calc.TestIt.test_a_Word)")
+        assert re.search(name, "test_a_Word (test_calc.TestIt)")
 
     def test_javascript(self) -> None:
         text = "test('adds', () => assert.strictEqual(add(1, 2), 3));\ntest('maybe', () => { if (x) assert.equal(1, 1) });\n"
         found = altered("test/a.test.js", text, "Word")
-        assert "_check_Word(assert.strictEqual)(add(1, 2), 3)" in found.text
-        assert found.tests == ("(?:^| > )adds$",)
+        twins = (
+            "test('adds', () => assert.strictEqual(add(1, 2), 3))",
+            "test('adds Word', () => _check_Word(assert.strictEqual)(add(1, 2), 3))",
+        )
+        assert ";".join(twins) in found.text
+        assert (found.tests, found.kept) == ((r"(?:^| > )adds\ Word$",), ("(?:^| > )adds$",))
+
+    @pytest.mark.parametrize(
+        ("text", "call"),
+        [
+            ("test('a', () => { f('(') }); x", "test('a', () => { f('(') })"),
+            ('test("a", () => {\n  // )\n  f(`)`, ")")\n})\n', 'test("a", () => {\n  // )\n  f(`)`, ")")\n})'),
+            ("test('a', () => { f(/[(]/) });", ""),
+            ("test('a', () => { f(`${x}`) });", ""),
+            ("test('a', () => {", ""),
+        ],
+    )
+    def test_the_end_of_a_call_in_javascript(self, text: str, call: str) -> None:
+        assert call_of(text) == call
 
     @pytest.mark.parametrize(
         ("failing", "failed", "passed", "holds"),
         [
-            (("tests/test_calc.py::TestWordx0x::t", "tests/test_calc.py::test_add"), 2, 0, True),
-            (("tests/test_calc.py::TestWordx0x::t",), 1, 1, False),
-            (("tests/test_calc.py::TestWordx0x::t", "tests/test_calc.py::test_add"), 1, 1, False),
+            ((PLANTED, f"{PATH}::test_add_Word"), 2, 1, True),
+            ((PLANTED,), 1, 2, False),
+            ((PLANTED, f"{PATH}::test_add_Word", f"{PATH}::test_add"), 3, 0, False),
+            ((PLANTED, f"{PATH}::test_add_Word"), 1, 2, False),
             (("other.py::test_x",), 1, 1, True),
-            ((), 2, 0, True),
-            ((), 1, 1, False),
+            ((), 2, 1, True),
+            ((), 1, 2, False),
         ],
         ids=[
             "it fails",
             "it passes",
+            "the one that it was made from fails too",
             "its name was only printed",
             "the file is not run",
             "no names",

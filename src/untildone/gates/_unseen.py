@@ -8,7 +8,6 @@ from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, Tria
 from untildone.gates._proofs import ProofGate, Verdict, number_run, why_red, written
 from untildone.gates.canary.deaf import OTHER, why_deaf, with_other_expectations
 
-
 ALONE = "without them"
 """The label of a run that says how many tests there are without the unseen ones."""
 
@@ -32,16 +31,15 @@ class UnseenTests(ProofGate):
         """Every check with the files laid over the claimed tree, as they are and with other expectations."""
         files = dict(self.files(work))
         texts = {path: content.decode("utf-8", "replace") for path, content in files.items()}
-        made, must_fail = with_other_expectations(texts, work.word)
-        added, others = written(files), written({**files, **made})
+        added, others = written(files), with_other_expectations(texts, work.word)
 
         def trials(command: str) -> Iterator[Trial]:
             if work.is_judged_apart:
                 yield Trial(command, Base.JUDGED, label=ALONE)
             known = number_run(work.tests.get(command, ""))
             yield Trial(command, Base.JUDGED, added, self.label, tests_before=known)
-            if must_fail:
-                yield Trial(command, Base.JUDGED, others, OTHER, must_fail=must_fail)
+            if others.must_fail:
+                yield others.trial(command, Base.JUDGED, files)
 
         return Planned(tuple(trial for command in work.commands for trial in trials(command)))
 
@@ -62,6 +60,8 @@ class UnseenTests(ProofGate):
 
 def _number_more(each: TrialRan, finding: TrialsRan) -> int:
     """How many unseen tests ran beside those of the workspace."""
-    alone = (other for other in finding.runs if other.trial.label == ALONE and other.trial.command == each.trial.command)
+    alone = (
+        other for other in finding.runs if other.trial.label == ALONE and other.trial.command == each.trial.command
+    )
     known = next((other.ran.report.run if other.ran.report else 0 for other in alone), each.trial.tests_before)
     return each.ran.report.run - known if each.ran.report else 0

@@ -91,6 +91,8 @@ class Trial:
     """What the trial is about, in words of its proof."""
     must_fail: tuple[tuple[str, str], ...] = ()
     """Pairs of patterns: if the name of a failed test matches the first, the name of one must match the second."""
+    must_pass: tuple[tuple[str, str], ...] = ()
+    """Pairs of patterns: if the name of a failed test matches the first, the name of none may match the second."""
 
 
 @dataclass(frozen=True, slots=True)

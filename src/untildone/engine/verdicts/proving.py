@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+import string
 import threading
 import time
 import zlib
@@ -77,10 +78,15 @@ def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unsee
         or _held_out(settings.options, unseen.carried if settings.remote is not None else None),
         acceptance=unseen.written,
         says_nothing=_say_nothing(loop),
-        word=f"Q{secrets.token_hex(6)}",
+        word=_word(),
         measured={each.command: each for each in loop.baseline if each.has_run and (each.failing or not each.reason)},
         seconds={command: result.seconds for command, result in passed.items()},
     )
+
+
+def _word() -> str:
+    """A word that nobody can know, and that looks like others: code under test may search for it."""
+    return "".join(secrets.choice(string.ascii_lowercase) for _ in range(10)).capitalize()
 
 
 def _say_nothing(loop: Loop) -> bool:

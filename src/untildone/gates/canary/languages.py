@@ -74,6 +74,27 @@ def failing_test(path: str, text: str, word: str) -> str:
     return ""
 
 
+_MAIN = re.compile(rb"(?m)^if[ \t]+__name__[ \t]*==")
+
+
+def end_of_tests(text: str) -> int:
+    """Where tests can be added to a test file of Python, in bytes: before it runs itself, or at its end."""
+    content = text.encode()
+    found = list(_MAIN.finditer(content))
+    return found[-1].start() if found else len(content)
+
+
+def with_failing_test(path: str, text: str, word: str) -> str:
+    """The test file with one more test, which fails; empty: the language is not known."""
+    added = failing_test(path, text, word)
+    if not added:
+        return ""
+    content = text.encode()
+    end = end_of_tests(text) if path.endswith(".py") else len(content)
+    before, after = content[:end].rstrip().decode("utf-8", "replace"), content[end:].decode("utf-8", "replace")
+    return f"{before}\n{added}" + (f"\n\n{after}" if after else "")
+
+
 def selects(command: str) -> bool:
     """Whether a command runs chosen tests only, so that a new one would not be run."""
     return _SELECTED.search(f" {_TOP_FOLDER.sub(' ', command)}") is not None
