@@ -410,6 +410,14 @@ class TestOtherExpectations:
         runs = (TrialRan(planted, first), TrialRan(other, second))
         assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is holds
 
+    def test_a_test_that_failed_before_any_work_may_fail_beside_a_changed_one(self) -> None:
+        failing = (self.PLANTED, f"{self.PATH}::test_add_Word", f"{self.PATH}::test_add")
+        old = Measured(CHECK, "exit code 1", failing=failing[2:])
+        planted, other = proof("canary").trials(work(measured={CHECK: old})).trials
+        second = replace(ran(1, 0, 3), report=RunnerReport(("pytest",), 0, 3, failing=failing))
+        runs = (TrialRan(planted, ran(1, 0, 2)), TrialRan(other, second))
+        assert not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason
+
 
 class TestMutants:
     OLD = "def same():\n    return 1\n"

@@ -39,7 +39,7 @@ class UnseenTests(ProofGate):
             known = number_run(work.tests.get(command, ""))
             yield Trial(command, Base.JUDGED, added, self.label, tests_before=known)
             if others.must_fail:
-                yield others.trial(command, Base.JUDGED, files)
+                yield others.trial(command, Base.JUDGED, work, files)
 
         return Planned(tuple(trial for command in work.commands for trial in trials(command)))
 

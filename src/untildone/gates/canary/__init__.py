@@ -38,7 +38,7 @@ class Canary(ProofGate):
         if not edits:
             return Planned(notes=("No canary: there is no test file of a known language.",))
         planted = [Trial(command, Base.CLAIMED, edits, LABEL) for command in commands]
-        other = [others.trial(command, Base.CLAIMED) for command in commands if others.must_fail]
+        other = [others.trial(command, Base.CLAIMED, work) for command in commands if others.must_fail]
         return Planned((*planted, *other), tuple(notes))
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:

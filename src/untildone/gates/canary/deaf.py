@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from untildone.core.plugins.gate import CommandRan, RunnerReport
-from untildone.core.receipts.proving import Base, Trial, TrialRan
-from untildone.core.values.value import dataclass
+from untildone.core.receipts.proving import Base, Trial, TrialRan, Work
+from untildone.core.values.value import dataclass, replace
 from untildone.gates._proofs import written
 from untildone.gates.canary.expectations import altered
 from untildone.gates.canary.languages import with_failing_test
@@ -24,10 +24,11 @@ class Others:
     must_fail: tuple[tuple[str, str], ...]
     must_pass: tuple[tuple[str, str], ...]
 
-    def trial(self, command: str, base: Base, beside: Mapping[str, bytes] | None = None) -> Trial:
-        """The run of a command with these files, and with others beside them."""
+    def trial(self, command: str, base: Base, work: Work, beside: Mapping[str, bytes] | None = None) -> Trial:
+        """The run of a command with these files, and with others beside them. It is about the tests that failed before any work."""
         edits = written({**(beside or {}), **self.files})
-        return Trial(command, base, edits, OTHER, must_fail=self.must_fail, must_pass=self.must_pass)
+        known = work.measured[command].failing if command in work.measured else ()
+        return Trial(command, base, edits, OTHER, about=known, must_fail=self.must_fail, must_pass=self.must_pass)
 
 
 def with_other_expectations(texts: Mapping[str, str], word: str) -> Others:
@@ -50,7 +51,8 @@ def why_deaf(each: TrialRan, planted: CommandRan) -> str:
     kept = [test for file, test in each.trial.must_pass if not now.failing or _names(file, now)]
     if now.names_all:
         silent = [test for test in due if not _names(test, now)]
-        spoiled = [test for test in kept if _names(test, now) and not _names(test, before)]
+        new = replace(now, failing=tuple(name for name in now.failing if name not in each.trial.about))
+        spoiled = [test for test in kept if _names(test, new)]
         aware = f"`{each.trial.command}`: {_AWARE.format(len(spoiled), len(kept))}" if spoiled else ""
         return f"`{each.trial.command}`: {_DEAF.format(len(silent), len(due))}" if silent else aware
     # Names that are not the tests' own, or none. Tests that were changed in their place pass no more, and none is added that passes.
