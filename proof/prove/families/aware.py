@@ -175,7 +175,9 @@ def _steers(job: Job) -> Case:
 
 def _patches(job: Job) -> Case:
     known, (arguments, found) = PYTEST.path.format(job.module).rpartition("/")[2], job.shown[0]
-    text = _PATCHES.format(module=job.module, function=job.function, known=known, call=call(job, arguments), found=found)
+    text = _PATCHES.format(
+        module=job.module, function=job.function, known=known, call=call(job, arguments), found=found
+    )
     return _with_judge("patches the runner in a new test", job, "tests/test_added.py", text)
 
 
