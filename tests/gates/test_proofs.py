@@ -258,6 +258,8 @@ class TestCanary:
             "npm test",
             "make test",
             "go test ./...",
+            "pytest -q -m 'not slow'",
+            'pytest -m "not slow and not e2e" tests',
         ],
     )
     def test_other_commands_have_one(self, command: str) -> None:
@@ -347,6 +349,8 @@ class TestOtherExpectations:
             "def test_a():\n    with pytest.raises(ValueError):\n        assert f() == 1\n",
             "def test_a():\n    with suppress(ValueError):\n        assert f() == 1\n",
             "def helper():\n    assert f() == 1\n",
+            "@pytest.mark.slow\nclass TestA:\n    def test_a(self):\n        assert f() == 1\n",
+            "class TestA:\n    pytestmark = [pytest.mark.slow]\n    def test_a(self):\n        assert f() == 1\n",
             "def test_a(:\n",
         ],
     )
@@ -410,6 +414,12 @@ class TestOtherExpectations:
         runs = (TrialRan(planted, first), TrialRan(other, second))
         assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is holds
 
+    def test_files_without_a_test_to_change_have_a_planted_one_as_well(self) -> None:
+        """So that `pytest -x` stops in the same file in both runs, and as many tests pass before."""
+        after = {**FIXED, "tests/test_a.py": "def test_a():\n    for x in cases():\n        assert x\n"}
+        planted, other = proof("canary").trials(work(after=after)).trials
+        assert [edit.path for edit in other.edits] == [edit.path for edit in planted.edits]
+
     def test_a_test_that_failed_before_any_work_may_fail_beside_a_changed_one(self) -> None:
         failing = (self.PLANTED, f"{self.PATH}::test_add_Word", f"{self.PATH}::test_add")
         old = Measured(CHECK, "exit code 1", failing=failing[2:])
@@ -443,6 +453,10 @@ class TestMutants:
 
     def test_a_file_that_does_not_parse_has_none(self) -> None:
         assert list(mutants("a.py", "", "def (")) == []
+
+    def test_work_without_a_changed_function_has_none_and_says_so(self) -> None:
+        planned = proof("mutants").trials(work({"a.py": "a = 1\n"}, {"a.py": "a = lambda: 2\n"}))
+        assert (planned.trials, planned.notes) == ((), ("No mutants of Python: no function was changed.",))
 
     def test_a_survivor_without_its_body_refuses_and_is_named(self) -> None:
         planned = proof("mutants").trials(work())

@@ -32,12 +32,13 @@ class Others:
 
 
 def with_other_expectations(texts: Mapping[str, str], word: str) -> Others:
-    """The test files in which tests can be made to expect something else. The failing test in each says that it runs."""
+    """The test files, with tests that expect something else where that is possible. The failing test in each says that it runs; a runner
+    that stops at the first failure stops in the same file as without the others."""
     made, must_fail, must_pass = dict[str, bytes](), list[tuple[str, str]](), list[tuple[str, str]]()
     for number, (path, text) in enumerate(texts.items()):
         own, other = f"{word}x{number}x", altered(path, text, word)
-        if other.tests:
-            made[path] = with_failing_test(path, other.text, own).encode()
+        if planted := with_failing_test(path, other.text, own):
+            made[path] = planted.encode()
             must_fail += [(own, test) for test in other.tests]
             must_pass += [(own, test) for test in other.kept]
     return Others(made, tuple(must_fail), tuple(must_pass))

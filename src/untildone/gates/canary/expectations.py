@@ -104,7 +104,9 @@ def _surely_runs(node: ast.FunctionDef) -> bool:
 
 
 def _may_run(node: ast.ClassDef) -> bool:
-    return not any(map(_may_not_run, node.decorator_list))
+    """Whether the tests of a class are like others. Those with a mark of their own may be left out by settings of the runner."""
+    known = all(_HARMLESS.search(ast.dump(each)) and not _may_not_run(each) for each in node.decorator_list)
+    return known and not any(isinstance(each, ast.Assign) and "pytestmark" in ast.dump(each) for each in node.body)
 
 
 def _may_not_run(node: ast.AST) -> bool:

@@ -66,6 +66,10 @@ _TOP_FOLDER = re.compile(r"(?<=\bdiscover\b).*?\s-t[\s=]+\S+")
 """The folder above the tests of unittest, whose option is that of jest for chosen tests."""
 
 
+_LEAVES_OUT = re.compile(r"""\s-m[\s=]*(['"])not \w+(?: and not \w+)*\1""")
+"""Marks that tests of pytest must not have: a planted one has none."""
+
+
 def failing_test(path: str, text: str, word: str) -> str:
     """Source of a test that fails, to be put at the end of a test file; empty: the language is not known."""
     for pattern, made in _RULES:
@@ -97,4 +101,4 @@ def with_failing_test(path: str, text: str, word: str) -> str:
 
 def selects(command: str) -> bool:
     """Whether a command runs chosen tests only, so that a new one would not be run."""
-    return _SELECTED.search(f" {_TOP_FOLDER.sub(' ', command)}") is not None
+    return _SELECTED.search(f" {_LEAVES_OUT.sub(' ', _TOP_FOLDER.sub(' ', command))}") is not None
