@@ -121,6 +121,8 @@ class Work:
     """What each command said before any work, if it passed then or each failed test has a name."""
     word: str = "x"
     """A word that was drawn for this proof, for names that no agent can know."""
+    folder: str = ""
+    """The folder in which the commands run, relative to the root of the trees."""
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -137,6 +137,7 @@ class Judge:
                 keeping_back.contents(self._whole, self._shadow),
                 authoring.contents(self._shadow, self._loop.acceptance),
                 self._carried,
+                self._below,
             )
             planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey, unseen))
             self._check_programs(kind)

@@ -58,6 +58,8 @@ class Unseen:
     """Those of another author."""
     carried: Callable[[], str | None]
     """Returns those of a folder of the person, `packed`, for a loop in a cluster."""
+    place: str = ""
+    """Where that folder is laid over: the folder of the workspace, relative to the root of the trees."""
 
 
 def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unseen) -> Work:
@@ -66,6 +68,7 @@ def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unsee
     Raises RoomRefused if the held-out files are not those of the start."""
     settings = loop.settings
     passed = {result.command: result for result in loop.gates if result.gate == "check"}
+    held_out = _held_out(settings.options, unseen.carried if settings.remote is not None else None)
     return Work(
         before,
         after,
@@ -74,11 +77,11 @@ def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unsee
         tests={command: result.tests for command, result in passed.items()},
         all_is_work=settings.tests is TestsRule.FREE,
         options=settings.options,
-        held_out=unseen.kept_back
-        or _held_out(settings.options, unseen.carried if settings.remote is not None else None),
+        held_out=unseen.kept_back or {os.path.join(unseen.place, path): held_out[path] for path in held_out},
         acceptance=unseen.written,
         says_nothing=_say_nothing(loop),
         word=_word(),
+        folder=unseen.place,
         measured={each.command: each for each in loop.baseline if each.has_run and (each.failing or not each.reason)},
         seconds={command: result.seconds for command, result in passed.items()},
     )
