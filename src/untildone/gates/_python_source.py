@@ -54,7 +54,7 @@ class Source:
     def twin(self, function: ast.FunctionDef, name: str, spans: list[Span]) -> bytes:
         """The lines of a function with its decorators, under another name and with some changes inside of it; empty: it has no lines of
         its own."""
-        first = min(function.lineno, *(each.lineno for each in function.decorator_list), function.lineno)
+        first = min((function.lineno, *(each.lineno for each in function.decorator_list)))
         begin, end = self._begins[first - 1], self.end(function)
         at = self.begin(function)
         named = re.compile(rb"def[ \t]+(\w+)").match(self._bytes, at)

@@ -119,6 +119,8 @@ class Work:
     """How long each command took on the claimed tree."""
     measured: Mapping[str, Measured] = field(default_factory=dict)
     """What each command said before any work, if it passed then or each failed test has a name."""
+    failing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The tests of each command that failed on the claimed tree, as they did before any work, and were ignored."""
     word: str = "x"
     """A word that was drawn for this proof, for names that no agent can know."""
     folder: str = ""

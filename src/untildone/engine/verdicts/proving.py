@@ -80,6 +80,7 @@ def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unsee
         held_out=unseen.kept_back or {os.path.join(unseen.place, path): held_out[path] for path in held_out},
         acceptance=unseen.written,
         says_nothing=_say_nothing(loop),
+        failing={command: result.failing for command, result in passed.items()},
         word=_word(),
         folder=unseen.place,
         measured={each.command: each for each in loop.baseline if each.has_run and (each.failing or not each.reason)},

@@ -25,9 +25,9 @@ class Others:
     must_pass: tuple[tuple[str, str], ...]
 
     def trial(self, command: str, base: Base, work: Work, beside: Mapping[str, bytes] | None = None) -> Trial:
-        """The run of a command with these files, and with others beside them. It is about the tests that failed before any work."""
+        """The run of a command with these files, and with others beside them. It is about the tests that failed at the claim too."""
         edits = written({**(beside or {}), **self.files})
-        known = work.measured[command].failing if command in work.measured else ()
+        known = work.failing.get(command, ())
         return Trial(command, base, edits, OTHER, about=known, must_fail=self.must_fail, must_pass=self.must_pass)
 
 
