@@ -220,7 +220,7 @@ class TestHeldOut:
             (Base.JUDGED, "without them"),
             (Base.JUDGED, "with the held-out tests"),
         ]
-        assert judged("held_out", planned, (0, 1, 0), (0, 2, 0)).words == "1 held-out tests passed"
+        assert judged("held_out", planned, (0, 1, 0), (0, 2, 0)).words == "1 held-out test passed"
         assert "no check runs" in judged("held_out", planned, (0, 1, 0), (0, 1, 0)).reason
 
     @pytest.mark.parametrize(
@@ -524,7 +524,7 @@ class TestAcceptance:
 
     def test_tests_that_hold_beside_those_of_the_workspace_are_counted(self) -> None:
         verdict = self.judged((0, 4, 0), (1, 3, 1))
-        assert (verdict.reason, verdict.words, verdict.proves) == ("", "1 acceptance tests passed", True)
+        assert (verdict.reason, verdict.words, verdict.proves) == ("", "1 acceptance test passed", True)
 
     def test_a_failure_is_told_without_its_output(self) -> None:
         verdict = self.judged((1, 3, 1), (1, 3, 1))

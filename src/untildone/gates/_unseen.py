@@ -19,7 +19,7 @@ class UnseenTests(ProofGate):
     label = ""
     """What is special about the run, for people."""
     noun = ""
-    """The tests, in words."""
+    """One of the tests, in words."""
     not_run = ""
     """Why they prove nothing if no check runs them."""
 
@@ -55,7 +55,8 @@ class UnseenTests(ProofGate):
         others = [each for each in finding.runs if each.trial.label == OTHER and each.trial.command in ran]
         if any(why_deaf(each, ran[each.trial.command].ran) for each in others):
             return Verdict("tests that you cannot see pass whatever they expect, so they prove nothing")
-        return Verdict(words=f"{max(more.values())} {self.noun} passed")
+        number = max(more.values())
+        return Verdict(words=f"{number} {self.noun}{'' if number == 1 else 's'} passed")
 
 
 def _number_more(each: TrialRan, finding: TrialsRan) -> int:
