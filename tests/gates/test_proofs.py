@@ -327,12 +327,17 @@ class TestOtherExpectations:
         [
             "@pytest.mark.parametrize('x', [1, 2])\ndef test_a(x):\n    assert x == 1  # one\n",
             "class TestA:\n    @staticmethod\n    def test_a():\n        assert f() == 'a\\\nb'  # end\n\nclass TestB: pass",
+            "class TestA(unittest.TestCase):\n    def test_a(self):\n        assert f() == 1\n",
             "def test_a(): assert f() == 1",
             "def test_a():\n    assert f() == 1\nif __name__ == '__main__':\n    main()\n",
         ],
     )
     def test_the_changed_test_stands_beside_the_one_that_it_was_made_from(self, text: str) -> None:
         made = altered(self.PATH, text, "Word").text
+        outer = {
+            node.name: [*getattr(node, "body", ())] for node in ast.parse(made).body if isinstance(node, ast.ClassDef)
+        }
+        assert [len(body) for body in outer.values()][:1] == ([2] if "TestA" in text else [])
         names = [node.name for node in ast.walk(ast.parse(made)) if isinstance(node, ast.FunctionDef)]
         assert sorted(names) == ["_other_Word", "test_a", "test_a_Word"]
         assert "main()" not in text or made.index("test_a_Word") < made.index("main()")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from untildone.core.values.value import dataclass
 from untildone.gates._python_source import Source, Span, parsed
-from untildone.gates.canary.languages import end_of_tests
+from untildone.gates.canary.languages import with_tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,22 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def _python(path: str, text: str, word: str) -> Altered:
     tree = parsed(text)
-    source, spans, tests, kept = Source(text), list[Span](), list[str](), list[str]()
+    source, inside, below = Source(text), list[Span](), list[bytes]()
+    tests, kept = list[str](), list[str]()
     if tree is None or any(_may_not_run(node) for node in tree.body if not isinstance(node, _Function | ast.ClassDef)):
         return Altered(text)
-    end = end_of_tests(text)
     for around, function in _tests(tree):
         found, name = list(_changes(function.body, source, word)), f"{function.name}_{word}"
-        if found and (twin := source.twin(function, name, found)):
-            place = source.line_after(around) if around else end
-            spans.append((place, place, b"\n" + twin + b"\n"))
-            inside = around.name if around else ""
-            tests.append(_name(path, inside, name))
-            kept.append(_name(path, inside, function.name))
-    made = source.with_changes([*spans, (end, end, helper(word).encode())])
+        if not found or not (twin := source.twin(function, name, found)):
+            continue
+        if around:
+            inside.append((source.line_after(around), source.line_after(around), b"\n" + twin + b"\n"))
+        else:
+            below.append(b"\n\n" + twin + b"\n")
+        group = around.name if around else ""
+        tests.append(_name(path, group, name))
+        kept.append(_name(path, group, function.name))
+    made = with_tests(source.with_changes(inside), b"".join(below).decode("utf-8", "replace") + helper(word))
     return Altered(made, tuple(tests), tuple(kept)) if tests and parsed(made) else Altered(text)
 
 

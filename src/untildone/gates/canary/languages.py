@@ -78,14 +78,15 @@ def failing_test(path: str, text: str, word: str) -> str:
     return ""
 
 
-_MAIN = re.compile(rb"(?m)^if[ \t]+__name__[ \t]*==")
+_MAIN = re.compile(r"(?m)^if[ \t]+__name__[ \t]*==")
 
 
-def end_of_tests(text: str) -> int:
-    """Where tests can be added to a test file of Python, in bytes: before it runs itself, or at its end."""
-    content = text.encode()
-    found = list(_MAIN.finditer(content))
-    return found[-1].start() if found else len(content)
+def with_tests(text: str, added: str) -> str:
+    """A test file of Python with more source: before it runs itself, or at its end."""
+    found = list(_MAIN.finditer(text))
+    end = found[-1].start() if found else len(text)
+    before, after = text[:end].rstrip(), text[end:]
+    return f"{before}\n{added}" + (f"\n\n{after}" if after else "")
 
 
 def with_failing_test(path: str, text: str, word: str) -> str:
@@ -93,10 +94,7 @@ def with_failing_test(path: str, text: str, word: str) -> str:
     added = failing_test(path, text, word)
     if not added:
         return ""
-    content = text.encode()
-    end = end_of_tests(text) if path.endswith(".py") else len(content)
-    before, after = content[:end].rstrip().decode("utf-8", "replace"), content[end:].decode("utf-8", "replace")
-    return f"{before}\n{added}" + (f"\n\n{after}" if after else "")
+    return with_tests(text, added) if path.endswith(".py") else f"{text.rstrip()}\n{added}"
 
 
 def selects(command: str) -> bool:
