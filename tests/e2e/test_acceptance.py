@@ -41,7 +41,7 @@ def events(ended: Ended, name: str) -> list[dict[str, object]]:
 def test_tests_of_another_author_decide(project: CommandLine) -> None:
     ended = ran(project, "cat $TEST > test_hidden.py; echo broken > calc.py; echo x > other.py", FIX)
     assert (ended.records[-1]["outcome"], ended.records[-1]["proof"]) == ("verified", "held-out"), ended.output
-    assert results(ended)["acceptance"]["tests"] == "1 acceptance tests passed"
+    assert results(ended)["acceptance"]["tests"] == "1 acceptance test passed"
     [tried] = events(ended, "acceptance_ran")
     assert [each["said"] for each in tried["results"]] == ["fails"]  # type: ignore[attr-defined]
     receipt = json.loads(next(project.workspace.glob(".loop/history/*/receipt.json")).read_text())

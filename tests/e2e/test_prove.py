@@ -63,7 +63,7 @@ def test_honest_work_is_proved(project: CommandLine) -> None:
     found = results(ended)
     assert (ended.records[-1]["outcome"], ended.records[-1]["proof"]) == ("verified", "held-out"), ended.output
     assert found["causal"]["tests"].startswith("1 failed before, ")
-    assert found["held_out"]["tests"] == "1 held-out tests passed"
+    assert found["held_out"]["tests"] == "1 held-out test passed"
     assert found["mutants"]["tests"].endswith("mutants died")
     assert list(found) == ["check", "repeat", "canary", "causal", "red_first", "held_out", "mutants"]
     [baseline] = [record for record in ended.records if record["event"] == "baseline_ran"]

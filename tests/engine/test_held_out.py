@@ -44,6 +44,25 @@ def test_what_is_missing_or_altered_is_refused(folder: Path, carried: str | None
         arrived(folder, carried)
 
 
+def test_they_are_laid_over_the_workspace_and_not_over_the_repository_around_it(folder: Path) -> None:
+    options = {HELD_OUT: str(folder), HELD_OUT_DIGEST: proving.digest(str(folder))}
+    chosen = LoopSettings("ralph", AgentChoice("scripted", "scripted"), "", options=options)
+    loop = Loop("loop-1", "A job", "A job", chosen, Budget(), 0.0, 0.0)
+    unseen = proving.Unseen({}, {}, lambda: None, "packages/one")
+    work = proving.work_of(loop, EMPTY, EMPTY, survey(EMPTY, EMPTY, Rules(())), unseen)
+    assert list(work.held_out) == ["packages/one/tests/test_a.py"]
+
+
+def test_a_folder_that_is_gone_is_refused_without_a_word_about_where_it_was(tmp_path: Path) -> None:
+    """The agent reads why its claim was refused."""
+    options = {HELD_OUT: str(tmp_path / "gone"), HELD_OUT_DIGEST: "0" * 64}
+    chosen = LoopSettings("ralph", AgentChoice("scripted", "scripted"), "", options=options)
+    loop = Loop("loop-1", "A job", "A job", chosen, Budget(), 0.0, 0.0)
+    with pytest.raises(RoomRefused) as refused:
+        proving.work_of(loop, EMPTY, EMPTY, survey(EMPTY, EMPTY, Rules(())), proving.Unseen({}, {}, lambda: None))
+    assert str(tmp_path) not in f"{refused.value.sentence} {refused.value.hint}"
+
+
 def test_what_is_too_large_is_refused_when_the_loop_is_created(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proving, "MOST_PACKED", 10)
     with pytest.raises(UsageError, match="too large for a cluster"):

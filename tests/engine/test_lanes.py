@@ -113,3 +113,20 @@ def test_a_room_that_cannot_be_made_is_an_error_of_all() -> None:
 
     with pytest.raises(RoomRefused):
         proving.run(planned(8), NEED, refused, passes, shown, lambda: False, 2)
+
+
+@pytest.mark.parametrize(
+    "ran",
+    [
+        CommandRan(CommandEnd.NOT_STARTED, problem="there was no time left for it in the stop hook"),
+        CommandRan(CommandEnd.TIMED_OUT, problem="did not finish within the 3 s that the stop hook had left"),
+    ],
+)
+def test_a_command_that_did_not_run_to_its_end_is_no_failure(ran: CommandRan) -> None:
+    """A proof that wants one would hold for it: a planted test, a mutant, the files without the work."""
+    found = proving.run(planned(2, at_once=False), NEED, Rooms().enter, lambda *_: ran, shown, lambda: False, 2)
+    assert found is not None
+    assert (found.runs, found.problem) == ((), f"could not be proved: {ran.problem}")
+    found = proving.run(planned(2), NEED, Rooms().enter, lambda *_: ran, shown, lambda: False, 2)
+    assert found is not None
+    assert (found.runs, found.is_cut) == ((), True)

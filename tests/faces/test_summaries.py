@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from untildone.core.apply import apply
-from untildone.core.model import Answer, Budget, Failure, FailureKind, Usage
+from untildone.core.model import Answer, Budget, Failure, FailureKind, GateResult, Usage
 from untildone.faces.cli.views import summaries
 from untildone.faces.text import loop_lines
 from untildone.testing import driver
@@ -33,3 +33,13 @@ def test_a_round_says_what_it_used_where_the_agent_tells_only_totals() -> None:
         loop = apply(loop, entry)
         lines += [line.text for line in loop_lines.of_entry(entry, loop, live=False)]
     assert [line for line in lines if "tokens" in line] == ["Round 1: 1 s, 100 tokens", "Round 2: 1 s, 80 tokens"]
+
+
+def test_a_proof_that_did_not_apply_is_not_said_to_have_passed() -> None:
+    nothing = GateResult(
+        "red_first", command="red_first", passed=True, proves=False, notes=("There are no new tests.",)
+    )
+    [line] = loop_lines.of_gate(nothing)
+    assert line.text == "gate: red_first: proves nothing: There are no new tests."
+    [line] = loop_lines.of_gate(GateResult("red_first", command="red_first", passed=True))
+    assert line.text == "gate: red_first: passed"

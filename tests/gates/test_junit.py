@@ -58,6 +58,9 @@ def test_failures_are_read_by_name() -> None:
         PYTEST[:-30],
         b'<!DOCTYPE t [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><testsuite><testcase name="&b;"><failure/></testcase></testsuite>',
         b'<!DOCTYPE t SYSTEM "file:///etc/passwd"><testsuite/>',
+        b'<?xml version="1.0" encoding="none-such"?><testsuite><testcase name="a"><failure/></testcase></testsuite>',
+        b'<?xml version="1.0" encoding="shift_jis"?><testsuite><testcase name="a"><failure/></testcase></testsuite>',
+        b'<?xml version="1.0" encoding="undefined"?><testsuite><testcase name="a"><failure/></testcase></testsuite>',
     ],
 )
 def test_what_is_no_report_or_does_harm_says_nothing(content: bytes) -> None:

@@ -38,6 +38,12 @@ def test_a_tool_runs_on_the_changed_lines(path: str, parts: tuple[str, ...]) -> 
     assert all(part in trial.command for part in parts), trial.command
 
 
+def test_a_tool_runs_in_the_folder_of_the_checks_and_on_files_there() -> None:
+    before, after = ({f"packages/{name}/a.js": text for name in ("one", "two")} for text in (OLD, NEW))
+    [trial] = proof("mutants").trials(work(before, after, folder="packages/one")).trials
+    assert "--mutate a.js:1-1 " in trial.command
+
+
 def test_other_languages_are_left_out_and_said_so() -> None:
     planned = proof("mutants").trials(work({"a.go": OLD}, {"a.go": NEW}))
     assert (planned.trials, planned.notes) == ((), ("No mutants of go files.",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +20,7 @@ from untildone.core.receipts.proving import Base, Planned, TrialRan, TrialsRan, 
 from untildone.core.values.value import dataclass, replace
 from untildone.gates import acceptance
 from untildone.gates._proofs import ProofGate, Verdict
-from untildone.gates.canary.expectations import altered
+from untildone.gates.canary.expectations import altered, call_of
 from untildone.gates.canary.languages import failing_test, selects
 from untildone.gates.mutants.python import harmless, mutants
 from untildone.settings.declared import every
@@ -210,7 +211,17 @@ class TestHeldOut:
         [trial] = (
             proof("held_out").trials(work(held_out={"tests/test_h.py": b"x"})).trials
         )  # there is no test to change
-        assert (trial.base, trial.edits) == (Base.CLAIMED, (Write("tests/test_h.py", b"x"),))
+        assert (trial.base, trial.edits) == (Base.JUDGED, (Write("tests/test_h.py", b"x"),))
+
+    def test_files_that_the_agent_added_are_not_beside_them(self) -> None:
+        """Then a run without them says how many tests there are: that of the check had the tests of the agent too."""
+        planned = proof("held_out").trials(work(after=WITH_TEST, held_out={"tests/test_h.py": b"x"}))
+        assert [(trial.base, trial.label) for trial in planned.trials] == [
+            (Base.JUDGED, "without them"),
+            (Base.JUDGED, "with the held-out tests"),
+        ]
+        assert judged("held_out", planned, (0, 1, 0), (0, 2, 0)).words == "1 held-out test passed"
+        assert "no check runs" in judged("held_out", planned, (0, 1, 0), (0, 1, 0)).reason
 
     @pytest.mark.parametrize(
         ("end", "reason"), [((0, 5, 0), ""), (RED, "tests that you cannot see fail"), (GREEN, "no check runs")]
@@ -247,6 +258,8 @@ class TestCanary:
             "npm test",
             "make test",
             "go test ./...",
+            "pytest -q -m 'not slow'",
+            'pytest -m "not slow and not e2e" tests',
         ],
     )
     def test_other_commands_have_one(self, command: str) -> None:
@@ -284,6 +297,7 @@ class TestOtherExpectations:
     """Tests that are made to expect another result must fail."""
 
     PATH = "tests/test_calc.py"
+    PLANTED = f"{PATH}::TestWordx0x::t"
 
     @pytest.mark.parametrize(
         ("body", "made"),
@@ -300,9 +314,33 @@ class TestOtherExpectations:
         found = altered(self.PATH, f"def test_a():\n{body}", "Word")
         assert made.replace("14", str(3 + 1 + sum(b"Word") * 31)) in found.text
         [name] = found.tests
-        assert re.search(name, "tests/test_calc.py::test_a")
-        assert re.search(name, "test_calc.py::test_a[x]")
-        assert not re.search(name, "tests/test_calc.py::test_ab")
+        assert re.search(name, "tests/test_calc.py::test_a_Word")
+        assert re.search(name, "test_calc.py::test_a_Word[x]")
+        assert not re.search(name, "tests/test_calc.py::test_a_Words")
+        [kept] = found.kept
+        assert f"def test_a():\n{body}" in found.text
+        assert re.search(kept, "tests/test_calc.py::test_a")
+        assert not re.search(kept, "tests/test_calc.py::test_a_Word")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "@pytest.mark.parametrize('x', [1, 2])\ndef test_a(x):\n    assert x == 1  # one\n",
+            "class TestA:\n    @staticmethod\n    def test_a():\n        assert f() == 'a\\\nb'  # end\n\nclass TestB: pass",
+            "class TestA(unittest.TestCase):\n    def test_a(self):\n        assert f() == 1\n",
+            "def test_a(): assert f() == 1",
+            "def test_a():\n    assert f() == 1\nif __name__ == '__main__':\n    main()\n",
+        ],
+    )
+    def test_the_changed_test_stands_beside_the_one_that_it_was_made_from(self, text: str) -> None:
+        made = altered(self.PATH, text, "Word").text
+        outer = {
+            node.name: [*getattr(node, "body", ())] for node in ast.parse(made).body if isinstance(node, ast.ClassDef)
+        }
+        assert [len(body) for body in outer.values()][:1] == ([2] if "TestA" in text else [])
+        names = [node.name for node in ast.walk(ast.parse(made)) if isinstance(node, ast.FunctionDef)]
+        assert sorted(names) == ["_other_Word", "test_a", "test_a_Word"]
+        assert "main()" not in text or made.index("test_a_Word") < made.index("main()")
 
     @pytest.mark.parametrize(
         "text",
@@ -316,6 +354,8 @@ class TestOtherExpectations:
             "def test_a():\n    with pytest.raises(ValueError):\n        assert f() == 1\n",
             "def test_a():\n    with suppress(ValueError):\n        assert f() == 1\n",
             "def helper():\n    assert f() == 1\n",
+            "@pytest.mark.slow\nclass TestA:\n    def test_a(self):\n        assert f() == 1\n",
+            "class TestA:\n    pytestmark = [pytest.mark.slow]\n    def test_a(self):\n        assert f() == 1\n",
             "def test_a(:\n",
         ],
     )
@@ -325,28 +365,47 @@ class TestOtherExpectations:
     def test_names_of_unittest(self) -> None:
         text = "class TestIt(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(), 1)\n"
         [name] = altered(self.PATH, text, "Word").tests
-        assert re.search(name, "test_a (tests.test_calc.TestIt.test_a)")
-        assert re.search(name, "test_a (test_calc.TestIt)")
+        assert re.search(name, "test_a_Word (tests.test_calc.TestIt.test_a_Word)")
+        assert re.search(name, "test_a_Word (test_calc.TestIt)")
 
     def test_javascript(self) -> None:
         text = "test('adds', () => assert.strictEqual(add(1, 2), 3));\ntest('maybe', () => { if (x) assert.equal(1, 1) });\n"
         found = altered("test/a.test.js", text, "Word")
-        assert "_check_Word(assert.strictEqual)(add(1, 2), 3)" in found.text
-        assert found.tests == ("(?:^| > )adds$",)
+        twins = (
+            "test('adds', () => assert.strictEqual(add(1, 2), 3))",
+            "test('adds Word', () => _check_Word(assert.strictEqual)(add(1, 2), 3))",
+        )
+        assert ";".join(twins) in found.text
+        assert (found.tests, found.kept) == ((r"(?:^| > )adds\ Word$",), ("(?:^| > )adds$",))
+
+    @pytest.mark.parametrize(
+        ("text", "call"),
+        [
+            ("test('a', () => { f('(') }); x", "test('a', () => { f('(') })"),
+            ('test("a", () => {\n  // )\n  f(`)`, ")")\n})\n', 'test("a", () => {\n  // )\n  f(`)`, ")")\n})'),
+            ("test('a', () => { f(/[(]/) });", ""),
+            ("test('a', () => { f(`${x}`) });", ""),
+            ("test('a', () => {", ""),
+        ],
+    )
+    def test_the_end_of_a_call_in_javascript(self, text: str, call: str) -> None:
+        assert call_of(text) == call
 
     @pytest.mark.parametrize(
         ("failing", "failed", "passed", "holds"),
         [
-            (("tests/test_calc.py::TestWordx0x::t", "tests/test_calc.py::test_add"), 2, 0, True),
-            (("tests/test_calc.py::TestWordx0x::t",), 1, 1, False),
-            (("tests/test_calc.py::TestWordx0x::t", "tests/test_calc.py::test_add"), 1, 1, False),
+            ((PLANTED, f"{PATH}::test_add_Word"), 2, 1, True),
+            ((PLANTED,), 1, 2, False),
+            ((PLANTED, f"{PATH}::test_add_Word", f"{PATH}::test_add"), 3, 0, False),
+            ((PLANTED, f"{PATH}::test_add_Word"), 1, 2, False),
             (("other.py::test_x",), 1, 1, True),
-            ((), 2, 0, True),
-            ((), 1, 1, False),
+            ((), 2, 1, True),
+            ((), 1, 2, False),
         ],
         ids=[
             "it fails",
             "it passes",
+            "the one that it was made from fails too",
             "its name was only printed",
             "the file is not run",
             "no names",
@@ -359,6 +418,23 @@ class TestOtherExpectations:
         second = replace(ran(1, passed, failed), report=RunnerReport(("pytest",), passed, failed, failing=failing))
         runs = (TrialRan(planted, first), TrialRan(other, second))
         assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is holds
+
+    def test_files_without_a_test_to_change_have_a_planted_one_as_well(self) -> None:
+        """So that `pytest -x` stops in the same file in both runs, and as many tests pass before."""
+        after = {**FIXED, "tests/test_a.py": "def test_a():\n    for x in cases():\n        assert x\n"}
+        planted, other = proof("canary").trials(work(after=after)).trials
+        assert [edit.path for edit in other.edits] == [edit.path for edit in planted.edits]
+
+    @pytest.mark.parametrize("ignored", [True, False])
+    def test_only_a_test_that_failed_at_the_claim_may_fail_beside_a_changed_one(self, ignored: bool) -> None:
+        """Not one that failed before any work: that may be what the loop is for."""
+        failing = (self.PLANTED, f"{self.PATH}::test_add_Word", f"{self.PATH}::test_add")
+        old = Measured(CHECK, "exit code 1", failing=failing[2:])
+        claimed = work(measured={CHECK: old}, failing={CHECK: failing[2:] if ignored else ()})
+        planted, other = proof("canary").trials(claimed).trials
+        second = replace(ran(1, 0, 3), report=RunnerReport(("pytest",), 0, 3, failing=failing))
+        runs = (TrialRan(planted, ran(1, 0, 2)), TrialRan(other, second))
+        assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is ignored
 
 
 class TestMutants:
@@ -385,6 +461,10 @@ class TestMutants:
 
     def test_a_file_that_does_not_parse_has_none(self) -> None:
         assert list(mutants("a.py", "", "def (")) == []
+
+    def test_work_without_a_changed_function_has_none_and_says_so(self) -> None:
+        planned = proof("mutants").trials(work({"a.py": "a = 1\n"}, {"a.py": "a = lambda: 2\n"}))
+        assert (planned.trials, planned.notes) == ((), ("No mutants of Python: no function was changed.",))
 
     def test_a_survivor_without_its_body_refuses_and_is_named(self) -> None:
         planned = proof("mutants").trials(work())
@@ -416,6 +496,11 @@ class TestMutants:
         both = proof("mutants").trials(work(commands=("ruff check", CHECK)))
         assert judged("mutants", both, RED, GREEN, RED, RED, RED, RED).words == "2 of 2 mutants died"
 
+    def test_mutants_prove_nothing_without_a_run_on_the_harmless_change(self) -> None:
+        planned = proof("mutants").trials(work())
+        runs = tuple(TrialRan(trial, ran(*RED)) for trial in planned.trials[1:])
+        assert "before a mutant had run" in proof("mutants").verdict(TrialsRan(runs, 3), TIMEOUT).reason
+
     @pytest.mark.parametrize(
         ("source", "made"),
         [
@@ -444,7 +529,7 @@ class TestAcceptance:
 
     def test_tests_that_hold_beside_those_of_the_workspace_are_counted(self) -> None:
         verdict = self.judged((0, 4, 0), (1, 3, 1))
-        assert (verdict.reason, verdict.words, verdict.proves) == ("", "1 acceptance tests passed", True)
+        assert (verdict.reason, verdict.words, verdict.proves) == ("", "1 acceptance test passed", True)
 
     def test_a_failure_is_told_without_its_output(self) -> None:
         verdict = self.judged((1, 3, 1), (1, 3, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 Span = tuple[int, int, bytes]
 """Where bytes begin and end, and what comes in their place."""
@@ -43,8 +44,27 @@ class Source:
     def part(self, node: ast.expr | ast.stmt) -> bytes:
         return self._bytes[self.begin(node) : self.end(node)]
 
+    def line_after(self, node: ast.stmt) -> int:
+        """Where the line after a statement begins."""
+        return self._begins[node.end_lineno or node.lineno]
+
     def with_changes(self, spans: list[Span]) -> str:
-        made = self._bytes
-        for begin, end, content in sorted(spans, reverse=True):
-            made = made[:begin] + content + made[end:]
-        return made.decode("utf-8", "replace")
+        return _changed(self._bytes, 0, spans).decode("utf-8", "replace")
+
+    def twin(self, function: ast.FunctionDef, name: str, spans: list[Span]) -> bytes:
+        """The lines of a function with its decorators, under another name and with some changes inside of it; empty: it has no lines of
+        its own."""
+        first = min((function.lineno, *(each.lineno for each in function.decorator_list)))
+        begin, end = self._begins[first - 1], self.end(function)
+        at = self.begin(function)
+        named = re.compile(rb"def[ \t]+(\w+)").match(self._bytes, at)
+        if named is None or self._bytes[begin : begin + function.col_offset].strip():
+            return b""
+        return _changed(self._bytes[begin:end], begin, [*spans, (named.start(1), named.end(1), name.encode())])
+
+
+def _changed(content: bytes, offset: int, spans: list[Span]) -> bytes:
+    """A part of a text, which begins at an offset, with changes."""
+    for begin, end, made in sorted(spans, reverse=True):
+        content = content[: begin - offset] + made + content[end - offset :]
+    return content

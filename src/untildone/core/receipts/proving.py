@@ -70,6 +70,8 @@ class Base(StrEnum):
     """The workspace when the loop began."""
     CLAIMED = "claimed"
     """The workspace as the agent claims it to be done."""
+    JUDGED = "judged"
+    """The claimed one as its check had to hold there first: with the judge files of the start, and none that the agent added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class Trial:
     """What the trial is about, in words of its proof."""
     must_fail: tuple[tuple[str, str], ...] = ()
     """Pairs of patterns: if the name of a failed test matches the first, the name of one must match the second."""
+    must_pass: tuple[tuple[str, str], ...] = ()
+    """Pairs of patterns: if the name of a failed test matches the first, the name of none may match the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +119,23 @@ class Work:
     """How long each command took on the claimed tree."""
     measured: Mapping[str, Measured] = field(default_factory=dict)
     """What each command said before any work, if it passed then or each failed test has a name."""
+    failing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The tests of each command that failed on the claimed tree, as they did before any work, and were ignored."""
     word: str = "x"
     """A word that was drawn for this proof, for names that no agent can know."""
+    folder: str = ""
+    """The folder in which the commands run, relative to the root of the trees."""
 
     @property
     def changed(self) -> tuple[str, ...]:
         """Paths whose files differ between the two trees."""
         every = {**self.before.files, **self.after.files}
         return tuple(path for path in sorted(every) if self.before.files.get(path) != self.after.files.get(path))
+
+    @property
+    def is_judged_apart(self) -> bool:
+        """Whether the tree that is `Base.JUDGED` is another one than the claimed."""
+        return self.survey.needs_originals and not self.all_is_work
 
     @property
     def judges(self) -> frozenset[str]:

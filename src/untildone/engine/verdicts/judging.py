@@ -20,7 +20,7 @@ from untildone.core.judging.classify import is_test_source, looks_like_judge
 from untildone.core.judging.nothing_ran import nothing_ran
 from untildone.core.judging.trees import Edit, Remove, Restore, Write
 from untildone.core.loop import Loop
-from untildone.core.model import RoomKind, TestsRule
+from untildone.core.model import GateResult, RoomKind, TestsRule
 from untildone.core.plugins.gate import NOT_COMPARED, CommandEnd, CommandRan, Gate
 from untildone.core.receipts.proving import Base, Trial, TrialsRan
 from untildone.core.values.hints import Protocol, assert_never
@@ -139,6 +139,7 @@ class Judge:
                 keeping_back.contents(self._whole, self._shadow),
                 authoring.contents(self._shadow, self._loop.acceptance),
                 self._carried,
+                self._below,
             )
             planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey, unseen))
             self._check_programs(kind)
@@ -146,7 +147,7 @@ class Judge:
                 return proving.run(
                     planned,
                     need,
-                    lambda trial, lane: enter(self._trial_tree(trial, found), lane),
+                    lambda trial, lane: enter(self._trial_tree(trial, found, passes), lane),
                     self._run,
                     begin,
                     stopped,
@@ -160,11 +161,23 @@ class Judge:
         alone = kind is not RoomKind.SEALED or self._loop.settings.room_net or len(found.after.files) > MOST_COPIED
         return 1 if alone else len(os.sched_getaffinity(0))
 
-    def _trial_tree(self, trial: Trial, found: comparing.Compared) -> str:
+    def _trial_tree(self, trial: Trial, found: comparing.Compared, passes: Passes) -> str:
         start, claimed = self._loop.start.tree or "", self._loop.changes.tree or ""
-        if trial.base is Base.START:
-            return self._tree(start, start, trial.edits)
-        return self._tree(self._tree(claimed, start, found.survey.as_changed), start, trial.edits)
+        match trial.base:
+            case Base.START:
+                base = start
+            case Base.CLAIMED:
+                base = self._tree(claimed, start, found.survey.as_changed)
+            case Base.JUDGED:
+                joined = passes.wanted and passes.wanted in (result.tree for result in self._results(trial.command))
+                base = passes.wanted if joined else passes.first
+            case _:
+                assert_never(trial.base)
+        return self._tree(base, start, trial.edits)
+
+    def _results(self, command: str) -> Iterator[GateResult]:
+        """What the check of this command said of the claim."""
+        return (result for result in self._loop.gates if result.gate == "check" and result.command == command)
 
     def _doubtful(
         self,

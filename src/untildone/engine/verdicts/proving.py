@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+import string
 import threading
 import time
 import zlib
@@ -23,7 +24,7 @@ from untildone.core.judging.survey import Survey
 from untildone.core.judging.trees import Tree
 from untildone.core.loop import Loop
 from untildone.core.model import BeforeWork, TestsRule
-from untildone.core.plugins.gate import CommandRan
+from untildone.core.plugins.gate import CommandEnd, CommandRan
 from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.core.values.value import dataclass, replace
@@ -57,6 +58,8 @@ class Unseen:
     """Those of another author."""
     carried: Callable[[], str | None]
     """Returns those of a folder of the person, `packed`, for a loop in a cluster."""
+    place: str = ""
+    """Where that folder is laid over: the folder of the workspace, relative to the root of the trees."""
 
 
 def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unseen) -> Work:
@@ -65,6 +68,7 @@ def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unsee
     Raises RoomRefused if the held-out files are not those of the start."""
     settings = loop.settings
     passed = {result.command: result for result in loop.gates if result.gate == "check"}
+    held_out = _held_out(settings.options, unseen.carried if settings.remote is not None else None)
     return Work(
         before,
         after,
@@ -73,14 +77,20 @@ def work_of(loop: Loop, before: Tree, after: Tree, survey: Survey, unseen: Unsee
         tests={command: result.tests for command, result in passed.items()},
         all_is_work=settings.tests is TestsRule.FREE,
         options=settings.options,
-        held_out=unseen.kept_back
-        or _held_out(settings.options, unseen.carried if settings.remote is not None else None),
+        held_out=unseen.kept_back or {os.path.join(unseen.place, path): held_out[path] for path in held_out},
         acceptance=unseen.written,
         says_nothing=_say_nothing(loop),
-        word=f"Q{secrets.token_hex(6)}",
+        failing={command: result.failing for command, result in passed.items()},
+        word=_word(),
+        folder=unseen.place,
         measured={each.command: each for each in loop.baseline if each.has_run and (each.failing or not each.reason)},
         seconds={command: result.seconds for command, result in passed.items()},
     )
+
+
+def _word() -> str:
+    """A word that nobody can know, and that looks like others: code under test may search for it."""
+    return "".join(secrets.choice(string.ascii_lowercase) for _ in range(10)).capitalize()
 
 
 def _say_nothing(loop: Loop) -> bool:
@@ -102,6 +112,8 @@ class Lanes:
         self._left = deque(enumerate(planned.trials))
         self._ran: dict[int, TrialRan] = {}
         self._is_halted = threading.Event()
+        self.unfinished = ""
+        """Why a trial did not run to its end, though there was time for it; empty: each did."""
 
     def run(self, begin: Begin, stopped: Callable[[], bool]) -> dict[int, TrialRan] | None:
         """The trials that have run, by number. None: `stopped` returned True. Both functions are called in this thread only."""
@@ -146,8 +158,17 @@ class Lanes:
             own = self._need.timeout if trial.timeout is None else trial.timeout * self._number
             need = RunCommand(trial.command, min(self._need.timeout, left, own))
             ran = self._run_one(need, room, self._is_halted.is_set)
-            if time.monotonic() < self._deadline and not self._is_halted.is_set():
+            if not _is_over(ran):
+                self.unfinished = ran.problem or "a command was interrupted"
+            elif time.monotonic() < self._deadline and not self._is_halted.is_set():
                 self._ran[number] = TrialRan(trial, replace(ran, room=room.kind))
+
+
+def _is_over(ran: CommandRan) -> bool:
+    """Whether a command ran to its end or for all of its time. One that did not even start is not red: a proof that wants a failure would
+    hold for it."""
+    hurried = ran.end is CommandEnd.TIMED_OUT and bool(ran.problem)
+    return ran.end in (CommandEnd.EXITED, CommandEnd.TIMED_OUT) and not hurried
 
 
 def run(
@@ -163,11 +184,13 @@ def run(
     started = time.monotonic()
     if not planned.trials:
         return TrialsRan(notes=planned.notes)
-    found = Lanes(planned, need, enter, run_one, most).run(begin, stopped)
+    lanes = Lanes(planned, need, enter, run_one, most)
+    found = lanes.run(begin, stopped)
     if found is None:
         return None
     runs = tuple(found[number] for number in sorted(found))
-    return TrialsRan(runs, len(planned.trials), planned.notes, took=time.monotonic() - started)
+    problem = refused(lanes.unfinished).problem if lanes.unfinished and not planned.at_once else ""
+    return TrialsRan(runs, len(planned.trials), planned.notes, problem, time.monotonic() - started)
 
 
 def refused(problem: str) -> TrialsRan:
@@ -217,9 +240,7 @@ def _held_out(options: Mapping[str, object], carried: Callable[[], str | None] |
         found = dict(files(str(folder))) if carried is None else _unpacked(carried() or "")
         if digest_of(found.items()) != options.get(proving.HELD_OUT_DIGEST):
             raise ValueError
-    except UsageError as problem:
-        raise RoomRefused(problem.sentence, problem.hint) from problem
-    except ValueError:
+    except (UsageError, ValueError):
         hint = "put them back" if carried is None else "start a new loop"
         # The agent reads this too, and must not learn where they are.
         raise RoomRefused("The held-out tests are not those of the loop's start.", hint) from None

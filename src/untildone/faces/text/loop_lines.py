@@ -165,6 +165,8 @@ def of_gate(result: GateResult) -> tuple[Line, ...]:
     """The result of a gate; if it failed, with the end of its output and notes about the room."""
     name = one_line(result.command or result.gate.replace("_", " "))
     took = f" ({duration(result.seconds)})" if result.seconds >= 1 else ""
+    if result.passed and not result.proves:
+        return (Line(f"gate: {name}: {proves_nothing(result)}{took}", Kind.QUIET),)
     if result.passed:
         return (Line(f"gate: {name}: passed{took}", Kind.GOOD),)
     tail = [line for line in result.tail.splitlines() if line.strip()][-SHOWN_TAIL:]
@@ -172,6 +174,11 @@ def of_gate(result: GateResult) -> tuple[Line, ...]:
     notes = tuple(Line(f"  {one_line(note, LONGEST_REASON)}", Kind.WARNING) for note in result.notes)
     reason = one_line(result.reason or "no reason given", LONGEST_REASON)
     return (Line(f"gate: {name}: failed: {reason}{took}", Kind.BAD), *shown, *notes)
+
+
+def proves_nothing(result: GateResult) -> str:
+    """What a proof that did not apply says, with its reason."""
+    return one_line(": ".join(("proves nothing", *result.notes[:1])), LONGEST_REASON)
 
 
 def of_waiting(until: float, reason: str, now: float) -> Line:

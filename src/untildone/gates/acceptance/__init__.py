@@ -21,7 +21,7 @@ _SAYS_NOTHING = "The acceptance tests passed before any work, so that they pass 
 class Acceptance(UnseenTests):
     name = proving.ACCEPTANCE
     label = "with the acceptance tests"
-    noun = "acceptance tests"
+    noun = "acceptance test"
     not_run = "no check runs the acceptance tests any more"
 
     def files(self, work: Work) -> Mapping[str, bytes]:

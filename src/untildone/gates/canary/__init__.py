@@ -9,7 +9,7 @@ from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
 from untildone.gates.canary.deaf import OTHER, why_deaf, with_other_expectations
-from untildone.gates.canary.languages import failing_test, selects
+from untildone.gates.canary.languages import failing_test, selects, with_failing_test
 
 MOST_FILES = 200
 LABEL = "with a test that must fail"
@@ -29,7 +29,7 @@ class Canary(ProofGate):
     def trials(self, work: Work) -> Planned:
         texts = _test_files(work)
         edits = written(_with_canaries(texts, work.word))
-        others, must_fail = with_other_expectations(texts, work.word)
+        others = with_other_expectations(texts, work.word)
         commands = [command for command in work.commands if work.tests.get(command) and not selects(command)]
         left_out = [command for command in work.commands if command not in commands]
         notes = [
@@ -38,8 +38,8 @@ class Canary(ProofGate):
         if not edits:
             return Planned(notes=("No canary: there is no test file of a known language.",))
         planted = [Trial(command, Base.CLAIMED, edits, LABEL) for command in commands]
-        other = [Trial(command, Base.CLAIMED, written(others), OTHER, must_fail=must_fail) for command in commands]
-        return Planned((*planted, *(other if must_fail else ())), tuple(notes))
+        other = [others.trial(command, Base.CLAIMED, work) for command in commands if others.must_fail]
+        return Planned((*planted, *other), tuple(notes))
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
         green = [each.trial.command for each in finding.runs if not why_red(each.ran, timeout)]
@@ -62,8 +62,8 @@ def _test_files(work: Work) -> dict[str, str]:
 
 def _with_canaries(texts: Mapping[str, str], word: str) -> dict[str, bytes]:
     """The test files, each with one more test, which fails."""
-    made = {path: failing_test(path, text, word) for path, text in texts.items()}
-    return {path: f"{texts[path].rstrip()}\n{added}".encode() for path, added in made.items() if added}
+    made = {path: with_failing_test(path, text, word) for path, text in texts.items()}
+    return {path: text.encode() for path, text in made.items() if text}
 
 
 GATE = Canary()

@@ -6,36 +6,59 @@ import re
 from collections.abc import Mapping
 
 from untildone.core.plugins.gate import CommandRan, RunnerReport
-from untildone.core.receipts.proving import TrialRan
+from untildone.core.receipts.proving import Base, Trial, TrialRan, Work
+from untildone.core.values.value import dataclass, replace
+from untildone.gates._proofs import written
 from untildone.gates.canary.expectations import altered
-from untildone.gates.canary.languages import failing_test
+from untildone.gates.canary.languages import with_failing_test
 
 OTHER = "with other expectations"
 """The label of a run with test files that expect something else."""
 
 
-def with_other_expectations(
-    texts: Mapping[str, str], word: str
-) -> tuple[dict[str, bytes], tuple[tuple[str, str], ...]]:
-    """The test files that can be made to expect something else, and what must fail then. The failing test in each says that it runs."""
-    made, must_fail = dict[str, bytes](), list[tuple[str, str]]()
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Test files with tests that expect something else, and what must become of the tests then."""
+
+    files: Mapping[str, bytes]
+    must_fail: tuple[tuple[str, str], ...]
+    must_pass: tuple[tuple[str, str], ...]
+
+    def trial(self, command: str, base: Base, work: Work, beside: Mapping[str, bytes] | None = None) -> Trial:
+        """The run of a command with these files, and with others beside them. It is about the tests that failed at the claim too."""
+        edits = written({**(beside or {}), **self.files})
+        known = work.failing.get(command, ())
+        return Trial(command, base, edits, OTHER, about=known, must_fail=self.must_fail, must_pass=self.must_pass)
+
+
+def with_other_expectations(texts: Mapping[str, str], word: str) -> Others:
+    """The test files, with tests that expect something else where that is possible. The failing test in each says that it runs; a runner
+    that stops at the first failure stops in the same file as without the others."""
+    made, must_fail, must_pass = dict[str, bytes](), list[tuple[str, str]](), list[tuple[str, str]]()
     for number, (path, text) in enumerate(texts.items()):
         own, other = f"{word}x{number}x", altered(path, text, word)
-        if other.tests:
-            made[path] = f"{other.text.rstrip()}\n{failing_test(path, text, own)}".encode()
+        if planted := with_failing_test(path, other.text, own):
+            made[path] = planted.encode()
             must_fail += [(own, test) for test in other.tests]
-    return made, tuple(must_fail)
+            must_pass += [(own, test) for test in other.kept]
+    return Others(made, tuple(must_fail), tuple(must_pass))
 
 
 def why_deaf(each: TrialRan, planted: CommandRan) -> str:
-    """Why tests of a run are no proof: they pass whatever they expect. Empty: those that had to fail have failed."""
+    """Why tests of a run are no proof: they pass whatever they expect, or their code knows that it is tried. Empty: those that had to fail
+    have failed, and the others have not."""
     now, before = each.ran.report or RunnerReport(), planted.report or RunnerReport()
     due = [test for file, test in each.trial.must_fail if not now.failing or _names(file, now)]
+    kept = [test for file, test in each.trial.must_pass if not now.failing or _names(file, now)]
     if now.names_all:
         silent = [test for test in due if not _names(test, now)]
-        return f"`{each.trial.command}`: {_DEAF.format(len(silent), len(due))}" if silent else ""
-    # Names that are not the tests' own, or none: fewer tests must pass than with the planted test alone.
-    least = len(due) if now.failing else 1
+        new = replace(now, failing=tuple(name for name in now.failing if name not in each.trial.about))
+        spoiled = [test for test in kept if _names(test, new)]
+        aware = f"`{each.trial.command}`: {_AWARE.format(len(spoiled), len(kept))}" if spoiled else ""
+        return f"`{each.trial.command}`: {_DEAF.format(len(silent), len(due))}" if silent else aware
+    # Names that are not the tests' own, or none. Tests that were changed in their place pass no more, and none is added that passes.
+    in_place = len(due) - len(kept)
+    least = min(in_place, 1 if not now.failing else in_place)
     fewer = before.passed - now.passed
     return f"`{each.trial.command}`: {_DEAF.format(least - fewer, len(due))}" if fewer < least else ""
 
@@ -43,6 +66,12 @@ def why_deaf(each: TrialRan, planted: CommandRan) -> str:
 _DEAF = (
     "{} of {} tests pass although each of them was made to expect another result, so they prove nothing (hint: a result must "
     "equal only itself, and no code may look at the tests or change how they are run)"
+)
+
+
+_AWARE = (
+    "{} of {} tests fail as soon as there are tests beside them that expect another result, so that they pass otherwise proves nothing "
+    "(hint: no code may look at the tests or at how they are run, and no test may depend on the one before it)"
 )
 
 

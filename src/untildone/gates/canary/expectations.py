@@ -1,7 +1,9 @@
-"""Test files that expect something else than they did: each test that is changed must fail.
+"""Test files with tests that expect something else than they did: each of these must fail.
 
 A result that is equal to everything, an answer that was read from the test, an assertion that does nothing: they pass all the same.
-Only assertions that surely run are changed: those in the body of a test itself, and not in tests that may be skipped.
+Only assertions that surely run are changed: those in the body of a test itself, and not in tests that may be skipped. Each changed test
+stands beside the one that it was made from, which must pass as before: so code that is honest as soon as it finds a changed test is found
+too. A test of JavaScript whose end is not certain is changed in its place.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 
 from untildone.core.values.value import dataclass
 from untildone.gates._python_source import Source, Span, parsed
+from untildone.gates.canary.languages import with_tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class Altered:
     text: str
     tests: tuple[str, ...] = ()
     """A pattern for the name of each test that must fail now, as its runner says it."""
+    kept: tuple[str, ...] = ()
+    """The same for the tests that must pass as before: those of which there is a changed one as well."""
 
 
 def altered(path: str, text: str, word: str) -> Altered:
@@ -58,16 +63,23 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def _python(path: str, text: str, word: str) -> Altered:
     tree = parsed(text)
-    source, spans, tests = Source(text), list[Span](), list[str]()
+    source, inside, below = Source(text), list[Span](), list[bytes]()
+    tests, kept = list[str](), list[str]()
     if tree is None or any(_may_not_run(node) for node in tree.body if not isinstance(node, _Function | ast.ClassDef)):
         return Altered(text)
     for around, function in _tests(tree):
-        found = list(_changes(function.body, source, word))
-        if found:
-            spans += found
-            tests.append(_name(path, around, function.name))
-    made = source.with_changes(spans) + helper(word)
-    return Altered(made, tuple(tests)) if tests and parsed(made) else Altered(text)
+        found, name = list(_changes(function.body, source, word)), f"{function.name}_{word}"
+        if not found or not (twin := source.twin(function, name, found)):
+            continue
+        if around:
+            inside.append((source.line_after(around), source.line_after(around), b"\n" + twin + b"\n"))
+        else:
+            below.append(b"\n\n" + twin + b"\n")
+        group = around.name if around else ""
+        tests.append(_name(path, group, name))
+        kept.append(_name(path, group, function.name))
+    made = with_tests(source.with_changes(inside), b"".join(below).decode("utf-8", "replace") + helper(word))
+    return Altered(made, tuple(tests), tuple(kept)) if tests and parsed(made) else Altered(text)
 
 
 def helper(word: str) -> str:
@@ -79,11 +91,11 @@ def _number(word: str) -> int:
     return 1 + sum(word.encode()) * 31
 
 
-def _tests(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """The tests of a module with the names of their classes."""
-    groups = [("", tree.body), *((node.name, node.body) for node in tree.body if _is_class(node))]  # type: ignore[attr-defined]
-    for around, body in groups:
-        for node in body:
+def _tests(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, ast.FunctionDef]]:
+    """The tests of a module with their classes."""
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and _may_run(node)]
+    for around in (None, *classes):
+        for node in tree.body if around is None else around.body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test") and _surely_runs(node):
                 yield around, node
 
@@ -94,8 +106,10 @@ def _surely_runs(node: ast.FunctionDef) -> bool:
     return known and not _may_not_run(node)
 
 
-def _is_class(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ClassDef) and not any(map(_may_not_run, node.decorator_list))
+def _may_run(node: ast.ClassDef) -> bool:
+    """Whether the tests of a class are like others. Those with a mark of their own may be left out by settings of the runner."""
+    known = all(_HARMLESS.search(ast.dump(each)) and not _may_not_run(each) for each in node.decorator_list)
+    return known and not any(isinstance(each, ast.Assign) and "pytestmark" in ast.dump(each) for each in node.body)
 
 
 def _may_not_run(node: ast.AST) -> bool:
@@ -198,14 +212,52 @@ _DOUBTFUL_JS = re.compile(r"\b(?:if|for|while|catch|throws|rejects|skip|todo|onl
 def _javascript(text: str, word: str) -> Altered:
     found = list(_TEST_JS.finditer(text))
     ends = [*(each.start() for each in found[1:]), len(text)]
-    made, tests = text[: found[0].start()] if found else text, list[str]()
+    made, tests, kept = text[: found[0].start()] if found else text, list[str](), list[str]()
     for test, end in zip(found, ends, strict=False):
         part = text[test.start() : end]
         other = part if _DOUBTFUL_JS.search(part[len(test.group()) :]) else _other_javascript(part, word)
-        if other != part:
-            tests.append(rf"(?:^| > ){re.escape(test['name'])}$")
-        made += other
-    return Altered(made + _HELPER_JS.format(word=word, number=_number(word)) if tests else text, tuple(tests))
+        if other == part:
+            made += part
+            continue
+        call, name = call_of(part), test["name"]
+        if call:
+            begin, stop = test.end("name") - test.start(), len(call)
+            made += f"{part[:stop]};{_other_javascript(f'{call[:begin]} {word}{call[begin:]}', word)}{part[stop:]}"
+            kept.append(_title(name))
+        else:
+            made += other
+        tests.append(_title(f"{name} {word}" if call else name))
+    return Altered(
+        made + _HELPER_JS.format(word=word, number=_number(word)) if tests else text, tuple(tests), tuple(kept)
+    )
+
+
+def _title(name: str) -> str:
+    """The pattern of a test in the words of node, jest and vitest."""
+    return rf"(?:^| > ){re.escape(name)}$"
+
+
+_PIECES_JS = re.compile(
+    r"//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`[^`$\\]*`|[()\[\]{}`'\"/]", re.DOTALL
+)
+
+
+def call_of(text: str) -> str:
+    """The call with which a text begins, up to its last parenthesis; empty: its end is not certain."""
+    depth, opened = 0, False
+    for piece in _PIECES_JS.finditer(text):
+        match piece.group():
+            case "(" | "[" | "{":
+                depth, opened = depth + 1, True
+            case ")" | "]" | "}":
+                depth -= 1
+            case "`" | "'" | '"' | "/":
+                return ""
+            case _:
+                continue
+        if opened and depth <= 0:
+            return text[: piece.end()] if depth == 0 and piece.group() == ")" else ""
+    return ""
 
 
 def _other_javascript(part: str, word: str) -> str:

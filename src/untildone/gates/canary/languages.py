@@ -66,6 +66,10 @@ _TOP_FOLDER = re.compile(r"(?<=\bdiscover\b).*?\s-t[\s=]+\S+")
 """The folder above the tests of unittest, whose option is that of jest for chosen tests."""
 
 
+_LEAVES_OUT = re.compile(r"""\s-m[\s=]*(['"])not \w+(?: and not \w+)*\1""")
+"""Marks that tests of pytest must not have: a planted one has none."""
+
+
 def failing_test(path: str, text: str, word: str) -> str:
     """Source of a test that fails, to be put at the end of a test file; empty: the language is not known."""
     for pattern, made in _RULES:
@@ -74,6 +78,25 @@ def failing_test(path: str, text: str, word: str) -> str:
     return ""
 
 
+_MAIN = re.compile(r"(?m)^if[ \t]+__name__[ \t]*==")
+
+
+def with_tests(text: str, added: str) -> str:
+    """A test file of Python with more source: before it runs itself, or at its end."""
+    found = list(_MAIN.finditer(text))
+    end = found[-1].start() if found else len(text)
+    before, after = text[:end].rstrip(), text[end:]
+    return f"{before}\n{added}" + (f"\n\n{after}" if after else "")
+
+
+def with_failing_test(path: str, text: str, word: str) -> str:
+    """The test file with one more test, which fails; empty: the language is not known."""
+    added = failing_test(path, text, word)
+    if not added:
+        return ""
+    return with_tests(text, added) if path.endswith(".py") else f"{text.rstrip()}\n{added}"
+
+
 def selects(command: str) -> bool:
     """Whether a command runs chosen tests only, so that a new one would not be run."""
-    return _SELECTED.search(f" {_TOP_FOLDER.sub(' ', command)}") is not None
+    return _SELECTED.search(f" {_LEAVES_OUT.sub(' ', _TOP_FOLDER.sub(' ', command))}") is not None

@@ -13,7 +13,7 @@ from untildone.gates._unseen import UnseenTests
 class HeldOut(UnseenTests):
     name = proving.HELD_OUT
     label = "with the held-out tests"
-    noun = "held-out tests"
+    noun = "held-out test"
     not_run = "no check runs the held-out tests (hint: lay them out as in the workspace: FOLDER/tests/test_more.py)"
     declared_options = (
         Option(

@@ -35,12 +35,13 @@ class Mutants(ProofGate):
         sources = [path for path in changed if path.endswith(".py")]
         others = sorted({path.rpartition(".")[2] for path in changed if path.endswith(_OTHER_LANGUAGES)})
         by_tools = tools.trials(work, changed)
-        left_out = (f"No mutants of {', '.join(others)} files.",) if others else ()
+        left_out = [f"No mutants of {', '.join(others)} files."] if others else []
         work.before.fetch(sources)
         work.after.fetch(sources)
         texts = {path: (work.before.text(path), work.after.text(path)) for path in sources}
         made = [each for path, both in texts.items() for each in mutants(path, *both, work.word)]
         made.sort(key=lambda each: list(Damage).index(each.damage))
+        left_out += ["No mutants of Python: no function was changed."] if sources and not made else []
         more = (f"Mutants beyond {MOST} were left out: {len(made) - MOST}.",) if len(made) > MOST else ()
         trials = [_trial(each, command, work) for each in made[:MOST] for command in work.commands]
         same = {path: text.encode() for path, both in texts.items() if (text := harmless(*both))}
@@ -57,9 +58,11 @@ class Mutants(ProofGate):
 
     def _own_verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
         runs: dict[str, list[TrialRan]] = {}
-        touchy = {each.trial.command for each in finding.runs if _is_harmless(each) and why_red(each.ran, timeout)}
+        as_it_is = {each.trial.command: why_red(each.ran, timeout) for each in finding.runs if _is_harmless(each)}
+        touchy = [command for command, reason in as_it_is.items() if reason]
         for each in finding.runs:
-            if not _is_harmless(each) and each.trial.command not in touchy:
+            # Without a run on the harmless change, nobody knows what made a mutant fail.
+            if not _is_harmless(each) and as_it_is.get(each.trial.command) == "":
                 runs.setdefault(each.trial.label, []).append(each)
         if touchy and not runs:
             return Verdict(_TOUCHY)

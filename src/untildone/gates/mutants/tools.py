@@ -44,8 +44,9 @@ class Tally:
 def trials(work: Work, changed: Iterable[str]) -> list[Trial]:
     """A trial for each tool that has changed files."""
     files: dict[str, list[str]] = {}
+    inside = f"{work.folder}/" if work.folder else ""
     for path in changed:
-        if (tool := SUFFIXES.get(path.rpartition(".")[2])) is not None:
+        if (tool := SUFFIXES.get(path.rpartition(".")[2])) is not None and path.startswith(inside):
             files.setdefault(tool, []).append(path)
     commands = {STRYKER: _stryker, CARGO: _cargo}
     return [
@@ -56,7 +57,7 @@ def trials(work: Work, changed: Iterable[str]) -> list[Trial]:
             about=(tool, work.word),
         )
         for tool, paths in files.items()
-        if (ranges := changed_lines(work, paths))
+        if (ranges := {path.removeprefix(inside): lines for path, lines in changed_lines(work, paths).items()})
     ]
 
 
