@@ -11,6 +11,7 @@ import { call, refresh } from "./base.js";
 const STREAM = "/api/v1/events";
 const AT_MOST_EVERY = 1000;
 const IN_BACKGROUND_EVERY = 5000;
+const LOST_AFTER = 1500;
 const channel = new BroadcastChannel("untildone");
 /** @type {Map<Element, number>} */
 const lastShown = new Map();
@@ -58,6 +59,23 @@ async function catchUp() {
   if (missed?.total) changed(null);
 }
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let losing;
+
+/** Say that the connection is lost, if it is for longer than a moment. @param {boolean} is */
+function tellLost(is) {
+  clearTimeout(losing);
+  const told = /** @type {HTMLElement | null} */ (document.querySelector("[data-lost] > span"));
+  if (told && is) losing = setTimeout(() => (told.hidden = false), LOST_AFTER);
+  else if (told) told.hidden = true;
+}
+
+/** Tell it in all tabs. @param {boolean} is */
+function noteLost(is) {
+  tellLost(is);
+  channel.postMessage({ lost: is });
+}
+
 /** Read the stream until told to stop. @param {AbortSignal} [until] */
 function read(until) {
   const source = new EventSource(STREAM);
@@ -75,8 +93,10 @@ function read(until) {
       channel.postMessage(null);
     } else catchUp();
     wasLost = false;
+    noteLost(false);
   });
   source.addEventListener("error", () => {
+    if (!wasLost) noteLost(true);
     wasLost = true;
     if (source.readyState === EventSource.CLOSED) setTimeout(() => until?.aborted || read(until), 3000);
   });
@@ -93,7 +113,12 @@ function readWhileVisible() {
   follow();
 }
 
-channel.addEventListener("message", (event) => changed(event.data));
+channel.addEventListener("message", ({ data }) => (data && "lost" in data ? tellLost(data.lost) : changed(data)));
+addEventListener("offline", () => tellLost(true));
+addEventListener("online", () => {
+  tellLost(false);
+  changed(null);
+});
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") for (const fragment of [...due]) show(fragment);
 });
