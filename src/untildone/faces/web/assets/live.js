@@ -3,7 +3,7 @@
  * Live pages: one stream of all loops for all tabs of the browser. One tab holds a lock and reads the stream; it tells the others
  * on a channel. Where locks are missing (plain HTTP beyond loopback), each visible tab reads its own stream.
  * Every change arrives as the event `untildone:loop` on the document, whose detail is the line of the loop as the API hands it out.
- * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has). A tab in the background waits
+ * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has; with `data-state`: when its status or need has). A tab in the background waits
  * until it is seen, but for elements with `data-in-background`: the number in its title.
  */
 import { call, refresh } from "./base.js";
@@ -25,8 +25,16 @@ function changed(line) {
     const loop = fragment.getAttribute("data-loop");
     // Of a loop that was deleted, there is nothing more to fetch, also not what is due already.
     if (loop && line && loop === line.loop_id && !("status" in line)) fragment.removeAttribute("data-fragment");
-    else if (!loop || !line || loop === line.loop_id) want(fragment);
+    else if ((!loop || !line || loop === line.loop_id) && isOther(fragment, line)) want(fragment);
   }
+}
+
+/** Whether a fragment that depends on the state of its loop only is of another state. @param {Element} fragment @param {any} line */
+function isOther(fragment, line) {
+  const shown = fragment.getAttribute("data-state");
+  const state = line ? `${line.status} ${line.needs?.kind ?? ""}` : "";
+  if (shown !== null) fragment.setAttribute("data-state", state);
+  return shown === null || shown !== state;
 }
 
 /** Show a fragment anew, at once or when its time has come. @param {Element} fragment */
