@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -55,6 +56,8 @@ ALLOWED_EVERY = 2.0
 """Seconds after which an open stream asks again whether its caller may read it."""
 METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 """Those that are counted apart. A client can invent others."""
+_HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+"""A name or an address, and a port: links are made of it, so nothing else may be in it."""
 _log = logging.getLogger("untildone.requests")
 
 
@@ -213,14 +216,14 @@ class SecurityMiddleware:
 
     def _is_our_name(self, host: str) -> bool:
         """Whether the Host header is ours. Only configured names count, since a name can be rebound; an address cannot."""
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").lower()
-        except ValueError:
+        written = _HOST.fullmatch(host)
+        if written is None:
             return False
+        name = written[1].lower()
         if name in self._names:
             return True
         try:
-            address = ipaddress.ip_address(name)
+            address = ipaddress.ip_address(name.strip("[]"))
         except ValueError:
             return False
         return self._remote or address.is_loopback
