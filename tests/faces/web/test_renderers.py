@@ -103,6 +103,14 @@ def test_terminal_colours_become_classes(text: str, html: str) -> None:
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.parametrize(("name", "line"), [("a.ezt", "\t" * 1000), ("a.ly", "a" * 1000)])
+def test_a_language_whose_lexer_is_slow_has_no_colours(name: str, line: str) -> None:
+    """A second or more for each line, while the server does nothing else: an agent can write such a file."""
+    assert code.lines_of_file("\n".join([line] * 150), name) == [[("", line)]] * 150
+    assert code.lines_of_file("def f(): pass", "a.py")[0][0] == ("tk-k", "def")
+
+
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("part", ["aaaaa", "\r", "\x1b]", "\x1b[3", "\x1b[31m"])
 def test_a_long_line_takes_no_time_that_grows_with_its_square(part: str) -> None:
     """Such lines are common, and while one is read, the server does nothing else. Without care each takes many minutes."""
