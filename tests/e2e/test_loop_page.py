@@ -76,7 +76,7 @@ def failed(server: DashboardServer) -> str:
 
 def test_why_did_round_3_fail_needs_no_click(page: Page, failed: str) -> None:
     page.goto(f"/loops/{failed}")
-    status(page, "budget")
+    status(page, "budget used up")
     third = page.locator("#round-3")
     expect(third.locator(".round-failed")).to_contain_text("exit code 3")
     expect(third.locator(".terminal .ansi-fg-red")).to_have_text("E   assert 1 == 3")
@@ -144,7 +144,7 @@ def test_out_of_rounds_goes_on_with_one_click(page: Page, server: DashboardServe
     loop_id = server.create(args=[script], max_iterations=1)
     server.until_status(loop_id, "paused")
     page.goto(f"/loops/{loop_id}")
-    status(page, "budget")
+    status(page, "budget used up")
     page.get_by_role("button", name="+5 rounds and go on").click()
     status(page, "claimed")
     assert clicks(page) == 1

@@ -48,3 +48,24 @@ def test_a_session_ends_with_the_token_of_the_server(keys: Keys, tmp_path: Path)
     assert keys.of_session(session_id) is not None
     assert Keys(TOKEN, {"HOME": str(tmp_path)}, 9000).of_session(session_id) is not None
     assert Keys(f"{TOKEN}x", {"HOME": str(tmp_path)}, 8321).of_session(session_id) is None
+
+
+@pytest.mark.parametrize(
+    "cookies",
+    [
+        "{ours}",
+        'prefs={{"a":1}}; {ours}',
+        "a b=c d; {ours}",
+        "=nothing; flag; expires=1; {ours}; path=x",
+        "caf\xe9=\xe9; na[me]=1;{ours}",
+        "untildone_8321=; {ours}",
+        "{ours}; untildone_8321=of-somebody-else",
+        "untildone_8321=" + "A" * 43 + "; {ours}",
+    ],
+)
+def test_cookies_of_other_ports_of_the_host_log_nobody_out(keys: Keys, cookies: str) -> None:
+    session_id = keys.sessions.begin(keys.main).session_id
+    found = keys.session_in(cookies.format(ours=f"untildone_8321={session_id}"))
+    assert found is not None
+    assert found.caller.session == session_id
+    assert keys.session_in(cookies.format(ours=f"untildone_83210={session_id}")) is None

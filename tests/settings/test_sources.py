@@ -106,10 +106,12 @@ def test_two_values_in_the_environment_are_an_error(tmp_path: Path) -> None:
 def test_secrets_that_are_shown_hidden_stay_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / places.PROJECT_FILE
     path.write_text(
-        'notify_webhook = "https://host/x"\nnotify_secret = "s" # ours\n[profiles.a]\nagent = "claude"\nenv = { KEY = "k" }\n'
+        'notify_webhook = "https://me:pass@host:8443/x?key=y"\nnotify_secret = "s" # ours\n'
+        '[profiles.a]\nagent = "claude"\nenv = { KEY = "k" }\n'
     )
     shown = settings.hidden(settings.read(path))
     assert (shown["notify_secret"], shown["profiles"]["a"]["env"]) == (settings.HIDDEN, {"KEY": settings.HIDDEN})
+    assert shown["notify_webhook"] == f"https://host:8443/{settings.HIDDEN}"
     before = path.read_text()
     settings.save(path, {**shown, "review": True})
     assert path.read_text() == before.replace("# ours\n", "# ours\nreview = true\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
     for secret, instead in (("notify_secret", HIDDEN), ("store", _HIDDEN_STORE)):
         if shown.get(secret):
             shown[secret] = instead
+    if shown.get("notify_webhook"):
+        shown["notify_webhook"] = _hidden_address(shown["notify_webhook"])
     if shown.get("notify_apprise"):
         shown["notify_apprise"] = [HIDDEN for _ in shown["notify_apprise"]]
     if "profiles" in shown:
@@ -44,6 +47,17 @@ def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
             for name, profile in shown["profiles"].items()
         }
     return shown
+
+
+def _hidden_address(address: str) -> str:
+    """The host of an address: the path of a webhook is the secret with which anybody may post there."""
+    host = re.match(r"https?://(?:[^/?#]*@)?([^/?#@]+)", address)
+    return f"{address.partition(':')[0]}://{host[1]}/{HIDDEN}" if host else HIDDEN
+
+
+def _is_hidden(value: object) -> bool:
+    is_address = isinstance(value, str) and re.fullmatch(rf"https?://[^/?#]+/{HIDDEN}", value) is not None
+    return is_address or value in (HIDDEN, _HIDDEN_STORE)
 
 
 def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +69,7 @@ def _revealed(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str,
             result[name] = _revealed(value, old if isinstance(old, Mapping) else {})
         elif isinstance(value, list) and HIDDEN in value:
             result[name] = _revealed_list(value, old if isinstance(old, list) else [])
-        elif value not in (HIDDEN, _HIDDEN_STORE):
+        elif not _is_hidden(value):
             result[name] = value
         elif old is not None:
             result[name] = old

@@ -42,7 +42,8 @@ def ask(app: FastAPI, path: str, **headers: str) -> httpx.Response:
     async def answer() -> httpx.Response:
         # The transport raises what the server would see: nothing may come through.
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
-            return await client.get(path, headers={"Authorization": f"Bearer {TOKEN}", **headers})
+            sent = {"Authorization": f"Bearer {TOKEN}", **headers}
+            return await client.get(path, headers={name: value for name, value in sent.items() if value})
 
     return asyncio.run(answer())
 
@@ -71,6 +72,34 @@ def test_a_defect_is_told_with_an_id_that_the_log_has(
     assert record.exc_info is not None
     for told in ("secret", "ZeroDivision", "Traceback", ".py"):
         assert told not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/", {}, 303),
+        ("/", {"sec-fetch-mode": "navigate"}, 303),
+        ("/", {"sec-fetch-mode": "cors"}, 401),
+        ("/fragments/inbox", {}, 401),
+        ("/fragments/loops/x/head", {"sec-fetch-mode": "cors"}, 401),
+    ],
+)
+def test_only_a_page_leads_to_the_login_and_no_part_of_one(
+    app: FastAPI, path: str, headers: dict[str, str], status: int
+) -> None:
+    """A script would show the login page inside of the page that it keeps live."""
+    assert ask(app, path, Authorization="", accept="text/html", **headers).status_code == status
+
+
+def test_a_foreign_name_is_refused_with_a_page_for_a_person(app: FastAPI) -> None:
+    answer = ask(app, "/", accept="text/html", host="<b>elsewhere</b>:8321")
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (403, "text/html")
+    assert "<h1>This server has another name.</h1>" in answer.text
+    assert "<b>" not in answer.text
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-frame-options"] == "DENY"
+    told = ask(app, "/api/v1/loops", accept="text/html", host="elsewhere")
+    assert (told.status_code, told.json()["code"]) == (403, "wrong-host")
 
 
 def test_every_code_of_a_problem_is_translated() -> None:

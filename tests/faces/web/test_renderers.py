@@ -93,12 +93,28 @@ def test_hidden_characters_in_attributes_are_written_out() -> None:
         ("\x1b]0;title\x07text", "text"),
         ("10%\r50%\r100%\ndone", "100%\ndone"),
         ("a\r\nb", "a\nb"),
+        ("50%\r100%\r", "100%"),
         ("\x1b[38;5m", ""),
         ("\x1b[999999999999mx", "x"),
     ],
 )
 def test_terminal_colours_become_classes(text: str, html: str) -> None:
     assert ansi.coloured(text) == html
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("name", "line"), [("a.ezt", "\t" * 1000), ("a.ly", "a" * 1000)])
+def test_a_language_whose_lexer_is_slow_has_no_colours(name: str, line: str) -> None:
+    """A second or more for each line, while the server does nothing else: an agent can write such a file."""
+    assert code.lines_of_file("\n".join([line] * 150), name) == [[("", line)]] * 150
+    assert code.lines_of_file("def f(): pass", "a.py")[0][0] == ("tk-k", "def")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("part", ["aaaaa", "\r", "\x1b]", "\x1b[3", "\x1b[31m"])
+def test_a_long_line_takes_no_time_that_grows_with_its_square(part: str) -> None:
+    """Such lines are common, and while one is read, the server does nothing else. Without care each takes many minutes."""
+    assert ansi.coloured(part * 200_000).count("aaaaa") in (0, 200_000)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import hmac
 import os
 import secrets
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
+from itertools import islice
 from pathlib import Path
 
 from untildone.core.errors import UsageError
@@ -19,6 +19,8 @@ from untildone.operations.access.tries import Tries
 
 VARIABLE = "UNTILDONE_TOKEN"
 SHORTEST_TOKEN = 16
+MOST_COOKIES = 10
+"""Cookies of our name that are looked at in one request."""
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
@@ -113,13 +115,14 @@ class Keys:
             return hmac.compare_digest(caller.digest, self.main.digest)
         return self.tokens.holds(caller.name, caller.digest)
 
-    def session_id_in(self, cookies: str) -> str:
-        """The session id in a Cookie header; empty if there is none."""
-        try:
-            cookie = SimpleCookie(cookies).get(self.cookie)
-        except CookieError:
-            return ""
-        return cookie.value if cookie is not None else ""
+    def session_in(self, cookies: str) -> Session | None:
+        """The valid session in a Cookie header; None if there is none.
+
+        Browsers send the cookies of all ports of a host. Those of others may have any form, and our name: neither may log a person out.
+        """
+        pairs = (part.strip().partition("=") for part in cookies.split(";"))
+        ours = dict.fromkeys(value for name, _, value in pairs if name == self.cookie)
+        return next(filter(None, map(self.of_session, islice(ours, MOST_COOKIES))), None)
 
 
 class TooManyTries(Exception):

@@ -109,7 +109,8 @@ def set_cookie(response: Response, keys: Keys, session_id: str) -> None:
 
 def begin_session(keys: Keys, request: Request, caller: Caller) -> NewSession:
     """Begin a session, and end the one that the browser had."""
-    keys.sessions.end(keys.session_id_in(request.headers.get("cookie", "")))
+    if (before := keys.session_in(request.headers.get("cookie", ""))) is not None:
+        keys.sessions.end(before.caller.session)
     return keys.sessions.begin(caller)
 
 

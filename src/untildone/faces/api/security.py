@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from untildone.faces.api import rights
 from untildone.faces.api.keys import Keys, TooManyTries
 from untildone.faces.api.problem_form import Code, problem
+from untildone.faces.api.refused_page import refused_page
 from untildone.faces.api.rights import SAFE_METHODS
 from untildone.operations import asking
 from untildone.operations.access.scopes import Caller
@@ -54,6 +56,8 @@ ALLOWED_EVERY = 2.0
 """Seconds after which an open stream asks again whether its caller may read it."""
 METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 """Those that are counted apart. A client can invent others."""
+_HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+"""A name or an address, and a port: links are made of it, so nothing else may be in it."""
 _log = logging.getLogger("untildone.requests")
 
 
@@ -72,6 +76,11 @@ class Refusal:
         if self.location:
             return RedirectResponse(self.location, 303)
         return problem(self.code, self.error, self.hint, headers=dict(self.headers))
+
+    @property
+    def page(self) -> Response:
+        """The same for a person."""
+        return self.response if self.location else refused_page(self.code.status, self.error, self.hint)
 
 
 @dataclass(slots=True)
@@ -123,7 +132,7 @@ class SecurityMiddleware:
         answer = _Answer(scope, send, self._stats)
         if refusal is not None:
             await _take_in(receive, headers)
-            return await answer.refuse(refusal)
+            return await answer.refuse(refusal, for_a_person=is_for_a_person(scope, headers))
         caller = checked if isinstance(checked, Caller) else None
         scope["state"] = {**scope.get("state", {}), "caller": caller}
         with asking.on_behalf_of(caller.name if caller else "", prompt=not rights.is_stream(scope["path"])):
@@ -166,7 +175,7 @@ class SecurityMiddleware:
         if kind.lower() == "bearer":
             keys, secret = self._keys, token.strip()
             return keys.of_token_within_limit(secret, client, counts=counts)
-        session = self._keys.of_session(self._keys.session_id_in(headers.get("cookie", "")))
+        session = self._keys.session_in(headers.get("cookie", ""))
         return session.caller if session is not None else None
 
     def _forbidden(self, scope: Scope, headers: dict[str, str], caller: Caller) -> Refusal | None:
@@ -207,14 +216,14 @@ class SecurityMiddleware:
 
     def _is_our_name(self, host: str) -> bool:
         """Whether the Host header is ours. Only configured names count, since a name can be rebound; an address cannot."""
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").lower()
-        except ValueError:
+        written = _HOST.fullmatch(host)
+        if written is None:
             return False
+        name = written[1].lower()
         if name in self._names:
             return True
         try:
-            address = ipaddress.ip_address(name)
+            address = ipaddress.ip_address(name.strip("[]"))
         except ValueError:
             return False
         return self._remote or address.is_loopback
@@ -240,11 +249,16 @@ def too_many_tries(wait: int) -> Refusal:
     return Refusal(Code.TOO_MANY_REQUESTS, error, f"try again in {wait} seconds", (("retry-after", str(wait)),))
 
 
+def is_for_a_person(scope: Scope, headers: dict[str, str]) -> bool:
+    """Whether a browser asks for a page to show. A script asks for a part of a page, and can show no other page in its place."""
+    path, mode = scope["path"], headers.get("sec-fetch-mode", "navigate")
+    is_page = _method(scope) in ("GET", "HEAD") and not path.startswith(("/api/", "/fragments/")) and path != "/api"
+    return is_page and mode == "navigate" and "text/html" in headers.get("accept", "")
+
+
 def _to_login(scope: Scope, headers: dict[str, str]) -> Refusal | None:
     """The way to the login page, for a browser that asks for a page."""
-    path = scope["path"]
-    is_page = _method(scope) in ("GET", "HEAD") and not path.startswith("/api/") and path != "/api"
-    if not is_page or "text/html" not in headers.get("accept", ""):
+    if not is_for_a_person(scope, headers):
         return None
     query = scope.get("query_string", b"")
     asked = scope.get("raw_path", b"") + (b"?" + query if query else b"")
@@ -342,9 +356,9 @@ class _Answer:
             message["headers"] = [*message.get("headers", ()), *self._added(message.get("headers", ()))]
         await self._send(message)
 
-    async def refuse(self, refusal: Refusal) -> None:
+    async def refuse(self, refusal: Refusal, *, for_a_person: bool) -> None:
         self._stats.refused["log-in" if refusal.location else refusal.code.word] += 1
-        response = refusal.response
+        response = refusal.page if for_a_person else refusal.response
         headers = [*response.raw_headers, (b"connection", b"close")]
         await self.send({"type": "http.response.start", "status": response.status_code, "headers": headers})
         await self.send({"type": "http.response.body", "body": response.body})

@@ -11,10 +11,13 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import anyio
 from fastapi import FastAPI
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as StarletteRequest
 from starlette.routing import Route
-from starlette.types import Receive, Send
+from starlette.types import Message, Receive, Send
 from starlette.types import Scope as Request
 
 from untildone import settings
@@ -63,9 +66,34 @@ class _Endpoint:
         scope["route"] = self
         noted = _caller.set(scope["state"]["caller"])
         try:
-            await self._answer(scope, receive, send)
+            body = await StarletteRequest(scope, receive).body()
+            async with anyio.create_task_group() as group:
+                group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
+                await self._answer(scope, _again(body), send)
+                group.cancel_scope.cancel()
+        except ClientDisconnect:
+            pass  # nobody reads an answer
         finally:
             _caller.reset(noted)
+
+
+async def _cancel_when_gone(receive: Receive, answering: anyio.CancelScope) -> None:
+    """Cancel the answer when its client is gone. Else a call of `wait` would hold its place for minutes for nobody."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    answering.cancel()
+
+
+def _again(body: bytes) -> Receive:
+    """A receiver that yields the body once more, and then nothing."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if not messages:
+            await anyio.sleep_forever()
+        return messages.pop()
+
+    return receive
 
 
 def _need_control(tool: str) -> None:

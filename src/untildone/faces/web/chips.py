@@ -45,4 +45,5 @@ def status_chip(
         return Chip(t("needs a login"), "bad")
     if outcome is None or status is Status.CREATED:
         return Chip(t(status.value))
-    return Chip(t(outcome.word), COLOURS.get(outcome, ""))
+    word = "budget used up" if outcome is Outcome.BUDGET else outcome.word
+    return Chip(t(word), COLOURS.get(outcome, ""))

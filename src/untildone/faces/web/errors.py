@@ -55,6 +55,8 @@ def _page(site: Site, request: Request, problem: Exception) -> Response:
     t, status = texts_of(request), _status(problem)
     if isinstance(problem, UntilDoneError):
         title, hint = t.sentence(problem.sentence), t.sentence(problem.hint)
+        if isinstance(problem, LoopNotFound):
+            title, hint = t("There is no such loop."), t("It was deleted, or the address is not right.")
     else:
         title = t(_TITLES[status]) if status in _TITLES else t("This cannot be shown (status {status}).", status=status)
         hint = t("The server's log says more about {id}.", id=request.state.defect) if status == 500 else ""

@@ -52,8 +52,12 @@ export async function call(method, path, body, headers = {}) {
   return content;
 }
 
+let isLeaving = false;
+
 /** Go to the login page, and from there back to this page. */
 function logIn() {
+  if (isLeaving) return;
+  isLeaving = true;
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
@@ -137,9 +141,19 @@ function morph(old, fresh) {
   }
   while (at) {
     const next = at.nextSibling;
-    at.remove();
+    if (isTypedIn(at)) at.dataset.over = "";
+    else at.remove();
     at = next;
   }
+}
+
+/**
+ * Whether somebody is typing in an element. It stays until they leave it: what they type next would else go to the keys of the page.
+ * @param {ChildNode} node @returns {node is HTMLElement}
+ */
+function isTypedIn(node) {
+  const field = document.activeElement;
+  return node instanceof HTMLElement && node.contains(field) && (field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement) && field.value !== field.defaultValue;
 }
 
 /**
@@ -166,7 +180,7 @@ function skipTo(at, child) {
   let last = child;
   while (at && at !== child) {
     const next = at.nextSibling;
-    if (at instanceof Element && at.id) {
+    if (at instanceof Element && (at.id || isTypedIn(at))) {
       last.after(at);
       last = at;
     } else {
@@ -191,7 +205,7 @@ function update(present, wanted) {
     return;
   }
   if (present.hasAttribute("data-keep")) return;
-  const kept = present instanceof HTMLDetailsElement ? ["open"] : ["value", "checked"];
+  const kept = ["style", "aria-busy", ...(present instanceof HTMLDetailsElement ? ["open"] : ["value", "checked"])];
   for (const { name } of [...present.attributes]) if (!wanted.hasAttribute(name) && !kept.includes(name)) present.removeAttribute(name);
   for (const { name, value } of [...wanted.attributes]) {
     if (present instanceof HTMLDetailsElement && name === "open") continue;
@@ -215,8 +229,15 @@ let isGoing = false;
 export async function refresh(element, path) {
   const from = path || element.getAttribute("data-fragment");
   if (!from || isGoing) return;
-  const answer = await fetch(from, { headers: { accept: "text/html" } });
+  const answer = await fetchPart(from);
   if (answer.ok) replaceFragment(element, await answer.text());
+}
+
+/** Fetch a part of a page. A person who is logged out is led to the login. @param {string} path @returns {Promise<Response>} */
+export async function fetchPart(path) {
+  const answer = await fetch(path, { headers: { accept: "text/html" } });
+  if (answer.status === 401) logIn();
+  return answer;
 }
 
 /** Write the times in an element as the browser's person reads them. @param {ParentNode} inside */
@@ -314,6 +335,11 @@ document.addEventListener("click", (event) => {
   if (button.hasAttribute("data-theme-button")) changeTheme(button);
   else if (button.dataset.copy !== undefined) copy(button.dataset.copy);
   else act(button);
+});
+document.addEventListener("focusout", (event) => {
+  const over = event.target instanceof Element ? event.target.closest("[data-over]") : null;
+  const fragment = over?.closest("[data-fragment]");
+  if (fragment && !(event.relatedTarget instanceof Node && over?.contains(event.relatedTarget))) setTimeout(() => refresh(fragment).catch(() => undefined));
 });
 setInterval(() => document.visibilityState === "visible" && freshen(document), 1000);
 freshen(document);

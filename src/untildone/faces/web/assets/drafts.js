@@ -62,14 +62,17 @@ export function onDraft(key, take) {
   });
 }
 
+/** @type {WeakSet<Element>} */
+const keptFields = new WeakSet();
+
 /**
  * Keep the text fields below `root` that have `data-draft`. A field is kept once, however often this is called.
  * @param {ParentNode} [root]
  */
 export function keepDrafts(root = document) {
   for (const field of draftFields(root)) {
-    if (field.dataset.kept) continue;
-    field.dataset.kept = "true";
+    if (keptFields.has(field)) continue;
+    keptFields.add(field);
     const key = field.dataset.draft ?? "";
     show(field, readDraft(key));
     field.addEventListener("input", () => writeDraft(key, field.value ? { text: field.value } : {}));
@@ -99,3 +102,5 @@ function show(field, contents) {
 
 for (const sent of document.querySelectorAll("[data-drop-draft]")) dropDraft(sent.getAttribute("data-drop-draft") ?? "");
 keepDrafts();
+// A field may come later: with a question that an agent asks while the page is open.
+document.addEventListener("untildone:replaced", () => keepDrafts());

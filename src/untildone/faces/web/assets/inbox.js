@@ -17,7 +17,7 @@ async function answer(form) {
     const heard = await call("POST", `${form.dataset.answer}/messages`, { text: field.value });
     dropDraft(field.dataset.draft || "");
     field.value = "";
-    if (!heard.goes_on) await call("POST", `${form.dataset.answer}/resume`);
+    if (!heard.goes_on && heard.loop.status === "paused") await call("POST", `${form.dataset.answer}/resume`);
     toast(form.dataset.done || "");
     showAgain();
   } catch (error) {

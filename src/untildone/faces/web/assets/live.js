@@ -3,7 +3,7 @@
  * Live pages: one stream of all loops for all tabs of the browser. One tab holds a lock and reads the stream; it tells the others
  * on a channel. Where locks are missing (plain HTTP beyond loopback), each visible tab reads its own stream.
  * Every change arrives as the event `untildone:loop` on the document, whose detail is the line of the loop as the API hands it out.
- * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has). A tab in the background waits
+ * An element with `data-fragment` is fetched anew when a loop has changed (with `data-loop`: when that loop has; with `data-state`: when its status or need has). A tab in the background waits
  * until it is seen, but for elements with `data-in-background`: the number in its title.
  */
 import { call, refresh } from "./base.js";
@@ -11,6 +11,7 @@ import { call, refresh } from "./base.js";
 const STREAM = "/api/v1/events";
 const AT_MOST_EVERY = 1000;
 const IN_BACKGROUND_EVERY = 5000;
+const LOST_AFTER = 1500;
 const channel = new BroadcastChannel("untildone");
 /** @type {Map<Element, number>} */
 const lastShown = new Map();
@@ -24,8 +25,16 @@ function changed(line) {
     const loop = fragment.getAttribute("data-loop");
     // Of a loop that was deleted, there is nothing more to fetch, also not what is due already.
     if (loop && line && loop === line.loop_id && !("status" in line)) fragment.removeAttribute("data-fragment");
-    else if (!loop || !line || loop === line.loop_id) want(fragment);
+    else if ((!loop || !line || loop === line.loop_id) && isOther(fragment, line)) want(fragment);
   }
+}
+
+/** Whether a fragment that depends on the state of its loop only is of another state. @param {Element} fragment @param {any} line */
+function isOther(fragment, line) {
+  const shown = fragment.getAttribute("data-state");
+  const state = line ? `${line.status} ${line.needs?.kind ?? ""}` : "";
+  if (shown !== null) fragment.setAttribute("data-state", state);
+  return shown === null || shown !== state;
 }
 
 /** Show a fragment anew, at once or when its time has come. @param {Element} fragment */
@@ -58,6 +67,23 @@ async function catchUp() {
   if (missed?.total) changed(null);
 }
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let losing;
+
+/** Say that the connection is lost, if it is for longer than a moment. @param {boolean} is */
+function tellLost(is) {
+  clearTimeout(losing);
+  const told = /** @type {HTMLElement | null} */ (document.querySelector("[data-lost] > span"));
+  if (told && is) losing = setTimeout(() => (told.hidden = false), LOST_AFTER);
+  else if (told) told.hidden = true;
+}
+
+/** Tell it in all tabs. @param {boolean} is */
+function noteLost(is) {
+  tellLost(is);
+  channel.postMessage({ lost: is });
+}
+
 /** Read the stream until told to stop. @param {AbortSignal} [until] */
 function read(until) {
   const source = new EventSource(STREAM);
@@ -75,8 +101,10 @@ function read(until) {
       channel.postMessage(null);
     } else catchUp();
     wasLost = false;
+    noteLost(false);
   });
   source.addEventListener("error", () => {
+    if (!wasLost) noteLost(true);
     wasLost = true;
     if (source.readyState === EventSource.CLOSED) setTimeout(() => until?.aborted || read(until), 3000);
   });
@@ -93,7 +121,12 @@ function readWhileVisible() {
   follow();
 }
 
-channel.addEventListener("message", (event) => changed(event.data));
+channel.addEventListener("message", ({ data }) => (data && "lost" in data ? tellLost(data.lost) : changed(data)));
+addEventListener("offline", () => tellLost(true));
+addEventListener("online", () => {
+  tellLost(false);
+  changed(null);
+});
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") for (const fragment of [...due]) show(fragment);
 });

@@ -1,6 +1,6 @@
 // @ts-check
 /** The page of one loop: dialogs, the message box, parts that are fetched when opened, budget and tasks. */
-import { call, complain, freshen, refresh, replaceFragment } from "./base.js";
+import { call, complain, fetchPart, freshen, refresh, replaceFragment } from "./base.js";
 import { dropDraft } from "./drafts.js";
 
 /** The element with a selector around a target of an event. @param {EventTarget | null} target @param {string} selector */
@@ -38,6 +38,13 @@ function showRename() {
   input?.select();
 }
 
+/** Show the title that the loop has now: another person may have changed it. */
+function showTitle() {
+  const fresh = document.querySelector("[data-title-now]");
+  const title = document.getElementById("loop-title");
+  if (fresh && title && !title.hidden && fresh.innerHTML !== title.innerHTML) title.replaceChildren(...fresh.cloneNode(true).childNodes);
+}
+
 /** @param {HTMLFormElement} form */
 async function rename(form) {
   const line = /** @type {HTMLElement} */ (form.closest("[data-title]"));
@@ -62,7 +69,7 @@ async function load(details) {
   if (!(details instanceof HTMLDetailsElement) || !details.open || !place || !from || place.hasAttribute("data-ready")) return;
   place.setAttribute("data-ready", "");
   try {
-    const answer = await fetch(from, { headers: { accept: "text/html" } });
+    const answer = await fetchPart(from);
     if (!answer.ok) throw new Error();
     place.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
     freshen(place);
@@ -115,7 +122,7 @@ function preview(field) {
   previewing = setTimeout(async () => {
     if (!field.value.includes("[")) return effect.replaceChildren();
     try {
-      const answer = await fetch(`${form.dataset.preview}?text=${encodeURIComponent(field.value.slice(0, 400))}`);
+      const answer = await fetchPart(`${form.dataset.preview}?text=${encodeURIComponent(field.value.slice(0, 400))}`);
       if (answer.ok) replaceFragment(effect, await answer.text());
     } catch {
       // Offline: the preview comes back with the connection.
@@ -250,6 +257,7 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("toggle", (event) => event.target instanceof Element && event.target.matches("[data-lazy]") && load(event.target), true);
 document.addEventListener("untildone:replaced", () => document.querySelectorAll("details[data-lazy][open]").forEach(load));
+document.addEventListener("untildone:replaced", showTitle);
 document.addEventListener("untildone:done", (event) => {
   if (!(event.target instanceof HTMLElement) || event.target.dataset.then) return;
   const { name = "", answer } = /** @type {CustomEvent} */ (event).detail;
@@ -257,8 +265,6 @@ document.addEventListener("untildone:done", (event) => {
   refreshAll();
 });
 document.querySelectorAll("details[data-lazy][open]").forEach(load);
+document.addEventListener("draft", (event) => event.target instanceof HTMLTextAreaElement && preview(event.target));
 const message = document.querySelector("form[data-preview] textarea");
-if (message instanceof HTMLTextAreaElement) {
-  message.addEventListener("draft", () => preview(message));
-  preview(message);
-}
+if (message instanceof HTMLTextAreaElement) preview(message);

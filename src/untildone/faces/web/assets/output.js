@@ -1,6 +1,6 @@
 // @ts-check
 /** The output of an agent: followed while it grows, read back in windows, searched. A request for more is held by the server until there is some. */
-import { freshen } from "./base.js";
+import { fetchPart, freshen } from "./base.js";
 
 const NEAR = 120;
 const MOST_EARLIER = 30;
@@ -61,7 +61,7 @@ async function follow(box) {
     }
     const last = /** @type {HTMLElement | null} */ (log.lastElementChild);
     try {
-      const answer = await fetch(`${box.dataset.output}?from=${last?.dataset.at || 0}&size=${box.dataset.size}`);
+      const answer = await fetchPart(`${box.dataset.output}?from=${last?.dataset.at || 0}&size=${box.dataset.size}`);
       if (!answer.ok) throw new Error();
       const html = await answer.text();
       if (answer.headers.get("x-size") !== box.dataset.size) append(box, nodesOf(html));
@@ -83,7 +83,7 @@ function pause(milliseconds) {
 async function loadEarlier(box) {
   const { log, earlier } = parts(box);
   if (!log) return;
-  const answer = await fetch(`${box.dataset.output}?before=${box.dataset.start}`);
+  const answer = await fetchPart(`${box.dataset.output}?before=${box.dataset.start}`);
   if (!answer.ok) return;
   const height = log.scrollHeight;
   log.prepend(...nodesOf(await answer.text()));

@@ -11,7 +11,7 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.limits import REPORTED, duration
 from untildone.core.loop import Loop
 from untildone.faces.web.chips import Chip
-from untildone.faces.web.loop.head import amount, chip, gates_sentence
+from untildone.faces.web.loop.head import amount, chip, gates_sentence, reason_of
 from untildone.faces.web.loop.reading import LoopReader
 from untildone.faces.web.loop.rounds import files as files_text
 from untildone.faces.web.pages.about import settings
@@ -74,7 +74,7 @@ def results(t: Texts, left: LoopView, right: LoopView, left_stat: str, right_sta
     both = (left.loop, right.loop)
     names = [
         (t("Task"), *(loop.description[:2000] for loop in both)),
-        (t("Reason"), *(t.sentence(loop.reason) for loop in both)),
+        (t("Reason"), *(t.sentence(reason_of(loop)) for loop in both)),
         (t("Rounds"), *(str(loop.spend.iterations) for loop in both)),
         (t("At work"), *(duration(loop.spend.seconds) for loop in both)),
         *(

@@ -52,6 +52,7 @@ def add(app: FastAPI, site: Site) -> None:
     for name, route in (
         ("head", pages.head),
         ("timeline", pages.timeline),
+        ("box", pages.box),
         ("budget", pages.budget),
         ("tasks", pages.tasks),
         ("message", pages.message),
@@ -100,6 +101,13 @@ class LoopPages:
         t, view = texts_of(request), self._site.look(loop_id)
         shown = self._reader.head(t, view)
         return self._site.fragment(request, "loop/head.html", head=shown, the_loop=view.loop, **_helpers())
+
+    def box(self, request: Request, loop_id: str) -> Response:
+        """The box for a message: what it is called and offers depends on the state of the loop."""
+        t, view = texts_of(request), self._site.look(loop_id)
+        return self._site.fragment(
+            request, "loop/box.html", head=self._reader.head(t, view), the_loop=view.loop, **_helpers()
+        )
 
     def timeline(
         self, request: Request, loop_id: str, round: RoundNumber = None, until: RoundNumber = None

@@ -17,7 +17,6 @@ _ESCAPE = re.compile(
     r"|\x1b[ -/]*[0-~]?"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _STYLES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 9: "strike"}
 _ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse",), 29: ("strike",)}
@@ -37,12 +36,17 @@ class _Pen:
 
 def coloured(text: str) -> Markup:
     """Terminal output as markup: a span of classes for each run of one colour."""
-    clean = _OVERWRITTEN.sub("", text.replace("\r\n", "\n"))
+    clean = "\n".join(map(_last_written, text.split("\n")))
     return Markup("").join(_span(pen, part) for pen, part in _runs(clean) if part)
 
 
+def _last_written(line: str) -> str:
+    """What a terminal shows of a line in the end: carriage returns go back to its beginning."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
 def _span(pen: _Pen, text: str) -> Markup:
-    shown = marked(text.replace("\r", ""))
+    shown = marked(text)
     return Markup('<span class="{}">{}</span>').format(pen.classes, shown) if pen.classes else shown
 
 

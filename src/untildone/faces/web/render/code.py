@@ -16,6 +16,17 @@ from untildone.faces.web.render.bidi import marked
 
 LONGEST = 200_000
 """Longer code, in characters, is shown without colours."""
+_USUAL = """
+    ada awk bash batch bibtex c c# clojure cmake common-lisp console cpp crystal css cuda cython d dart diff django docker
+    elisp elixir elm erlang fish fortran fsharp gas gdscript gherkin go graphql groovy handlebars haskell hcl html html+jinja http ini
+    java javascript jinja js json json5 julia kotlin less lua make markdown matlab meson nasm nginx nim nix objective-c ocaml
+    perl php postgresql powershell prolog properties protobuf python python3 pytb pycon qml r racket rb rest restructuredtext rst ruby
+    rust sass scala scheme scss sh smarty solidity sql swift systemd tcl terraform tex toml tsx turtle ts typescript typst
+    v vb.net verilog vhdl vim vue wast xml xslt yaml zig
+"""
+LANGUAGES = frozenset(_USUAL.split())
+"""The names of the lexers that are used. Others are rarely wanted, and some take minutes for lines that an agent can write: while one
+reads, the server does nothing else."""
 Piece = tuple[str, str]
 """A class, or none, and the text that it colours."""
 
@@ -87,7 +98,7 @@ _OPTIONS = {"stripnl": False, "ensurenl": False, "stripall": False}
 @lru_cache(maxsize=128)
 def _named(language: str) -> Lexer | None:
     try:
-        return get_lexer_by_name(language.strip().lower()[:40], **_OPTIONS) if language.strip() else None
+        return _known(get_lexer_by_name(language.strip().lower()[:40], **_OPTIONS)) if language.strip() else None
     except ClassNotFound:
         return None
 
@@ -95,6 +106,10 @@ def _named(language: str) -> Lexer | None:
 @lru_cache(maxsize=256)
 def _for_file(name: str) -> Lexer | None:
     try:
-        return get_lexer_for_filename(name, None, **_OPTIONS) if name else None
+        return _known(get_lexer_for_filename(name, None, **_OPTIONS)) if name else None
     except ClassNotFound:
         return None
+
+
+def _known(lexer: Lexer) -> Lexer | None:
+    return lexer if LANGUAGES.intersection(lexer.aliases) else None

@@ -18,6 +18,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "已按要求运行一轮；没有经过验证。",
         "已按要求執行一輪；沒有經過驗證。",
     ),
+    "There is no such loop.": ("没有这个循环。", "沒有這個迴圈。"),
+    "It was deleted, or the address is not right.": ("它已被删除，或地址不正确。", "它已被刪除，或網址不正確。"),
     "There is no such page.": ("没有这个页面。", "沒有這個頁面。"),
     "This cannot be shown (status {status}).": ("无法显示（状态 {status}）。", "無法顯示（狀態 {status}）。"),
     "To the inbox": ("回到收件箱", "回到收件匣"),
