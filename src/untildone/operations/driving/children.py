@@ -29,7 +29,7 @@ from untildone.engine.engine import Engine
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.submissions import Submissions
 from untildone.operations import control, look, verifying
-from untildone.operations.creating import creation
+from untildone.operations.creating import creation, known_secrets
 from untildone.store import Store
 from untildone.store.names import resolve_id
 from untildone.system import inside, orphans
@@ -228,6 +228,7 @@ class Hosted:
             raise UsageError("The task is too long, or begins with round controls.", "give `rounds` instead")
         wanted = Budget(*(given.get(name) for name in ("rounds", "minutes", "cost", "tokens")))
         _check_numbers(wanted)
+        known_secrets.refuse_in_commands(shares.settings_of(self._stepper.loop, "", checks, 0), self._around.redactor)
         with self._starting:
             return self._begin(task, checks, wanted, int(given.get("children") or 0))
 
