@@ -71,7 +71,7 @@ for name in ("claude", "gemini", "codex", "node", "git", "ssh-keygen", "bwrap", 
     with contextlib.suppress(OSError):
         os.path.lexists(f"bin/{name}") and os.unlink(f"bin/{name}")
         with open(f"bin/{name}", "w") as file:
-            file.write(f"#!/bin/sh\\ntouch {OUTSIDE}/escaped\\necho 9.9.9\\n")
+            file.write(f"#!/bin/sh\\necho $0 $* >> {OUTSIDE}/escaped\\necho 9.9.9\\n")
         os.chmod(f"bin/{name}", 0o755)
 sys.stderr.write("error: unknown option '--output-format'\\n")
 """

@@ -92,6 +92,9 @@ if len(names) > 3:
     _asked(
         "very many, slow and broken connections",
         """
+for content in (b"[" * 100000, b'{"a":' * 100000, b"\\xff" * 1000, b"x" * 2000000, b'{"verb": "start", "task": "\\\\ud800", "rounds": 1}',
+                b'{"verb": "start", "task": "PIECE", "checks": ["a\\\\u0000b"], "rounds": 1}', b'{"verb": ["list"]}'):
+    ask_runner(content, 20)
 lines = []
 for _ in range(200):
     with contextlib.suppress(OSError):
@@ -99,9 +102,6 @@ for _ in range(200):
         line.connect(os.environ["UNTILDONE_LOOPS"])
         line.sendall(b'{"verb": "li')
         lines.append(line)
-for content in (b"[" * 100000, b'{"a":' * 100000, b"\\xff" * 1000, b"x" * 2000000, b'{"verb": "start", "task": "\\\\ud800", "rounds": 1}',
-                b'{"verb": "start", "task": "PIECE", "checks": ["a\\\\u0000b"], "rounds": 1}', b'{"verb": ["list"]}'):
-    ask_runner(content, 20)
 for line in lines:
     line.close()
 for _ in range(100):
