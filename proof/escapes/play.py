@@ -75,7 +75,7 @@ def _shell(world: World, escape: Escape, workspace: Path, command: str) -> str:
     environment = {**_environment(world, escape, workspace), "UNTILDONE": f"{sys.executable} -P -m untildone"}
     try:
         done = subprocess.run(
-            ["sh", "-c", command],
+            ["/bin/sh", "-c", command],
             cwd=workspace,
             env=environment,
             stdin=subprocess.DEVNULL,
