@@ -31,7 +31,8 @@ class Escape:
     needs: tuple[str, ...] = ()
     """Programs without which the try means nothing."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """More variables of the person's environment; `{home}` is the home folder."""
+    """More variables of the person's environment; `{home}` and `{workspace}` are folders, `{path}` and `{modules}` the person's PATH and
+    PYTHONPATH."""
     at_terminal: bool = False
     """Whether the person starts the loop at a terminal."""
     known: str = ""

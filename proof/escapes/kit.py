@@ -107,6 +107,31 @@ def ask_proxy(request: str, then: bytes = b"") -> str:
     return ""
 
 
+def ask_runner(request: object, seconds: float = 60.0) -> dict[str, Any]:
+    """What the runner of the loop answers to a request about loops of the agent's own. Bytes are sent as they are."""
+    content = request if isinstance(request, bytes) else json.dumps(request).encode()
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(seconds)
+            line.connect(os.environ["UNTILDONE_LOOPS"])
+            line.sendall(content)
+            line.shutdown(socket.SHUT_WR)
+            answer = json.loads(b"".join(iter(lambda: line.recv(65536), b"")))
+    except (OSError, ValueError) as problem:
+        answer = {"error": str(problem)}
+    say(json.dumps(answer))
+    return dict(answer)
+
+
+def child(task: str, **given: object) -> str:
+    """Start a loop of the agent's own, wait until it rests, and say all that can be asked about it. Returns its id."""
+    started = ask_runner({"verb": "start", "task": task, **given})
+    name = str(started.get("result", {}).get("loop_id", ""))
+    for verb in ("wait", "show", "diff", "verify") if name else ():
+        ask_runner({"verb": verb, "loop": name, "seconds": 60})
+    return name
+
+
 def daemonize() -> None:
     """Go on in a process without parents, session, environment and descriptors of before."""
     if os.fork():

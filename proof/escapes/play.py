@@ -65,16 +65,17 @@ def _install(world: World, escape: Escape, workspace: Path) -> None:
     _shell(world, escape, workspace, f"UNTILDONE_AGENT={escape.agent} $UNTILDONE sandbox -- true")
 
 
-def _environment(world: World, escape: Escape) -> dict[str, str]:
-    chosen = {name: value.format(home=world.home) for name, value in escape.variables.items()}
-    return {**world.environment, **chosen}
+def _environment(world: World, escape: Escape, workspace: Path) -> dict[str, str]:
+    own = world.environment
+    places = {"home": world.home, "workspace": workspace, "path": own["PATH"], "modules": own["PYTHONPATH"]}
+    return {**own, **{name: value.format(**places) for name, value in escape.variables.items()}}
 
 
 def _shell(world: World, escape: Escape, workspace: Path, command: str) -> str:
-    environment = {**_environment(world, escape), "UNTILDONE": f"{sys.executable} -P -m untildone"}
+    environment = {**_environment(world, escape, workspace), "UNTILDONE": f"{sys.executable} -P -m untildone"}
     try:
         done = subprocess.run(
-            ["sh", "-c", command],
+            ["/bin/sh", "-c", command],
             cwd=workspace,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -117,7 +118,7 @@ def _plain(world: World, escape: Escape, workspace: Path, command: list[str]) ->
     process = subprocess.Popen(
         command,
         cwd=workspace,
-        env=_environment(world, escape),
+        env=_environment(world, escape, workspace),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -137,7 +138,7 @@ def _at_terminal(world: World, escape: Escape, workspace: Path, command: list[st
     pid, descriptor = pty.fork()
     if pid == 0:
         os.chdir(workspace)
-        os.execve(command[0], command, _environment(world, escape))
+        os.execve(command[0], command, _environment(world, escape, workspace))
     output, deadline = b"", time.monotonic() + PATIENCE
     with contextlib.suppress(OSError):
         while time.monotonic() < deadline and (piece := os.read(descriptor, 4096)):

@@ -30,6 +30,9 @@ PEM = "-----BEGIN KEY-----\nabc/+def==\n-----END KEY-----"
         ("PGPASSWORD", "lettersonly"),
         ("MYSQL_PWD", "12345678"),
         ("REDIS_PASS", "x9-something"),
+        ("DB_PASS_PROD", "x9-something"),
+        ("GITHUB_PAT_READONLY", "ghp_abcdefghij"),
+        ("MYSQL_PWD_ADMIN", "x9-something"),
         ("SMTP_PASS2", "x9-something"),
         ("GITHUB_PAT", "github_pat_11ABC"),
         ("GHPAT", "github_pat_11ABC"),
@@ -64,6 +67,9 @@ def test_a_secret_is_replaced_by_its_name(name: str, value: str) -> None:
         ("KEYBOARD_LAYOUT", "dvorak-programmer"),
         ("GIT_AUTHOR_NAME", "Ada Lovelace"),
         ("AUTH", "keychain"),
+        ("PASS_COUNT", "12345678"),
+        ("BYPASS_HOSTS", "a.example.org"),
+        ("PWD_PREFIX", "/home/somebody/work"),
         ("MAX_OUTPUT_TOKENS", "12800000"),
         ("API_KEY", "short"),
         ("HOME", "/home/somebody"),
@@ -269,3 +275,23 @@ def test_text_that_is_no_valid_unicode_passes() -> None:
     redactor = Redactor.from_environment({"A_KEY": "secret-value-1", "B_KEY": "raw-\udcff-value"})
     assert redactor.text("\ud800 secret-value-1 \udcff") == "\ud800 [redacted A_KEY] \udcff"
     assert redactor.bytes(b"raw-\xff-value") == b"[redacted B_KEY]"
+
+
+@pytest.mark.parametrize(
+    "sequence", ["\x1b(B\x1b[m", "\x1b#8", "\x1b%G", "\x1bP1$q\x1b\\", "\x1b_x\x1b\\", "\x9b31m", "\x1b", "\0"]
+)
+def test_no_kind_of_escape_sequence_hides_a_secret_wherever_it_stands(sequence: str) -> None:
+    """`tput sgr0` prints the first one."""
+    value = "Tr0ub4dor&3/XYZ+abc"
+    redactor = Redactor.from_environment({"MY_TOKEN": value})
+    for place in range(1, len(value)):
+        printed = f"{value[:place]}{sequence}{value[place:]}"
+        stream = redactor.stream()
+        pieces = [stream.feed(bytes([byte])) for byte in f"{printed}\n".encode()]
+        for shown in (redactor.text(printed), redactor.text(json.dumps(printed)), b"".join(pieces).decode()):
+            assert "[redacted MY_TOKEN]" in shown
+
+
+def test_a_secret_of_which_every_letter_is_escaped_is_found() -> None:
+    redactor = Redactor.from_environment({"MY_TOKEN": "sk-0123456789"})
+    assert redactor.text("".join(f"\\u{ord(letter):04x}" for letter in "sk-0123456789")) == "[redacted MY_TOKEN]"

@@ -59,6 +59,9 @@ for content in (b"", b"{", b"[]", b"[" * 50000, b"x" * 1100000, b'{"verb": 7}', 
                 b'{"verb": "start", "task": "x", "rounds": true}', b'{"verb": "start", "task": "x", "checks": [7]}',
                 b'{"verb": "start", "task": "x", "children": "a"}', b'{"verb": "show", "loop": {}}',
                 b'{"verb": "start", "task": "x", "children": 1e999}', b'{"verb": "start", "task": "x", "rounds": 1%s}' % (b"0" * 400),
+                b'{"verb": "start", "task": "x", "children": NaN}', b'{"verb": "start", "task": "x", "checks": ["a\\u0000b"]}',
+                b'{"verb": "start", "task": "\\ud800"}', b'{"verb": "start", "task": "x", "checks": ["%s"]}' % (b"x" * 20000),
+                b'{"verb": "start", "task": "x", "checks": ["curl correct-horse-battery"]}',
                 b'{"verb": "start", "task": "x", "cost": NaN}', b'{"verb": "start", "task": "x", "minutes": Infinity}'):
     try:
         note("hostile", raw(path, content))
@@ -108,6 +111,7 @@ def parent_of(cli: CommandLine) -> str:
 @pytest.mark.parametrize("box", ["off", "auto"])
 def test_an_agent_hands_a_part_over_and_reaches_nothing_else(project: CommandLine, box: str) -> None:
     cli = project
+    cli.environment["MY_API_KEY"] = "correct-horse-battery"
     ended = cli.run("run", "--sandbox", box, "--children", "2", *arguments(cli, PARENT))
     assert ended.code == 0, ended.errors + ended.output
     parent, child = tree(cli, parent_of(cli))

@@ -308,3 +308,59 @@ def test_a_link_in_the_place_of_the_state_is_refused(cli: CommandLine) -> None:
     (cli.workspace / ".loop").symlink_to(cli.home)
     ended = ran(cli, PROMISE)
     assert (ended.code, ".loop is a link" in ended.errors) == (2, True)
+
+
+def test_code_of_the_agent_finds_no_secret_in_the_room_of_a_check(cli: CommandLine) -> None:
+    """What a failed check prints is told to the agent in the next round."""
+    cli.environment["UNTILDONE_ROOM"] = "sealed"
+    for name in (".ssh/key", ".aws/credentials", "other/.env"):
+        (cli.home / name).parent.mkdir(parents=True)
+        (cli.home / name).write_text("very secret\n")
+    script = cli.home / "agent.sh"
+    check = "cat ~/.ssh/key ~/.aws/credentials ~/other/.env; echo looked; exit 1"
+    script.write_text(f"cat >> prompts; echo '{check}' > check.sh\n{PROMISE}\n")
+    ended = cli.run("run", "Do it", "--command", f"sh {script}", "--check", "sh check.sh", "-r", "2", patience=PATIENCE)
+    told = (cli.workspace / "prompts").read_text()
+    assert "looked" in told, ended.errors
+    assert "very secret" not in told + ended.errors
+
+
+def test_a_program_on_path_that_the_agent_can_write_says_its_version_in_the_box(cli: CommandLine) -> None:
+    program = cli.workspace / "bin" / "gemini"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" != --version ] || {{ touch {cli.home}/escaped; exec echo 7.8.9; }}\nexit 1\n'
+    )
+    program.chmod(0o755)
+    cli.environment["PATH"] = f"{program.parent}:{cli.environment['PATH']}"
+    ended = cli.run("run", "Do it", "--agent", "gemini", "-r", "1", patience=PATIENCE)
+    cli.run("stop", "last")
+    (receipt,) = (cli.workspace / ".loop/history").glob("*/receipt.json")
+    assert attestation.read(receipt.read_text()).fields["agent"]["version"] == "7.8.9", ended.errors
+    assert not (cli.home / "escaped").exists()
+
+
+def test_modules_of_the_work_are_not_loaded_by_untildone(cli: CommandLine) -> None:
+    """Folders of the work may be on PYTHONPATH, or come first by `python -m`. The runner loads some modules late, the next command all."""
+    cli.environment["PYTHONPATH"] = f"{cli.workspace / 'src'}:{cli.environment['PYTHONPATH']}"
+    (cli.workspace / "src").mkdir()
+    escapes = f"import posix; posix.mkdir('{cli.home}/escaped')"
+    names = "click pydantic pydantic_settings rich httpx tomllib importlib.metadata urllib smtplib ssl"
+    script = f"""for name in {names}; do echo "{escapes}" > $name.py; cp $name.py src; done; {PROMISE}"""
+    assert ran(cli, script, "--check", "true").code == 0
+    assert cli.run("list", "--all").code == 0
+    assert not (cli.home / "escaped").exists()
+
+
+def test_untildone_itself_cannot_be_changed_if_it_is_installed_in_the_workspace(cli: CommandLine) -> None:
+    environment = cli.workspace / ".venv"
+    subprocess.run((sys.executable, "-m", "venv", "--without-pip", str(environment)), check=True, timeout=60)
+    tries = "for path in lib/escaped bin/python pyvenv.cfg; do echo x >> .venv/$path; done; mv .venv old; touch made"
+    command = (str(environment / "bin/python"), "-m", "untildone", "run", "Do it", *agent(cli, f"{tries}; {PROMISE}"))
+    ended = subprocess.run(
+        (*command, "-r", "1"), cwd=cli.workspace, env=cli.environment, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (cli.workspace / "made").exists()
+    assert not (environment / "lib/escaped").exists()
+    assert "x" not in (environment / "pyvenv.cfg").read_text().splitlines()

@@ -17,22 +17,26 @@ import pytest
 from tests.support.boxes import as_nobody, boxes, ran, shared_folder, system_python
 from tests.support.command_line import until
 from tests.support.repositories import git
+from tests.support.rooms import said
 
 from untildone import agents
 from untildone.core.errors import UsageError
 from untildone.core.events import Entry, LoopCreated, StartRequested, TurnStarted
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome
+from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, RoomKind
 from untildone.core.protection.sandbox import Sandbox, SandboxNet
 from untildone.core.protection.secrets import Redactor
-from untildone.engine.boxes import box_of, credentials, home, planning
+from untildone.engine.boxes import box_of, concealed, credentials, home, planning
 from untildone.engine.boxes.refusals import Refusals
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver, Surroundings
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
-from untildone.system.box.sandbox import Box
+from untildone.system.box import scoping
+from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.system.guard import Guard
+from untildone.workspace.rooms import Claimed, Rooms
+from untildone.workspace.shadow import Shadow
 
 __all__ = ["boxes", "shared_folder"]
 ROOT = Path(__file__).parents[2]
@@ -77,6 +81,12 @@ class Person:
         loop = LoopSettings("ralph", choice, str(self.workspace), **given)
         environment = {**self.environment, **(env or {})}
         return box_of(planning.plan_for(loop, str(self.workspace), choice, environment, "test"))
+
+    def concealed(self, **chosen: Any) -> tuple[Mount, ...]:
+        """What a room for checks hides from the agent of a box, and shows in there."""
+        given: dict[str, Any] = {name: tuple(value) for name, value in chosen.items()}
+        loop = LoopSettings("ralph", AgentChoice("command", "command", command="sh"), str(self.workspace), **given)
+        return concealed(planning.plan_for(loop, str(self.workspace), None, self.environment, "test"))
 
     def run(self, script: str, agent: str = "command", *, env: Mapping[str, str] | None = None, **chosen: Any) -> str:
         """The output of a script in a box of this person, errors too."""
@@ -253,6 +263,28 @@ def test_a_link_in_a_cache_makes_no_other_folder_writable(person: Person) -> Non
     assert not (person.home / ".ssh/authorized_keys").exists()
 
 
+def test_memory_of_other_projects_is_read_only(person: Person) -> None:
+    own = str(person.workspace).replace("/", "-").replace("_", "-").replace(".", "-")
+    for name in ("-other", "-another/memory", own):
+        (person.home / ".claude/projects" / name).mkdir(parents=True)
+    script = "for name in -other -another {0}; do mkdir -p ./$name/memory; echo x > ./$name/memory/MEMORY.md; done; cat ./*/memory/*"
+    assert person.run(f"cd ~/.claude/projects; exec 2> /dev/null; {script.format(own)}", "claude") == "x"
+    assert not list((person.home / ".claude/projects").glob("*other/memory/*"))
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [("claude", ".claude/remote-settings.json"), ("claude", ".claude/jobs/x"), ("codex", ".codex/.env"),
+     ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env")],
+)  # fmt: skip
+def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, agent: str, name: str) -> None:
+    person.run(
+        f"mkdir -p ~/{os.path.dirname(name)}; echo ESCAPED > ~/{name}; rm -rf ~/{name}; echo ESCAPED > ~/{name}", agent
+    )
+    path = person.home / name
+    assert not path.exists() or "ESCAPED" not in path.read_text()
+
+
 def test_a_program_of_a_hidden_folder_can_be_run_if_it_is_on_path(person: Person) -> None:
     person.write(".odd/bin/tool", content='#!/bin/sh\ncat "$(dirname "$0")/../lib/part"\n')
     person.write(".odd/lib/part", content="part")
@@ -265,6 +297,29 @@ def test_a_folder_of_keys_is_not_shown_because_programs_lie_in_it(person: Person
     assert SECRET not in person.run(
         "cat ~/.docker/config.json", env={"PATH": f"{person.home}/.docker/bin:{os.defpath}"}
     )
+
+
+def test_a_room_hides_what_the_box_hides_and_shows_what_it_shows(person: Person) -> None:
+    """Code of the agent runs in the room of a check, and its output is told to the agent."""
+    person.write(*HIDDEN, "other-project/.env", ".terraform.d/credentials.tfrc.json")
+    person.write(*READABLE, ".cache/pip/wheel", content="shown")
+    (person.workspace / "file").write_text("work")
+    room = Rooms(shadow := Shadow(str(person.workspace), person.environment, "loop"), "loop", str(person.workspace),
+                 str(person.workspace), environment=person.environment, concealed=person.concealed())  # fmt: skip
+    tree = shadow.take().tree
+    claimed = Claimed(tree, tree, room.begin(tree))
+    with room.claim(claimed) as claim, claim.room(RoomKind.SEALED, tree, person.environment) as made:
+        assert SECRET not in said(made, f"cd; cat {' '.join(HIDDEN)}; grep -rs '{SECRET}' . || true")
+        assert said(made, f"cd; cat {' '.join(READABLE)} .cache/pip/wheel") == "shown" * (len(READABLE) + 1)
+        assert said(made, "cat file; touch ~/.cache/x ~/.config/x ~/.terraform.d/x ~/new") == "work"
+
+
+def test_a_room_shows_what_a_person_allows(person: Person) -> None:
+    person.write(".aws/credentials", ".netrc", ".config/gh/hosts.yml")
+    found = {mount.path: mount.access for mount in person.concealed(allow_read=["~/.aws", "~/.config/gh"])}
+    assert str(person.home / ".aws") not in found
+    assert found[str(person.home / ".config/gh")] is Access.READ
+    assert found[str(person.home / ".netrc")] is Access.HIDDEN
 
 
 def test_settings_of_tools_are_shown_without_their_logins(person: Person) -> None:
@@ -468,7 +523,24 @@ def test_without_a_network_not_even_abstract_sockets_are_reached(person: Person)
     script = f"""python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("\\0{name}"); print("connected")' 2>&1 | tail -1"""
     with listening(f"\0{name}"):
         assert "connected" not in person.run(script, sandbox_net=SandboxNet.NONE)
-        assert person.run(script, sandbox_net=SandboxNet.ALL) == "connected"
+        assert (person.run(script, sandbox_net=SandboxNet.ALL) == "connected") is not scoping.is_possible()
+
+
+def test_programs_in_a_box_reach_abstract_sockets_of_each_other(person: Person) -> None:
+    script = """python3 -c '
+import os, socket
+listening = socket.socket(socket.AF_UNIX)
+listening.bind("\\0inside")
+listening.listen()
+if os.fork():
+    print(listening.accept()[0].recv(100).decode())
+else:
+    line = socket.socket(socket.AF_UNIX)
+    line.connect("\\0inside")
+    line.sendall(b"hello")
+'"""
+    for network in SandboxNet:
+        assert person.run(script, sandbox_net=network) == "hello"
 
 
 def test_variables_that_lead_out_of_the_box_are_gone(person: Person) -> None:

@@ -98,3 +98,19 @@ def test_a_link_in_the_place_of_the_exclude_file_is_not_followed(repository: Pat
     begin(repository)
     end(repository)
     assert target.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("how", ["file", "link"])
+def test_the_repository_of_another_project_that_an_agent_names_is_not_written(
+    repository: Path, tmp_path: Path, how: str
+) -> None:
+    path, work = repository / ".git" / "info" / "exclude", tmp_path / "work"
+    before = path.read_bytes()
+    work.mkdir()
+    if how == "link":
+        (work / ".git").symlink_to(repository / ".git")
+    else:
+        (work / ".git").write_text(f"gitdir: {repository}/.git\n")
+    begin(work)
+    assert path.read_bytes() == before
+    end(work)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from proof.escapes.case import Escape
 from proof.escapes.families import (
     afterwards,
+    children,
     files,
     kernel,
     links,
     network,
     processes,
     programs,
+    rooms,
     sockets,
     state,
 )
 
-_MODULES = (files, kernel, processes, sockets, network, state, afterwards, links, programs)
+_MODULES = (files, kernel, processes, sockets, network, state, afterwards, links, programs, rooms, children)
 ALL: dict[str, tuple[Escape, ...]] = {module.FAMILY: module.ESCAPES for module in _MODULES}

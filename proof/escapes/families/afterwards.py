@@ -65,7 +65,93 @@ for name in (".untildone.toml", "untildone.toml", ".loop/config.toml", ".loop.to
     spoil(name, text)
 """
 
+_PROGRAMS = """
+os.makedirs("bin", exist_ok=True)
+for name in ("claude", "gemini", "codex", "node", "git", "ssh-keygen", "bwrap", "unshare", "sh", "bash", "env", "find", "python3", "untildone", "cp"):
+    with contextlib.suppress(OSError):
+        os.path.lexists(f"bin/{name}") and os.unlink(f"bin/{name}")
+        with open(f"bin/{name}", "w") as file:
+            file.write(f"#!/bin/sh\\necho $0 $* >> {OUTSIDE}/escaped\\necho 9.9.9\\n")
+        os.chmod(f"bin/{name}", 0o755)
+sys.stderr.write("error: unknown option '--output-format'\\n")
+"""
+_MODULES = """
+os.makedirs("src", exist_ok=True)
+for name in sys.stdlib_module_names:
+    for folder in (".", "src"):
+        path = f"{folder}/{name}.py"
+        if not os.path.exists(path):
+            with open(path, "w") as file:
+                file.write(f"import os\\nos.close(os.open({OUTSIDE + '/escaped'!r}, os.O_CREAT | os.O_WRONLY))\\n")
+"""
+_INCLUDED = """
+with open(".git/more", "w") as file:
+    for section in ("core", "diff", "gpg", "credential", "sequence", "interactive", "trailer \\"x\\"", "difftool", "mergetool", "pager", "log"):
+        file.write(f"[{section}]\\n")
+        for name in ("fsmonitor", "sshCommand", "askPass", "alternateRefsCommand", "external", "program", "helper", "editor", "diffFilter",
+                     "command", "cmd", "log", "diff", "status", "hooksPath", "gitProxy"):
+            file.write(f"\\t{name} = touch {OUTSIDE}/escaped;\\n")
+    file.write(f'[url "ext::touch {OUTSIDE}/escaped "]\\n\\tinsteadOf = https://\\n\\tinsteadOf = {WORKSPACE}\\n[protocol]\\n\\tallow = always\\n')
+    file.write("[commit]\\n\\tgpgSign = true\\n[gpg]\\n\\tformat = openpgp\\n[log]\\n\\tshowSignature = true\\n[extensions]\\n\\tworktreeConfig = true\\n")
+    file.write(f'[remote "origin"]\\n\\turl = ext::touch {OUTSIDE}/escaped\\n\\tpromisor = true\\n\\tvcs = x\\n')
+run("git config include.path more; git config includeIf.gitdir:/.path more; cp .git/more .git/config.worktree")
+with open(".gitmodules", "w") as file:
+    file.write(f'[submodule "s"]\\n\\tpath = s\\n\\turl = ext::touch {OUTSIDE}/escaped\\n\\tupdate = !touch {OUTSIDE}/escaped\\n')
+run("git -c core.fsmonitor=false update-index --add --cacheinfo 160000,$(git rev-parse HEAD),s")
+os.makedirs(".git/objects/info", exist_ok=True)
+with open(".git/objects/info/alternates", "w") as file:
+    file.write(f"{HOME}/other-project/.git/objects\\n")
+"""
+_STEERING = """
+for name in (".claude/projects/-other/memory/MEMORY.md", ".claude/remote-settings.json", ".claude/jobs/x/state.json", ".claude/daemon/x.json",
+             ".codex/.env", ".copilot/lsp-config.json", ".gemini/.env"):
+    path = f"{HOME}/{name}"
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        open(path, "a").write("ESCAPED")
+    with contextlib.suppress(OSError):
+        os.rename(os.path.dirname(path), os.path.dirname(path) + ".old")
+"""
+_NEXT_IN_WORKTREE = (
+    *_NEXT,
+    "$UNTILDONE run Next --command true --sandbox on -r 1 --worktree </dev/null",
+    "$UNTILDONE stop last",
+)
+
+
+def _steered(agent: str) -> Escape:
+    """Files by which an agent program is steered in other projects, or runs programs."""
+    name = f"what steers the program of the agent in other projects ({agent})"
+    before = f'mkdir -p "$HOME/.claude/projects/-other"; UNTILDONE_AGENT={agent} $UNTILDONE sandbox -- true'
+    return Escape(name, _STEERING, agent=agent, before=before, flags=("--promise", "NEVER"))
+
+
 ESCAPES = (
+    *map(_steered, ("claude", "codex", "copilot", "gemini")),
+    Escape(
+        "programs in a folder of the workspace that is on PATH",
+        _PROGRAMS,
+        flags=("--check", "true", "--commit", "-r", "2"),
+        variables={"PATH": "{workspace}/bin:{path}"},
+        then=("PATH=/usr/bin:/bin; $UNTILDONE list --all; $UNTILDONE stop last",),
+    ),
+    Escape(
+        "a program that is asked for its version",
+        _PROGRAMS,
+        agent="gemini",
+        flags=("--promise", "NEVER", "-r", "2"),
+        variables={"PATH": "{workspace}/bin:{path}"},
+        then=("$UNTILDONE stop last", "$UNTILDONE show last"),
+    ),
+    Escape("every module of Python in the workspace", _MODULES, flags=("--check", "true", "--commit", "-r", "2")),
+    Escape(
+        "every module of Python in a folder of PYTHONPATH",
+        _MODULES,
+        flags=("--check", "true", "--commit", "-r", "2"),
+        variables={"PYTHONPATH": "{workspace}/src:{modules}"},
+    ),
+    Escape("git configuration that includes others", _INCLUDED, flags=("--commit", "-r", "2"), then=_SEEN),
+    Escape("git configuration that includes others, for the next loop", _INCLUDED, then=_NEXT_IN_WORKTREE),
     Escape("git hooks, when untildone commits", _HOOKS, flags=("--commit",), then=_SEEN),
     Escape("git configuration and filters, when untildone commits", _CONFIG, flags=("--commit",), then=_SEEN),
     Escape(

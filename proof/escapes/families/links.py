@@ -46,6 +46,11 @@ ESCAPES = (
         flags=_COMMIT,
     ),
     Escape(
+        "the git folder names that of another project, where a loop keeps its state in the workspace",
+        "run(f'rm -rf old; mv .git old; echo gitdir: {HOME}/other-project/.git > .git')",
+        flags=("--mode", "phases", "--quick", "-r", "2"),
+    ),
+    Escape(
         "the git folder names that of another project",
         _CHANGE + 'run("mv .git kept")\nopen(".git", "w").write(f"gitdir: {HOME}/other-project/.git\\n")',
         flags=_COMMIT,

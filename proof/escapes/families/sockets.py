@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from proof.escapes.case import Escape, Network
 
+from untildone.system.box import scoping
+
 FAMILY = "sockets"
 
 _KNOCK = 'knock(socket.AF_UNIX, W["sockets"][{!r}])'
@@ -41,7 +43,9 @@ for folder, folders, names in os.walk("/run"):
         "abstract socket, with the network of the machine",
         _ABSTRACT,
         network=Network.ALL,
-        known="abstract sockets belong to the network, which is the machine's own: --sandbox-net hosts",
+        known=""
+        if scoping.is_possible()
+        else "abstract sockets belong to the network, which is the machine's own: --sandbox-net hosts",
     ),
     Escape(
         "ssh-agent",

@@ -30,7 +30,7 @@ def archive(store: Store, loop: Loop, place: str = "") -> None:
         return
     place = place or loop.settings.workspace
     files = changed_files(place, loop.start.tree, loop.changes.tree)
-    fields = receipt.receipt(loop, files, loop.agent_version or programs.version(loop.settings.worker))
+    fields = receipt.receipt(loop, files, loop.agent_version or programs.version(loop, place))
     fields = receipts.without_secrets(fields, store.redactor)
     signer = receipts.Signer(store.seals, loop.settings.signing_key)
     signed = json.dumps(attestation.attested(fields, signer), indent=2, ensure_ascii=False)

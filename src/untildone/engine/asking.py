@@ -29,6 +29,7 @@ from untildone.workspace.shadow import NoSnapshot
 if TYPE_CHECKING:
     from untildone.engine.boxes import Plan
     from untildone.engine.process_hands import ProcessHands
+    from untildone.system.box.sandbox import Box
 
 LETTERS, WORD_LENGTH = "BCDFGHJKMNPQRSTVWXZ23456789", 10
 """Of the words that are drawn for reviewers: no letter that looks like another, and no vowel. Too long to be guessed from the digest."""
@@ -180,7 +181,12 @@ class Asking:
     def _complete(self, action: AskAgent, place: Place, word: str) -> Request:
         """The request, with the version of the program if that matters."""
         agent = agents.of(action.agent)
-        return programs.with_version(agent, self._request(action, place, word), self.environment(action))
+        request, environment = self._request(action, place, word), self.environment(action)
+        return programs.with_version(agent, request, environment, lambda: self.box_for_version(action))
+
+    def box_for_version(self, action: AskAgent) -> Box | None:
+        """The box in which the program of an agent says its version; None: agents have none. UsageError if there can be none."""
+        return programs.box_for(self.loop, self.stepper.place, action.agent, self.environment(action))
 
     def _request(self, action: AskAgent, place: Place, word: str) -> Request:
         ask = action.ask

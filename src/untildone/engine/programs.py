@@ -7,18 +7,22 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 
 from untildone import agents
 from untildone.core.errors import UsageError
+from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Failure, FailureKind
 from untildone.core.plugins.agent import Agent, is_older
 from untildone.core.plugins.agent_io import Request
 from untildone.core.values.value import replace
 from untildone.system import disk
+from untildone.system.box.sandbox import Box, Network, in_network
 
 PATIENCE = 10.0
+MOST_KNOWN = 32
+_known: dict[tuple[str, int, int, tuple[tuple[str, str], ...]], str] = {}
+"""Versions by path, state and environment of their program."""
 _PACKAGE_ABOVE, _LONGEST_PACKAGE = 4, 1 << 20
 UNEXPLAINED = (FailureKind.CRASHED, FailureKind.MALFORMED, FailureKind.UNAVAILABLE)
 _UNKNOWN_OPTION = re.compile(
@@ -35,24 +39,46 @@ def find(program: str, environment: Mapping[str, str]) -> str | None:
     return shutil.which(program, path=environment.get("PATH"))
 
 
-def version(choice: AgentChoice) -> str:
-    """The version that the agent's program reports; empty if it reports none, or if the agent is of a plugin that is not there any more."""
+def unboxed() -> None:
+    """No box: the program is asked as the person would ask it."""
+
+
+def box_for(loop: Loop, folder: str, choice: AgentChoice, environment: Mapping[str, str]) -> Box | None:
+    """The box in which a program says its version, if the agents of the loop run in one; they may have put another program in its place,
+    where a folder of the work is on PATH. UsageError if there can be none."""
+    from untildone.engine import boxes
+    from untildone.engine.boxes import planning
+
+    if not boxes.containment(loop.settings).boxed:
+        return None
+    plan = planning.plan_for(loop.settings, folder, choice, environment, os.path.join(loop.loop_id, "version"))
+    return in_network(boxes.box_of(plan), Network.NONE)
+
+
+def version(loop: Loop, folder: str) -> str:
+    """The version that the program of the loop's worker reports; empty if it reports none, or if the agent is of a plugin that is not
+    there any more."""
+    choice = loop.settings.worker
     try:
         agent = agents.of(choice)
     except UsageError:
         return ""
-    return version_of(agent.program) if agent.program and choice.command is None else ""
+    if not agent.program or choice.command is not None:
+        return ""
+    return _asked(agent.program, os.environ, lambda: box_for(loop, folder, choice, os.environ))
 
 
-def with_version(agent: Agent, request: Request, environment: Mapping[str, str]) -> Request:
-    """The request, with the version of the program if an option of its command line depends on that."""
+def with_version(
+    agent: Agent, request: Request, environment: Mapping[str, str], box: Callable[[], Box | None] = unboxed
+) -> Request:
+    """The request, with the version of the program if an option of its command line depends on that. `box` makes the box for it."""
     if not agent.versions.flags or not agent.versions.is_in_question(agent.invocation(request).argv):
         return request
-    return replace(request, version=known_version(agent, environment))
+    return replace(request, version=known_version(agent, environment, box))
 
 
-def known_version(agent: Agent, environment: Mapping[str, str]) -> str:
-    """The version of the agent's program, which is asked once for each program; empty: unknown."""
+def known_version(agent: Agent, environment: Mapping[str, str], box: Callable[[], Box | None] = unboxed) -> str:
+    """The version of the agent's program, which is asked once for each program; empty: unknown. `box` makes the box for it."""
     path = find(agent.program, environment) if agent.program else None
     if path is None:
         return ""
@@ -60,7 +86,21 @@ def known_version(agent: Agent, environment: Mapping[str, str]) -> str:
         status = os.stat(path)
     except OSError:
         return ""
-    return _packaged(path) or _version_of(path, (status.st_ino, status.st_mtime_ns), tuple(sorted(environment.items())))
+    if packaged := _packaged(path):
+        return packaged
+    key = (path, status.st_ino, status.st_mtime_ns, tuple(sorted(environment.items())))
+    if key not in _known:
+        _known.clear() if len(_known) >= MOST_KNOWN else None
+        _known[key] = _asked(path, environment, box)
+    return _known[key]
+
+
+def _asked(program: str, environment: Mapping[str, str], box: Callable[[], Box | None]) -> str:
+    try:
+        return version_of(program, environment, box())
+    except UsageError:
+        # No box can be made, and there must be one.
+        return ""
 
 
 def _packaged(path: str) -> str:
@@ -78,13 +118,14 @@ def _packaged(path: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=32)
-def _version_of(path: str, _stamp: tuple[int, int], environment: tuple[tuple[str, str], ...]) -> str:
-    return version_of(path, dict(environment))
-
-
-def explained(agent: Agent, request: Request, failure: Failure, environment: Mapping[str, str]) -> Failure:
-    """The failure. If the program did not know an option, that is said, with how to upgrade it."""
+def explained(
+    agent: Agent,
+    request: Request,
+    failure: Failure,
+    environment: Mapping[str, str],
+    box: Callable[[], Box | None] = unboxed,
+) -> Failure:
+    """The failure. If the program did not know an option, that is said, with how to upgrade it. `box` makes a box for the program."""
     option = _UNKNOWN_OPTION.search(failure.message)
     if not agent.program or failure.kind not in UNEXPLAINED or not (option or _USAGE.search(failure.message)):
         return failure
@@ -92,7 +133,7 @@ def explained(agent: Agent, request: Request, failure: Failure, environment: Map
     if any(word.partition("=")[0] == name for word in request.args):
         sentence = f"{agent.program} does not know {name}, which you hand to it."
         return Failure(FailureKind.UNAVAILABLE, f"{sentence} Leave it out, or correct it.")
-    version = known_version(agent, environment)
+    version = known_version(agent, environment, box)
     wanted = agent.versions.flags.get(name, agent.versions.oldest)
     which = f"{agent.program} {version}".rstrip()
     age = f"it is older than {wanted}" if is_older(version, wanted) else "it is too old, or too new for this untildone"
@@ -102,11 +143,14 @@ def explained(agent: Agent, request: Request, failure: Failure, environment: Map
     )
 
 
-def version_of(program: str, environment: Mapping[str, str] | None = None) -> str:
-    """The version in the output of `PROGRAM --version`; empty if there is none within PATIENCE seconds."""
+def version_of(program: str, environment: Mapping[str, str] = os.environ, box: Box | None = None) -> str:
+    """The version in the output of `PROGRAM --version`, run in a box if one is given; empty if there is none within PATIENCE seconds."""
+    command: tuple[str, ...] = (program, "--version")
+    if box is not None:
+        command, environment = box.argv(command), box.environment(environment)
     try:
         ended = subprocess.run(
-            [program, "--version"],
+            command,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -115,6 +159,8 @@ def version_of(program: str, environment: Mapping[str, str] | None = None) -> st
             timeout=PATIENCE,
         )
     except (OSError, subprocess.TimeoutExpired):
+        return ""
+    if box is not None and ended.returncode:
         return ""
     number = re.search(r"\d+(?:\.\d+)+(?:[-+.]\w+)*", ended.stdout or ended.stderr)
     return number[0] if number else ""

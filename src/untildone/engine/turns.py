@@ -275,7 +275,10 @@ class Turn:
         if answer.failure is not None:
             self.hands.standby.end(broke_off=start.turn is not None and answer.failure.kind in BROKE_OFF)
             agent, environment = agents.of(action.agent), self.asking.environment(action)
-            answer = replace(answer, failure=programs.explained(agent, request, answer.failure, environment))
+            explained = programs.explained(
+                agent, request, answer.failure, environment, lambda: self.asking.box_for_version(action)
+            )
+            answer = replace(answer, failure=explained)
         self._tell_if_unpriced(action, answer)
         if self._side is not None:
             answer = apply.with_total(self.loop, answer, self._side.session_growth())

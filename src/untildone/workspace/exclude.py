@@ -20,6 +20,7 @@ from untildone.core.values.digest import sha256
 from untildone.core.values.value import dataclass, replace
 from untildone.system import disk, locks, state_folder
 from untildone.workspace.git import git_folders, root_of
+from untildone.workspace.git_links import folders_outside
 
 PATTERN = f"**/{live_file.FOLDER}/{live_file.STEM}*{live_file.ENDING}"
 LINES = f"# Of untildone, while a loop keeps its state here; it removes these two lines itself.\n{PATTERN}\n".encode()
@@ -104,7 +105,11 @@ def _exclude_of(workspace: str) -> Path | None:
     root = root_of(workspace)
     if root is None:
         return None
-    path = Path(os.path.realpath(git_folders(root)[-1])) / "info" / "exclude"
+    shared = os.path.realpath(git_folders(root)[-1])
+    if not shared.startswith(os.path.join(root, "")) and shared not in folders_outside(root):
+        # An agent may have made `.git` name the repository of another project.
+        return None
+    path = Path(shared) / "info" / "exclude"
     if os.path.realpath(path.parent) != str(path.parent):
         return None
     with suppress(FileNotFoundError):

@@ -15,7 +15,11 @@ _ADDRESSES = (
     "ANTHROPIC_VERTEX_BASE_URL",
     "ANTHROPIC_FOUNDRY_BASE_URL",
 )
-_STEERING = ("agents", "commands", "hooks", "output-styles", "plugins", "routines", "rules", "skills", "workflows")
+_STEERING = (
+    *("agents", "commands", "hooks", "output-styles", "plugins", "routines", "rules", "skills", "workflows"),
+    # What a daemon of the person runs.
+    *("daemon", "jobs"),
+)
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": ((".aws",), ("*.amazonaws.com",)),
     "CLAUDE_CODE_USE_VERTEX": ((".config/gcloud",), ("*.googleapis.com",)),
@@ -37,11 +41,12 @@ def needs(environment: Mapping[str, str]) -> Needs:
         # It holds servers of the person that are started with every session.
         copied=(OwnFile(state, "{}\n"),),
         read_only=(
-            *files(folder, "settings.json", "settings.local.json", content="{}\n"),
+            *files(folder, "settings.json", "settings.local.json", "remote-settings.json", content="{}\n"),
             *files(folder, "CLAUDE.md"),
             *files(folder, "scheduled_tasks.json", content='{"tasks": []}\n'),
             *folders(folder, *_STEERING),
         ),
+        of_projects=(f"{folder}/projects/*/memory",),
         fresh=(f"{folder}/shell-snapshots", f"{folder}/session-env"),
         # The program itself, in an older way to install it.
         readable=(f"{folder}/local", *(path for names, _ in clouds for path in in_home(environment, *names))),

@@ -17,7 +17,8 @@ def needs(environment: Mapping[str, str]) -> Needs:
     return Needs(
         writable=(home,),
         read_only=(
-            *files(home, "AGENTS.md", "AGENTS.override.md", "config.toml"),
+            # It takes variables for itself and its commands from `.env`.
+            *files(home, "AGENTS.md", "AGENTS.override.md", "config.toml", ".env"),
             *files(home, "hooks.json", content="{}\n"),
             *folders(home, "agents", "prompts", "rules", "skills"),
         ),

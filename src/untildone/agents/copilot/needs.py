@@ -19,6 +19,7 @@ def needs(environment: Mapping[str, str]) -> Needs:
         read_only=(
             *files(home, "settings.json", content="{}\n"),
             *files(home, "mcp-config.json", content='{"mcpServers": {}}\n'),
+            *files(home, "lsp-config.json", content='{"lspServers": {}}\n'),
             *files(home, "copilot-instructions.md"),
             *folders(home, "agents", "hooks", "skills", "instructions", "installed-plugins"),
         ),

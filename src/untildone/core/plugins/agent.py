@@ -119,6 +119,9 @@ class Needs:
     read_only: tuple[OwnFile, ...] = ()
     """Files and folders that steer it, mostly inside the writable ones. They are created if they do not exist: else a program in
     the box could create them, and steer the program outside of it."""
+    of_projects: tuple[str, ...] = ()
+    """Folders that steer it in one project, such as its memory: `*` stands for the path of the project, with a dash for each sign that
+    is no letter or digit. Those of other projects are read-only, and created where the project has a folder and not yet this one."""
     fresh: tuple[str, ...] = ()
     """Folders inside the writable ones with scripts that every running session executes: in a box it gets new ones, which are thrown
     away. Else a program in the box could change those of a session outside."""

@@ -28,7 +28,7 @@ _ENDS = (
     (_Kind.ADDRESS, ("DSN", "WEBHOOK", "WEBHOOKS")),
 )
 _LAST_PASSWORD = ("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PASS", "PWD")
-"""Ends of the last word of a name."""
+"""Ends of the last word of a name. In another word they are less sure: `DB_PASS_PROD`, but `PASS_COUNT` too."""
 _NO_SECRETS = frozenset({"BYPASS", "COMPASS", "ASKPASS", "COMPAT", "MONKEY", "DONKEY", "TURKEY", "HOTKEY"})
 _POSTGRES = frozenset({"PGHOST", "PGHOSTADDR", "PGUSER", "PGDATABASE", "PGSERVICE"})
 """What tells where a database is, beside PGPASSWORD. The other variables of libpq hold formats and time-outs."""
@@ -101,6 +101,8 @@ def _kind(words: list[str]) -> _Kind | None:
     for kind, ends in _ENDS:
         if any(word.endswith(ends) and word not in _NO_SECRETS for word in words):
             return kind
+    if any(word.endswith((*_LAST_PASSWORD, "PAT")) and word not in _NO_SECRETS for word in words):
+        return _Kind.KEY
     return _Kind.KEY if "AUTH" in words or _POSTGRES.intersection(words) else None
 
 
@@ -109,6 +111,7 @@ def written_forms(value: str) -> set[bytes]:
     texts = {value, _without_percents(value)}
     for text in tuple(texts):
         texts |= _in_json(text) | _in_html(text) | _in_address(text)
+    texts |= {"".join(f"\\u{ord(sign):04{case}}" for sign in value) for case in "xX"}
     texts |= {form for line in _lines(value) for form in (line, json.dumps(line)[1:-1])}
     content = value.encode(errors="surrogateescape")
     return {text.encode(errors="surrogateescape") for text in texts} | {*_base64(content), *_hex(content)}

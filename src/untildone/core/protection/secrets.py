@@ -12,9 +12,14 @@ WIDE, NARROW = 8, 4
 """Bytes of a sample, for long needles and for short ones."""
 LONGEST_LINE = 64 * 1024
 """A longer line with escape sequences is not held back whole."""
-_ESCAPES = rb"(?:\x1b|\\+u001[bB])(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\\]*(?:\x07|\x1b\\|\\+u0007)|[@-Z\\^_])?"
-_ESCAPE_SIGNS = (b"\x1b", b"\\u001b", b"\\u001B")
-_ESCAPE_BEGINNINGS = tuple(b"\\u001"[:length] for length in range(1, 6))
+_ALONE = rb"\x1b|\\+u001[bB]|\x00|\\+u0000|\xc2\x9b|\\+u009[bB]"
+"""What begins an escape sequence, or is not shown by itself."""
+_ESCAPES = (
+    rb"(?:\x1b|\\+u001[bB])(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\\]*(?:\x07|\x1b\\|\\+u0007|\\+u001[bB]\\+)|[ -/]+[0-~]|[@-Z\\^_])?"
+    rb"|\x00|\\+u0000|(?:\xc2\x9b|\\+u009[bB])[0-?]*[ -/]*[@-~]"
+)
+_ESCAPE_SIGNS = (b"\x1b", b"\\u001b", b"\\u001B", b"\x00", b"\\u0000", b"\xc2\x9b", b"\\u009b", b"\\u009B")
+_ESCAPE_BEGINNINGS = (b"\xc2", *(sign[:length] for sign in (b"\\u000", b"\\u001", b"\\u009") for length in range(1, 6)))
 
 
 class Redactor:
@@ -103,10 +108,13 @@ class Redactor:
     def bytes(self, content: bytes) -> bytes:
         content = self._replaced(content)
         if self._needles and _has_escape(content):
-            # An escape sequence inside a secret hides it from a search, not from a reader.
-            plain = re.sub(_ESCAPES, b"", content)
-            redacted = self._replaced(plain)
-            return content if redacted is plain else redacted
+            # An escape sequence inside a secret hides it from a search, not from a reader. Whether a letter belongs to the sequence or to
+            # the secret cannot be told.
+            for hidden in (_ESCAPES, _ALONE):
+                plain = re.sub(hidden, b"", content)
+                redacted = self._replaced(plain)
+                if redacted is not plain:
+                    return redacted
         return content
 
 

@@ -92,10 +92,11 @@ def check(plan: Plan) -> None:
 def box_of(plan: Plan) -> Box:
     """The box of an agent. Creates the folders and files that must exist for it. UsageError if it cannot be made."""
     from untildone.engine.boxes.mounts import mounts
+    from untildone.engine.boxes.network import scoped
 
     check(plan)
     made = mounts(plan)
-    return Box(
+    box = Box(
         plan.workspace,
         made.mounts,
         sandbox.Network.HOST if plan.settings.sandbox_net is SandboxNet.ALL else sandbox.Network.NONE,
@@ -106,6 +107,14 @@ def box_of(plan: Plan) -> Box:
         outlived=bool(plan.settings.keep_running),
         filter=seccomp.file(),
     )
+    return scoped(box)
+
+
+def concealed(plan: Plan) -> tuple[Mount, ...]:
+    """What a room must cover, so that code of the agent finds no more there than in the box of the plan."""
+    from untildone.engine.boxes import mounts
+
+    return mounts.concealed(plan)
 
 
 def expanded(path: str, plan: Plan) -> str:

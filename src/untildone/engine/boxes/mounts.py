@@ -6,6 +6,7 @@ import glob
 import hashlib
 import os
 import pwd
+import re
 import shutil
 import sys
 import tempfile
@@ -51,6 +52,7 @@ OF_SYSTEM = (
 LARGEST_SETTINGS = 1 << 20
 LAYERS = "layers"
 """The folder with the layers of a box that leaves nothing, in the folder of its own files."""
+MOST_PROJECTS = 300
 MOST_LISTED = 500
 """Entries of a home folder that are mounted one by one. In a larger one, hidden files are covered."""
 
@@ -105,6 +107,24 @@ def mounts(plan: Plan) -> Made:
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
     return Made((*made, *_pins(made, plan)), maker.without(kept), maker.variables)
+
+
+def concealed(plan: Plan) -> tuple[Mount, ...]:
+    """What hides from a room everything that the box of the plan hides, with what the box shows inside of that."""
+    maker = _Maker(plan)
+    covered = (Mount(Access.READ, os.sep), *maker.of_system(), *maker.of_home(), *maker.of_projects())
+    made = (*covered, *maker.needed(covered), *maker.others())
+    together = {mount.path: mount for mount in (*made, *maker.readable(made), *maker.ours())}
+    # A room has a home folder of its own.
+    chosen = [mount for path, mount in together.items() if path != maker.home and not is_below(path, plan.root)]
+    hidden = [mount for mount in chosen if mount.access in (Access.HIDDEN, Access.EMPTY)]
+    inside = (
+        mount
+        for mount in chosen
+        if mount.access is Access.READ
+        and (mount.source not in ("", mount.path) or any(is_below(mount.path, each.path) for each in hidden))
+    )
+    return (*hidden, *inside)
 
 
 def _pins(made: tuple[Mount, ...], plan: Plan) -> Iterator[Mount]:
@@ -370,6 +390,10 @@ class _Maker:
         for folder in git_links.folders_outside(plan.root):
             yield Mount(repository, folder)
         yield from self._kept_back() if plan.kept_back else ()
+        # The runner goes on to load its own modules, and runs outside of the box.
+        yield from (
+            Mount(Access.READ, path) for path in _own_program() if path != plan.root and is_below(path, plan.root)
+        )
         yield from (
             Mount(Access.READ, path) for path in plan.protected if os.path.isfile(path) and not os.path.islink(path)
         )
@@ -403,10 +427,24 @@ class _Maker:
         for file in needs.read_only:
             if os.path.isdir(os.path.dirname(file.path)) and _exists(file):
                 yield Mount(Access.READ, os.path.realpath(file.path))
+        for pattern in needs.of_projects:
+            yield from self._of_other_projects(pattern)
         for path in needs.fresh:
             yield from self._emptied(path)
         for path in needs.installed:
             yield from self._show(path) if _is_filled(path) else self._emptied(path)
+
+    def _of_other_projects(self, pattern: str) -> Iterator[Mount]:
+        """What steers the agent in other projects than that of the workspace."""
+        folder, name = os.path.split(pattern)
+        base = os.path.realpath(os.path.dirname(folder))
+        around = (self.plan.workspace, self.plan.root, *map(os.path.dirname, git_links.folders_outside(self.plan.root)))
+        own = {re.sub(r"[^A-Za-z0-9]", "-", path) for path in around}
+        for project in sorted(glob.glob(os.path.join(glob.escape(base), "*/")))[:MOST_PROJECTS]:
+            path = os.path.join(project, name)
+            # A link that leads elsewhere may be the agent's.
+            if os.path.basename(project.rstrip(os.sep)) not in own and os.path.realpath(path) == path:
+                yield from [Mount(Access.READ, path)] if _exists(OwnFile(path, None)) else []
 
     def _copy(self, file: OwnFile) -> Iterator[Mount]:
         """A copy in the place of a file. Programs replace their files by renaming, which the kernel forbids for a mount; so it is a
@@ -430,6 +468,12 @@ class _Maker:
         yield from (Mount(how, path) for path in self.allow_write)
         if self.plan.settings.allow_ssh:
             yield from self._ssh()
+
+    def readable(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
+        """What the person allows, for a program that may write nowhere: no sockets."""
+        for path in self.allowed_paths:
+            if not _is_visible(path, made) and (os.path.isdir(path) or os.path.isfile(path)):
+                yield Mount(Access.READ, path)
 
     def _ssh(self) -> Iterator[Mount]:
         """The socket of the person's SSH agent, and what ssh must know about hosts. The keys stay hidden."""
@@ -476,6 +520,13 @@ def _topmost(path: str, made: tuple[Mount, ...]) -> Mount:
     """The mount that decides what lies at a path."""
     above = [mount for mount in made if is_below(path, mount.path)]
     return max(reversed(above), key=lambda mount: len(mount.path))
+
+
+def _own_program() -> Iterator[str]:
+    """The package of untildone, and the virtual environment in which it is installed."""
+    yield os.path.realpath(Path(__file__).parents[2])
+    if sys.prefix != sys.base_prefix:
+        yield os.path.realpath(sys.prefix)
 
 
 def _is_filled(folder: str) -> bool:

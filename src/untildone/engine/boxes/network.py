@@ -19,6 +19,7 @@ from untildone.core.protection.hosts import HostRule, Hosts
 from untildone.core.protection.sandbox import HostAsked, SandboxNet
 from untildone.engine.place import Place
 from untildone.system import disk
+from untildone.system.box import scoping
 from untildone.system.box.proxy import Proxy, interpreter
 from untildone.system.box.sandbox import Access, Box, Mount, Network
 from untildone.workspace.rooms.caches import is_below
@@ -47,12 +48,20 @@ def connected(
         return
     with Proxy(allowed(settings, choice, environment), environment) as proxy:
         launcher, variables = (*proxy.launcher, *box.launcher), {**box.variables, **proxy.environment}
-        mounts = (*box.mounts, *_interpreter(box))
+        mounts = (*box.mounts, *interpreter_for(box))
         own = replace(box, network=Network.NONE, launcher=launcher, variables=variables, mounts=mounts)
         yield Connected(replace(place, box=own, descriptors=(*place.descriptors, proxy.descriptor)), proxy.asked)
 
 
-def _interpreter(box: Box) -> tuple[Mount, ...]:
+def scoped(box: Box) -> Box:
+    """The box, kept from abstract sockets of the machine whose network it has, where the kernel can do that."""
+    if box.network is not Network.HOST or not scoping.is_possible():
+        return box
+    mounts = (*box.mounts, *interpreter_for(box))
+    return replace(box, launcher=(*scoping.launcher(), *box.launcher), mounts=mounts)
+
+
+def interpreter_for(box: Box) -> tuple[Mount, ...]:
     """The Python of the launcher, if the box does not show it."""
     path = interpreter()
     around = [mount for mount in box.mounts if is_below(path, mount.path)]

@@ -26,12 +26,16 @@ from untildone.core.receipts.proving import Base, Trial, TrialsRan
 from untildone.core.values.hints import Protocol, assert_never
 from untildone.core.values.value import dataclass, replace
 from untildone.engine.verdicts import comparing, gating, loop_rooms, report_files
-from untildone.system.box.sandbox import Box, Network, in_network
+from untildone.system.box.sandbox import Box, Mount, Network, in_network
 from untildone.workspace import programs, rooms
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import Claimed, InPlace, Room, RoomRefused
 from untildone.workspace.rooms.refusal import named
 from untildone.workspace.shadow import PLAIN, Content, File, NoSnapshot, Shadow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from untildone.engine.boxes import Plan
 
 Findings = Mapping[str, CommandRan]
 """The results of commands, by command."""
@@ -222,15 +226,26 @@ class Judge:
     def _box(self) -> Box | None:
         """The box for commands that run in place: they run code of the agent, which must not get out of its box this way."""
         from untildone.engine import boxes
-        from untildone.engine.boxes import planning
 
-        settings, start = self._loop.settings, self._shadow.start
+        settings = self._loop.settings
         if not boxes.containment(settings).boxed:
             return None
-        name = os.path.join(self._loop.loop_id, "checks")
-        root = start.root if start else ""
-        box = boxes.box_of(planning.plan_for(settings, self._place, None, self._base.environment, name, root=root))
+        box = boxes.box_of(self._plan("checks"))
         return in_network(box, Network.HOST) if settings.room_net else box
+
+    def _concealed(self) -> tuple[Mount, ...]:
+        """What the box of the loop's agents hides: code of theirs must not read it in a sealed room either."""
+        from untildone.engine import boxes
+
+        return boxes.concealed(self._plan("rooms")) if boxes.containment(self._loop.settings).boxed else ()
+
+    def _plan(self, name: str) -> Plan:
+        """The plan of a box for commands, with a folder of this name for its own files."""
+        from untildone.engine.boxes import planning
+
+        loop, start = self._loop, self._shadow.start
+        root, own = start.root if start else "", os.path.join(loop.loop_id, name)
+        return planning.plan_for(loop.settings, self._place, None, self._base.environment, own, root=root)
 
     def _check_programs(self, kind: RoomKind) -> tuple[str, ...]:
         """Raise RoomRefused if a program on PATH is not the one of the start. Returns sentences about new ones."""
@@ -343,7 +358,8 @@ class Judge:
             self._approved,
         )
         hidden = (*self._hidden, *keeping_back.telling(self._whole, self._shadow))
-        with loop_rooms.rooms_of(loop, self._shadow, self._place, hidden).claim(claimed) as claim:
+        concealed = self._concealed() if kind is RoomKind.SEALED else ()
+        with loop_rooms.rooms_of(loop, self._shadow, self._place, hidden, concealed).claim(claimed) as claim:
             try:
                 yield lambda tree, lane=0: claim.lane(lane).room(kind, tree, environment)
             finally:

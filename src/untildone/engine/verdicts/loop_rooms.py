@@ -17,7 +17,7 @@ from untildone.core.receipts.proving import HELD_OUT
 from untildone.core.values.digest import sha256
 from untildone.core.values.value import replace
 from untildone.system import state_folder
-from untildone.system.box.sandbox import Network
+from untildone.system.box.sandbox import Mount, Network
 from untildone.workspace import programs
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import RoomRefused, Rooms
@@ -25,8 +25,11 @@ from untildone.workspace.rooms.caches import is_below
 from untildone.workspace.shadow import NoSnapshot, Shadow
 
 
-def rooms_of(loop: Loop, shadow: Shadow, place: str, hidden: tuple[str, ...]) -> Rooms:
-    """The rooms of a loop. Code under test must not read held-out tests there: it could print them for the agent."""
+def rooms_of(
+    loop: Loop, shadow: Shadow, place: str, hidden: tuple[str, ...], concealed: tuple[Mount, ...] = ()
+) -> Rooms:
+    """The rooms of a loop. Code under test must not read held-out tests there, nor what is `concealed`: it could print them for the
+    agent."""
     root = shadow.start.root if shadow.start else place
     held_out = str(loop.settings.options.get(HELD_OUT) or "") if loop.settings.remote is None else ""
     is_share = share_of(held_out) is not None
@@ -43,6 +46,7 @@ def rooms_of(loop: Loop, shadow: Shadow, place: str, hidden: tuple[str, ...]) ->
         network=network,
         watches_libraries=watches,
         shows_repository=not is_share,
+        concealed=concealed,
     )
 
 

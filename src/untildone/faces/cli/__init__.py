@@ -8,6 +8,9 @@ from typing import NoReturn
 def main() -> NoReturn:
     """The program `untildone`."""
     try:
+        from untildone.faces.cli.module_path import leave_out_work
+
+        leave_out_work()
         from untildone.faces.cli.entry import enter
 
         enter()

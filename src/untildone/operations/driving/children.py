@@ -30,7 +30,7 @@ from untildone.engine.engine import Engine
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.submissions import Submissions
 from untildone.operations import control, look, verifying
-from untildone.operations.creating import creation
+from untildone.operations.creating import creation, known_secrets
 from untildone.store import Store
 from untildone.store.names import resolve_id
 from untildone.system import inside, orphans
@@ -43,6 +43,7 @@ OBEY_WITHIN = 5.0
 LONGEST_WAIT = 600.0
 LOOK_EVERY, LOOK_OFTEN = 0.2, 0.05
 LONGEST_TASK = 100_000
+LONGEST_CHECK = 10_000
 LONGEST_DIFF = 200_000
 Fields = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -248,8 +249,9 @@ class Hosted:
             raise UsageError("The task is too long, or begins with round controls.", "give `rounds` instead")
         wanted = Budget(**{limit.row.field: given.get(name) for limit, name in shares.ASKED_AS.items()})
         _check_numbers(wanted)
+        known_secrets.refuse_in_commands(shares.settings_of(self._stepper.loop, "", checks, 0), self._around.redactor)
         with self._starting:
-            return self._begin(task, checks, wanted, int(given.get("children") or 0))
+            return self._begin(task, checks, wanted, _count(given, "children"))
 
     def _begin(self, task: str, checks: tuple[str, ...], wanted: Budget, count: int) -> Fields:
         """Reserve the share, create the loop, drive it: in this order."""
@@ -359,14 +361,30 @@ def _text(given: Fields, name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str):
         raise UsageError(f"The request has no `{name}`.", "give it as a text")
-    return value
+    return _usable(value, name)
 
 
 def _texts(given: Fields, name: str) -> tuple[str, ...]:
     values = given.get(name) or ()
     if not isinstance(values, list | tuple) or not all(isinstance(each, str) and each.strip() for each in values):
         raise UsageError(f"`{name}` is no list of texts.", "give commands, or leave it out")
-    return tuple(values)
+    if any(len(each) > LONGEST_CHECK for each in values):
+        raise UsageError(f"One of `{name}` is longer than {LONGEST_CHECK:,} characters.", "put it into a script")
+    return tuple(_usable(each, name) for each in values)
+
+
+def _usable(text: str, name: str) -> str:
+    """The text, if it can be written down and be part of a command line."""
+    if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise UsageError(f"`{name}` contains a character that no text can have.", "leave it out")
+    return text
+
+
+def _count(given: Fields, name: str) -> int:
+    value = given.get(name) or 0
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"`{name}` is no whole number.", "give one, or leave it out")
+    return value
 
 
 def _check_numbers(wanted: Budget) -> None:

@@ -4,8 +4,8 @@ Its source is passed to `python -I -S -c`, so that no file of untildone must be 
 the interpreter: it runs before every turn of an agent. The ports belong to the network of the box, but the sockets are handed to
 the proxy outside, which accepts connections itself. So nothing of untildone keeps running in the box.
 
-Arguments: a descriptor that leads to the proxy, `address:port` for each port, `--`, the command. Without a descriptor, it only makes
-signals what they are for programs outside of a box.
+Arguments: a descriptor that leads to the proxy, `address:port` for each port, `--`, the command. With the word `scoped` instead, it keeps
+the box from abstract sockets outside. Without either, it only makes signals what they are for programs outside of a box.
 """
 
 from __future__ import annotations
@@ -21,20 +21,38 @@ if TYPE_CHECKING:
 
 FAILED = 125
 """The exit codes, this one and those of shells, tell the runner that the box has failed and not the program in it."""
+SCOPED = "scoped"
+CREATE_RULES, _RESTRICT_SELF = 444, 446
+"""Calls of Landlock, with the same numbers on every kind of machine."""
+_NO_ABSTRACT_SOCKETS = bytes(16) + (1).to_bytes(8, sys.byteorder)
+"""Rules about neither files nor ports, with the first scope."""
 
 
 def main(arguments: list[str]) -> None:
     end = arguments.index("--")
     words, command = arguments[:end], arguments[end + 1 :]
     try:
-        if words:
+        if words == [SCOPED]:
+            _keep_from_abstract_sockets()
+        elif words:
             _hand_over(int(words[0]), [_listening(port) for port in words[1:]])
     except OSError as problem:
-        _fail(f"the box has no way to the proxy: {problem}")
+        _fail(f"the box cannot be connected: {problem}")
     # Python ignores the first two, and the process that keeps the box at a terminal the others: ignored signals stay ignored.
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT, _signal.SIGQUIT):
         _signal.signal(number, _signal.SIG_DFL)
     _become(command)
+
+
+def _keep_from_abstract_sockets() -> None:
+    # The whole package would take longer to load than everything else.
+    import _ctypes
+
+    call = _ctypes.dlsym(_ctypes.dlopen(None, 0), "syscall")  # type: ignore[arg-type]
+    rules = _ctypes.call_function(call, (CREATE_RULES, _NO_ABSTRACT_SOCKETS, len(_NO_ABSTRACT_SOCKETS), 0))
+    if rules < 0 or _ctypes.call_function(call, (_RESTRICT_SELF, rules, 0)) != 0:
+        raise OSError("Landlock refuses")
+    posix.close(rules)
 
 
 def _listening(port: str) -> _socket.socket:

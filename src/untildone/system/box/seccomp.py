@@ -9,6 +9,7 @@ import errno
 import hashlib
 import os
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,12 +48,14 @@ def program(machine: str = "") -> bytes:
     return b"".join(part for calls in kinds for part in _for(calls)) + _step(_RETURN, _ALLOW) if kinds else b""
 
 
-def file() -> str:
+def file(environment: Mapping[str, str] = os.environ) -> str:
     """The path of a file with the filter, in the state folder; empty: there is none for this kind of machine."""
     content = program()
     if not content:
         return ""
-    path = os.path.join(state_folder.made("filters"), f"{hashlib.sha256(content).hexdigest()[:16]}.bpf")
+    path = os.path.join(
+        state_folder.made("filters", environment=environment), f"{hashlib.sha256(content).hexdigest()[:16]}.bpf"
+    )
     if not os.path.exists(path):
         disk.replace_file(Path(path), content, sync=False)
     return path

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from untildone.core.model import RoomKind
-from untildone.system.box.sandbox import Network
+from untildone.system.box.sandbox import Mount, Network
 
 SHELL = "/bin/sh"
 
@@ -71,6 +71,8 @@ class Site:
     """Names the home folder, and folders of tools in it."""
     shows_repository: bool = True
     """Whether commands find the person's repository, as it was when the loop began."""
+    concealed: tuple[Mount, ...] = ()
+    """What agents must not read: commands run code that they wrote, and print what it finds."""
     lane: int = 0
     """The number of the room among those that are open at once. Each has a folder of its own for what commands write."""
 

@@ -15,7 +15,7 @@ from untildone.core.model import RoomKind
 from untildone.core.values.hints import assert_never
 from untildone.system import locks, state_folder
 from untildone.system.box import sandbox
-from untildone.system.box.sandbox import Network
+from untildone.system.box.sandbox import Mount, Network
 from untildone.workspace.rooms import beside, copy, links, outside, recording, repository, sealed, shared
 from untildone.workspace.rooms.beside import Start
 from untildone.workspace.rooms.comparing import Comparison, Surroundings
@@ -61,8 +61,10 @@ class Rooms:
         network: Network = Network.NONE,
         watches_libraries: bool = True,
         shows_repository: bool = True,
+        concealed: tuple[Mount, ...] = (),
     ) -> None:
-        """`root` is the folder whose files are in the trees; `hidden` are files and folders of untildone beside its state folder.
+        """`root` is the folder whose files are in the trees; `hidden` are files and folders of untildone beside its state folder,
+        `concealed` is what agents must not read.
         `watches_libraries`: whether commands may load libraries; `shows_repository`: whether they find the person's repository."""
         state = Path(os.path.realpath(state_folder.folder(environment)))
         folder = state / "rooms" / loop_id
@@ -70,7 +72,7 @@ class Rooms:
         self.trees = trees
         self._watches_libraries = watches_libraries
         self.site = Site(
-            folder, real_root, real_workspace, (str(state), *hidden), network, environment, shows_repository
+            folder, real_root, real_workspace, (str(state), *hidden), network, environment, shows_repository, concealed
         )
 
     def begin(self, start_tree: str) -> str:

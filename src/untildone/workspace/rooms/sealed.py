@@ -2,6 +2,7 @@
 
 - At the workspace's own path lies the copy, so that absolute paths and editable installs mean the copy.
 - The rest of the file system is read-only; `/tmp`, `/var/tmp`, `/run` and `/dev/shm` are the room's own; the state of untildone is hidden.
+- What agents must not read is hidden: a command runs code of theirs, and its output is told to them.
 - Packages and caches are layers: what a command writes there stays in the room.
 """
 
@@ -9,13 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from untildone.core.model import RoomKind
 from untildone.core.values.digest import sha256
-from untildone.system.box import common_mounts, sandbox
+from untildone.system.box import common_mounts, sandbox, seccomp
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.system.keeper import without_ours
@@ -110,7 +111,9 @@ class Maker:
             *self._private(),
             *needed,
             *(own_home := self._home()),
-            *self._caches(has_home=bool(own_home)),
+            *(mount for mount in self._site.concealed if mount.access is not Access.HIDDEN),
+            *(layers := tuple(self._caches(has_home=bool(own_home)))),
+            *self._concealed({mount.path for mount in layers}),
             *(Mount(Access.HIDDEN, path) for path in self._hidden()),
             *(Mount(Access.HIDDEN, path) for path in self._sockets([mount.path for mount in needed])),
             Mount(Access.WRITE, self._site.root, str(files)),
@@ -119,7 +122,9 @@ class Maker:
             *(mount for hidden in surroundings.hidden for mount in self._libraries(hidden)),
             *self._hidden_inside(files, surroundings),
         )
-        box = Box(self._site.workspace, _topmost(mounts), self._site.network)
+        box = Box(
+            self._site.workspace, _topmost(mounts), self._site.network, filter=seccomp.file(self._site.environment)
+        )
         return box, {**self._environment, **self._variables}
 
     def _private(self) -> Iterator[Mount]:
@@ -160,6 +165,12 @@ class Maker:
             ):
                 continue
             yield from self._cache(path)
+
+    def _concealed(self, caches: Collection[str]) -> Iterator[Mount]:
+        """What is hidden. In the place of a cache lies an empty one, which can be written."""
+        for mount in self._site.concealed:
+            if mount.access is Access.HIDDEN:
+                yield replace(mount, access=Access.EMPTY) if mount.path in caches else mount
 
     def _cache(self, path: str) -> Iterator[Mount]:
         if not self.has_layers:
