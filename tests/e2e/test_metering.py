@@ -29,6 +29,20 @@ def test_a_turn_ends_at_the_limit_and_not_after_it(cli: CommandLine) -> None:
     assert (cli.workspace / "steps.txt").read_text().count("x") < 5
 
 
+def test_what_a_turn_used_whose_runner_was_killed_is_counted(cli: CommandLine) -> None:
+    first = {"usage": {"tokens": 600, "cost_usd": 0.5}, "sleep": 60}
+    script = cli.script(first, {"usage": {"tokens": 70}, "claim": True})
+    running = cli.start("run", *script[:2], "Work", *script[2:])
+    until(lambda: any(entry["event"] == "usage_seen" for entry in cli.run("log", "--json").records))
+    running.kill()
+    running.communicate(timeout=30)
+    ended = cli.run("resume", "last", "--json")
+    assert (ended.code, ended.records[-1]["outcome"]) == (0, "claimed"), ended.errors
+    spend = ended.records[-1]["spend"]
+    assert (spend["tokens"], spend["cost_usd"], ended.records[-1]["iterations"]) == (670, 0.5, 2)
+    assert spend["seconds"] > 0.2
+
+
 RECORDING_GEMINI = """#!/bin/sh
 cat > prompt
 echo '{"type":"init","session_id":"s","model":"gemini-9"}'
