@@ -50,7 +50,7 @@ _IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY, Control.R
 _HINTS = {
     Status.COMPLETED: "`untildone duplicate` begins a new loop with its task",
     Status.FAILED: "`untildone retry` goes on from where it was",
-    Status.CREATED: "start it first",
+    Status.CREATED: "`untildone resume` starts it",
     Status.PAUSED: "`untildone resume` goes on",
     Status.RUNNING: "it is running already",
 }
@@ -88,14 +88,20 @@ def check_rounds(loop: Loop) -> None:
 def _refuse(loop: Loop, gauge: budgets.Gauge | None) -> None:
     if gauge is None:
         return
-    row = gauge.limit.row
-    command = f"budget {loop.loop_id} {row.change_flags[0]} {row.hint}"
-    if gauge.limit is Limit.ITERATIONS:
-        command = f"resume {loop.loop_id} -r +5"
     raise BudgetUsedUp(
         f"Loop {loop.loop_id} cannot go on: {gauge.sentence()}.",
-        f"give it more: `untildone {command}`, or a `budget` with the request",
+        f"give it more: {_more(loop, gauge.limit)}, or a `budget` with the request",
     )
+
+
+def _more(loop: Loop, limit: Limit) -> str:
+    """The commands that raise a limit and let the loop go on. The budget of an ended loop cannot be changed before it is opened again."""
+    name, row = loop.loop_id, limit.row
+    again = "retry" if loop.status.ended else "resume"
+    if limit is Limit.ITERATIONS:
+        return f"`untildone {again} {name} -r +5`"
+    opened = f"`untildone retry {name}` opens it, then " if loop.status.ended else ""
+    return f"{opened}`untildone budget {name} {row.change_flags[0]} {row.hint}`, then `untildone resume {name}`"
 
 
 def used_up(loop: Loop) -> budgets.Gauge | None:

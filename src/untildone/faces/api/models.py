@@ -373,7 +373,7 @@ class Heard(BaseModel):
     """The result of a message."""
 
     notices: list[str] = Field(description="Sentences about round controls in the text")
-    goes_on: bool = Field(description="The loop was out of rounds and goes on now")
+    goes_on: bool = Field(description="The loop was out of rounds, or waited for an answer, and goes on now")
     loop: LoopLine
 
 

@@ -23,7 +23,8 @@ from untildone.operations.driving import background
 def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     """Send a message to a loop: it is part of its next prompt.
 
-    [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds goes on.
+    [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds, or that waits for an
+    answer, goes on.
     """
     text = _text(words)
     store = parameters.open_store(folder)
