@@ -201,6 +201,10 @@ def test_the_reply_link_opens_a_page_with_the_question_and_takes_the_answer(cli:
                     assert token is not None
                     refused = browser.post(link.partition("?")[0], data={"text": "Use staging.", "token": "x"})
                     assert (refused.status_code, "not valid" in refused.text) == (403, True)
+                    poison = browser.post(link.partition("?")[0], data={"text": "a\0b", "token": token[1]})
+                    assert (poison.status_code, "NUL character" in poison.text) == (409, True)
+                    crowd = browser.post(link.partition("?")[0], data={f"field{n}": "x" for n in range(20)})
+                    assert (crowd.status_code, "not valid" in crowd.text) == (403, True)
                     sent = browser.post(link.partition("?")[0], data={"text": "Use staging.", "token": token[1]})
                     assert (sent.status_code, "the loop goes on" in sent.text) == (200, True)
                     until(lambda: server.client.get(f"/api/v1/loops/{name}").json()["status"] == "completed")

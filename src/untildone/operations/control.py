@@ -113,6 +113,7 @@ def say(
 ) -> Heard:
     """Send a message, with round control at its start. A loop that was out of rounds, blocked, stalled or asked, and gets what it
     needs, goes on."""
+    text = _sound(text)
     before = store.load(loop_id)
     notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
     loop = _request(store, loop_id, Control.SAY, MessageSent(text, source))
@@ -126,6 +127,15 @@ def say(
     resumed = ResumeRequested(host=_host_after(before, host))
     loop = _request(store, loop_id, Control.RESUME, resumed, environment=environment)
     return Heard(loop, notices, goes_on=True, has_driver=goes_on_by_itself(store, loop))
+
+
+def _sound(text: str) -> str:
+    """The text as agents can take it. A NUL character would keep every agent from being started that gets its prompt as an argument."""
+    if not text.strip():
+        raise UsageError("There is no message.", 'say something, such as "mind the tests"')
+    if "\0" in text:
+        raise UsageError("The message has a NUL character.", "remove it: agents take text")
+    return text.encode("utf-8", "replace").decode()
 
 
 def preview(loop: Loop, text: str) -> tuple[str, ...]:

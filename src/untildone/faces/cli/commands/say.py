@@ -54,6 +54,4 @@ def _text(words: Sequence[str]) -> str:
     text = sys.stdin.read() if list(words) == ["-"] and sys.stdin else " ".join(words)
     if not text.strip():
         raise UsageError("There is no message.", 'say something: untildone say LOOP "mind the tests"')
-    if "\0" in text:
-        raise UsageError("The message has a NUL character.", "remove it: agents take text")
-    return text.encode("utf-8", "replace").decode()
+    return text
