@@ -61,6 +61,7 @@ def chosen_for(loop: Loop, folder: Path, changed: Mapping[str, Any], environment
     own = values(loop, settings.load(folder, {}, environment))
     if {"agent", "command"} & changed.keys():
         own = {name: value for name, value in own.items() if name not in ("agent", "command", "model", "args")}
+        own["escalate"] = _names(loop.settings, models=False)
     if "mode" in changed and changed["mode"] != loop.settings.mode:
         own = {name: value for name, value in own.items() if name in SETTINGS and name != "max_iterations"}
     return settings.load(folder, {**own, **changed}, environment)
@@ -79,6 +80,7 @@ def values(loop: Loop, usual: Settings) -> dict[str, Any]:
         "supervisor": kept.supervisor and kept.supervisor.profile,
         "acceptance": kept.acceptance and kept.acceptance.profile,
         "fallback_agent": kept.fallback and kept.fallback.profile,
+        "escalate": _names(kept, models=True),
     }
     made = {
         "promise": kept.promise or "",
@@ -88,6 +90,13 @@ def values(loop: Loop, usual: Settings) -> dict[str, Any]:
     }
     found: dict[str, Any] = {**same, **limits, **agents, **kept.options, **made}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _names(kept: LoopSettings, *, models: bool) -> list[str]:
+    """Who takes over after rounds without progress, as a person names them: profiles, and with `models` models of the worker too."""
+    taking_over = ((choice, choice.profile == kept.worker.profile) for choice in kept.escalate)
+    names = (choice.model if is_model else choice.profile for choice, is_model in taking_over if models or not is_model)
+    return [name for name in names if name]
 
 
 def _worker(worker: AgentChoice, usual: Settings) -> dict[str, Any]:
