@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from untildone import settings
+from untildone.core.errors import NotOurs
 from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
@@ -36,6 +37,9 @@ def duplicate(
 ) -> Created:
     """Create a loop with the task, settings and budget of another one. `changed` are settings that differ, `task` another task."""
     loop = store.load(loop_id)
+    if loop.not_ours:
+        # Whoever wrote it chose the commands that the duplicate would run.
+        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "`untildone run` starts a new loop")
     folder = folder_of(store, loop)
     chosen = chosen_for(loop, folder, changed, environment)
     in_cluster = loop.settings.remote is not None
