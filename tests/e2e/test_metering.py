@@ -26,6 +26,8 @@ def test_a_turn_ends_at_the_limit_and_not_after_it(cli: CommandLine) -> None:
     assert ended.records[-1]["spend"]["tokens"] == 1200
     (cut,) = (record for record in ended.records if record["event"] == "iteration_interrupted")
     assert (cut["reason"], cut["usage"]["tokens"]) == ("budget", 1200)
+    (warned,) = (record for record in ended.records if record["event"] == "budget_warning")
+    assert (warned["limit"], warned["used"]) == ("tokens", 800)
     assert (cli.workspace / "steps.txt").read_text().count("x") < 5
 
 

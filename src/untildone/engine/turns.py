@@ -14,8 +14,17 @@ from untildone.core.actions import AskAgent
 from untildone.core.answers import agreement
 from untildone.core.children import SOCKET
 from untildone.core.errors import AgentMissing, BoxNotMade, LoopNotFound, ResourcesShort, UsageError
-from untildone.core.events import HostsAsked, Rested, SessionOpened, TurnEnded, TurnInterrupted, UsageSeen
+from untildone.core.events import (
+    BudgetWarned,
+    HostsAsked,
+    Rested,
+    SessionOpened,
+    TurnEnded,
+    TurnInterrupted,
+    UsageSeen,
+)
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import (
     AcceptanceTests,
@@ -27,6 +36,7 @@ from untildone.core.model import (
     Role,
     SessionUse,
     SoFar,
+    Spend,
     Usage,
 )
 from untildone.core.plugins.agent_io import (
@@ -220,7 +230,16 @@ class Turn:
         for line in self._side_files.lines():
             self._take_side_line(line)
         self._note_usage()
-        return budgets.spent(self.loop.own_budget, self.loop.spend.plus(0.0, self._used.usage)) is not None
+        spend = self.loop.spend.plus(time.monotonic() - self._began, self._used.usage)
+        self._warn(spend)
+        return budgets.spent(self.loop.own_budget, spend) is not None
+
+    def _warn(self, spend: Spend) -> None:
+        """Warn of a limit of which a long turn uses most: the next decision may be an hour away."""
+        for gauge in budgets.gauges(self.loop.own_budget, spend):
+            is_due = gauge.is_nearly_used() and not gauge.used_up and gauge.limit not in self.loop.warned
+            if is_due and gauge.limit is not Limit.ITERATIONS:
+                self.stepper.write(BudgetWarned(gauge.limit, gauge.used, gauge.allowed), sync=False)
 
     def _note_usage(self) -> None:
         """Write what the turn has used so far, but not at every message of a quick agent: if this runner dies, the next one counts it."""
