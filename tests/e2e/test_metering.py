@@ -155,6 +155,31 @@ def test_an_agent_that_tells_of_each_message_overshoots_by_one_at_most(agent: st
 
 @pytest.mark.real_agent
 @pytest.mark.timeout(420)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_an_agent_used_before_its_runner_was_killed_counts_once(agent: str, tmp_path: Path) -> None:
+    with open_desk(agent, tmp_path) as desk:
+        quick, long = (
+            Step(tools=(shell(agent, command),), usage=MESSAGE) for command in ("echo x >> steps.txt", "sleep 60")
+        )
+        desk.api.load([quick, quick, long, claims()])
+        working = desk.begin("Work", "--max-tokens", "1000000", "-r", "3")
+        # opencode tells of a message when its tools have ended.
+        known = (2 if agent == "opencode" else 3) * MESSAGE.total_tokens
+        eventually(lambda: [seen for seen in desk.happened("usage_seen") if tokens_of(seen) == known], "the usage")
+        working.kill()
+        working.communicate(timeout=30)
+        desk.api.load([claims()])
+        more = desk.command("resume", "last", "--json")
+        assert (more.code, more.end["outcome"]) == (0, "claimed"), more.errors
+        assert more.end["spend"]["tokens"] == known + desk.api.usage_served.total_tokens
+
+
+def tokens_of(seen: Mapping[str, Any]) -> int:
+    return int(seen["so_far"]["usage"]["tokens"])
+
+
+@pytest.mark.real_agent
+@pytest.mark.timeout(420)
 @pytest.mark.parametrize(
     ("agent", "own_note"),
     [
