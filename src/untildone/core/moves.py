@@ -48,10 +48,10 @@ _AGAIN = {Control.STOP: (Outcome.STOPPED, Outcome.ABANDONED)}
 _IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY, Control.RETRY, Control.REWIND)
 """Controls that have no effect on a loop that is being stopped."""
 _HINTS = {
-    Status.COMPLETED: "`untildone duplicate` begins a new loop with its task",
-    Status.FAILED: "`untildone retry` goes on from where it was",
-    Status.CREATED: "`untildone resume` starts it",
-    Status.PAUSED: "`untildone resume` goes on",
+    Status.COMPLETED: "`untildone duplicate {name}` begins a new loop with its task",
+    Status.FAILED: "`untildone retry {name}` goes on from where it was",
+    Status.CREATED: "`untildone resume {name}` starts it",
+    Status.PAUSED: "`untildone resume {name}` goes on",
     Status.RUNNING: "it is running already",
 }
 
@@ -66,13 +66,20 @@ def check(loop: Loop, control: Control) -> None:
             f"it goes on there; `untildone pause --now {loop.loop_id}` takes it out of the session",
         )
     if loop.stop is not None and control in _IN_VAIN and not loop.status.ended:
-        raise WrongMove(f"Loop {loop.loop_id} is being stopped: it cannot {_WORDS[control]}.", _HINTS[Status.FAILED])
+        raise WrongMove(
+            f"Loop {loop.loop_id} is being stopped: it cannot {_WORDS[control]}.", _hint(loop, Status.FAILED)
+        )
     if loop.status in _ALLOWED[control]:
         return
     if loop.outcome in _AGAIN.get(control, ()):
         return
-    hint = _HINTS_FOR.get(control) or _HINTS[loop.status]
+    hint = _HINTS_FOR.get(control) or _hint(loop, loop.status)
     raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[control]}.", hint)
+
+
+def _hint(loop: Loop, status: Status) -> str:
+    """What a person can do with a loop of this status. It names the loop: without a name, commands take the last one."""
+    return _HINTS[status].format(name=loop.loop_id)
 
 
 def check_budget(loop: Loop) -> None:

@@ -60,6 +60,7 @@ from untildone.engine.stepper import Seen
 from untildone.engine.verdicts.gating import SHORTEST
 from untildone.system import orphans, process
 from untildone.system.process import Cause, Ended, Open, Spawn
+from untildone.workspace import worktrees
 
 if TYPE_CHECKING:
     from untildone.engine.boxes.network import Connected
@@ -137,6 +138,8 @@ class Turn:
         ):
             return
         try:
+            if problem := worktrees.gone(self.loop, self.hands.store.home):
+                raise problem
             start = self.asking.start(action)
         except UsageError as problem:
             self.stepper.write_if_current(Rested(Outcome.BLOCKED, f"{problem.sentence} hint: {problem.hint}"))

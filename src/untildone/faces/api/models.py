@@ -122,7 +122,7 @@ class Problem(BaseModel):
                 problem_fields(
                     Code.WRONG_STATE,
                     "Loop loop-20260304-050607891-a1b2c3 is completed: it cannot be resumed.",
-                    "`untildone duplicate` begins a new loop with its task",
+                    "`untildone duplicate loop-20260304-050607891-a1b2c3` begins a new loop with its task",
                 )
             ]
         }
