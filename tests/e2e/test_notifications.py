@@ -177,7 +177,7 @@ def test_a_chat_bridge_answers_one_loop_and_can_do_nothing_else(cli: CommandLine
             late = server.client.post(f"/api/v1/loops/{name}/reply", json={"text": "More."})
             assert late.status_code == 409
             nobody = httpx.post(fields["reply_url"], json={"text": "x"}, trust_env=False, timeout=30)
-            assert (nobody.status_code, nobody.json()["detail"]) == (403, "This reply token is not valid.")
+            assert (nobody.status_code, nobody.json()["detail"]) == (401, "The reply token is missing.")
         assert fields["reply_token"] not in server.log.read_text()
 
 

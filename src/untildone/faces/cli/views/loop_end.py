@@ -146,7 +146,7 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
         case Outcome.STALLED:
             return f'say what to do differently: `untildone say {name} "…"`, and it goes on'
         case Outcome.PAUSED if _may_ask(loop.reason):
-            return f'answer or advise with `untildone say {name} "…"`, or `untildone resume {name}` goes on without'
+            return f'`untildone say {name} "…"` answers or advises, and it goes on; `untildone resume {name}` goes on without'
         case Outcome.PAUSED | Outcome.INTERRUPTED:
             return f"`untildone resume {name}` goes on"
         case Outcome.FAILED:
