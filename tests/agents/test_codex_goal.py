@@ -11,6 +11,7 @@ import pytest
 from untildone.agents import find
 from untildone.core.model import Answer, FailureKind, Permissions, SessionUse
 from untildone.core.plugins.agent_io import Conversation, Request, Said, ToolStarted, Used
+from untildone.core.prices import Price, Prices
 from untildone.core.values.value import replace
 
 CODEX = find("codex")
@@ -142,3 +143,46 @@ def test_a_goal_that_was_killed_has_used_what_it_reported_until_then() -> None:
     assert come.failure is not None
     assert come.session_total is not None
     assert come.session_total.tokens == 110
+
+
+def used(tokens: int, total: int, thread: str = "t1") -> dict[str, Any]:
+    counts = {"total": {"inputTokens": total}, "last": {"inputTokens": tokens}}
+    return {"method": "thread/tokenUsage/updated", "params": {"threadId": thread, "tokenUsage": counts}}
+
+
+def test_dollars_are_known_while_a_goal_runs_from_the_model_that_the_program_names() -> None:
+    talk = conversation(replace(GOAL, prices=Prices("2026-01-01", {"scripted-model": Price(10, 100, 1, 12)})))
+    events = [event for line in STREAM for event in talk.feed(line)]
+    dollars = [event.usage.cost_usd for event in events if isinstance(event, Used)]
+    assert dollars[0] == pytest.approx((100 * 10 + 20 * 100) / 1e6)
+    come = talk.finish(0, "", NOW)
+    assert come.session_total is not None
+    assert dollars[-1] == pytest.approx(come.session_total.cost_usd)
+    assert come.priced == "2026-01-01"
+
+
+def test_an_agent_that_codex_starts_is_counted_and_does_not_end_or_answer_the_goal() -> None:
+    said = {"type": "agentMessage", "id": "m", "text": "only the helper"}
+    helper = (
+        {"method": "turn/started", "params": {"threadId": "t2", "turn": {"id": "u2"}}},
+        {"method": "item/completed", "params": {"threadId": "t2", "item": said}},
+        used(50, 50, "t2"),
+        {"method": "thread/goal/updated", "params": {"threadId": "t2", "goal": {"status": "complete"}}},
+        {"method": "turn/completed", "params": {"threadId": "t2", "turn": {"id": "u2", "error": None}}},
+    )
+    talk = told(opened(), goal("active"), STARTED, used(100, 100), *helper)
+    assert not talk.has_ended
+    (seen,) = talk.feed(json.dumps(used(7, 107)).encode())
+    assert isinstance(seen, Used)
+    assert (seen.usage.tokens, seen.session_growth.tokens) == (157, 107)
+    come = told(talk, goal("complete"), ended()).finish(0, "", NOW)
+    assert (come.text, come.usage.tokens, come.session_total and come.session_total.tokens) == ("", 157, 107)
+
+
+def test_what_an_earlier_run_of_the_session_used_is_not_counted_when_it_is_repeated() -> None:
+    talk = opened(replace(GOAL, session=SessionUse.RESUME, session_id="t1"))
+    assert not talk.feed(json.dumps(used(900, 5000)).encode())
+    told(talk, goal("active"), STARTED)
+    (seen,) = talk.feed(json.dumps(used(7, 5007)).encode())
+    assert isinstance(seen, Used)
+    assert seen.usage.tokens == 7

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from untildone import agents
-from untildone.agents._tally import MOST_MESSAGES, Tally
+from untildone.agents._tally import MOST_MESSAGES, Tally, usage_of
 from untildone.core.model import Usage
 from untildone.core.plugins.agent_io import Notice, Request, SideReader, Used
 from untildone.core.prices import Price, Prices, TokenCount
@@ -85,6 +85,15 @@ def test_opencode_tells_of_each_step() -> None:
     assert used == [Usage(0.5, 1057), Usage(1.0, 2114)]
 
 
+@pytest.mark.parametrize(("model", "cost"), [("there/big", (700 * 10 + 50 * 50 + 300 * 1) / 1e6), ("", None)])
+def test_opencode_says_0_of_a_model_whose_price_it_does_not_know(model: str, cost: float | None) -> None:
+    tokens = {"total": 1050, "input": 700, "output": 40, "reasoning": 10, "cache": {"read": 300, "write": 0}}
+    step = {"type": "step_finish", "part": {"reason": "stop", "cost": 0, "tokens": tokens}}
+    used, answer = reported("opencode", step, model=model)
+    assert used == [Usage(None, 1050) if cost is None else about(cost, 1050)]
+    assert (answer.usage, answer.priced) == (used[0], "2026-01-01" if cost else "")
+
+
 def test_copilot_is_priced_if_every_model_of_the_session_has_a_price() -> None:
     big = {"usage": {"inputTokens": 1000, "outputTokens": 50, "cacheReadTokens": 300}}
     _, answer = reported("copilot", {"modelMetrics": {"big": big}})
@@ -120,6 +129,12 @@ class TestAForgedReport:
             Notice("Price unknown: tokens of invented are not among the dollars."),
             1,
         )
+
+    def test_a_model_that_costs_nothing_has_a_price(self) -> None:
+        tally = Tally(Prices("2026-01-01", {"local": Price(0, 0, 0, 0)}))
+        assert tally.take("m1", "local", TokenCount(100, 5))
+        assert (tally.usage, tally.usage.unpriced, tally.priced) == (Usage(0.0, 105), 0, "2026-01-01")
+        assert usage_of({"local": TokenCount(100, 5)}, PRICES) == Usage(None, 105)
 
     def test_names_that_are_made_up_fill_no_memory(self) -> None:
         tally = Tally(PRICES)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from untildone.core.actions import Record
 from untildone.core.apply import KEPT_ANSWER, apply, usage_of, with_total
+from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
     BudgetChanged,
@@ -36,6 +38,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    UsageSeen,
     WorkspaceSeen,
 )
 from untildone.core.kinds import Host, Interruption
@@ -53,6 +56,7 @@ from untildone.core.model import (
     Role,
     Session,
     SessionUse,
+    SoFar,
     Spend,
     Status,
     SubtaskChange,
@@ -60,6 +64,8 @@ from untildone.core.model import (
     Usage,
 )
 from untildone.core.values.value import replace
+from untildone.gates import gates_of
+from untildone.modes import find
 from untildone.testing.driver import NOON, WORKER
 
 SETTINGS = LoopSettings(mode="ralph", worker=WORKER, workspace="/workspace")
@@ -109,6 +115,7 @@ EVERY_EVENT: tuple[Event, ...] = (
     WorkspaceSeen(Changes("seen")),
     begins(),
     SessionOpened(Role.WORKER, "worker", "s1"),
+    UsageSeen(Role.WORKER, 1, SoFar(Usage(0.25, 5), 2.0, "2026-01-01")),
     ends("text", session_id="s1", usage=Usage(0.5, 10)),
     TurnInterrupted(Role.WORKER, 1, Interruption.CRASH, 3.0),
     TurnRetried(Role.WORKER, 1, 1, CRASHED, NOON + 5),
@@ -486,6 +493,28 @@ def test_what_a_turn_used_that_was_cut_off_is_not_counted_again_with_the_next(
     again = after(begins(2, session=SessionUse.RESUME), of=first)
     answer = ends("b", session_id="s1", usage=Usage(tokens=messages), session_total=Usage(tokens=total))
     assert after(answer, of=again).spend.tokens == spent
+
+
+def test_a_turn_whose_runner_died_counts_with_what_was_seen_of_it_and_once() -> None:
+    opened = SessionOpened(Role.WORKER, "worker", "s1")
+    known = [UsageSeen(Role.WORKER, 1, SoFar(Usage(None, n), n / 100, "", Usage(None, n))) for n in (100, 300)]
+    at_work = after(begins(), opened, *known, of=RUNNING)
+    assert at_work.spend.tokens == 0
+    action = decide(at_work, NOON, find("ralph"), gates_of)
+    assert isinstance(action, Record)
+    cut = after(*action.events, of=at_work)
+    assert (cut.spend.tokens, cut.spend.seconds, cut.spend.iterations) == (300, 3.0, 1)
+    again = after(begins(2, session=SessionUse.RESUME), of=cut)
+    total = ends("b", session_id="s1", usage=Usage(tokens=50), session_total=Usage(tokens=350))
+    assert after(total, of=again).spend.tokens == 350
+
+
+@pytest.mark.parametrize(
+    "late", [UsageSeen(Role.SUPERVISOR, 1, SoFar(Usage(tokens=9))), UsageSeen(Role.WORKER, 2, SoFar())]
+)
+def test_usage_of_another_turn_is_none_of_this_one(late: UsageSeen) -> None:
+    at_work = after(begins(), UsageSeen(Role.WORKER, 1, SoFar(Usage(tokens=100))), of=RUNNING)
+    assert after(late, of=at_work).turn == at_work.turn
 
 
 def test_a_run_without_a_report_adds_its_messages_to_the_total_of_the_session() -> None:

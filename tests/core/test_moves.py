@@ -56,6 +56,7 @@ def test_a_control_is_allowed_or_refused_with_a_sentence(status: Status, control
         moves.check(loop, control)
     assert f"loop-1 is {status.value}" in refused.value.sentence
     assert refused.value.hint
+    assert "`" not in refused.value.hint or "loop-1`" in refused.value.hint
     assert refused.value.exit_code == 2
 
 
@@ -136,3 +137,30 @@ def test_a_loop_that_would_rest_again_at_once_is_not_resumed(changes: dict[str, 
 )
 def test_a_loop_that_can_do_something_is_resumed(loop: Loop, leader: Role) -> None:
     moves.check_budget(loop, leader)
+
+
+@pytest.mark.parametrize(
+    ("status", "budget", "commands"),
+    [
+        (Status.PAUSED, Budget(iterations=1), ["resume loop-1 -r +5"]),
+        (Status.FAILED, Budget(iterations=1), ["retry loop-1 -r +5"]),
+        (Status.PAUSED, Budget(cost_usd=1.0), ["budget loop-1 --cost +5", "resume loop-1"]),
+        (Status.FAILED, Budget(cost_usd=1.0), ["retry loop-1", "budget loop-1 --cost +5", "resume loop-1"]),
+    ],
+)
+def test_a_loop_without_budget_is_told_the_commands_that_its_status_allows(
+    status: Status, budget: Budget, commands: list[str]
+) -> None:
+    loop = replace(loop_that_is(status), budget=budget, spend=Spend(iterations=1, cost_usd=1.0))
+    with pytest.raises(BudgetUsedUp) as refused:
+        moves.check_rounds(loop)
+    named = [part.removeprefix("untildone ") for part in refused.value.hint.split("`")[1::2]]
+    assert named[:-1] == commands
+
+
+def test_a_loop_that_was_never_started_is_told_a_command_that_starts_it() -> None:
+    created = loop_that_is(Status.CREATED)
+    with pytest.raises(WrongMove, match="retried") as refused:
+        moves.check(created, Control.RETRY)
+    assert refused.value.hint == "`untildone resume loop-1` starts it"
+    moves.check(created, Control.RESUME)

@@ -109,6 +109,21 @@ def test_a_flag_of_run_changes_the_duplicate(cli: CommandLine, agent: str) -> No
     assert shown["settings"]["worker"]["command"] == agent
 
 
+@pytest.mark.parametrize(
+    ("flags", "escalate"), [((), ["strong", "other"]), (("--command", "echo hello"), ["other"])], ids=["same", "agent"]
+)
+def test_a_duplicate_has_those_who_take_over(cli: CommandLine, flags: tuple[str, ...], escalate: list[str]) -> None:
+    (cli.workspace / "untildone.toml").write_text('[profiles.other]\nagent = "command"\ncommand = "echo other"\n')
+    script = cli.script({"claim": True})
+    assert cli.run("run", *script[:2], "--escalate", "strong,other", "Work", *script[2:]).code == 0
+    again = cli.run("duplicate", "last", *flags, "-r", "1")
+    assert again.code in (0, 3), again.errors
+    settings = cli.shown()["settings"]
+    worker = settings["worker"]["profile"]
+    taking_over = settings["escalate"]
+    assert [each["model"] if each["profile"] == worker else each["profile"] for each in taking_over] == escalate
+
+
 def test_every_round_of_twenty_comes_back_byte_for_byte(cli: CommandLine, agent: str) -> None:
     (cli.workspace / ".gitignore").write_text("kept/\n")
     subprocess.run(["git", "init", "-q"], cwd=cli.workspace, check=True)

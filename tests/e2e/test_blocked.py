@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shlex
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -54,6 +58,29 @@ def test_resume_asks_again_without_an_answer(cli: CommandLine, agent: str) -> No
     assert cli.run("run", "--command", agent, "Connect it").code == 8
     assert cli.run("resume").code == 8
     assert cli.shown()["current_iteration"] == 2
+
+
+def test_a_worktree_that_vanished_blocks_and_the_named_commands_bring_it_back(cli: CommandLine) -> None:
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run((*git, *words), cwd=cli.workspace, check=True)
+    script = cli.script({"write": {"a.txt": "1"}, "say": f"<blocked>{NEEDS}</blocked>"}, {"say": "ok", "claim": True})
+    assert cli.run("run", "--worktree", *script[:2], "Connect it", *script[2:]).code == 8
+    place = Path(cli.shown()["settings"]["workspace"])
+    shutil.rmtree(place)
+    for verb in (("resume", "last"), ("rewind", "last", "--to", "1")):
+        refused = cli.run(*verb)
+        assert (refused.code, f"{place}, in which the loop works, does not exist" in refused.errors) in (
+            (8, True),
+            (2, True),
+        )
+        assert cli.shown()["current_iteration"] == 1
+    add, rewind, *_ = re.findall("`([^`]+)`", " ".join(refused.errors.split()))
+    subprocess.run(shlex.split(add), check=True, capture_output=True, timeout=60)
+    back = cli.run(*shlex.split(rewind)[1:])
+    assert (back.code, (place / "a.txt").read_text()) == (0, "1"), back.errors
+    ended = cli.run("resume", "last")
+    assert (ended.code, (place / "a.txt").read_text()) == (0, "1"), ended.errors
 
 
 def test_an_agent_that_vanished_blocks_and_takes_no_second_round(cli: CommandLine, agent: str) -> None:
@@ -156,3 +183,16 @@ def test_a_blocked_round_counts_once_whenever_the_runner_is_killed(cli: CommandL
     assert starts == list(range(1, len(starts) + 1))
     assert cli.shown()["current_iteration"] == len(starts)
     assert cli.shown()["questions"] == [NEEDS]
+
+
+@pytest.mark.parametrize("files", [10, 12])
+def test_a_machine_that_is_short_of_open_files_is_no_defect_and_the_loop_goes_on_later(
+    cli: CommandLine, files: int
+) -> None:
+    script = cli.script({"say": "ok", "claim": True})
+    few = ("sh", "-c", f'ulimit -n {files}; exec "$@"', "sh")
+    short = cli.run("run", *script[:2], "Work", *script[2:], before=few)
+    assert short.code in (6, 8), short.errors
+    assert "open files" in short.errors
+    assert "defect" not in short.errors
+    assert cli.run("resume", "last").code == 0

@@ -213,6 +213,10 @@ def test_invented_history_with_checksums_that_fit(cli: CommandLine) -> None:
     assert cli.run("verify", other).code != 0
     resumed = cli.run("resume", other)
     assert resumed.code != 0
+    for verb in (("retry", other), ("rewind", other, "--to", "0"), ("duplicate", other)):
+        refused = cli.run(*verb)
+        assert (refused.code, "not write it" in refused.errors) == (6, True), (verb, refused.errors)
+    assert len(cli.loops) == 2
 
 
 def test_without_the_key_a_loop_can_be_read_and_stopped(cli: CommandLine) -> None:

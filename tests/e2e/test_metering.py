@@ -26,7 +26,23 @@ def test_a_turn_ends_at_the_limit_and_not_after_it(cli: CommandLine) -> None:
     assert ended.records[-1]["spend"]["tokens"] == 1200
     (cut,) = (record for record in ended.records if record["event"] == "iteration_interrupted")
     assert (cut["reason"], cut["usage"]["tokens"]) == ("budget", 1200)
+    (warned,) = (record for record in ended.records if record["event"] == "budget_warning")
+    assert (warned["limit"], warned["used"]) == ("tokens", 800)
     assert (cli.workspace / "steps.txt").read_text().count("x") < 5
+
+
+def test_what_a_turn_used_whose_runner_was_killed_is_counted(cli: CommandLine) -> None:
+    first = {"usage": {"tokens": 600, "cost_usd": 0.5}, "sleep": 60}
+    script = cli.script(first, {"usage": {"tokens": 70}, "claim": True})
+    running = cli.start("run", *script[:2], "Work", *script[2:])
+    until(lambda: any(entry["event"] == "usage_seen" for entry in cli.run("log", "--json").records))
+    running.kill()
+    running.communicate(timeout=30)
+    ended = cli.run("resume", "last", "--json")
+    assert (ended.code, ended.records[-1]["outcome"]) == (0, "claimed"), ended.errors
+    spend = ended.records[-1]["spend"]
+    assert (spend["tokens"], spend["cost_usd"], ended.records[-1]["iterations"]) == (670, 0.5, 2)
+    assert spend["seconds"] > 0.2
 
 
 RECORDING_GEMINI = """#!/bin/sh
@@ -135,6 +151,31 @@ def test_an_agent_that_tells_of_each_message_overshoots_by_one_at_most(agent: st
         assert more.end["spend"]["tokens"] == spent + desk.api.usage_served.total_tokens
         assert "cut off, because the budget of this work was used up" in desk.api.turns[0].user_text
         assert desk.happened("session_opened") == [opened]
+
+
+@pytest.mark.real_agent
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_an_agent_used_before_its_runner_was_killed_counts_once(agent: str, tmp_path: Path) -> None:
+    with open_desk(agent, tmp_path) as desk:
+        quick, long = (
+            Step(tools=(shell(agent, command),), usage=MESSAGE) for command in ("echo x >> steps.txt", "sleep 60")
+        )
+        desk.api.load([quick, quick, long, claims()])
+        working = desk.begin("Work", "--max-tokens", "1000000", "-r", "3")
+        # opencode tells of a message when its tools have ended.
+        known = (2 if agent == "opencode" else 3) * MESSAGE.total_tokens
+        eventually(lambda: [seen for seen in desk.happened("usage_seen") if tokens_of(seen) == known], "the usage")
+        working.kill()
+        working.communicate(timeout=30)
+        desk.api.load([claims()])
+        more = desk.command("resume", "last", "--json")
+        assert (more.code, more.end["outcome"]) == (0, "claimed"), more.errors
+        assert more.end["spend"]["tokens"] == known + desk.api.usage_served.total_tokens
+
+
+def tokens_of(seen: Mapping[str, Any]) -> int:
+    return int(seen["so_far"]["usage"]["tokens"])
 
 
 @pytest.mark.real_agent

@@ -177,7 +177,7 @@ def test_a_chat_bridge_answers_one_loop_and_can_do_nothing_else(cli: CommandLine
             late = server.client.post(f"/api/v1/loops/{name}/reply", json={"text": "More."})
             assert late.status_code == 409
             nobody = httpx.post(fields["reply_url"], json={"text": "x"}, trust_env=False, timeout=30)
-            assert (nobody.status_code, nobody.json()["detail"]) == (403, "This reply token is not valid.")
+            assert (nobody.status_code, nobody.json()["detail"]) == (401, "The reply token is missing.")
         assert fields["reply_token"] not in server.log.read_text()
 
 
@@ -201,6 +201,10 @@ def test_the_reply_link_opens_a_page_with_the_question_and_takes_the_answer(cli:
                     assert token is not None
                     refused = browser.post(link.partition("?")[0], data={"text": "Use staging.", "token": "x"})
                     assert (refused.status_code, "not valid" in refused.text) == (403, True)
+                    poison = browser.post(link.partition("?")[0], data={"text": "a\0b", "token": token[1]})
+                    assert (poison.status_code, "NUL character" in poison.text) == (409, True)
+                    crowd = browser.post(link.partition("?")[0], data={f"field{n}": "x" for n in range(20)})
+                    assert (crowd.status_code, "not valid" in crowd.text) == (403, True)
                     sent = browser.post(link.partition("?")[0], data={"text": "Use staging.", "token": token[1]})
                     assert (sent.status_code, "the loop goes on" in sent.text) == (200, True)
                     until(lambda: server.client.get(f"/api/v1/loops/{name}").json()["status"] == "completed")

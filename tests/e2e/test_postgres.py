@@ -274,3 +274,12 @@ def test_a_server_without_its_database_says_so_soon(shared: CommandLine, postgre
         log = server.log.read_text()
         assert "is not usable" in log
         assert "is usable again" in log
+
+
+def test_bisect_hands_nothing_of_the_database_to_checks(shared: CommandLine) -> None:
+    agent = shared.script({"write": {"a": "1"}, "say": "one"}, {"write": {"a": "2"}, "say": "two"})
+    assert run(shared, "run", *agent[:2], "-r", "2", "Work", *agent[2:]).code == 3
+    shared.environment["PGAPPNAME"] = "bisect"
+    check = "! env | grep -q ^PG && ! grep -q 2 a"
+    found = run(shared, "bisect", "last", "--check", check, "--json")
+    assert (found.code, found.records[-1]["broke"]) == (0, 2), found.errors

@@ -144,8 +144,8 @@ def test_an_agent_that_asks_pauses_with_its_question_and_hears_the_answer(cli: C
     ended = run(cli, [INIT, asks, DEVELOP, VALIDATE, COMPLETE])
     assert (ended.code, ended.records[-1]["outcome"]) == (7, "paused")
     assert "Which grammar: LL or LR?" in ended.errors
-    assert cli.run("say", "last", "LL, please").code == 0
-    assert cli.run("resume", "last", "--json").code == 0
+    assert "goes on in the background" in cli.run("say", "last", "LL, please").errors
+    assert cli.run("wait", "last", "--timeout", "60").code == 0
     assert "[MESSAGE FROM THE PERSON]\nLL, please" in prompts(cli)[2]
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -99,6 +99,27 @@ def test_a_webhook_that_takes_it_and_hangs_may_have_it(message: Message, monkeyp
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         assert send(NotifySettings(webhook=address), message).result is Result.UNKNOWN
+
+
+def test_a_webhook_that_answers_for_ever_holds_up_no_other_notice(
+    message: Message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notify, "LONGEST", 0.5)
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+                while not over.wait(0.05):
+                    connection.sendall(b"x")
+
+        threading.Thread(target=drip, daemon=True).start()
+        (channel,) = channels(NotifySettings(webhook=f"http://127.0.0.1:{server.getsockname()[1]}/")).values()
+        attempt = notify.tried(channel, message, {})
+        over.set()
+    assert (attempt.result, attempt.problem) == (Result.UNKNOWN, "no answer within 0.5 s")
 
 
 def test_apprise_sends_to_its_services(message: Message, caplog: pytest.LogCaptureFixture) -> None:

@@ -73,6 +73,29 @@ def test_a_message_names_loop_question_spend_and_the_way_to_answer(tmp_path: Pat
     assert fields["reply_link"] in fields["text"]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "reason", "way"),
+    [
+        (Outcome.STALLED, "3 times the same answer", True),
+        (Outcome.PAUSED, "Which database?", True),
+        (Outcome.PAUSED, "", False),
+        (Outcome.VERIFIED, "", False),
+    ],
+)
+def test_a_rest_that_an_answer_ends_is_told_with_the_way_to_answer(
+    outcome: Outcome, reason: str, way: bool, tmp_path: Path
+) -> None:
+    with receiving() as receiver:
+        telling = Telling(by_webhook(receiver), {})
+        first, last = entries(LEASED, Rested(outcome, reason))
+        telling.take_up("store", a_loop(tmp_path), lambda: iter([first]))
+        telling.entry(last, replace(a_loop(tmp_path, 2), status=outcome.status, outcome=outcome, reason=reason))
+        telling.close(10)
+    (fields,) = receiver.accepted
+    assert (fields["kind"], fields["asks"], fields["question"]) == ("rest", way, reason if way else "")
+    assert ("/reply/loop-1?token=" in fields["text"]) is way
+
+
 @pytest.mark.parametrize(("answers", "tries"), [((TWICE,), 1), ((500, 503, 200), 3), ((404,), 1)])
 def test_a_webhook_gets_each_notice_once(tmp_path: Path, answers: tuple[int | str, ...], tries: int) -> None:
     with receiving(*answers) as receiver:

@@ -108,6 +108,38 @@ def test_a_message_without_rounds_waits_where_they_ran_out(store: JustBefore) ->
     assert (heard.goes_on, heard.loop.status, heard.loop.inbox) == (False, Status.PAUSED, ("and the docs",))
 
 
+@pytest.mark.parametrize(
+    ("rest", "text", "goes_on"),
+    [
+        (Rested(Outcome.BLOCKED, "Which database?"), "Postgres", True),
+        (Rested(Outcome.STALLED, "3 times the same"), "use the other parser", True),
+        (Rested(Outcome.PAUSED, "Which database?"), "Postgres", True),
+        (Rested(Outcome.STALLED, "3 times the same"), "[r+5]", False),
+        (Rested(Outcome.PAUSED, "Which database?"), "[r=2]", False),
+        (Rested(Outcome.PAUSED), "when you go on, mind the docs", False),
+        (Rested(Outcome.INTERRUPTED), "when you go on, mind the docs", False),
+        (Rested(Outcome.PAUSED, "Taken back to its start."), "another way", False),
+    ],
+)
+def test_an_answer_to_what_a_loop_waits_for_lets_it_go_on(
+    store: JustBefore, rest: Rested, text: str, goes_on: bool
+) -> None:
+    store.happens = (rest,)
+    heard = control.say(store, "loop-1", text)
+    assert (heard.goes_on, heard.loop.status is Status.RUNNING) == (goes_on, goes_on)
+
+
+@pytest.mark.parametrize(("text", "sentence"), [("a\0b", "NUL character"), (" \n", "no message")])
+def test_a_message_that_no_agent_can_take_is_refused(store: JustBefore, text: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        control.say(store, "loop-1", text)
+    assert store.load("loop-1").inbox == ()
+
+
+def test_half_a_character_becomes_a_whole_one(store: JustBefore) -> None:
+    assert control.say(store, "loop-1", "caf\udce9").loop.inbox == ("caf?",)
+
+
 def test_a_loop_without_rounds_is_resumed_with_more_rounds_only(store: JustBefore) -> None:
     store.happens = (BudgetChanged(Limit.ITERATIONS, 0), Rested(Outcome.BUDGET))
     with pytest.raises(BudgetUsedUp, match="0 of 0 rounds used"):

@@ -42,7 +42,11 @@ class Tally:
         return "" if self.usage.cost_usd is None else self._prices.date
 
     def used(self) -> tuple[AgentEvent, ...]:
-        return (Used(self.usage), *self.not_all())
+        return (self.used_so_far, *self.not_all())
+
+    @property
+    def used_so_far(self) -> Used:
+        return Used(self.usage, self.priced)
 
     def not_all(self) -> tuple[Notice, ...]:
         """A sentence, once, if the dollars are those of some models only. Without any, the loop itself says so."""
@@ -82,8 +86,9 @@ def usage_of(counts: Mapping[str, TokenCount], prices: Prices) -> Usage:
     used = {model: count for model, count in counts.items() if count.total}
     costs = [prices.cost(model, count) for model, count in used.items()]
     known = [cost for cost in costs if cost is not None]
-    dollars = sum(known) if len(known) == len(costs) else None
-    return Usage(dollars or None, sum(count.total for count in used.values()) or None)
+    # A model that costs nothing has a price too.
+    dollars = sum(known) if known and len(known) == len(costs) else None
+    return Usage(dollars, sum(count.total for count in used.values()) or None)
 
 
 def count_of(read: int | None, wrote: int | None, cached: int | None, stored: int | None = 0) -> TokenCount:

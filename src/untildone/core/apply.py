@@ -53,6 +53,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    UsageSeen,
     WorkspaceRestored,
     WorkspaceSeen,
 )
@@ -151,6 +152,7 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | StartKept()
             | SandboxSeen()
             | HostsAsked()
+            | UsageSeen()
         ):
             return _observed(loop, event)
         case BaselineRan() | FailuresExplained() | AcceptanceRan() | ChildReserved() | ChildSpent():
@@ -343,9 +345,13 @@ def _observed(
     | SupervisorSeen
     | StartKept
     | SandboxSeen
-    | HostsAsked,
+    | HostsAsked
+    | UsageSeen,
 ) -> Loop:
     match event:
+        case UsageSeen(role=role, iteration=iteration, so_far=so_far):
+            at_work = loop.turn is not None and (loop.turn.role, loop.turn.iteration) == (role, iteration)
+            return replace(loop, turn=replace(loop.turn, so_far=so_far)) if loop.turn and at_work else loop
         case SessionOpened() | SessionDistrusted():
             return replace(loop, sessions=_sessions(loop, event))
         case SupervisorSeen(files=files):

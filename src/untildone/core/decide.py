@@ -144,7 +144,7 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesO
     """The events that follow from the result of a turn: a failure, a verdict, or an answer that the mode reads."""
     answer = loop.answer
     if answer is None:
-        return Record((TurnInterrupted(turn.role, turn.iteration, Interruption.CRASH),))
+        return Record((_died(turn),))
     if answer.failure is not None:
         if answer.failure.kind is FailureKind.UNAVAILABLE and turn.session is SessionUse.NEW and mode.works_by_hand:
             return _by_hand(loop, turn, answer.failure)
@@ -164,6 +164,14 @@ def _understand(loop: Loop, turn: Turn, now: float, mode: Mode, gates_of: GatesO
         return _take_in(loop, _blocked(loop, needs), gates_of)
     read = mode.read(loop, turn.role, answer)
     return _take_in(loop, replace(read, claimed=True) if once else read, gates_of)
+
+
+def _died(turn: Turn) -> TurnInterrupted:
+    """The end of a turn whose runner died: it counts with what is known of it."""
+    known = turn.so_far
+    return TurnInterrupted(
+        turn.role, turn.iteration, Interruption.CRASH, known.seconds, known.usage, known.priced, known.session_total
+    )
 
 
 def _blocked(loop: Loop, needs: str) -> AnswerRead:

@@ -28,6 +28,7 @@ from untildone.core.model import (
     Refused,
     Role,
     SessionUse,
+    SoFar,
     Spend,
     Status,
     SubtaskChange,
@@ -257,6 +258,15 @@ class SessionOpened:
     role: Role
     profile: str
     session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSeen:
+    """What the present turn has used so far. Written while the agent works, so that a crash of the runner does not lose it."""
+
+    role: Role
+    iteration: int
+    so_far: SoFar
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,6 +523,7 @@ Event = (
     | TurnStarted
     | MachineLacked
     | SessionOpened
+    | UsageSeen
     | TurnEnded
     | SessionDistrusted
     | SupervisorSeen
@@ -595,6 +606,7 @@ _NAMES: dict[type, str] = {
     StartKept: "start_kept",
     MachineLacked: "machine_lacked",
     SessionOpened: "session_opened",
+    UsageSeen: "usage_seen",
     SessionDistrusted: "session_distrusted",
     SupervisorSeen: "supervisor_seen",
     SandboxSeen: "sandbox_seen",

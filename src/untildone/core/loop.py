@@ -28,6 +28,7 @@ from untildone.core.model import (
     Role,
     Session,
     SessionUse,
+    SoFar,
     Spend,
     Status,
     Subtask,
@@ -56,6 +57,8 @@ class Turn:
     """The digest of the word that was drawn for the question to a reviewer."""
     notes: tuple[str, ...] = ()
     """Sentences for the person about how the reviewer is asked."""
+    so_far: SoFar = SoFar()
+    """What counts if its runner dies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,18 @@ def _growth(total: float | None, before: float | None) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class SoFar:
+    """What a turn has used that has not ended."""
+
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    priced: str = ""
+    """See `Answer.priced`."""
+    session_total: Usage | None = None
+    """See `Answer.session_total`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Spend:
     """What a loop has used so far. Amounts that agents report have the names of `Usage`."""
 

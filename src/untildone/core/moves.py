@@ -48,10 +48,10 @@ _AGAIN = {Control.STOP: (Outcome.STOPPED, Outcome.ABANDONED)}
 _IN_VAIN = (Control.START, Control.RESUME, Control.PAUSE, Control.SAY, Control.RETRY, Control.REWIND)
 """Controls that have no effect on a loop that is being stopped."""
 _HINTS = {
-    Status.COMPLETED: "`untildone duplicate` begins a new loop with its task",
-    Status.FAILED: "`untildone retry` goes on from where it was",
-    Status.CREATED: "start it first",
-    Status.PAUSED: "`untildone resume` goes on",
+    Status.COMPLETED: "`untildone duplicate {name}` begins a new loop with its task",
+    Status.FAILED: "`untildone retry {name}` goes on from where it was",
+    Status.CREATED: "`untildone resume {name}` starts it",
+    Status.PAUSED: "`untildone resume {name}` goes on",
     Status.RUNNING: "it is running already",
 }
 
@@ -66,13 +66,20 @@ def check(loop: Loop, control: Control) -> None:
             f"it goes on there; `untildone pause --now {loop.loop_id}` takes it out of the session",
         )
     if loop.stop is not None and control in _IN_VAIN and not loop.status.ended:
-        raise WrongMove(f"Loop {loop.loop_id} is being stopped: it cannot {_WORDS[control]}.", _HINTS[Status.FAILED])
+        raise WrongMove(
+            f"Loop {loop.loop_id} is being stopped: it cannot {_WORDS[control]}.", _hint(loop, Status.FAILED)
+        )
     if loop.status in _ALLOWED[control]:
         return
     if loop.outcome in _AGAIN.get(control, ()):
         return
-    hint = _HINTS_FOR.get(control) or _HINTS[loop.status]
+    hint = _HINTS_FOR.get(control) or _hint(loop, loop.status)
     raise WrongMove(f"Loop {loop.loop_id} is {loop.status.value}: it cannot {_WORDS[control]}.", hint)
+
+
+def _hint(loop: Loop, status: Status) -> str:
+    """What a person can do with a loop of this status. It names the loop: without a name, commands take the last one."""
+    return _HINTS[status].format(name=loop.loop_id)
 
 
 def check_budget(loop: Loop, leader: Role) -> None:
@@ -88,14 +95,20 @@ def check_rounds(loop: Loop) -> None:
 def _refuse(loop: Loop, gauge: budgets.Gauge | None) -> None:
     if gauge is None:
         return
-    row = gauge.limit.row
-    command = f"budget {loop.loop_id} {row.change_flags[0]} {row.hint}"
-    if gauge.limit is Limit.ITERATIONS:
-        command = f"resume {loop.loop_id} -r +5"
     raise BudgetUsedUp(
         f"Loop {loop.loop_id} cannot go on: {gauge.sentence()}.",
-        f"give it more: `untildone {command}`, or a `budget` with the request",
+        f"give it more: {_more(loop, gauge.limit)}, or a `budget` with the request",
     )
+
+
+def _more(loop: Loop, limit: Limit) -> str:
+    """The commands that raise a limit and let the loop go on. The budget of an ended loop cannot be changed before it is opened again."""
+    name, row = loop.loop_id, limit.row
+    again = "retry" if loop.status.ended else "resume"
+    if limit is Limit.ITERATIONS:
+        return f"`untildone {again} {name} -r +5`"
+    opened = f"`untildone retry {name}` opens it, then " if loop.status.ended else ""
+    return f"{opened}`untildone budget {name} {row.change_flags[0]} {row.hint}`, then `untildone resume {name}`"
 
 
 def used_up(loop: Loop, leader: Role) -> budgets.Gauge | None:

@@ -144,6 +144,8 @@ TEMPLATES = {
     NoticeKind.BUDGET: "Most of the budget is used: {about}\n{spend}\nLoop {loop_id}\n{link}",
     NoticeKind.TAMPERING: "The work could deceive what judges it: {about}\n{spend}\nLoop {loop_id}\n{link}",
 }
+ASKING = "{sentence} {about}\n{spend}\nLoop {loop_id}\n{answer}"
+"""The text of a rest after which an answer lets the loop go on, if no template of the person replaces it."""
 FIELDS = (
     *("about", "answer", "iterations", "kind", "link", "loop_id", "outcome"),
     *("reason", "sentence", "spend", "status", "title", "workspace"),

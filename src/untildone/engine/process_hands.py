@@ -6,6 +6,7 @@ Terminal, server and cluster use them; the stop hook uses them for gates and sup
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -233,7 +234,8 @@ class ProcessHands:
         group = self.store.group(name) if name else None
         if group is None or group.max_cost is None or not group.used_up:
             return False
-        reason = f"The group '{group.name}' has spent ${group.cost:.2f} of its ${group.max_cost:.2f}."
+        spent = f"The group '{group.name}' has spent ${group.cost:.2f} of its ${group.max_cost:.2f}."
+        reason = f"{spent} hint: raise that with `untildone group {shlex.quote(group.name)} --max-cost`, then resume"
         self.stepper.write(Rested(Outcome.BUDGET, reason))
         return True
 

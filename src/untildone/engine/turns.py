@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -13,8 +14,17 @@ from untildone.core.actions import AskAgent
 from untildone.core.answers import agreement
 from untildone.core.children import SOCKET
 from untildone.core.errors import AgentMissing, BoxNotMade, LoopNotFound, ResourcesShort, UsageError
-from untildone.core.events import HostsAsked, Rested, SessionOpened, TurnEnded, TurnInterrupted
+from untildone.core.events import (
+    BudgetWarned,
+    HostsAsked,
+    Rested,
+    SessionOpened,
+    TurnEnded,
+    TurnInterrupted,
+    UsageSeen,
+)
 from untildone.core.kinds import Interruption
+from untildone.core.limits import Limit
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import (
     AcceptanceTests,
@@ -25,6 +35,8 @@ from untildone.core.model import (
     Outcome,
     Role,
     SessionUse,
+    SoFar,
+    Spend,
     Usage,
 )
 from untildone.core.plugins.agent_io import (
@@ -48,6 +60,7 @@ from untildone.engine.stepper import Seen
 from untildone.engine.verdicts.gating import SHORTEST
 from untildone.system import orphans, process
 from untildone.system.process import Cause, Ended, Open, Spawn
+from untildone.workspace import worktrees
 
 if TYPE_CHECKING:
     from untildone.engine.boxes.network import Connected
@@ -55,6 +68,8 @@ if TYPE_CHECKING:
     from untildone.engine.surroundings import Surroundings
 
 KEPT_ANSWER = 200_000
+NOTE_EVERY = 0.25
+"""Seconds between two notes of what a turn has used so far, at least."""
 UNKNOWN_WORD = "(a word that was drawn)"
 PRIVATE = (
     "UNTILDONE_TOKEN",
@@ -94,8 +109,12 @@ class Turn:
         self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
         """How many seconds the turn may take, by the budget as of the last call of `timeout`."""
-        self._used = Usage()
+        self._used = Used(Usage())
         """What the running agent has used so far."""
+        self._noted = Usage()
+        """What of that is in the journal."""
+        self._began = self._note_from = 0.0
+        """When the program was started, and from when on the journal may have more of what it uses."""
         self._side: SideReader | None = None
         """The reader of the running agent, if the agent reports beside its output what each message used, and that is read."""
         self._side_files = SideFiles(())
@@ -119,6 +138,8 @@ class Turn:
         ):
             return
         try:
+            if problem := worktrees.gone(self.loop, self.hands.store.home):
+                raise problem
             start = self.asking.start(action)
         except UsageError as problem:
             self.stepper.write_if_current(Rested(Outcome.BLOCKED, f"{problem.sentence} hint: {problem.hint}"))
@@ -170,6 +191,8 @@ class Turn:
             if opened.link.place.box is not None:
                 self._refusals = Refusals(opened.link.place.box, spawn.env)
             self.around.guard.ensure()
+            self._began = time.monotonic()
+            self._note_from = self._began + NOTE_EVERY
             self._side_files = SideFiles(self._side.side_files(opened.environment) if self._side else ())
             ended = process.run(
                 spawn, lambda line: self._take_line(action, reader, line), self.hands.must_stop, opened.program
@@ -209,7 +232,28 @@ class Turn:
         """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""
         for line in self._side_files.lines():
             self._take_side_line(line)
-        return budgets.spent(self.loop.own_budget, self.loop.spend.plus(0.0, self._used)) is not None
+        self._note_usage()
+        spend = self.loop.spend.plus(time.monotonic() - self._began, self._used.usage)
+        self._warn(spend)
+        return budgets.spent(self.loop.own_budget, spend) is not None
+
+    def _warn(self, spend: Spend) -> None:
+        """Warn of a limit of which a long turn uses most: the next decision may be an hour away."""
+        for gauge in budgets.gauges(self.loop.own_budget, spend):
+            is_due = gauge.is_nearly_used() and not gauge.used_up and gauge.limit not in self.loop.warned
+            if is_due and gauge.limit is not Limit.ITERATIONS:
+                self.stepper.write(BudgetWarned(gauge.limit, gauge.used, gauge.allowed), sync=False)
+
+    def _note_usage(self) -> None:
+        """Write what the turn has used so far, but not at every message of a quick agent: if this runner dies, the next one counts it."""
+        turn, now = self.loop.turn, time.monotonic()
+        if turn is None or self._used.usage == self._noted or now < self._note_from:
+            return
+        self._noted, self._note_from = self._used.usage, now + NOTE_EVERY
+        growth = self._side.session_growth() if self._side else self._used.session_growth
+        total = apply.with_total(self.loop, Answer(), growth).session_total
+        known = SoFar(self._used.usage, now - self._began, self._used.priced, total)
+        self.stepper.write(UsageSeen(turn.role, turn.iteration, known), sync=False)
 
     def _spawn(self, start: Start, opened: _Opened) -> Spawn:
         action, place, invocation = start.action, opened.link.place, opened.report.invocation
@@ -249,7 +293,7 @@ class Turn:
         events = self._side.feed_side(line) if self._side else None
         for event in events or ():
             if isinstance(event, Used):
-                self._used, self._is_metered = event.usage, True
+                self._used, self._is_metered = event, True
             else:
                 self.hands.observer.agent(event, self.loop)
         return events is not None
@@ -261,7 +305,7 @@ class Turn:
     def _note(self, action: AskAgent, event: AgentEvent) -> None:
         role, profile = action.ask.role, action.agent.profile
         if isinstance(event, Used):
-            self._used = event.usage
+            self._used = event
             return
         if isinstance(event, SessionKnown):
             known = self.loop.session_of(role, profile)

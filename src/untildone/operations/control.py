@@ -9,6 +9,7 @@ from untildone.core import budget as budgets
 from untildone.core import moves
 from untildone.core.answers import rounds
 from untildone.core.apply import apply
+from untildone.core.attention import Act, need_of
 from untildone.core.errors import JournalLocked, LoopBusy, LoopChanged, NotOurs, UsageError, WrongMove
 from untildone.core.events import (
     BudgetChanged,
@@ -110,14 +111,15 @@ def say(
     host: Host = Host.NONE,
     environment: Mapping[str, str] = os.environ,
 ) -> Heard:
-    """Send a message, with round control at its start. A loop that was out of rounds or blocked, and gets what it needs, goes on."""
+    """Send a message, with round control at its start. A loop that was out of rounds, blocked, stalled or asked, and gets what it
+    needs, goes on."""
+    text = _sound(text)
     before = store.load(loop_id)
     notices = rounds.parse(text, budgets.rounds_left(before.budget, before.spend)).notices
     loop = _request(store, loop_id, Control.SAY, MessageSent(text, source))
     # Checked after the message is written: the rounds may have run out just before.
-    waits = loop.status is Status.PAUSED and loop.outcome in (Outcome.BUDGET, Outcome.BLOCKED)
     if (
-        not waits
+        not _waits_for_person(loop)
         or not _is_answered(loop, text)
         or budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=True)
     ):
@@ -127,14 +129,29 @@ def say(
     return Heard(loop, notices, goes_on=True, has_driver=goes_on_by_itself(store, loop))
 
 
+def _sound(text: str) -> str:
+    """The text as agents can take it. A NUL character would keep every agent from being started that gets its prompt as an argument."""
+    if not text.strip():
+        raise UsageError("There is no message.", 'say something, such as "mind the tests"')
+    if "\0" in text:
+        raise UsageError("The message has a NUL character.", "remove it: agents take text")
+    return text.encode("utf-8", "replace").decode()
+
+
 def preview(loop: Loop, text: str) -> tuple[str, ...]:
     """What the round controls at the start of a message would do: a sentence each."""
     return rounds.parse(text, budgets.rounds_left(loop.budget, loop.spend)).notices if text.strip() else ()
 
 
+def _waits_for_person(loop: Loop) -> bool:
+    """Whether a message can give a loop that rests what it needs. One that a person paused waits for them to resume it."""
+    need = need_of(loop) if loop.status is Status.PAUSED else None
+    return need is not None and (loop.outcome in (Outcome.BUDGET, Outcome.BLOCKED) or need.act is Act.ANSWER)
+
+
 def _is_answered(loop: Loop, text: str) -> bool:
-    """Whether a message says something to an agent that is blocked: round controls alone answer nothing."""
-    return loop.outcome is not Outcome.BLOCKED or bool(rounds.parse(text, None).rest.strip())
+    """Whether a message says something to an agent that waits for an answer: round controls alone answer nothing."""
+    return loop.outcome is Outcome.BUDGET or bool(rounds.parse(text, None).rest.strip())
 
 
 def budget(store: Store, loop_id: str, *changes: BudgetChanged, known: int | None = None) -> Loop:

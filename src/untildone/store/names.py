@@ -50,6 +50,11 @@ def resolve_id(name: str, known: tuple[str, ...], where: str, is_ours: Callable[
         raise LoopNotFound(
             f"{_shown(name)} fits {len(matches)} loops {where}.", f"give more of the id: {', '.join(matches[:5])}"
         )
+    if name == "last" and known:
+        raise LoopNotFound(
+            f"No loop {where} is ours: untildone did not write them here, or the folder was moved.",
+            "move it back, or look at them with `untildone list`",
+        )
     if name == "last":
         raise LoopNotFound(f"There are no loops {where} yet.", '`untildone run "…"` starts one')
     raise LoopNotFound(f"There is no loop {_shown(name)} {where}.", "`untildone list` shows the loops there are")

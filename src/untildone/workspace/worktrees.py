@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 from untildone.core.errors import UsageError
+from untildone.core.loop import Loop
 from untildone.core.model import EMPTY
 from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.workspace.git import GitFailed, git, line_of, never, repository_at
@@ -44,6 +46,20 @@ def create_worktree(
         raise UsageError(f"No worktree can be made in {target}: {error}.", _way_out(root, str(error))) from error
     inside = os.path.normpath(os.path.join(target, os.path.relpath(os.path.realpath(repository), root)))
     return inside if os.path.isdir(inside) else target
+
+
+def gone(loop: Loop, home: Path) -> UsageError | None:
+    """What a person does about a loop whose folder is gone; None: it is there, or on a machine of a cluster. `home` has the loops."""
+    place, name = loop.settings.workspace, loop.loop_id
+    if loop.settings.remote is not None or os.path.isdir(place):
+        return None
+    way = f"bring it back, then `untildone resume {name}`"
+    if loop.settings.worktree and name in place:
+        root, branch = shlex.quote(place.partition(name)[0] + name), f"untildone/{name}"
+        back = f"`git -C {shlex.quote(str(home))} worktree add --force {root} {branch}` brings back what was committed"
+        files = f"`untildone rewind {name} --to {loop.spend.iterations}` the files of its last round"
+        way = f"{back}, then {files}; or `untildone duplicate {name}` begins anew"
+    return UsageError(f"The folder {place}, in which the loop works, does not exist.", way)
 
 
 def _way_out(root: str, problem: str) -> str:

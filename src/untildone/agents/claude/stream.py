@@ -139,7 +139,7 @@ class ClaudeReader:
         """What is used so far. The judge of a goal is in no line, so the program itself holds the limit of dollars then: it ends
         its turn and reports all that it used."""
         usage, by_program = self._metering.usage, self._has_goal and self._request.max_cost_usd is not None
-        yield Used(replace(usage, cost_usd=None) if by_program else usage)
+        yield Used(replace(usage, cost_usd=None) if by_program else usage, self._metering.priced)
 
     def _take_goal(self, text: str) -> Iterator[AgentEvent]:
         """Whether the program took the prompt as its goal. It quotes the whole prompt."""

@@ -18,10 +18,11 @@ from untildone.agents._lines import (
     text_field,
     tokens_field,
 )
+from untildone.agents._tally import Tally, count_of
 from untildone.agents.codex.command_line import BOUNDED, SANDBOX, goal_of
 from untildone.agents.codex.stream import CodexReader
-from untildone.core.model import Answer, Failure, FailureKind, SessionUse, Usage
-from untildone.core.plugins.agent_io import AgentEvent, Invocation, Notice, Request, Used
+from untildone.core.model import Answer, Failure, FailureKind, SessionUse
+from untildone.core.plugins.agent_io import AgentEvent, Invocation, Notice, Request
 from untildone.core.values.value import replace
 
 MOST_TURNS = 20
@@ -36,7 +37,12 @@ _ITEMS = {
     "webSearch": "web_search",
     "reasoning": "reasoning",
 }
-_TOKENS = {"inputTokens": "input_tokens", "cachedInputTokens": "cached_input_tokens", "outputTokens": "output_tokens"}
+_TOKENS = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cachedInputTokens": "cached_input_tokens",
+    "cacheWriteInputTokens": "cache_write_input_tokens",
+}
 _LIMITED = "usageLimited"
 
 
@@ -55,7 +61,8 @@ class CodexGoal(JsonConversation):
         self._turns = 0
         self._has_ended = False
         self._problem: Failure | None = None
-        self._used = 0
+        self._all, self._own = Tally(request.prices), Tally(request.prices)
+        """What the messages of this run used; and those of its own session: agents that it starts have sessions of their own."""
 
     @property
     def is_open(self) -> bool:
@@ -95,6 +102,7 @@ class CodexGoal(JsonConversation):
             self._out += [_line({"method": "initialized"}), self._opening()]
         elif request_id in _OPENING.values():
             self._thread = text_field(result, "thread", "id")
+            self._reader.model = self._request.model or text_field(result, "model") or None
             yield from self._read({"type": "thread.started", "thread_id": self._thread})
             goal = {"threadId": self._thread, "objective": goal_of(self._request), "status": "active"}
             self._out.append(_request(_GOAL, goal))
@@ -108,13 +116,14 @@ class CodexGoal(JsonConversation):
         return _request(_OPENING[use], {**session, **model, **folder, **rights})
 
     def _take_notification(self, method: str, params: Object) -> Iterator[AgentEvent]:
+        is_own = text_field(params, "threadId") in ("", self._thread)
         match method:
+            case "thread/tokenUsage/updated":
+                yield from self._take_usage(object_field(params, "tokenUsage"), is_own=is_own)
+            case _ if not is_own:
+                return
             case "item/started" | "item/completed":
                 yield from self._read({"type": method.replace("/", "."), "item": _item(object_field(params, "item"))})
-            case "thread/tokenUsage/updated":
-                self._take_totals(object_field(params, "tokenUsage", "total"))
-                self._used += tokens_field(params, "tokenUsage", "last", "totalTokens") or 0
-                yield Used(Usage(None, self._used))
             case "thread/goal/updated":
                 self._goal = text_field(params, "goal", "status")
             case "turn/started":
@@ -123,6 +132,18 @@ class CodexGoal(JsonConversation):
                 yield from self._take_turn(object_field(params, "turn"))
             case "warning" | "error":
                 yield Notice(first_line(text_field(params, "message") or text_field(params, "error", "message")))
+
+    def _take_usage(self, usage: Object, *, is_own: bool) -> Iterator[AgentEvent]:
+        """Take what a message used. Without a turn, it is that of an earlier run: the program repeats it when a session is opened."""
+        if is_own:
+            self._take_totals(object_field(usage, "total"))
+        if not self._turn:
+            return
+        count = count_of(*(tokens_field(usage, "last", kind) for kind in _TOKENS))
+        for tally in (self._all, self._own) if is_own else (self._all,):
+            tally.add(self._reader.model or "", count)
+        yield replace(self._all.used_so_far, session_growth=self._own.usage)
+        yield from self._all.not_all()
 
     def _take_totals(self, total: Object) -> None:
         """Take the totals after each message: a goal that is ended by a limit has no last one."""
@@ -153,6 +174,7 @@ class CodexGoal(JsonConversation):
         if self._has_ended and self._problem is None:
             self._reader.complete()
         answer = self._reader.finish(exit_code, stderr_tail, now)
+        answer = replace(answer, usage=self._all.usage, priced=answer.priced or self._all.priced)
         if self._problem is not None:
             return replace(answer, text="", failure=self._problem)
         return replace(answer, claims=answer.failure is None and self._goal == "complete")

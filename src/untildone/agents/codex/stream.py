@@ -45,6 +45,8 @@ class CodexReader(SideReader):
         self._trouble = ""
         self._completed = False
         self._metering = Metering(self._request.prices)
+        self.model = self._request.model
+        """The model whose price the totals of the session have; None: nobody knows it."""
 
     @property
     def reads_errors(self) -> bool:
@@ -88,7 +90,7 @@ class CodexReader(SideReader):
         """Take the totals of the session. Those of the input contain what a cache held."""
         kinds = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens")
         count = count_of(*(tokens_field(usage, kind) for kind in kinds))
-        self._total = Usage(self._request.prices.cost(self._request.model, count), count.total)
+        self._total = Usage(self._request.prices.cost(self.model, count), count.total)
 
     def _take_session(self, session: str) -> Iterator[AgentEvent]:
         if session:
@@ -123,10 +125,13 @@ class CodexReader(SideReader):
             session_id=self._session,
             usage=self._metering.usage,
             session_total=self._total,
-            priced=self._metering.priced or (self._request.prices.date if self._total and self._total.cost_usd else ""),
+            priced=self._metering.priced or self._date_of(self._total),
             failure=failure,
             exit_code=exit_code,
         )
+
+    def _date_of(self, total: Usage | None) -> str:
+        return "" if total is None or total.cost_usd is None else self._request.prices.date
 
     def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
         if self._failed:

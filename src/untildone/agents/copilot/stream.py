@@ -148,12 +148,15 @@ class CopilotReader(SideReader):
             session_id=self._session if self._session_confirmed else None,
             usage=self._tally.usage,
             session_total=self._used,
-            priced=self._tally.priced or (self._prices.date if self._used and self._used.cost_usd else ""),
+            priced=self._tally.priced or self._date_of(self._used),
             failure=failure,
             denials=tuple(self._denials),
             exit_code=exit_code,
             model=self._model,
         )
+
+    def _date_of(self, used: Usage | None) -> str:
+        return "" if used is None or used.cost_usd is None else self._prices.date
 
     def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
         if self._error is not None:

@@ -118,7 +118,7 @@ class GeminiReader(SideReader):
             text="" if failure else self._text,
             session_id=self._session,
             usage=usage,
-            priced=self._request.prices.date if usage.cost_usd else "",
+            priced="" if usage.cost_usd is None else self._request.prices.date,
             failure=failure,
             exit_code=exit_code,
             model=self._model,

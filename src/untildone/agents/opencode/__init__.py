@@ -61,7 +61,7 @@ class OpenCode:
     def reader(self, request: Request) -> Reader:
         from untildone.agents.opencode.stream import OpenCodeReader
 
-        return OpenCodeReader(self._flavor.name)
+        return OpenCodeReader(self._flavor.name, request)
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> None:
         return None

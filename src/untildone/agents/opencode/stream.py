@@ -24,6 +24,7 @@ from untildone.core.model import Answer, Failure, FailureKind, Usage
 from untildone.core.plugins.agent_io import (
     AgentEvent,
     Notice,
+    Request,
     Said,
     SessionKnown,
     Thought,
@@ -31,18 +32,22 @@ from untildone.core.plugins.agent_io import (
     ToolStarted,
     Used,
 )
+from untildone.core.prices import TokenCount
 
 _OVERFLOW = "ContextOverflowError"
 
 
 class OpenCodeReader:
-    def __init__(self, program: str = "opencode") -> None:
+    def __init__(self, program: str = "opencode", request: Request | None = None) -> None:
         self._program = program
+        self._request = request or Request(prompt="")
         self._lines = ObjectLines(program)
         self._session: str | None = None
         self._closing = ClosingText()
         self._tokens = 0
-        self._cost = 0.0
+        self._cost: float | None = None
+        """The dollars so far; None: nobody knows what a token costs."""
+        self._priced = ""
         self._steps = 0
         self._stop_reason = ""
         self._error: Object | None = None
@@ -76,7 +81,7 @@ class OpenCodeReader:
                 yield from self._take_tool(part)
             case "step_finish":
                 self._take_step(part)
-                yield Used(Usage(self._cost, self._tokens))
+                yield Used(Usage(self._cost, self._tokens), self._priced)
             case "error":
                 self._error = object_field(fields, "error")
                 self._compacts = text_field(self._error, "name") == _OVERFLOW
@@ -95,8 +100,18 @@ class OpenCodeReader:
         self._steps += 1
         self._stop_reason = text_field(part, "reason")
         self._error, self._compacts = None, False
-        self._cost += spent_field(part, "cost") or 0.0
-        self._tokens += _tokens(object_field(part, "tokens"))
+        cost, tokens = self._dollars(part), _tokens(object_field(part, "tokens"))
+        self._cost = self._cost if cost is None else (self._cost or 0.0) + cost
+        self._tokens += tokens
+
+    def _dollars(self, part: Object) -> float | None:
+        """What a step cost. The program says 0 for a model whose price it does not know."""
+        told, count = spent_field(part, "cost"), _count(object_field(part, "tokens"))
+        if told or not count.total:
+            return told
+        cost = self._request.prices.cost(self._request.model, count)
+        self._priced = self._priced if cost is None else self._request.prices.date
+        return cost
 
     def finish(self, exit_code: int, stderr_tail: str, now: float) -> Answer:
         failure = self._failure(exit_code, stderr_tail, now)
@@ -104,6 +119,7 @@ class OpenCodeReader:
             text="" if failure else self._closing.joined("\n\n"),
             session_id=self._session,
             usage=Usage(self._cost, self._tokens) if self._steps else Usage(),
+            priced=self._priced,
             failure=failure,
             exit_code=exit_code,
         )
@@ -123,6 +139,16 @@ def _error_text(error: Object) -> str:
     message = text_field(error, "data", "message") or text_field(error, "message") or text_field(error, "name")
     retry = text_field(error, "data", "responseHeaders", "retry-after")
     return f"{message} (retry-after: {retry})" if retry else message
+
+
+def _count(tokens: Object) -> TokenCount:
+    cache = object_field(tokens, "cache")
+    wrote, read, stored = (
+        token_sum(tokens, "output", "reasoning"),
+        token_sum(cache, "read"),
+        token_sum(cache, "write"),
+    )
+    return TokenCount(token_sum(tokens, "input"), wrote, read, stored)
 
 
 def _tokens(tokens: Object) -> int:

@@ -125,6 +125,10 @@ class Used:
     """What the run has used so far, after one more message of the model."""
 
     usage: Usage
+    priced: str = ""
+    """See `Answer.priced`."""
+    session_growth: Usage = Usage()
+    """What the run has added so far to the totals that the program keeps of its session, if these are what it reports at its end."""
 
 
 AgentEvent = Said | Thought | ToolStarted | ToolEnded | Notice | SessionKnown | Used
@@ -157,7 +161,7 @@ class SideReader(ABC):
         return ()
 
     def session_growth(self) -> Usage:
-        """What the run has added so far to the totals that the program keeps of its session, if these are what it reports at its end."""
+        """See `Used.session_growth`."""
         return Usage()
 
     @abstractmethod

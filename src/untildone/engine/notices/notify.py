@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -28,6 +29,8 @@ COMMAND_SECONDS = 30.0
 WEBHOOK_SECONDS = 10.0
 APPRISE_SECONDS = 10.0
 """Seconds for a connection, and for an answer."""
+LONGEST = 45.0
+"""Seconds for an attempt in all. Timeouts of connections begin anew with every byte of an answer."""
 SIGNATURE = "X-Untildone-Signature"
 REPLY_HOURS = 72.0
 NOT_FOR_PROGRAMS = (
@@ -103,6 +106,22 @@ def channels(settings: NotifySettings) -> dict[str, Channel]:
     for number, address in enumerate(settings.apprise, 1):
         found[f"apprise-{_name(address)}"] = _by_apprise(number, address)
     return found
+
+
+def tried(channel: Channel, message: Message, environment: Mapping[str, str]) -> Attempt:
+    """Send a message, within LONGEST seconds: other channels and notices wait for this attempt."""
+    found: list[Attempt] = []
+
+    def send() -> None:
+        try:
+            found.append(channel(message, environment))
+        except Exception as problem:
+            found.append(Attempt(Result.UNKNOWN, f"it could not be sent: {type(problem).__name__}"))
+
+    sender = threading.Thread(target=send, name="notification", daemon=True)
+    sender.start()
+    sender.join(LONGEST)
+    return found[0] if found else Attempt(Result.UNKNOWN, f"no answer within {LONGEST:g} s")
 
 
 def check_packages(settings: NotifySettings) -> None:

@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from untildone.core.attention import Act, need_of
 from untildone.core.errors import UntilDoneError
 from untildone.core.events import Entry
 from untildone.core.limits import shown
 from untildone.core.loop import Loop
-from untildone.core.notices import EVENTS, TEMPLATES, TITLES, Notice, Noticed, NoticeKind, noticed, rendered
+from untildone.core.notices import ASKING, EVENTS, TEMPLATES, TITLES, Notice, Noticed, NoticeKind, noticed, rendered
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import timestamp
 from untildone.engine.notices import failures, notify, replies
@@ -219,7 +220,7 @@ class Telling:
         notify.load(name)
         item.deliveries[name] = Delivery(State.BEGUN, delivery.tries + 1)
         save(item)
-        attempt = channel(message, self._environment)
+        attempt = notify.tried(channel, message, self._environment)
         again = attempt.result is Result.REFUSED and delivery.tries < len(PAUSES)
         item.deliveries[name] = (
             Delivery(State.WAITING, delivery.tries + 1, time.time() + PAUSES[delivery.tries])
@@ -244,7 +245,8 @@ class Telling:
         words = {name: "" if value is None else str(value) for name, value in fields.items()}
         words["answer"] = fields["reply_link"] or f'Answer: untildone say {fields["loop_id"]} "…"'
         words["outcome"] = words["outcome"].capitalize()
-        template = (self.settings.templates or {}).get(kind.value, TEMPLATES[kind])
+        usual = ASKING if fields.get("asks") and kind is NoticeKind.REST else TEMPLATES[kind]
+        template = (self.settings.templates or {}).get(kind.value, usual)
         title, text = rendered(TITLES[kind], words), rendered(template, words)
         return Message({**fields, "text": text}, title, text)
 
@@ -274,6 +276,8 @@ def journal_of(store: Store, loop_id: str) -> Iterator[Entry]:
 def facts(notice: Notice, loop: Loop) -> dict[str, Any]:
     """What a message says about a notice and its loop: everything but the links."""
     spend = [f"{loop.spend.iterations} rounds", *shown(loop.spend)]
+    need = need_of(loop) if notice.about == loop.reason else None
+    asks = notice.kind is NoticeKind.BLOCKED or (need is not None and need.act is Act.ANSWER)
     return {
         "id": f"{loop.loop_id}-{notice.seq}-{notice.kind.value}",
         "event": EVENTS[notice.kind],
@@ -287,7 +291,8 @@ def facts(notice: Notice, loop: Loop) -> dict[str, Any]:
         "sentence": loop.end_sentence,
         "reason": loop.reason,
         "about": notice.about,
-        "question": notice.about if notice.kind is NoticeKind.BLOCKED else "",
+        "question": notice.about if asks else "",
+        "asks": asks,
         "iterations": loop.spend.iterations,
         "cost_usd": loop.spend.cost_usd,
         "tokens": loop.spend.tokens,

@@ -122,7 +122,7 @@ class Problem(BaseModel):
                 problem_fields(
                     Code.WRONG_STATE,
                     "Loop loop-20260304-050607891-a1b2c3 is completed: it cannot be resumed.",
-                    "`untildone duplicate` begins a new loop with its task",
+                    "`untildone duplicate loop-20260304-050607891-a1b2c3` begins a new loop with its task",
                 )
             ]
         }
@@ -373,7 +373,7 @@ class Heard(BaseModel):
     """The result of a message."""
 
     notices: list[str] = Field(description="Sentences about round controls in the text")
-    goes_on: bool = Field(description="The loop was out of rounds and goes on now")
+    goes_on: bool = Field(description="The loop was out of rounds, or waited for an answer, and goes on now")
     loop: LoopLine
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from untildone.core.errors import UntilDoneError
+from untildone.core.errors import ResourcesShort, UntilDoneError
 from untildone.faces.cli import streams
 from untildone.faces.cli.parameters import STORE
 from untildone.faces.cli.signals import ignore_late_signals
@@ -52,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return 0
     except Exception as error:
-        return _defect(error)
+        return _shortage(error) or _defect(error)
     return code if isinstance(code, int) else 0
 
 
@@ -62,6 +63,18 @@ def _usage(error: click.ClickException) -> int:
     where = context.command_path if context is not None else "untildone"
     streams.report_error(" ".join(error.format_message().split()), f"`{where} --help` says what there is")
     return USAGE
+
+
+def _shortage(error: Exception) -> int:
+    """Report that the machine is short of something for a moment, and return the exit code; 0: it is another error."""
+    is_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    short = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+    if not (short or is_thread or isinstance(error, MemoryError)):
+        return 0
+    what = error.strerror if isinstance(error, OSError) else str(error) or "out of memory"
+    hint = "free memory, processes or open files; `untildone resume` goes on with a loop that was at work"
+    streams.report_error(f"This machine is short of resources: {what}.", hint)
+    return ResourcesShort.exit_code
 
 
 def _defect(error: Exception) -> int:

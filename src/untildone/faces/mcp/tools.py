@@ -131,7 +131,7 @@ class Tools:
         loop: LoopName,
         text: Annotated[str, Field(description="The message. [r+5] at its very start adds five rounds")],
     ) -> LoopAnswer:
-        """Send a message to a loop: it becomes part of the next prompt. It answers a loop that is blocked, which then goes on."""
+        """Send a message to a loop: it becomes part of the next prompt. A loop that is blocked, stalled or asks goes on with it."""
         if not text.strip():
             raise ToolError('There is no message. hint: say something, such as "mind the tests"')
         return answers.of((await asyncio.to_thread(self._loops.say, loop, text)).loop)

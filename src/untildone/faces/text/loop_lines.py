@@ -54,6 +54,7 @@ from untildone.core.events import (
     TurnInterrupted,
     TurnRetried,
     TurnStarted,
+    UsageSeen,
     WorkspaceRestored,
     WorkspaceSeen,
 )
@@ -356,7 +357,8 @@ def _side_event(
     | SessionRead
     | PromptReinjected
     | ChildReserved
-    | ChildSpent,
+    | ChildSpent
+    | UsageSeen,
     *,
     live: bool,
 ) -> tuple[Line, ...]:
@@ -390,7 +392,7 @@ def _side_event(
             return (Line(f"A fresh supervisor is asked: {reason}", Kind.WARNING),)
         case WorkspaceSeen():
             return _start(event)
-        case SessionOpened() | SupervisorSeen() | PromptReinjected():
+        case SessionOpened() | SupervisorSeen() | PromptReinjected() | UsageSeen():
             return ()
         case _:
             assert_never(event)

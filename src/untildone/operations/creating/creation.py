@@ -217,6 +217,8 @@ def _opening(task: str, budget: Budget) -> rounds.Parsed:
     if not opening.rest.strip():
         sentence = f"{rounds.NO_INSTRUCTION}." if opening.changes else "The task is empty."
         raise UsageError(sentence, "say what is to be done, in quotes")
+    if "\0" in opening.rest:
+        raise UsageError("The task has a NUL character.", "remove it: agents take text")
     return opening
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from untildone import settings
+from untildone.core.errors import NotOurs
 from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
@@ -36,6 +37,9 @@ def duplicate(
 ) -> Created:
     """Create a loop with the task, settings and budget of another one. `changed` are settings that differ, `task` another task."""
     loop = store.load(loop_id)
+    if loop.not_ours:
+        # Whoever wrote it chose the commands that the duplicate would run.
+        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "`untildone run` starts a new loop")
     folder = folder_of(store, loop)
     chosen = chosen_for(loop, folder, changed, environment)
     in_cluster = loop.settings.remote is not None
@@ -61,6 +65,7 @@ def chosen_for(loop: Loop, folder: Path, changed: Mapping[str, Any], environment
     own = values(loop, settings.load(folder, {}, environment))
     if {"agent", "command"} & changed.keys():
         own = {name: value for name, value in own.items() if name not in ("agent", "command", "model", "args")}
+        own["escalate"] = _names(loop.settings, models=False)
     if "mode" in changed and changed["mode"] != loop.settings.mode:
         own = {name: value for name, value in own.items() if name in SETTINGS and name != "max_iterations"}
     return settings.load(folder, {**own, **changed}, environment)
@@ -79,6 +84,7 @@ def values(loop: Loop, usual: Settings) -> dict[str, Any]:
         "supervisor": kept.supervisor and kept.supervisor.profile,
         "acceptance": kept.acceptance and kept.acceptance.profile,
         "fallback_agent": kept.fallback and kept.fallback.profile,
+        "escalate": _names(kept, models=True),
     }
     made = {
         "promise": kept.promise or "",
@@ -88,6 +94,13 @@ def values(loop: Loop, usual: Settings) -> dict[str, Any]:
     }
     found: dict[str, Any] = {**same, **limits, **agents, **kept.options, **made}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _names(kept: LoopSettings, *, models: bool) -> list[str]:
+    """Who takes over after rounds without progress, as a person names them: profiles, and with `models` models of the worker too."""
+    taking_over = ((choice, choice.profile == kept.worker.profile) for choice in kept.escalate)
+    names = (choice.model if is_model else choice.profile for choice, is_model in taking_over if models or not is_model)
+    return [name for name in names if name]
 
 
 def _worker(worker: AgentChoice, usual: Settings) -> dict[str, Any]:

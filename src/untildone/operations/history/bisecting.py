@@ -131,7 +131,8 @@ class _Runs:
 
         place, loop = self.loop.settings.workspace, self.loop
         redactor = known_secrets.redactor(self.environment, load(self.store.home, {}, self.environment))
-        env = {**turns.inherited(self.environment, loop.loop_id), **self.mark}
+        outside = turns.without_database(self.environment) if self.store.root is None else self.environment
+        env = {**turns.inherited(outside, loop.loop_id), **self.mark}
         base = gating.Room(place, env, lambda: False, redactor, self.groups)
         hidden = () if self.store.root is None else (str(self.store.root),)
         return snapshot_checks.run(loop, Workspace(place, loop.loop_id, start=loop.start), hidden, base, tree)

@@ -163,9 +163,11 @@ def _place(store: Store, loop: Loop, to: int) -> Place:
 
 def _take_back(store: Store, stepper: Stepper, event: Rewound) -> str:
     """Write the rewind and put the workspace back; return the snapshot of what was there. Nothing is written if it cannot work."""
-    from untildone.workspace import restoring
+    from untildone.workspace import restoring, worktrees
     from untildone.workspace.shadow import Reading
 
+    if problem := worktrees.gone(stepper.loop, store.home):
+        raise problem
     tree, loop = event.position.changes.tree or "", stepper.loop
     now = stepper.workspace.look(None, reading=Reading.ALL).tree or ""
     restoring.check(stepper.workspace.shadow, now, tree)

@@ -23,7 +23,8 @@ from untildone.operations.driving import background
 def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     """Send a message to a loop: it is part of its next prompt.
 
-    [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds goes on.
+    [r+5] at the very start adds five rounds, [r=5] sets what is left to five. A loop that was out of rounds, or that waits for an
+    answer, goes on.
     """
     text = _text(words)
     store = parameters.open_store(folder)
@@ -53,6 +54,4 @@ def _text(words: Sequence[str]) -> str:
     text = sys.stdin.read() if list(words) == ["-"] and sys.stdin else " ".join(words)
     if not text.strip():
         raise UsageError("There is no message.", 'say something: untildone say LOOP "mind the tests"')
-    if "\0" in text:
-        raise UsageError("The message has a NUL character.", "remove it: agents take text")
-    return text.encode("utf-8", "replace").decode()
+    return text

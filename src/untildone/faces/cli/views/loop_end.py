@@ -146,9 +146,9 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
         case Outcome.BLOCKED:
             return f'answer with `untildone say {name} "…"`, or `untildone resume {name}` when it can go on'
         case Outcome.STALLED:
-            return f'say what to do differently: `untildone say {name} "…"`, then `untildone resume {name}`'
+            return f'say what to do differently: `untildone say {name} "…"`, and it goes on'
         case Outcome.PAUSED if _may_ask(loop.reason):
-            return f'`untildone say {name} "…"` answers or advises, then `untildone resume {name}` goes on'
+            return f'`untildone say {name} "…"` answers or advises, and it goes on; `untildone resume {name}` goes on without'
         case Outcome.PAUSED | Outcome.INTERRUPTED:
             return f"`untildone resume {name}` goes on"
         case Outcome.FAILED:
@@ -173,7 +173,9 @@ def _check_for(loop: Loop) -> str:
 
 def _more_budget(loop: Loop, name: str) -> str:
     gauge = budgets.used_up(loop.own_budget, loop.spend, before_worker_turn=True)
-    if gauge is None or gauge.limit is Limit.ITERATIONS:
+    if gauge is None:
+        return f"`untildone resume {name}` goes on"
+    if gauge.limit is Limit.ITERATIONS:
         return f"`untildone resume {name} -r +5` goes on with five more rounds"
     row = gauge.limit.row
     return f"`untildone budget {name} {row.change_flags[0]} {row.hint}`, then `untildone resume {name}` goes on"

@@ -36,9 +36,17 @@ def add(app: FastAPI, site: Site) -> None:
 
     @app.post("/reply/{loop_id}", include_in_schema=False)
     async def take(loop_id: LoopId, request: Request) -> Response:
-        given = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
+        given = _fields((await request.body()).decode("utf-8", "replace"))
         text, token = (given.get("text") or [""])[0].strip(), (given.get("token") or [""])[0]
         return await run_in_threadpool(_said, site, request, loop_id, token, text)
+
+
+def _fields(body: str) -> dict[str, list[str]]:
+    """The fields of a form; none if there are more than a form of ours has."""
+    try:
+        return parse_qs(body, max_num_fields=10)
+    except ValueError:
+        return {}
 
 
 def _question(loop: Loop) -> dict[str, Any]:
