@@ -153,14 +153,16 @@ class Open:
     pipes: Pipes
 
     def late(self) -> tuple[bytes, ...] | None:
-        """The lines that it has printed since its conversation ended; None: it has ended, or it prints too much."""
+        """The lines that it has printed since its conversation ended; None: it has ended, or it prints too much, or it is in the middle
+        of a line, whose end would be read in the next conversation."""
         printed, size = bytearray(), 0
         while chunks := self.pipes.wait(0.0):
             printed += b"".join(chunk for stream, chunk in chunks if stream is Stream.OUTPUT)
             size += sum(len(chunk) for _, chunk in chunks)
             if size > MOST_LATE:
                 return None
-        return None if self.pipes.exited or self.pipes.all_read else tuple(bytes(printed).splitlines())
+        is_whole = not printed or printed.endswith(b"\n")
+        return None if self.pipes.exited or self.pipes.all_read or not is_whole else tuple(bytes(printed).splitlines())
 
     def end(self) -> Ended:
         """Let it leave: its input is closed, and its process group is ended if it does not leave in time. The exit code is 0, unless it
