@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from untildone.core.children import Child
 from untildone.core.errors import LoopNotFound, UntilDoneError
 from untildone.core.events import ChildSpent, PauseRequested, StopRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
-from untildone.core.model import Outcome, Spend, Status, Urgency
+from untildone.core.model import Outcome, Status, Urgency
 from untildone.engine.stepper import Stepper, leased
 from untildone.store import Store
 from untildone.system import orphans, running, trust
@@ -25,9 +26,13 @@ class LoopsBelow:
 
     def rest(self, outcome: Outcome) -> None:
         """Stop the children, or pause them. One that another process drives reports itself what it has used."""
+        self._report()
         for child in self._stepper.loop.children:
             if not child.ended:
                 tell_to_rest(self._store, child.loop_id, outcome)
+        self._report()
+
+    def _report(self) -> None:
         if reports := news(self._store, self._stepper.loop):
             self._stepper.write(*reports)
 
@@ -68,18 +73,21 @@ def settle(store: Store, loop_id: str) -> Loop:
 
 
 def news(store: Store, loop: Loop) -> tuple[ChildSpent, ...]:
-    """What the children of a loop have used, as far as its journal does not say so."""
-    reports = [(child, _report(store, child.loop_id)) for child in loop.children if not child.ended]
+    """What the children of a loop have used, as far as its journal does not say so. One that had ended may have been tried again."""
+    reports = ((child, report_of(store, child)) for child in loop.children)
     return tuple(each for child, each in reports if (each.spend, each.ended) != (child.spend, child.ended))
 
 
-def _report(store: Store, loop_id: str) -> ChildSpent:
-    """What a child has used. One that does not exist has used nothing: its parent's runner died before it was created."""
+def report_of(store: Store, child: Child) -> ChildSpent:
+    """What a child has used. One that does not exist has ended with what is known: its parent's runner died before it was created, or a
+    person deleted it. One that cannot be read keeps its share, and holds up nobody."""
     try:
-        child = store.load(loop_id)
+        now = store.load(child.loop_id)
     except LoopNotFound:
-        return ChildSpent(loop_id, Spend(), ended=True)
-    return ChildSpent(loop_id, child.total_spend, child.status.ended)
+        return ChildSpent(child.loop_id, child.spend, ended=True)
+    except UntilDoneError:
+        return ChildSpent(child.loop_id, child.spend, child.ended)
+    return ChildSpent(child.loop_id, now.total_spend, now.status.ended)
 
 
 def report_up(store: Store, loop: Loop) -> None:

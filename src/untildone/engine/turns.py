@@ -94,8 +94,7 @@ class Turn:
         self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
         """How many seconds the turn may take, by the budget as of the last call of `timeout`."""
-        self._used = Usage()
-        """What the running agent has used so far."""
+        hands.used_in_turn = Usage()
         self._side: SideReader | None = None
         """The reader of the running agent, if the agent reports beside its output what each message used, and that is read."""
         self._side_files = SideFiles(())
@@ -209,7 +208,7 @@ class Turn:
         """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""
         for line in self._side_files.lines():
             self._take_side_line(line)
-        return budgets.spent(self.loop.own_budget, self.loop.spend.plus(0.0, self._used)) is not None
+        return budgets.spent(self.loop.own_budget, self.loop.spend.plus(0.0, self.hands.used_in_turn)) is not None
 
     def _spawn(self, start: Start, opened: _Opened) -> Spawn:
         action, place, invocation = start.action, opened.link.place, opened.report.invocation
@@ -249,7 +248,7 @@ class Turn:
         events = self._side.feed_side(line) if self._side else None
         for event in events or ():
             if isinstance(event, Used):
-                self._used, self._is_metered = event.usage, True
+                self.hands.used_in_turn, self._is_metered = event.usage, True
             else:
                 self.hands.observer.agent(event, self.loop)
         return events is not None
@@ -261,7 +260,7 @@ class Turn:
     def _note(self, action: AskAgent, event: AgentEvent) -> None:
         role, profile = action.ask.role, action.agent.profile
         if isinstance(event, Used):
-            self._used = event.usage
+            self.hands.used_in_turn = event.usage
             return
         if isinstance(event, SessionKnown):
             known = self.loop.session_of(role, profile)
