@@ -240,8 +240,10 @@ def test_limits_are_changed_and_bad_input_gets_a_sentence(cli: CommandLine) -> N
             assert "There is no loop" in await refusal(client, "show", loop=name)
         assert "Nothing to approve" in await refusal(client, "approve", loop=loop_id, paths=[])
         assert "task" in await refusal(client, "start", task="  ")
-        for given in ({"agent": "os:path"}, {"mode": "os:path"}):
-            assert "would import a module" in await refusal(client, "start", task="x", **given)
+        for given in ({"agent": "os:path"}, {"mode": "os:path"}, {"agent": "acp:touch x"}, {"mode": "acp:kilo"}):
+            assert "hint: give the name of an agent or a mode" in await refusal(client, "start", task="x", **given)
+        assert "kilo" in (missing := await refusal(client, "start", task="x", agent="acp:kilo"))
+        assert "is not on PATH" in missing, "one that is known by its name may be chosen"
         assert "seconds" in await refusal(client, "wait", loop=loop_id, seconds=1e9)
         with pytest.raises(MCPError, match="no receipt"):
             await client.read_resource(f"loop://{loop_id}/receipt")
