@@ -191,13 +191,17 @@ class UntilDone:
         live = await _in_thread(lambda: LiveUpdates(Path(folder), loop_id, known))
         try:
             while not await _in_thread(lambda: live.is_over):
-                for update in await _in_thread(live.fresh):
-                    await self._send(session_id, update)
+                await self._send_fresh(session_id, live)
                 await asyncio.sleep(LOOK_EVERY)
-            for update in await _in_thread(live.fresh):
-                await self._send(session_id, update)
+            await self._send_fresh(session_id, live)
         finally:
             await _in_thread(live.close)
+
+    async def _send_fresh(self, session_id: str, live: LiveUpdates) -> None:
+        parts = live.fresh()
+        while (updates := await _in_thread(lambda: next(parts, None))) is not None:
+            for update in updates:
+                await self._send(session_id, update)
 
     async def _replay(self, session: EditorSession, loop_id: str) -> None:
         """Show the editor what happened in a loop, up to now."""
