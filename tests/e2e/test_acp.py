@@ -261,7 +261,7 @@ def test_two_prompts_at_once_are_one_loop(cli: CommandLine) -> None:
     async def play(editor: Connected) -> None:
         await editor.begin()
         both = await asyncio.gather(editor.ask("Write work.txt"), editor.ask("Mind the tests."))
-        assert both == ["end_turn", "end_turn"]
+        assert set(both) == {"end_turn"}
 
     played(cli, play)
     (loop,) = cli.loops

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from untildone.core.events import Entry, LoopCreated, StartRequested, TurnEnded, TurnStarted
+from untildone.core.events import Entry, Event, LoopCreated, StartRequested, TurnEnded, TurnStarted
 from untildone.core.loop import output_name
 from untildone.core.model import AgentChoice, Answer, Budget, LoopSettings, Role, SessionUse
 from untildone.core.plugins.agent_io import Said, ToolStarted
@@ -39,7 +39,8 @@ def in_memory() -> Iterator[None]:
 
 def running(workspace: Path) -> Updates:
     updates = Updates()
-    for seq, event in enumerate((created(workspace, "command"), StartRequested(), ASKED), 1):
+    events: tuple[Event, ...] = (created(workspace, "command"), StartRequested(), ASKED)
+    for seq, event in enumerate(events, 1):
         updates.of(Entry(seq, 1.0, event))
     return updates
 

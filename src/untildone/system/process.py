@@ -39,8 +39,9 @@ OPEN_WITHIN = 120.0
 """Seconds that a program has to open its session in a conversation."""
 TERM_GRACE = 1.5
 """Seconds that a process tree has to end after SIGTERM before it is killed."""
-MOST_LATE = 1 << 20
-"""Bytes that a program may print between two conversations, errors too. One that prints more is not used any longer."""
+MOST_LATE = 1 << 15
+"""Bytes that a program may print between two conversations, errors too. One that prints more is not used any longer: it may print without
+end, and never read the next prompt. Half of what a pipe holds, so that one that is not read meanwhile is noticed."""
 STDERR_TAIL = 16 * 1024
 """Bytes of standard error that are kept."""
 
